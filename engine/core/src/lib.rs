@@ -1,0 +1,2 @@
+//! Scaffold.
+#![no_std]

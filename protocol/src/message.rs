@@ -1,0 +1,115 @@
+//! The binary messages: fixed blocks laid out as SBE 1.0 (FIX Simple Binary Encoding), little-endian,
+//! behind an 8-byte header. The same bytes travel through rings and sockets and lie in the log.
+//!
+//! [`command`] is what goes to the engine, [`event`] what comes back and what the log keeps,
+//! [`handshake`] what opens a session, [`decode`] the one way from hostile bytes to a message.
+
+pub mod command;
+pub mod decode;
+pub mod enums;
+pub mod event;
+pub mod handshake;
+
+use bytemuck::{Pod, Zeroable};
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("messages are laid out in memory as on the wire: little-endian machines only");
+
+/// SBE schema id of all messages ("TL").
+pub const SCHEMA_ID: u16 = 0x4c54;
+/// SBE schema version: raised when a message gains fields.
+pub const SCHEMA_VERSION: u16 = 1;
+/// Protocol version of the handshake: a peer with another major is refused.
+pub const PROTOCOL_MAJOR: u16 = 1;
+/// Raised by additions that an older peer may ignore.
+pub const PROTOCOL_MINOR: u16 = 0;
+
+/// The SBE message header, in front of every message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct MessageHeader {
+    /// Bytes behind this header; a multiple of eight.
+    pub block_length: u16,
+    /// Which message it is: [`Message::TEMPLATE`].
+    pub template_id: u16,
+    /// [`SCHEMA_ID`].
+    pub schema_id: u16,
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub version: u16,
+}
+
+impl MessageHeader {
+    /// Bytes of the header itself.
+    pub const BYTES: usize = size_of::<Self>();
+
+    /// The header of a message of type `M`.
+    #[must_use]
+    pub const fn of<M: Message>() -> Self {
+        Self {
+            block_length: (size_of::<M>() - Self::BYTES) as u16,
+            template_id: M::TEMPLATE,
+            schema_id: SCHEMA_ID,
+            version: SCHEMA_VERSION,
+        }
+    }
+}
+
+/// A message that starts with a [`MessageHeader`].
+pub trait Message: Pod {
+    /// The template id: unique over all messages, never reused.
+    const TEMPLATE: u16;
+    /// The name, for tools and errors.
+    const NAME: &'static str;
+
+    /// False when a reserved byte is not zero or a text is malformed. Values are the core's to judge.
+    fn is_well_formed(&self) -> bool;
+}
+
+/// Declares a message: the struct, its template id, and asserts of its size and of each offset, so
+/// that no edit can move a field on the wire unnoticed.
+macro_rules! message {
+    (
+        $(#[$doc:meta])*
+        $name:ident, template $template:literal, $bytes:literal bytes {
+            $( $(#[$field_doc:meta])* $offset:literal $field:ident : $type:ty ),* $(,)?
+        }
+        reserved { $($reserved:ident),* } texts { $($text:ident),* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+        #[repr(C)]
+        pub struct $name {
+            $( $(#[$field_doc])* pub $field: $type, )*
+        }
+
+        const _: () = {
+            assert!(size_of::<$name>() == $bytes, concat!("wire size of ", stringify!($name)));
+            assert!($bytes % 8 == 0 && align_of::<$name>() <= 8);
+            $( assert!(
+                core::mem::offset_of!($name, $field) == $offset,
+                concat!("wire offset of ", stringify!($name), ".", stringify!($field))
+            ); )*
+        };
+
+        impl $crate::message::Message for $name {
+            const TEMPLATE: u16 = $template;
+            const NAME: &'static str = stringify!($name);
+
+            fn is_well_formed(&self) -> bool {
+                $( bytemuck::bytes_of(&self.$reserved).iter().all(|&byte| byte == 0) && )*
+                $( self.$text.is_valid() && )*
+                true
+            }
+        }
+
+        impl Default for $name {
+            /// All fields zero but the header.
+            fn default() -> Self {
+                let mut made: Self = bytemuck::Zeroable::zeroed();
+                made.header = $crate::message::MessageHeader::of::<Self>();
+                made
+            }
+        }
+    };
+}
+pub(crate) use message;

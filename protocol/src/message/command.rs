@@ -1,0 +1,503 @@
+//! Commands: what sessions and the engine itself ask of the core. Template ids 1-39 are the hot
+//! lane's, 40-79 the cold lane's, 80-99 the engine's own.
+//!
+//! A command that is accepted is written into the log as it stands here, followed by its events.
+
+use super::{MessageHeader, message};
+use crate::text::{AssetName, ClientOrderId, Name, SymbolName};
+use crate::units::{AccountId, AssetId, Epoch, KeyId, OrderId, Sequence, SessionId, SymbolId};
+use bytemuck::{Pod, Zeroable};
+
+/// What every command carries behind its message header (40 bytes).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct CommandHeader {
+    /// The client's own number, echoed in every reply.
+    pub correlation: u64,
+    /// The session's command number; 0 only from [`SessionId::ENGINE`].
+    pub sequence: Sequence,
+    /// Nanoseconds since the epoch: decided later than this, the command is rejected. 0: never.
+    pub not_after_ns: u64,
+    /// On whose behalf: the session's own key for a trader, 0 for admin and engine.
+    pub key_id: KeyId,
+    /// The session that sends.
+    pub session: SessionId,
+    /// The epoch that the session's logon was answered with.
+    pub epoch: Epoch,
+}
+
+const _: () = assert!(size_of::<CommandHeader>() == 40);
+
+/// Check the order against all static rules and stop there (`/order/test`).
+pub const ORDER_VALIDATE_ONLY: u8 = 1;
+
+message! {
+    /// Places an order. Quantities and prices that the type does not use are zero.
+    NewOrder, template 1, 144 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The symbol.
+        48 symbol: SymbolId,
+        /// `Side`.
+        52 side: u8,
+        /// `OrderType`.
+        53 order_type: u8,
+        /// `TimeInForce`; 0 for types that have none.
+        54 time_in_force: u8,
+        /// `ORDER_*` bits.
+        55 flags: u8,
+        /// Limit price, 10⁻⁸.
+        56 price: i64,
+        /// Base quantity, 10⁻⁸.
+        64 quantity: i64,
+        /// Quote quantity of a MARKET order, 10⁻⁸.
+        72 quote_quantity: i64,
+        /// Trigger price, 10⁻⁸.
+        80 stop_price: i64,
+        /// Visible quantity of an iceberg, 10⁻⁸.
+        88 iceberg_quantity: i64,
+        /// The client's name for the order; empty for none.
+        96 client_order_id: ClientOrderId,
+        /// Self-trade prevention: 0 means the account's setting; other values are of later rules.
+        136 self_trade_prevention: u8,
+        /// Zero.
+        137 reserved: [u8; 7],
+    }
+    reserved { reserved } texts { client_order_id }
+}
+
+message! {
+    /// Cancels an open order by its number: one cache line.
+    CancelOrder, template 2, 64 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The symbol.
+        48 symbol: SymbolId,
+        /// Zero.
+        52 reserved: u32,
+        /// The order.
+        56 order_id: OrderId,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Cancels an open order by number or client order id, and names the cancel itself.
+    CancelOrderNamed, template 3, 144 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The symbol.
+        48 symbol: SymbolId,
+        /// Zero.
+        52 reserved: u32,
+        /// The order; 0 to look up by `client_order_id`. If both are given they must agree.
+        56 order_id: OrderId,
+        /// The order's client order id; empty to look up by `order_id`.
+        64 client_order_id: ClientOrderId,
+        /// The client's name for this cancel.
+        104 cancel_client_order_id: ClientOrderId,
+    }
+    reserved { reserved } texts { client_order_id, cancel_client_order_id }
+}
+
+message! {
+    /// Lowers an open order's quantity; it keeps its time priority.
+    ReduceOrder, template 4, 72 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The symbol.
+        48 symbol: SymbolId,
+        /// Zero.
+        52 reserved: u32,
+        /// The order.
+        56 order_id: OrderId,
+        /// The order's new total quantity (executed part included), 10⁻⁸: below the present one,
+        /// above what is executed.
+        64 new_quantity: i64,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Sets the behaviour version of the core. Behaviour changes are gated on it.
+    SetRules, template 40, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The version.
+        48 rules: u32,
+        /// Zero.
+        52 reserved: u32,
+    }
+    reserved { reserved } texts {}
+}
+
+/// Capacities and limits of the venue: logical counts, core state (56 bytes).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Limits {
+    /// Assets.
+    pub assets: u32,
+    /// Symbols.
+    pub symbols: u32,
+    /// Accounts, the fee account included.
+    pub accounts: u32,
+    /// API keys ever made.
+    pub keys: u32,
+    /// Durable sessions.
+    pub sessions: u32,
+    /// Open orders over all symbols.
+    pub open_orders: u32,
+    /// Occupied price levels over all symbols.
+    pub price_levels: u32,
+    /// Entries of pending work (aggressors to continue).
+    pub pending_work: u32,
+    /// Makers that one transaction visits at most, 1 to 512.
+    pub max_steps: u32,
+    /// Orders per account and first interval (0: unlimited).
+    pub orders_per_interval_0: u32,
+    /// Orders per account and second interval (0: unlimited).
+    pub orders_per_interval_1: u32,
+    /// Length of the first interval in seconds, 1 to 86400.
+    pub interval_0_seconds: u32,
+    /// Length of the second interval in seconds, 1 to 86400.
+    pub interval_1_seconds: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+const _: () = assert!(size_of::<Limits>() == 56);
+
+message! {
+    /// Sets capacities and limits. Refused below what is in use.
+    SetLimits, template 41, 104 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The limits; `limits.reserved` is zero.
+        48 limits: Limits,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Defines the next asset.
+    DefineAsset, template 42, 72 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// Unique name.
+        48 name: AssetName,
+        /// Decimal places shown for the asset, at most 8.
+        64 precision: u8,
+        /// Zero.
+        65 reserved: [u8; 7],
+    }
+    reserved { reserved } texts { name }
+}
+
+/// Filters of a symbol, all values in 10⁻⁸ but counts and minutes; 0 disables a rule (spot contract
+/// §2 Filters). 144 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct SymbolFilters {
+    /// PRICE_FILTER minPrice.
+    pub price_min: i64,
+    /// PRICE_FILTER maxPrice.
+    pub price_max: i64,
+    /// PRICE_FILTER tickSize.
+    pub tick_size: i64,
+    /// LOT_SIZE minQty.
+    pub lot_min: i64,
+    /// LOT_SIZE maxQty.
+    pub lot_max: i64,
+    /// LOT_SIZE stepSize.
+    pub lot_step: i64,
+    /// MARKET_LOT_SIZE minQty.
+    pub market_lot_min: i64,
+    /// MARKET_LOT_SIZE maxQty.
+    pub market_lot_max: i64,
+    /// MARKET_LOT_SIZE stepSize.
+    pub market_lot_step: i64,
+    /// PERCENT_PRICE multiplierUp.
+    pub percent_price_up: i64,
+    /// PERCENT_PRICE multiplierDown.
+    pub percent_price_down: i64,
+    /// MIN_NOTIONAL minNotional.
+    pub min_notional: i64,
+    /// MAX_POSITION maxPosition.
+    pub max_position: i64,
+    /// PERCENT_PRICE avgPriceMins.
+    pub percent_price_minutes: u32,
+    /// MIN_NOTIONAL avgPriceMins.
+    pub min_notional_minutes: u32,
+    /// ICEBERG_PARTS limit.
+    pub iceberg_parts: u32,
+    /// MAX_NUM_ORDERS maxNumOrders.
+    pub max_orders: u32,
+    /// MAX_NUM_ALGO_ORDERS maxNumAlgoOrders.
+    pub max_algo_orders: u32,
+    /// MAX_NUM_ICEBERG_ORDERS maxNumIcebergOrders.
+    pub max_iceberg_orders: u32,
+    /// MIN_NOTIONAL applyToMarket: 0 or 1.
+    pub min_notional_applies_to_market: u8,
+    /// Zero.
+    pub reserved: [u8; 7],
+    /// Zero.
+    pub reserved_1: u64,
+}
+
+const _: () = assert!(size_of::<SymbolFilters>() == 144);
+
+/// The symbol takes icebergs.
+pub const SYMBOL_ICEBERG: u8 = 1;
+/// The symbol takes order lists (OCO).
+pub const SYMBOL_OCO: u8 = 2;
+/// The symbol takes MARKET orders by quote quantity.
+pub const SYMBOL_QUOTE_QUANTITY: u8 = 4;
+
+message! {
+    /// Defines the next symbol.
+    DefineSymbol, template 43, 240 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// Unique name.
+        48 name: SymbolName,
+        /// Asset of quantities.
+        72 base: AssetId,
+        /// Asset of prices.
+        76 quote: AssetId,
+        /// `SymbolStatus` to begin with.
+        80 status: u8,
+        /// Bit n is set when the order type with wire number n is taken.
+        81 order_types: u8,
+        /// `SYMBOL_*` bits.
+        82 flags: u8,
+        /// Bits of `PERMISSION_*`.
+        83 permissions: u8,
+        /// Zero.
+        84 reserved: u32,
+        /// Filters.
+        88 filters: SymbolFilters,
+        /// Zero.
+        232 reserved_1: u64,
+    }
+    reserved { reserved, reserved_1 } texts { name }
+}
+
+message! {
+    /// Changes a symbol's status.
+    SetSymbolStatus, template 44, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The symbol.
+        48 symbol: SymbolId,
+        /// `SymbolStatus`.
+        52 status: u8,
+        /// Zero.
+        53 reserved: [u8; 3],
+    }
+    reserved { reserved } texts {}
+}
+
+/// Permission group SPOT, of accounts and of symbols.
+pub const PERMISSION_SPOT: u8 = 1;
+/// Permission group MARGIN.
+pub const PERMISSION_MARGIN: u8 = 2;
+/// Permission group LEVERAGED.
+pub const PERMISSION_LEVERAGED: u8 = 4;
+/// Permission group TRD_GRP_002.
+pub const PERMISSION_TRADE_GROUP_2: u8 = 8;
+
+/// The account may place orders.
+pub const ACCOUNT_CAN_TRADE: u8 = 1;
+/// The account may withdraw.
+pub const ACCOUNT_CAN_WITHDRAW: u8 = 2;
+/// The account may deposit.
+pub const ACCOUNT_CAN_DEPOSIT: u8 = 4;
+
+message! {
+    /// Creates the next account.
+    CreateAccount, template 45, 104 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// Unique name.
+        48 name: Name,
+        /// Commission as the maker, 10⁻⁸ of the received amount, 0 to 10⁸.
+        80 maker_rate: i64,
+        /// Commission as the taker, 10⁻⁸ of the received amount, 0 to 10⁸.
+        88 taker_rate: i64,
+        /// `ACCOUNT_*` bits.
+        96 flags: u8,
+        /// `PERMISSION_*` bits.
+        97 permissions: u8,
+        /// Zero.
+        98 reserved: [u8; 6],
+    }
+    reserved { reserved } texts { name }
+}
+
+message! {
+    /// Adds to an account's free balance from outside the venue.
+    Deposit, template 46, 64 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The account.
+        48 account: AccountId,
+        /// The asset.
+        52 asset: AssetId,
+        /// 10⁻⁸ of the asset, above 0.
+        56 amount: i64,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Takes from an account's free balance out of the venue.
+    Withdraw, template 47, 64 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The account.
+        48 account: AccountId,
+        /// The asset.
+        52 asset: AssetId,
+        /// 10⁻⁸ of the asset, above 0.
+        56 amount: i64,
+    }
+    reserved {} texts {}
+}
+
+/// The key may place and cancel orders over REST (spot contract §4 TRADE).
+pub const KEY_TRADE: u8 = 1;
+/// The key may read its account (USER_DATA).
+pub const KEY_USER_DATA: u8 = 2;
+/// The key may open user data streams (USER_STREAM).
+pub const KEY_USER_STREAM: u8 = 4;
+/// The key may read what needs a key only (MARKET_DATA).
+pub const KEY_MARKET_DATA: u8 = 8;
+/// The key may log on to the binary protocol as a trader.
+pub const KEY_BINARY: u8 = 16;
+/// Every kind.
+pub const KEY_ALL: u8 = 31;
+
+message! {
+    /// Creates the next API key of an account.
+    CreateKey, template 48, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The account.
+        48 account: AccountId,
+        /// `KEY_*` bits.
+        52 permissions: u8,
+        /// Zero.
+        53 reserved: [u8; 3],
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Revokes an API key and ends its sessions.
+    RevokeKey, template 49, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// The key.
+        48 key: KeyId,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// The engine started: every connection of the log before is ended by it.
+    EngineStarted, template 80, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`].
+        8 command: CommandHeader,
+        /// This start's incarnation.
+        48 incarnation: u32,
+        /// Zero.
+        52 reserved: u32,
+    }
+    reserved { reserved } texts {}
+}
+
+/// Cancel the session's orders when its connection ends.
+pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
+
+message! {
+    /// A peer proved who it is: raises the session's epoch and so fences its older connection.
+    Logon, template 81, 104 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`]; `key_id` is the trader's key.
+        8 command: CommandHeader,
+        /// The session's name, unique per key.
+        48 name: Name,
+        /// `Role`.
+        80 role: u8,
+        /// `Lane`.
+        81 lane: u8,
+        /// `LOGON_*` bits.
+        82 flags: u8,
+        /// Zero.
+        83 reserved: [u8; 5],
+        /// Last incarnation that the client saw; 0 for none.
+        88 last_incarnation: u32,
+        /// Zero.
+        92 reserved_1: u32,
+        /// Last log position that the client saw; 0 for none.
+        96 last_position: u64,
+    }
+    reserved { reserved, reserved_1 } texts { name }
+}
+
+message! {
+    /// A connection ended. Changes nothing unless `epoch` is the session's present one.
+    ConnectionEnded, template 82, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`].
+        8 command: CommandHeader,
+        /// The session whose connection ended.
+        48 ended_session: SessionId,
+        /// The epoch of that connection.
+        52 ended_epoch: Epoch,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Runs the head of the pending work, at most `max_steps` makers of it.
+    RunPending, template 83, 48 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`].
+        8 command: CommandHeader,
+    }
+    reserved {} texts {}
+}

@@ -1,0 +1,363 @@
+//! The one way from bytes to a message. Called by the engine on every ring and socket message, by
+//! recovery and readers on every log frame, by the client on every reply.
+//!
+//! The bytes are hostile: header, size, reserved bytes and texts are checked here; values (does the
+//! symbol exist, is the price above zero) are the core's to judge.
+
+use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
+use super::event::Envelope;
+use thiserror::Error;
+
+/// Why bytes are not a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum DecodeError {
+    /// Fewer bytes than a header, or than the header says.
+    #[error("message cut short: {have} bytes, {need} needed")]
+    TooShort {
+        /// Bytes that are there.
+        have: usize,
+        /// Bytes that are needed.
+        need: usize,
+    },
+    /// The buffer does not start at a multiple of eight.
+    #[error("message buffer is not aligned to 8 bytes")]
+    Misaligned,
+    /// Another schema.
+    #[error("schema {found}, expected {SCHEMA_ID}")]
+    Schema {
+        /// Schema id in the header.
+        found: u16,
+    },
+    /// A version that this build does not read.
+    #[error("schema version {found}, this build reads 1 to {SCHEMA_VERSION}")]
+    Version {
+        /// Version in the header.
+        found: u16,
+    },
+    /// A template that names no message of the expected kind.
+    #[error("unknown template {template}")]
+    Template {
+        /// Template id in the header.
+        template: u16,
+    },
+    /// The block length is not the template's.
+    #[error("{name}: block length {found}, expected {expected}")]
+    BlockLength {
+        /// Name of the message.
+        name: &'static str,
+        /// In the header.
+        found: u16,
+        /// Of the template.
+        expected: u16,
+    },
+    /// A reserved byte is set, or a text has a bad length or a byte that is not printable ASCII.
+    #[error("{name}: a reserved byte is set or a text is malformed")]
+    Field {
+        /// Name of the message.
+        name: &'static str,
+    },
+}
+
+/// Reads and checks the header of a message, and that all its bytes are there.
+///
+/// # Errors
+/// See [`DecodeError`].
+pub fn header(bytes: &[u8]) -> Result<MessageHeader, DecodeError> {
+    let too_short = |need| DecodeError::TooShort { have: bytes.len(), need };
+    let head = bytes.get(..MessageHeader::BYTES).ok_or(too_short(MessageHeader::BYTES))?;
+    let header: MessageHeader = bytemuck::pod_read_unaligned(head);
+    if header.schema_id != SCHEMA_ID {
+        return Err(DecodeError::Schema { found: header.schema_id });
+    }
+    if header.version == 0 || header.version > SCHEMA_VERSION {
+        return Err(DecodeError::Version { found: header.version });
+    }
+    let need = MessageHeader::BYTES + usize::from(header.block_length);
+    if bytes.len() < need {
+        return Err(too_short(need));
+    }
+    Ok(header)
+}
+
+/// Views `bytes` as the message `M`, all checks made.
+///
+/// # Errors
+/// See [`DecodeError`].
+pub fn as_message<M: Message>(bytes: &[u8]) -> Result<&M, DecodeError> {
+    let header = header(bytes)?;
+    if header.template_id != M::TEMPLATE {
+        return Err(DecodeError::Template { template: header.template_id });
+    }
+    let expected = MessageHeader::of::<M>().block_length;
+    if header.block_length != expected {
+        return Err(DecodeError::BlockLength {
+            name: M::NAME,
+            found: header.block_length,
+            expected,
+        });
+    }
+    let message: &M =
+        bytemuck::try_from_bytes(&bytes[..size_of::<M>()]).map_err(|_| DecodeError::Misaligned)?;
+    if message.is_well_formed() {
+        Ok(message)
+    } else {
+        Err(DecodeError::Field { name: M::NAME })
+    }
+}
+
+/// Declares a borrowed sum of messages with its decoder.
+macro_rules! sum {
+    ($(#[$doc:meta])* $sum:ident, $decode:ident { $($module:ident :: $name:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $sum<'bytes> {
+            $(
+                #[doc = concat!("See [`", stringify!($module), "::", stringify!($name), "`].")]
+                $name(&'bytes $module::$name),
+            )*
+        }
+
+        impl $sum<'_> {
+            /// Template id and name of every message of this kind.
+            pub const TEMPLATES: &'static [(u16, &'static str)] =
+                &[$(($module::$name::TEMPLATE, $module::$name::NAME)),*];
+
+            /// The message's name.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $( Self::$name(_) => $module::$name::NAME, )* }
+            }
+
+            /// The message's bytes.
+            #[must_use]
+            pub fn bytes(&self) -> &[u8] {
+                match self { $( Self::$name(message) => bytemuck::bytes_of(*message), )* }
+            }
+        }
+
+        /// Decodes any message of the kind; the bytes behind it are not looked at.
+        ///
+        /// # Errors
+        /// See [`DecodeError`].
+        pub fn $decode(bytes: &[u8]) -> Result<$sum<'_>, DecodeError> {
+            match header(bytes)?.template_id {
+                $( $module::$name::TEMPLATE => as_message(bytes).map($sum::$name), )*
+                template => Err(DecodeError::Template { template }),
+            }
+        }
+    };
+}
+
+sum! {
+    /// Any command.
+    Command, command {
+        command::NewOrder, command::CancelOrder, command::CancelOrderNamed, command::ReduceOrder,
+        command::SetRules, command::SetLimits, command::DefineAsset, command::DefineSymbol,
+        command::SetSymbolStatus, command::CreateAccount, command::Deposit, command::Withdraw,
+        command::CreateKey, command::RevokeKey,
+        command::EngineStarted, command::Logon, command::ConnectionEnded, command::RunPending,
+    }
+}
+
+impl Command<'_> {
+    /// The command header: who sent it and when it ends to be of use.
+    #[must_use]
+    pub fn header(&self) -> &command::CommandHeader {
+        match self {
+            Self::NewOrder(message) => &message.command,
+            Self::CancelOrder(message) => &message.command,
+            Self::CancelOrderNamed(message) => &message.command,
+            Self::ReduceOrder(message) => &message.command,
+            Self::SetRules(message) => &message.command,
+            Self::SetLimits(message) => &message.command,
+            Self::DefineAsset(message) => &message.command,
+            Self::DefineSymbol(message) => &message.command,
+            Self::SetSymbolStatus(message) => &message.command,
+            Self::CreateAccount(message) => &message.command,
+            Self::Deposit(message) => &message.command,
+            Self::Withdraw(message) => &message.command,
+            Self::CreateKey(message) => &message.command,
+            Self::RevokeKey(message) => &message.command,
+            Self::EngineStarted(message) => &message.command,
+            Self::Logon(message) => &message.command,
+            Self::ConnectionEnded(message) => &message.command,
+            Self::RunPending(message) => &message.command,
+        }
+    }
+}
+
+sum! {
+    /// Any event, as it stands in the log.
+    Event, event {
+        event::OrderAccepted, event::Trade, event::OrderResult, event::OrderCanceled,
+        event::OrderReduced, event::OrderContinues, event::OrderValid, event::Done,
+        event::SessionStarted, event::SessionEnded, event::Rejected, event::Gap,
+    }
+}
+
+sum! {
+    /// Any message of the handshake.
+    Handshake, handshake {
+        handshake::Hello, handshake::Challenge, handshake::Proof, handshake::Welcome,
+        handshake::Refused,
+    }
+}
+
+/// Largest event body with its header, bytes.
+pub const EVENT_BYTES_MAX: usize = 136;
+
+/// Largest event with its envelope on a ring, bytes.
+pub const ENVELOPED_BYTES_MAX: usize = EVENT_BYTES_MAX + size_of::<Envelope>();
+
+const _: () = assert!(size_of::<event::OrderCanceled>() == EVENT_BYTES_MAX);
+
+/// Puts `event` (header and body as in the log) behind `envelope` into `into`; gives the bytes used.
+#[must_use]
+pub fn enclose(
+    envelope: &Envelope,
+    event: &[u8],
+    into: &mut [u8; ENVELOPED_BYTES_MAX],
+) -> Option<usize> {
+    let mut header: MessageHeader =
+        bytemuck::pod_read_unaligned(event.get(..MessageHeader::BYTES)?);
+    header.block_length = header.block_length.checked_add(size_of::<Envelope>() as u16)?;
+    let length = event.len() + size_of::<Envelope>();
+    let target = into.get_mut(..length)?;
+    target[..8].copy_from_slice(bytemuck::bytes_of(&header));
+    target[8..48].copy_from_slice(bytemuck::bytes_of(envelope));
+    target[48..].copy_from_slice(&event[MessageHeader::BYTES..]);
+    Some(length)
+}
+
+/// An event's bytes, aligned, after they were taken out of their envelope.
+#[derive(Clone, Copy, Debug)]
+pub struct EventBuffer {
+    words: [u64; EVENT_BYTES_MAX / 8],
+}
+
+/// Takes a ring message apart: the envelope, and the event's bytes as in the log.
+///
+/// # Errors
+/// See [`DecodeError`]. The event itself is decoded by [`event`](fn@event) on the buffer's bytes.
+pub fn disclose(bytes: &[u8]) -> Result<(Envelope, EventBuffer), DecodeError> {
+    let mut header = header(bytes)?;
+    let total = MessageHeader::BYTES + usize::from(header.block_length);
+    let least = MessageHeader::BYTES + size_of::<Envelope>();
+    if total < least {
+        return Err(DecodeError::TooShort { have: total, need: least });
+    }
+    if total > ENVELOPED_BYTES_MAX {
+        return Err(DecodeError::Template { template: header.template_id });
+    }
+    let envelope: Envelope = bytemuck::pod_read_unaligned(&bytes[8..48]);
+    header.block_length -= size_of::<Envelope>() as u16;
+    let mut buffer = EventBuffer { words: [0; EVENT_BYTES_MAX / 8] };
+    let target = bytemuck::bytes_of_mut(&mut buffer.words);
+    target[..8].copy_from_slice(bytemuck::bytes_of(&header));
+    target[8..total - size_of::<Envelope>()].copy_from_slice(&bytes[48..total]);
+    Ok((envelope, buffer))
+}
+
+impl EventBuffer {
+    /// Decodes the event.
+    ///
+    /// # Errors
+    /// See [`DecodeError`].
+    pub fn event(&self) -> Result<Event<'_>, DecodeError> {
+        event(bytemuck::bytes_of(&self.words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{OrderId, SymbolId};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn aligned(bytes: &[u8]) -> Vec<u64> {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        words
+    }
+
+    #[test]
+    fn template_ids_are_unique() {
+        let all = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES].concat();
+        let distinct: HashSet<u16> = all.iter().map(|(template, _)| *template).collect();
+        assert_eq!(distinct.len(), all.len());
+    }
+
+    #[test]
+    fn every_kind_of_damage_is_named() {
+        let mut cancel =
+            command::CancelOrder { symbol: SymbolId(1), order_id: OrderId(7), ..Default::default() };
+        assert!(matches!(command(bytemuck::bytes_of(&cancel)), Ok(Command::CancelOrder(_))));
+        assert_eq!(
+            command(&bytemuck::bytes_of(&cancel)[..40]),
+            Err(DecodeError::TooShort { have: 40, need: 64 })
+        );
+        assert_eq!(command(&[0; 7]), Err(DecodeError::TooShort { have: 7, need: 8 }));
+        cancel.reserved = 1;
+        assert_eq!(
+            command(bytemuck::bytes_of(&cancel)),
+            Err(DecodeError::Field { name: "CancelOrder" })
+        );
+        cancel.reserved = 0;
+        cancel.header.block_length = 48;
+        assert!(matches!(
+            command(bytemuck::bytes_of(&cancel)),
+            Err(DecodeError::BlockLength { found: 48, expected: 56, .. })
+        ));
+        cancel.header.template_id = 999;
+        assert_eq!(
+            command(bytemuck::bytes_of(&cancel)),
+            Err(DecodeError::Template { template: 999 })
+        );
+        cancel.header.version = 2;
+        assert_eq!(command(bytemuck::bytes_of(&cancel)), Err(DecodeError::Version { found: 2 }));
+        cancel.header.schema_id = 1;
+        assert_eq!(command(bytemuck::bytes_of(&cancel)), Err(DecodeError::Schema { found: 1 }));
+    }
+
+    #[test]
+    fn envelopes_come_off_as_they_went_on() {
+        let event = event::OrderCanceled { order_id: OrderId(5), ..Default::default() };
+        let envelope = Envelope { correlation: 9, ..Default::default() };
+        let mut ring = [0; ENVELOPED_BYTES_MAX];
+        let length = enclose(&envelope, bytemuck::bytes_of(&event), &mut ring).unwrap();
+        let (back, buffer) = disclose(&ring[..length]).unwrap();
+        assert_eq!(back, envelope);
+        assert_eq!(buffer.event(), Ok(Event::OrderCanceled(&event)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_or_are_refused(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            template in prop::sample::select(
+                [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES].concat()),
+        ) {
+            if bytes.len() >= 8 {
+                bytes[2..4].copy_from_slice(&template.0.to_le_bytes());
+                bytes[4..6].copy_from_slice(&SCHEMA_ID.to_le_bytes());
+                bytes[6..8].copy_from_slice(&SCHEMA_VERSION.to_le_bytes());
+            }
+            let words = aligned(&bytes);
+            let bytes = &bytemuck::cast_slice(&words)[..bytes.len()];
+            // Whatever decodes must give back the bytes that it was made of.
+            if let Ok(message) = command(bytes) {
+                prop_assert!(bytes.starts_with(message.bytes()));
+            }
+            if let Ok(message) = event(bytes) {
+                prop_assert!(bytes.starts_with(message.bytes()));
+            }
+            if let Ok(message) = handshake(bytes) {
+                prop_assert!(bytes.starts_with(message.bytes()));
+            }
+            if let Ok((_, buffer)) = disclose(bytes) {
+                let _decoded = buffer.event();
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The enumerations of the wire: one byte each (reject reasons two). Zero is never a value, so that
+//! a forgotten field is noticed.
+
+/// Declares an enumeration with its wire numbers and the conversion from hostile ones.
+macro_rules! wire_enum {
+    (
+        $(#[$doc:meta])*
+        $name:ident: $wire:ty { $( $(#[$value_doc:meta])* $value:ident = $number:literal ),* $(,)? }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr($wire)]
+        pub enum $name {
+            $( $(#[$value_doc])* $value = $number, )*
+        }
+
+        impl $name {
+            /// Every value, in order of its number.
+            pub const ALL: &'static [Self] = &[$(Self::$value),*];
+
+            /// The value of a wire number, or `None` for a number that names nothing.
+            #[must_use]
+            pub const fn from_wire(number: $wire) -> Option<Self> {
+                match number {
+                    $( $number => Some(Self::$value), )*
+                    _ => None,
+                }
+            }
+
+            /// The wire number.
+            #[must_use]
+            pub const fn to_wire(self) -> $wire {
+                self as $wire
+            }
+        }
+    };
+}
+
+wire_enum! {
+    /// Side of an order.
+    Side: u8 {
+        /// Buys base, pays quote.
+        Buy = 1,
+        /// Sells base, receives quote.
+        Sell = 2,
+    }
+}
+
+impl Side {
+    /// The other side.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Buy => Self::Sell,
+            Self::Sell => Self::Buy,
+        }
+    }
+}
+
+wire_enum! {
+    /// Order type (spot contract §2 Enumerations).
+    OrderType: u8 {
+        /// Trades at its price or better.
+        Limit = 1,
+        /// Trades at whatever is there.
+        Market = 2,
+        /// Becomes a market order when the stop price is reached.
+        StopLoss = 3,
+        /// Becomes a limit order when the stop price is reached.
+        StopLossLimit = 4,
+        /// Becomes a market order when the stop price is reached from the other side.
+        TakeProfit = 5,
+        /// Becomes a limit order when the stop price is reached from the other side.
+        TakeProfitLimit = 6,
+        /// Rests or is rejected: never takes.
+        LimitMaker = 7,
+    }
+}
+
+wire_enum! {
+    /// Time in force.
+    TimeInForce: u8 {
+        /// Good till cancelled.
+        Gtc = 1,
+        /// Immediate or cancel.
+        Ioc = 2,
+        /// Fill or kill.
+        Fok = 3,
+    }
+}
+
+wire_enum! {
+    /// Order status (spot contract §3). Rejected orders are never stored and have none.
+    OrderStatus: u8 {
+        /// Accepted, nothing filled.
+        New = 1,
+        /// Part filled, the rest alive.
+        PartiallyFilled = 2,
+        /// Completed.
+        Filled = 3,
+        /// Cancelled by its owner.
+        Canceled = 4,
+        /// Ended by a rule of its type or by the venue.
+        Expired = 5,
+    }
+}
+
+impl OrderStatus {
+    /// True while the order can still trade.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::New | Self::PartiallyFilled)
+    }
+}
+
+wire_enum! {
+    /// Symbol status (spot contract §2 Enumerations).
+    SymbolStatus: u8 {
+        /// Before the session.
+        PreTrading = 1,
+        /// Orders are taken and matched.
+        Trading = 2,
+        /// After the session.
+        PostTrading = 3,
+        /// Day closed.
+        EndOfDay = 4,
+        /// Halted.
+        Halt = 5,
+        /// In an auction.
+        AuctionMatch = 6,
+        /// In a break.
+        Break = 7,
+    }
+}
+
+wire_enum! {
+    /// What a session may do.
+    Role: u8 {
+        /// Sends orders of the one account that its key belongs to.
+        Trader = 1,
+        /// Reads only.
+        ReadOnly = 2,
+        /// Sends definitions and money movements; local, same user.
+        Admin = 3,
+        /// Sends orders on behalf of the key that each command names; local, same user.
+        Adapter = 4,
+    }
+}
+
+wire_enum! {
+    /// How urgently a session is polled; a property of the session.
+    Lane: u8 {
+        /// Orders, cancels, halts.
+        Hot = 1,
+        /// Definitions and records: a few per turn at the most.
+        Cold = 2,
+    }
+}
+
+wire_enum! {
+    /// Why a command was rejected. A reject changes nothing and is not in the log.
+    RejectReason: u16 {
+        /// The bytes are not a message of this protocol.
+        Malformed = 1,
+        /// The message is known but not taken here (an event, a handshake message).
+        UnexpectedMessage = 2,
+        /// No such session.
+        UnknownSession = 3,
+        /// The connection was replaced by a newer logon.
+        StaleEpoch = 4,
+        /// The sequence is not above the session's last one: decided earlier.
+        DuplicateSequence = 5,
+        /// The session's role or lane does not allow this command.
+        RoleNotPermitted = 6,
+        /// Decided after the command's `not_after_ns`.
+        TooLate = 7,
+        /// No such key, or it is revoked.
+        UnknownKey = 8,
+        /// The key is not permitted for this kind of command.
+        KeyNotPermitted = 9,
+        /// No such account.
+        UnknownAccount = 10,
+        /// Trading is disabled for the account.
+        AccountCannotTrade = 11,
+        /// Account and symbol share no permission.
+        SymbolNotPermitted = 12,
+        /// No such symbol.
+        UnknownSymbol = 13,
+        /// No such asset.
+        UnknownAsset = 14,
+        /// Not a side.
+        InvalidSide = 15,
+        /// Not an order type.
+        InvalidOrderType = 16,
+        /// Not a time in force.
+        InvalidTimeInForce = 17,
+        /// The symbol does not take this order type.
+        OrderTypeNotSupported = 18,
+        /// A field is set that this order type must not have, or the reverse.
+        UnsupportedCombination = 19,
+        /// The price is not above zero.
+        InvalidPrice = 20,
+        /// The quantity is not above zero.
+        InvalidQuantity = 21,
+        /// Filter PRICE_FILTER.
+        PriceFilter = 22,
+        /// Filter PERCENT_PRICE.
+        PercentPrice = 23,
+        /// Filter LOT_SIZE.
+        LotSize = 24,
+        /// Filter MIN_NOTIONAL.
+        MinNotional = 25,
+        /// Filter ICEBERG_PARTS.
+        IcebergParts = 26,
+        /// Filter MARKET_LOT_SIZE.
+        MarketLotSize = 27,
+        /// Filter MAX_NUM_ORDERS.
+        MaxNumOrders = 28,
+        /// Filter MAX_NUM_ALGO_ORDERS.
+        MaxNumAlgoOrders = 29,
+        /// Filter MAX_NUM_ICEBERG_ORDERS.
+        MaxNumIcebergOrders = 30,
+        /// Filter MAX_POSITION.
+        MaxPosition = 31,
+        /// Filter EXCHANGE_MAX_NUM_ORDERS.
+        ExchangeMaxNumOrders = 32,
+        /// Filter EXCHANGE_MAX_NUM_ALGO_ORDERS.
+        ExchangeMaxNumAlgoOrders = 33,
+        /// The symbol is not TRADING.
+        SymbolNotTrading = 34,
+        /// The account's order count of an interval is used up; `detail` is the interval's index.
+        TooManyOrders = 35,
+        /// Not enough free balance.
+        InsufficientBalance = 36,
+        /// An open order of the account has this client order id.
+        DuplicateClientOrderId = 37,
+        /// No such open order.
+        UnknownOrder = 38,
+        /// The order id exists under another client order id.
+        ClientOrderIdMismatch = 39,
+        /// A maker-only order would take.
+        WouldTake = 40,
+        /// A stop would fire at once.
+        WouldTrigger = 41,
+        /// The new quantity is not below the order's quantity.
+        NotReduced = 42,
+        /// The new quantity is not above what is executed.
+        QuantityBelowExecuted = 43,
+        /// A sum would leave the range of its type.
+        Overflow = 44,
+        /// A configured capacity is used up; `detail` is the number of the limit.
+        CapacityReached = 45,
+        /// The name or number is taken.
+        AlreadyDefined = 46,
+        /// A definition contradicts itself; `detail` is the number of the field.
+        InvalidDefinition = 47,
+        /// The log cannot take more now (disk behind, failed or full).
+        LogUnavailable = 48,
+        /// Price times quantity is below the smallest amount.
+        NotionalTooSmall = 49,
+        /// The limit is below what is in use or beyond what this build can hold.
+        LimitOutOfRange = 50,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_numbers_round_trip_and_zero_is_nothing() {
+        for &reason in RejectReason::ALL {
+            assert_eq!(RejectReason::from_wire(reason.to_wire()), Some(reason));
+        }
+        assert_eq!(RejectReason::from_wire(0), None);
+        assert_eq!(Side::from_wire(0), None);
+        assert_eq!(Side::from_wire(2), Some(Side::Sell));
+        assert_eq!(OrderType::ALL.len(), 7);
+        assert_eq!(SymbolStatus::ALL.len(), 7);
+    }
+}

@@ -1,0 +1,344 @@
+//! Events: what the core decided. In the log they follow their command; on a ring the same body
+//! stands behind an [`Envelope`]. Template ids 200-249.
+//!
+//! Balance changes are exact deltas, so that a reader can keep every balance without knowing the
+//! core's rules: `locked` moves from free to locked, `released` back, and a trade moves what its
+//! fields say (see [`Trade`]).
+
+use super::{MessageHeader, message};
+use crate::text::ClientOrderId;
+use crate::units::{
+    AccountId, AggregateTradeId, BookUpdateId, Epoch, KeyId, OrderId, OrderListId, Position,
+    Sequence, SessionId, SymbolId, TradeId,
+};
+use bytemuck::{Pod, Zeroable};
+
+/// Stands between the message header and the event body on a ring (40 bytes); the header's block
+/// length covers envelope and body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Envelope {
+    /// The command's correlation; 0 when unsolicited.
+    pub correlation: u64,
+    /// The command's sequence; 0 when unsolicited.
+    pub sequence: Sequence,
+    /// Position behind the transaction in the log; for a reject: behind the last one before it.
+    pub position: Position,
+    /// Time of the transaction, ns since the epoch.
+    pub time_ns: u64,
+    /// The session that it goes to.
+    pub session: SessionId,
+    /// `ENVELOPE_*` bits.
+    pub flags: u8,
+    /// Zero.
+    pub reserved: [u8; 3],
+}
+
+const _: () = assert!(size_of::<Envelope>() == 40);
+
+/// The one last reply to a command.
+pub const ENVELOPE_TERMINAL: u8 = 1;
+/// Not a reply.
+pub const ENVELOPE_UNSOLICITED: u8 = 2;
+
+message! {
+    /// An order was accepted and its funds locked. Fills, if any, follow.
+    OrderAccepted, template 200, 72 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// Moved from free to locked: quote for a buy, base for a sell, 10⁻⁸.
+        24 locked: i64,
+        /// Limit price, 10⁻⁸; 0 for MARKET.
+        32 price: i64,
+        /// Base quantity, 10⁻⁸.
+        40 quantity: i64,
+        /// The list it belongs to.
+        48 order_list_id: OrderListId,
+        /// `Side`.
+        56 side: u8,
+        /// `OrderType`.
+        57 order_type: u8,
+        /// `TimeInForce`.
+        58 time_in_force: u8,
+        /// Zero.
+        59 reserved: [u8; 5],
+        /// The session that placed it.
+        64 session: SessionId,
+        /// Zero.
+        68 reserved_1: u32,
+    }
+    reserved { reserved, reserved_1 } texts {}
+}
+
+message! {
+    /// One aggressor met one resting order, at the resting order's price.
+    ///
+    /// Money: the buyer's locked quote falls by `quote_amount` and its free base rises by `quantity`
+    /// less its commission; the seller's locked base falls by `quantity` and its free quote rises by
+    /// `quote_amount` less its commission; both commissions go to the fee account. When the maker is
+    /// thereby filled, `maker_released` of its lock goes back to free.
+    Trade, template 201, 112 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 trade_id: TradeId,
+        /// The aggregate trade it belongs to.
+        16 aggregate_trade_id: AggregateTradeId,
+        /// The symbol.
+        24 symbol: SymbolId,
+        /// `Side` of the aggressor.
+        28 aggressor_side: u8,
+        /// Zero.
+        29 reserved: [u8; 3],
+        /// The resting order's price, 10⁻⁸.
+        32 price: i64,
+        /// Base quantity, 10⁻⁸.
+        40 quantity: i64,
+        /// Quote amount, truncated to 10⁻⁸.
+        48 quote_amount: i64,
+        /// The resting order.
+        56 maker_order_id: OrderId,
+        /// The aggressor.
+        64 taker_order_id: OrderId,
+        /// Owner of the resting order.
+        72 maker_account: AccountId,
+        /// Owner of the aggressor.
+        76 taker_account: AccountId,
+        /// Taken from what the maker receives, 10⁻⁸.
+        80 maker_commission: i64,
+        /// Taken from what the taker receives, 10⁻⁸.
+        88 taker_commission: i64,
+        /// The resting order's quantity still open, 10⁻⁸; 0: filled.
+        96 maker_remaining: i64,
+        /// Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled.
+        104 maker_released: i64,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Terminal reply to a placement: the order as it stands when the transaction (or its last part)
+    /// is done.
+    OrderResult, template 202, 88 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// Base quantity of the order, 10⁻⁸.
+        24 quantity: i64,
+        /// Base executed, 10⁻⁸.
+        32 executed_quantity: i64,
+        /// Quote executed, 10⁻⁸.
+        40 executed_quote: i64,
+        /// Moved from locked back to free because the order ended, 10⁻⁸.
+        48 released: i64,
+        /// The symbol's book update id behind this transaction.
+        56 book_update_id: BookUpdateId,
+        /// The list it belongs to.
+        64 order_list_id: OrderListId,
+        /// Orders of the account in the first interval, this one included.
+        72 order_count_0: u32,
+        /// Orders of the account in the second interval, this one included.
+        76 order_count_1: u32,
+        /// `OrderStatus`.
+        80 status: u8,
+        /// Zero.
+        81 reserved: [u8; 7],
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// An open order ended without being filled: cancelled (the terminal reply to a cancel) or
+    /// expired.
+    OrderCanceled, template 203, 136 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// Limit price, 10⁻⁸.
+        24 price: i64,
+        /// Base quantity of the order, 10⁻⁸.
+        32 quantity: i64,
+        /// Base executed, 10⁻⁸.
+        40 executed_quantity: i64,
+        /// Quote executed, 10⁻⁸.
+        48 executed_quote: i64,
+        /// Moved from locked back to free, 10⁻⁸.
+        56 released: i64,
+        /// The symbol's book update id behind this transaction.
+        64 book_update_id: BookUpdateId,
+        /// The list it belonged to.
+        72 order_list_id: OrderListId,
+        /// `OrderStatus`: Canceled or Expired.
+        80 status: u8,
+        /// `Side`.
+        81 side: u8,
+        /// `OrderType`.
+        82 order_type: u8,
+        /// `TimeInForce`.
+        83 time_in_force: u8,
+        /// Zero.
+        84 reserved: u32,
+        /// The order's client order id.
+        88 client_order_id: ClientOrderId,
+        /// Zero.
+        128 reserved_1: u64,
+    }
+    reserved { reserved, reserved_1 } texts { client_order_id }
+}
+
+message! {
+    /// Terminal reply to a reduction.
+    OrderReduced, template 204, 64 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// The order's quantity now, 10⁻⁸.
+        24 quantity: i64,
+        /// Base executed, 10⁻⁸.
+        32 executed_quantity: i64,
+        /// Moved from locked back to free, 10⁻⁸.
+        40 released: i64,
+        /// The symbol's book update id behind this transaction.
+        48 book_update_id: BookUpdateId,
+        /// Limit price, 10⁻⁸.
+        56 price: i64,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// The aggressor visited as many makers as one transaction may; the rest of it is pending work.
+    OrderContinues, template 205, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The aggressor.
+        8 order_id: OrderId,
+        /// The symbol.
+        16 symbol: SymbolId,
+        /// Zero.
+        20 reserved: u32,
+        /// Base quantity still to match, 10⁻⁸.
+        24 remaining: i64,
+        /// The symbol's book update id behind this transaction.
+        32 book_update_id: BookUpdateId,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Terminal reply to a validate-only order: it passes every static rule.
+    OrderValid, template 206, 16 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The symbol.
+        8 symbol: SymbolId,
+        /// Zero.
+        12 reserved: u32,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Terminal reply to a definition or a money movement.
+    Done, template 210, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Number of what was made: asset, symbol, account or key.
+        8 id: u64,
+        /// Free balance behind a deposit or withdrawal, 10⁻⁸.
+        16 free: i64,
+        /// Locked balance behind a deposit or withdrawal, 10⁻⁸.
+        24 locked: i64,
+        /// Zero.
+        32 reserved: u64,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// A session has a new connection.
+    SessionStarted, template 211, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 session: SessionId,
+        /// Its epoch now.
+        12 epoch: Epoch,
+        /// The last sequence that was decided.
+        16 last_sequence: Sequence,
+        /// The key it logged on with; 0 for admin and adapter.
+        24 key_id: KeyId,
+        /// The key's account; meaningless without a key.
+        32 account: AccountId,
+        /// `Role`.
+        36 role: u8,
+        /// `Lane`.
+        37 lane: u8,
+        /// Zero.
+        38 reserved: [u8; 2],
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// A session has no connection any more.
+    SessionEnded, template 212, 16 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 session: SessionId,
+        /// The epoch that ended.
+        12 epoch: Epoch,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Terminal reply to a command that changed nothing. Never in the log.
+    Rejected, template 240, 24 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// `RejectReason`.
+        8 reason: u16,
+        /// Template of the rejected command; 0 if it could not be read.
+        10 template_id: u16,
+        /// As the reason says.
+        12 detail: u32,
+        /// Zero.
+        16 reserved: u64,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Events did not fit into the session's ring: from this transaction on, up to the next message,
+    /// read them from the log. Never in the log.
+    Gap, template 241, 16 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Position of the first transaction with a missing event.
+        8 from: Position,
+    }
+    reserved {} texts {}
+}

@@ -1,0 +1,155 @@
+//! The handshake on the engine's Unix socket, before a session's rings exist: Hello → (Challenge →
+//! Proof →) Welcome or Refused. Spoken by the engine's gateway and by the client library. Template
+//! ids 300-319.
+
+use super::{MessageHeader, message};
+use crate::text::Name;
+use crate::units::{Epoch, Incarnation, KeyId, Position, Sequence, SessionId};
+
+message! {
+    /// First message of a client.
+    Hello, template 300, 96 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// `PROTOCOL_MAJOR` of the client: another major is refused.
+        8 protocol_major: u16,
+        /// `PROTOCOL_MINOR` of the client.
+        10 protocol_minor: u16,
+        /// `Role`.
+        12 role: u8,
+        /// `Lane`.
+        13 lane: u8,
+        /// `LOGON_*` bits.
+        14 flags: u8,
+        /// Zero.
+        15 reserved: u8,
+        /// The trader's key; 0 for roles of the local user.
+        16 key_id: KeyId,
+        /// The session's name, unique per key; not empty.
+        24 name: Name,
+        /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 64 to 16384.
+        56 request_slots: u32,
+        /// Wished capacity of the reply ring, likewise, at least 256.
+        60 reply_slots: u32,
+        /// Last incarnation that the client saw; 0 for none.
+        64 last_incarnation: Incarnation,
+        /// Zero.
+        68 reserved_1: u32,
+        /// Last log position that the client saw; 0 for none.
+        72 last_position: Position,
+        /// Chosen by the client, mixed into the proof.
+        80 client_nonce: [u8; 16],
+    }
+    reserved { reserved, reserved_1 } texts { name }
+}
+
+message! {
+    /// The engine's answer to the Hello of a trader: prove that you hold the secret.
+    Challenge, template 301, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Fresh and unpredictable.
+        8 nonce: [u8; 32],
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// HMAC-SHA256, keyed with the key's secret, over the nonce and the whole Hello.
+    Proof, template 302, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The 32 bytes of it.
+        8 mac: [u8; 32],
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// The session is open. Three descriptors travel with it: the client pages, the engine pages
+    /// (read-only) and the log's control page (read-only).
+    Welcome, template 303, 80 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The session's number.
+        8 session: SessionId,
+        /// The epoch to put into each command.
+        12 epoch: Epoch,
+        /// The last sequence that was decided: go on above it.
+        16 last_sequence: Sequence,
+        /// The log's present incarnation.
+        24 incarnation: Incarnation,
+        /// Capacity of the request ring in slots.
+        28 request_slots: u32,
+        /// Capacity of the reply ring in slots.
+        32 reply_slots: u32,
+        /// Zero.
+        36 reserved: u32,
+        /// Position behind the logon in the log.
+        40 position: Position,
+        /// The log's identity.
+        48 log_id: [u8; 16],
+        /// Zero.
+        64 reserved_1: [u8; 16],
+    }
+    reserved { reserved, reserved_1 } texts {}
+}
+
+message! {
+    /// The session is not opened; the engine closes the connection.
+    Refused, template 304, 24 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// `RefusalReason`.
+        8 reason: u16,
+        /// `PROTOCOL_MAJOR` of the engine.
+        10 protocol_major: u16,
+        /// `PROTOCOL_MINOR` of the engine.
+        12 protocol_minor: u16,
+        /// `RejectReason` when the core rejected the logon, else 0.
+        14 reject_reason: u16,
+        /// Zero.
+        16 reserved: u64,
+    }
+    reserved { reserved } texts {}
+}
+
+/// Why a handshake was refused (wire numbers of [`Refused::reason`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum RefusalReason {
+    /// Not a message of the handshake.
+    Malformed = 1,
+    /// Another protocol major.
+    Version = 2,
+    /// Unknown key or wrong proof; which one is not said.
+    NotAuthenticated = 3,
+    /// The role needs the engine's own user on the local socket.
+    RoleNotPermitted = 4,
+    /// A field of the Hello is out of its range.
+    InvalidHello = 5,
+    /// No place for another session.
+    TooManySessions = 6,
+    /// The core rejected the logon: see `reject_reason`.
+    Rejected = 7,
+    /// The engine cannot write its log.
+    LogUnavailable = 8,
+}
+
+impl RefusalReason {
+    /// The reason of a wire number, or `None`.
+    #[must_use]
+    pub const fn from_wire(number: u16) -> Option<Self> {
+        Some(match number {
+            1 => Self::Malformed,
+            2 => Self::Version,
+            3 => Self::NotAuthenticated,
+            4 => Self::RoleNotPermitted,
+            5 => Self::InvalidHello,
+            6 => Self::TooManySessions,
+            7 => Self::Rejected,
+            8 => Self::LogUnavailable,
+            _ => return None,
+        })
+    }
+}

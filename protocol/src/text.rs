@@ -1,0 +1,125 @@
+//! Short bounded texts inside messages: a length byte, the bytes, zeros to the end. Used by the
+//! messages, the core (names are compared, never interpreted) and the adapter.
+
+use bytemuck::{Pod, Zeroable};
+use core::fmt;
+
+/// Text of at most `N` bytes; `N + 1 + P` is its size on the wire, where `P` reserved bytes pad to a
+/// multiple of eight.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
+pub struct Text<const N: usize, const P: usize> {
+    length: u8,
+    reserved: [u8; P],
+    bytes: [u8; N],
+}
+
+// SAFETY: all fields are bytes, for which every bit pattern is valid, and repr(C) byte fields have
+// no padding between them.
+#[allow(unsafe_code, reason = "the derive does not take two const parameters")]
+unsafe impl<const N: usize, const P: usize> Zeroable for Text<N, P> {}
+// SAFETY: as above; the type is Copy and 'static.
+#[allow(unsafe_code, reason = "the derive does not take two const parameters")]
+unsafe impl<const N: usize, const P: usize> Pod for Text<N, P> {}
+
+/// A client's own name for an order: up to 36 bytes (40 on the wire). Empty means none.
+pub type ClientOrderId = Text<36, 3>;
+/// A symbol's name: up to 20 bytes (24 on the wire; facts §2.3 symbol).
+pub type SymbolName = Text<20, 3>;
+/// An asset's name: up to 15 bytes (16 on the wire).
+pub type AssetName = Text<15, 0>;
+/// Name of an account or of a session: up to 31 bytes (32 on the wire).
+pub type Name = Text<31, 0>;
+
+impl<const N: usize, const P: usize> Text<N, P> {
+    /// No bytes at all.
+    pub const EMPTY: Self = Self { length: 0, reserved: [0; P], bytes: [0; N] };
+
+    /// Takes `text`, or gives `None` when it is longer than `N` bytes.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let mut made = Self::EMPTY;
+        made.bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        made.length = u8::try_from(text.len()).ok()?;
+        Some(made)
+    }
+
+    /// True for a value that [`Text::new`] could have made from printable ASCII: a length within
+    /// bounds, printable bytes, zeros behind them. Everything from a peer is checked with it.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        let length = usize::from(self.length);
+        length <= N
+            && self.reserved.iter().all(|&byte| byte == 0)
+            && self.bytes[..length].iter().all(|byte| (0x20..0x7f).contains(byte))
+            && self.bytes[length..].iter().all(|&byte| byte == 0)
+    }
+
+    /// The text's bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or(&self.bytes)
+    }
+
+    /// The text; empty if it is not ASCII, which [`Text::is_valid`] excludes.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        core::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    /// True without any byte.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl<const N: usize, const P: usize> Default for Text<N, P> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<const N: usize, const P: usize> fmt::Display for Text<N, P> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(formatter)
+    }
+}
+
+impl<const N: usize, const P: usize> fmt::Debug for Text<N, P> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_up_to_its_bound() {
+        let longest = "x".repeat(36);
+        assert_eq!(ClientOrderId::new(&longest).unwrap().as_str(), longest);
+        assert_eq!(ClientOrderId::new(&"x".repeat(37)), None);
+        assert_eq!(size_of::<ClientOrderId>(), 40);
+        assert_eq!(size_of::<SymbolName>(), 24);
+        assert_eq!(size_of::<AssetName>(), 16);
+        assert_eq!(size_of::<Name>(), 32);
+    }
+
+    #[test]
+    fn hostile_bytes_are_noticed() {
+        let mut bytes = [0u8; 40];
+        bytes[0] = 37;
+        assert!(!bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid(), "length beyond 36");
+        bytes[0] = 1;
+        assert!(!bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid(), "zero byte in the text");
+        bytes[4] = b'a';
+        assert!(bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid());
+        bytes[5] = b'b';
+        assert!(!bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid(), "bytes behind the text");
+        bytes[5] = 0;
+        bytes[1] = 1;
+        assert!(!bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid(), "reserved byte");
+    }
+}
