@@ -1,9 +1,22 @@
 //! Touchline's protocol: everything that its processes and its clients share, and nothing else.
 //!
-//! Units and exact decimals ([`units`], [`decimal`]), bounded texts ([`text`]) and the binary
-//! messages ([`message`]). The engine's core depends on this crate alone.
+//! The vocabulary is in [`units`], [`decimal`], [`text`] and [`message`]; what carries it between
+//! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`. `client` puts these together
+//! for whoever talks to the engine, and [`credentials`] says who may. The engine's core uses the
+//! vocabulary alone.
 
+#[cfg(not(loom))]
+pub mod client;
+#[cfg(not(loom))]
+pub mod credentials;
 pub mod decimal;
+#[cfg(not(loom))]
+pub mod log;
 pub mod message;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod shm;
+pub mod sync;
 pub mod text;
 pub mod units;
+pub mod wait;

@@ -27,9 +27,9 @@ message! {
         16 key_id: KeyId,
         /// The session's name, unique per key; not empty.
         24 name: Name,
-        /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 64 to 16384.
+        /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384.
         56 request_slots: u32,
-        /// Wished capacity of the reply ring, likewise, at least 256.
+        /// Wished capacity of the reply ring, likewise.
         60 reply_slots: u32,
         /// Last incarnation that the client saw; 0 for none.
         64 last_incarnation: Incarnation,

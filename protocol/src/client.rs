@@ -1,0 +1,212 @@
+//! The client library: opens a session with the engine over its local socket, sends commands and
+//! receives replies over the session's shared-memory rings. Used by the adapter's link, by
+//! `touchline admin`, by the benches and by co-located programs. No async runtime: blocking with
+//! [`Receiver::wait`], or poll-style.
+//!
+//! [`Client::split`] gives the two directions to two threads. A sender numbers its commands; a
+//! receiver hands replies on at the acknowledgement level that its owner chose.
+
+mod connect;
+mod receiver;
+mod sender;
+
+pub use connect::{ConnectError, proof};
+pub use receiver::{ReceiveError, Receiver, Reply};
+pub use sender::{ClientCommand, SendError, Sender};
+
+use crate::message::decode::Event;
+use crate::message::enums::{Lane, RejectReason, Role};
+use crate::message::event::{ENVELOPE_TERMINAL, Rejected};
+use crate::message::handshake::Welcome;
+use crate::text::Name;
+use crate::units::KeyId;
+use crate::wait::WaitStrategy;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Name of the engine's socket in the data folder.
+pub const SOCKET_NAME: &str = "engine.sock";
+
+/// When a reply counts as an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Acknowledgement {
+    /// Once its transaction is in the log's live window: survives a crash of the engine.
+    #[default]
+    Appended,
+    /// Once its transaction is on disk: survives a power cut. Replies are held back until then.
+    Durable,
+}
+
+/// How to open a session.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The engine's socket: [`SOCKET_NAME`] in its data folder.
+    pub socket: PathBuf,
+    /// What the session may do.
+    pub role: Role,
+    /// How urgently it is polled.
+    pub lane: Lane,
+    /// The session's name, unique per key, 1 to 31 printable characters.
+    pub name: Name,
+    /// Key and secret of a trader; the local user's roles have none.
+    pub key: Option<(KeyId, String)>,
+    /// Slots of 64 bytes in the request ring: a power of two, 1,024 to 16,384.
+    pub request_slots: u32,
+    /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.
+    pub reply_slots: u32,
+    /// When replies are handed on.
+    pub acknowledgement: Acknowledgement,
+    /// How [`Receiver::wait`] waits.
+    pub wait: WaitStrategy,
+    /// Longest that each step of the handshake may take.
+    pub handshake_timeout: Duration,
+}
+
+impl ClientOptions {
+    /// Rings of 1,024 and 4,096 slots, replies as soon as appended, adaptive waiting, 5 s per step.
+    #[must_use]
+    pub const fn new(socket: PathBuf, role: Role, lane: Lane, name: Name) -> Self {
+        Self {
+            socket,
+            role,
+            lane,
+            name,
+            key: None,
+            request_slots: 1024,
+            reply_slots: 4096,
+            acknowledgement: Acknowledgement::Appended,
+            wait: WaitStrategy::Adaptive,
+            handshake_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The socket of the handshake, kept open: its end is the end of the connection.
+#[derive(Debug)]
+struct Line {
+    socket: UnixStream,
+    closed: AtomicBool,
+}
+
+impl Line {
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether the engine has closed the socket; one system call.
+    fn check(&self) -> bool {
+        if !self.is_closed() {
+            // The engine says nothing on the socket after the handshake: a byte is as bad as an end.
+            let alive = matches!((&self.socket).read(&mut [0]),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted));
+            if !alive {
+                self.closed.store(true, Ordering::Relaxed);
+            }
+        }
+        self.is_closed()
+    }
+}
+
+/// Why a call got no result.
+#[derive(Debug, Error)]
+pub enum CallError {
+    /// The command did not leave.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// No reply can come any more; whether the command was carried out is unknown.
+    #[error("{0}; whether the command was carried out is unknown")]
+    Receive(#[from] ReceiveError),
+    /// No reply came in time; whether the command was carried out is unknown.
+    #[error("no reply within {0:?}; whether the command was carried out is unknown")]
+    Timeout(Duration),
+    /// The command was rejected and changed nothing.
+    #[error("rejected: {reason:?} (detail {detail})")]
+    Rejected {
+        /// Why.
+        reason: RejectReason,
+        /// As the reason says.
+        detail: u32,
+    },
+    /// The command was rejected for a reason that this client does not know.
+    #[error("rejected for the unknown reason {0}")]
+    RejectedUnknown(u16),
+}
+
+/// An open session.
+pub struct Client {
+    sender: Sender,
+    receiver: Receiver,
+    welcome: Welcome,
+}
+
+impl Client {
+    /// Connects, proves who it is and attaches to the session's rings.
+    ///
+    /// # Errors
+    /// See [`ConnectError`]; nothing is left open.
+    pub fn connect(options: &ClientOptions) -> Result<Self, ConnectError> {
+        connect::connect(options)
+    }
+
+    /// What the engine said when it opened the session.
+    #[must_use]
+    pub const fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// The sending half.
+    pub const fn sender(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// The receiving half.
+    pub const fn receiver(&mut self) -> &mut Receiver {
+        &mut self.receiver
+    }
+
+    /// Both halves, for two threads. The connection ends when both are dropped.
+    #[must_use]
+    pub fn split(self) -> (Sender, Receiver) {
+        (self.sender, self.receiver)
+    }
+
+    /// Sends one command and waits for its terminal reply, passing over everything before it: for
+    /// tools that do one thing at a time.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn call<C: ClientCommand>(
+        &mut self,
+        command: &mut C,
+        timeout: Duration,
+    ) -> Result<Reply, CallError> {
+        let begin = Instant::now();
+        let sequence = self.sender.send(command)?;
+        loop {
+            while let Some(reply) = self.receiver.poll()? {
+                let terminal = reply.envelope.flags & ENVELOPE_TERMINAL != 0;
+                if terminal && reply.envelope.sequence == sequence {
+                    return accepted(reply);
+                }
+            }
+            let left = timeout.checked_sub(begin.elapsed()).ok_or(CallError::Timeout(timeout))?;
+            self.receiver.wait(left);
+        }
+    }
+}
+
+fn accepted(reply: Reply) -> Result<Reply, CallError> {
+    match reply.event.event() {
+        Ok(Event::Rejected(&Rejected { reason, detail, .. })) => {
+            Err(RejectReason::from_wire(reason).map_or(
+                CallError::RejectedUnknown(reason),
+                |reason| CallError::Rejected { reason, detail },
+            ))
+        }
+        _ => Ok(reply),
+    }
+}

@@ -1,0 +1,145 @@
+//! Where everything lies in the control page, the file `control` beside the live window: offsets and
+//! values, no behaviour. Written by the engine, mapped read-only by readers and tools.
+//!
+//! The file is made anew at each start of the engine and renamed into place when the engine is ready,
+//! so a mapped page belongs to one incarnation for ever. All integers little-endian, offsets in bytes:
+//!
+//! ```text
+//!  offset  size
+//!       0    72   ControlHeader    written once, before the file gets its name
+//!     128     8   appended        u64  behind the last published frame; stored by the duty thread
+//!     256     8   durable         u64  on disk up to here; a transaction end; stored by the keeper
+//!     384     8   window_base     u64  lowest position whose bytes the window still holds; keeper
+//!     512     8   prepared_until  u64  the duty thread may write up to here; keeper
+//!     640     4   duty_parked     u32  1 while the duty thread sleeps or is about to
+//!     768     4   keeper_parked   u32  1 while the keeper sleeps or is about to
+//!     896     4   durable_event   u32  counts moves of durable and changes of state; a futex
+//!    1024     4   state           u32  LogState
+//!    1152     8   heartbeat_ns    u64  the duty thread's own sign of life, ns since the epoch
+//!    1280     4   duty_doorbell   u32  the keeper wakes the duty thread by it
+//!    1408     4   keeper_doorbell u32  the duty thread wakes the keeper by it
+//!    1412  2684   zero
+//! ```
+//!
+//! Words that are written independently are 128 bytes apart: two cache lines, because the
+//! adjacent-line prefetcher fetches lines in pairs.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Bytes of the control page.
+pub const CONTROL_BYTES: usize = 4096;
+
+/// Name of the control page in the window's folder.
+pub const CONTROL_FILE: &str = "control";
+
+/// Name of the live window in its folder.
+pub const WINDOW_FILE: &str = "window";
+
+/// The first eight bytes of the control page.
+pub const MAGIC: [u8; 8] = *b"TLINECTL";
+
+/// Version of this layout; any other is refused.
+pub const VERSION: u32 = 1;
+
+/// Offset of the u64 position behind the last published frame.
+pub const APPENDED_OFFSET: usize = 128;
+
+/// Offset of the u64 position up to which the log is on disk.
+pub const DURABLE_OFFSET: usize = 256;
+
+/// Offset of the u64 lowest position whose bytes the window still holds.
+pub const WINDOW_BASE_OFFSET: usize = 384;
+
+/// Offset of the u64 position up to which the duty thread may write.
+pub const PREPARED_UNTIL_OFFSET: usize = 512;
+
+/// Offset of the u32 flag of a sleeping duty thread.
+pub const DUTY_PARKED_OFFSET: usize = 640;
+
+/// Offset of the u32 flag of a sleeping keeper.
+pub const KEEPER_PARKED_OFFSET: usize = 768;
+
+/// Offset of the u32 counter of moves of `durable` and changes of `state`.
+pub const DURABLE_EVENT_OFFSET: usize = 896;
+
+/// Offset of the u32 [`LogState`].
+pub const STATE_OFFSET: usize = 1024;
+
+/// Offset of the u64 time at which the duty thread was last alive, ns since the epoch.
+pub const HEARTBEAT_NS_OFFSET: usize = 1152;
+
+/// Offset of the u32 doorbell by which the keeper wakes the duty thread.
+pub const DUTY_DOORBELL_OFFSET: usize = 1280;
+
+/// Offset of the u32 doorbell by which the duty thread wakes the keeper.
+pub const KEEPER_DOORBELL_OFFSET: usize = 1408;
+
+/// What holds for the whole life of a control page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct ControlHeader {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: u32,
+    /// Incarnation of the engine that made it.
+    pub incarnation: u32,
+    /// The log, as in its segment headers.
+    pub log_id: [u8; 16],
+    /// The running of the kernel in which it was made: the window means nothing after a reboot.
+    pub boot_id: [u8; 16],
+    /// Bytes of the window: a multiple of 2 MiB, at least 8 MiB.
+    pub window_bytes: u64,
+    /// Bytes of a disk segment.
+    pub segment_bytes: u64,
+    /// Process id of the engine.
+    pub pid: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What the engine does with the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum LogState {
+    /// It recovers; nothing is accepted yet.
+    Starting = 1,
+    /// It appends and makes durable.
+    Running = 2,
+    /// The disk failed: `durable` stands still for ever and commands are refused.
+    LogFailed = 3,
+    /// All that was appended is on disk, and the window does not count any more.
+    Stopped = 4,
+}
+
+impl LogState {
+    /// The state by its number.
+    #[must_use]
+    pub const fn from_word(word: u32) -> Option<Self> {
+        match word {
+            1 => Some(Self::Starting),
+            2 => Some(Self::Running),
+            3 => Some(Self::LogFailed),
+            4 => Some(Self::Stopped),
+            _ => None,
+        }
+    }
+}
+
+const _: () = {
+    assert!(size_of::<ControlHeader>() == 72);
+    assert!(core::mem::offset_of!(ControlHeader, version) == 8);
+    assert!(core::mem::offset_of!(ControlHeader, incarnation) == 12);
+    assert!(core::mem::offset_of!(ControlHeader, log_id) == 16);
+    assert!(core::mem::offset_of!(ControlHeader, boot_id) == 32);
+    assert!(core::mem::offset_of!(ControlHeader, window_bytes) == 48);
+    assert!(core::mem::offset_of!(ControlHeader, segment_bytes) == 56);
+    assert!(core::mem::offset_of!(ControlHeader, pid) == 64);
+    assert!(APPENDED_OFFSET == 128 && DURABLE_OFFSET == 256);
+    assert!(WINDOW_BASE_OFFSET == 384 && PREPARED_UNTIL_OFFSET == 512);
+    assert!(DUTY_PARKED_OFFSET == 640 && KEEPER_PARKED_OFFSET == 768);
+    assert!(DURABLE_EVENT_OFFSET == 896 && STATE_OFFSET == 1024);
+    assert!(HEARTBEAT_NS_OFFSET == 1152 && DUTY_DOORBELL_OFFSET == 1280);
+    assert!(KEEPER_DOORBELL_OFFSET == 1408 && KEEPER_DOORBELL_OFFSET + 4 <= CONTROL_BYTES);
+    assert!(LogState::Starting as u32 == 1 && LogState::Stopped as u32 == 4);
+};

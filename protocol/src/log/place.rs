@@ -1,0 +1,105 @@
+//! Where the live window of a log lies. Used by the engine, which makes it, and by readers, which
+//! find it by the same rule and need no message from the engine.
+//!
+//! The folder is named by the log and by device and inode of its data folder, so that a copied data
+//! folder never meets the window of its original:
+//!
+//! ```text
+//! /dev/shm/touchline-<uid>/<log id>-<device>-<inode>/     preferred: memory, no write-back
+//! <data>/live/                                            where there is no room there
+//! ```
+
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// The folder of memory-backed files on Linux.
+pub const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Name of the window's folder within the data folder.
+pub const LIVE_FOLDER: &str = "live";
+
+/// Both folders in which the window of one log may lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowFolders {
+    /// The folder of this user in shared memory: 0700, shared by all logs of the user.
+    pub user: PathBuf,
+    /// The log's folder within `user`.
+    pub shared_memory: PathBuf,
+    /// The log's folder within its data folder.
+    pub data: PathBuf,
+}
+
+impl WindowFolders {
+    /// The folders for the log `log_id` in the data folder `data`; `shared_memory` is
+    /// [`SHARED_MEMORY`] or what stands for it.
+    ///
+    /// # Errors
+    /// If the data folder cannot be looked at.
+    pub fn of(data: &Path, log_id: &[u8; 16], shared_memory: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(data)?;
+        let id: String = log_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = format!("{id}-{:x}-{:x}", metadata.dev(), metadata.ino());
+        let user = shared_memory.join(format!("touchline-{}", rustix::process::getuid().as_raw()));
+        Ok(Self { shared_memory: user.join(key), user, data: data.join(LIVE_FOLDER) })
+    }
+}
+
+/// The kernel's id of its present running: another after each boot.
+///
+/// # Errors
+/// If /proc does not give it.
+pub fn boot_id() -> io::Result<[u8; 16]> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    parse_boot_id(&text).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("boot id {:?}", text.trim()))
+    })
+}
+
+fn parse_boot_id(text: &str) -> Option<[u8; 16]> {
+    let digits: Vec<u8> = text
+        .trim()
+        .chars()
+        .filter(|&character| character != '-')
+        .map(|character| character.to_digit(16).map(|digit| digit as u8))
+        .collect::<Option<_>>()?;
+    let digits: [u8; 32] = digits.try_into().ok()?;
+    let mut id = [0; 16];
+    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    Some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boot_ids_are_read_or_refused() {
+        let id = parse_boot_id("00112233-4455-6677-8899-aabbccddeeff\n").unwrap();
+        assert_eq!(id[0], 0);
+        assert_eq!(id[1], 0x11);
+        assert_eq!(id[15], 0xff);
+        assert_eq!(parse_boot_id("00112233"), None);
+        assert_eq!(parse_boot_id("zz112233-4455-6677-8899-aabbccddeeff"), None);
+        assert_eq!(boot_id().unwrap(), boot_id().unwrap());
+    }
+
+    #[test]
+    fn a_copied_data_folder_has_another_window() {
+        let root = tempfile::tempdir().unwrap();
+        let (first, second) = (root.path().join("a"), root.path().join("b"));
+        fs::create_dir(&first).unwrap();
+        fs::create_dir(&second).unwrap();
+        let folder = |data: &Path| WindowFolders::of(data, b"0123456789abcdef", root.path());
+        let of_first = folder(&first).unwrap();
+        assert_eq!(of_first, folder(&first).unwrap());
+        assert_ne!(of_first.shared_memory, folder(&second).unwrap().shared_memory);
+        assert_eq!(of_first.data, first.join("live"));
+        let name = of_first.shared_memory.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(name.starts_with("30313233343536373839616263646566-"), "{name}");
+    }
+}

@@ -1,0 +1,379 @@
+//! Follows the log: whole transactions, in order, none twice. Used by views, history stores, feeds,
+//! snapshots and tools, in any process that may read the data folder.
+//!
+//! The newest bytes are copied out of the live window, older ones are read from the disk log. A
+//! reader never hinders the engine: nobody waits for it, and if the window has moved on while it
+//! copied, it throws the copy away and reads the same bytes from disk, where they are by then.
+//!
+//! It outlives the engine: when an engine starts again, the reader attaches to the new window and
+//! checks that the last transaction it gave out is still part of the log.
+
+mod disk;
+mod live;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use thiserror::Error;
+
+use self::{
+    disk::{Disk, oldest_segment},
+    live::Live,
+};
+use super::{
+    FRAME_ALIGN, MAX_FRAME_BYTES, SEGMENT_FOLDER, align_frame,
+    control::LogState,
+    frame::{FrameError, FrameHeader, FrameKind, Succession},
+    frame_start,
+    place::{SHARED_MEMORY, WindowFolders, boot_id},
+    segment::{LogIdentity, SegmentError},
+    transaction::{Bookmark, Transaction},
+};
+use crate::{
+    shm::ShmError,
+    units::{Incarnation, Position},
+};
+
+/// How often a reader without an engine looks for one, while it is asked to wait.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How far a reader reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Follow {
+    /// Up to what is on disk: no power cut takes back what was read. Whatever writes persistent
+    /// state follows this.
+    Durable,
+    /// Up to what the engine has published: sooner, but only as good as the machine's power.
+    Appended,
+}
+
+/// Why reading does not go on.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// A call of the operating system failed.
+    #[error("{what} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder holds no log.
+    #[error("{} holds no log segments", path.display())]
+    NoLog {
+        /// The segment folder.
+        path: PathBuf,
+    },
+    /// The first segment's header is not one.
+    #[error("{}: {source}", path.display())]
+    Segment {
+        /// The segment.
+        path: PathBuf,
+        /// What is wrong.
+        source: SegmentError,
+    },
+    /// The live window could not be mapped.
+    #[error("live window {}: {source}", path.display())]
+    Window {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: ShmError,
+    },
+    /// The control page is none that this build understands.
+    #[error("{}: no control page of layout {}: {why}", path.display(), super::control::VERSION)]
+    Control {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The bytes at this position were removed from the log.
+    #[error("position {position} is older than the log, which begins at {oldest}")]
+    TooOld {
+        /// Asked for.
+        position: u64,
+        /// The lowest position there is.
+        oldest: u64,
+    },
+    /// The log is damaged below its watermark, or the position is not a frame's beginning.
+    #[error("{} offset {offset} (position {position}): {why}", path.display())]
+    Damaged {
+        /// Segment, or live window.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// The position.
+        position: u64,
+        /// What is wrong.
+        why: FrameError,
+    },
+    /// The log no longer has the last transaction that this reader gave out: it was cut back, or is
+    /// another log. What was built from it has to be built anew.
+    #[error("the transaction at position {position} is not part of the log any more")]
+    HistoryLost {
+        /// Where that transaction began.
+        position: u64,
+    },
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReadError {
+    move |source| ReadError::Io { what, path: path.to_owned(), source }
+}
+
+/// A reader of one log.
+pub struct LogReader {
+    folders: WindowFolders,
+    identity: LogIdentity,
+    boot_id: [u8; 16],
+    follow: Follow,
+    position: u64,
+    succession: Succession,
+    last: Option<Bookmark>,
+    live: Option<Live>,
+    seen_event: u32,
+    disk: Disk,
+    frame: Box<[u64]>,
+}
+
+/// What one step along the log found.
+enum Step {
+    End,
+    Other,
+    Transaction(FrameHeader),
+}
+
+impl LogReader {
+    /// A reader at the beginning of the log in the data folder `data`. No engine need be running:
+    /// then the log ends with its last whole frame on disk.
+    ///
+    /// # Errors
+    /// If there is no log, or it cannot be read.
+    pub fn open(data: &Path, follow: Follow) -> Result<Self, ReadError> {
+        Self::open_with(data, follow, Path::new(SHARED_MEMORY))
+    }
+
+    /// As [`LogReader::open`], for an engine that was given another folder in place of
+    /// [`SHARED_MEMORY`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_with(data: &Path, follow: Follow, shared_memory: &Path) -> Result<Self, ReadError> {
+        let folder = data.join(SEGMENT_FOLDER);
+        let (number, identity) = oldest_segment(&folder)?;
+        let folders = WindowFolders::of(data, &identity.log_id, shared_memory)
+            .map_err(failed("looking at", data))?;
+        let boot_id = boot_id().map_err(failed("reading", Path::new("/proc")))?;
+        let mut reader = Self {
+            folders,
+            identity,
+            boot_id,
+            follow,
+            position: number * identity.segment_bytes,
+            succession: Succession::new(),
+            last: None,
+            live: None,
+            seen_event: 0,
+            disk: Disk::new(folder, identity.segment_bytes),
+            frame: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
+        };
+        reader.attach()?;
+        Ok(reader)
+    }
+
+    /// The next transaction, or `None` at the watermark.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; after an error the reader stands where it stood.
+    #[expect(clippy::should_implement_trait, reason = "the item borrows from the reader")]
+    pub fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
+        loop {
+            match self.step()? {
+                Step::End => return Ok(None),
+                Step::Other => {}
+                Step::Transaction(header) => {
+                    let transaction = Transaction::of(header, bytemuck::cast_slice(&self.frame));
+                    self.last = Some(transaction.bookmark());
+                    return Ok(Some(transaction));
+                }
+            }
+        }
+    }
+
+    /// Where the next frame is looked for.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position(self.position)
+    }
+
+    /// How far the log may be read now. Without an engine: as far as it was read.
+    #[must_use]
+    pub fn watermark(&self) -> Position {
+        Position(self.limit().unwrap_or(self.position))
+    }
+
+    /// The incarnation of the engine whose window this reader is attached to.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<Incarnation> {
+        self.live.as_ref().map(|live| Incarnation(live.header().incarnation))
+    }
+
+    /// What that engine does with the log.
+    #[must_use]
+    pub fn state(&self) -> Option<LogState> {
+        self.live.as_ref().and_then(Live::state)
+    }
+
+    /// Waits until the disk log or the engine's state has moved since the last call of
+    /// [`LogReader::next`], at most for `timeout`; it may return early. The keeper is woken by every
+    /// append, so a reader of [`Follow::Appended`] is told one disk write late.
+    ///
+    /// # Errors
+    /// If another engine has started and its log is not the one that was read.
+    pub fn wait(&mut self, timeout: Duration) -> Result<(), ReadError> {
+        let begin = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(begin.elapsed());
+            let running = match &self.live {
+                Some(live) if live.state() != Some(LogState::Stopped) => {
+                    let seen = live.wait_changed(self.seen_event, left);
+                    if seen != self.seen_event {
+                        self.seen_event = seen;
+                        return Ok(());
+                    }
+                    true
+                }
+                _ => {
+                    std::thread::sleep(left.min(LOOK_AGAIN));
+                    false
+                }
+            };
+            if self.attach()? || running || begin.elapsed() >= timeout {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks for an engine that has started since, and attaches to it; true if there was one.
+    /// [`LogReader::wait`] does so by itself.
+    ///
+    /// # Errors
+    /// [`ReadError::HistoryLost`] if the log was cut back below what was read.
+    pub fn attach(&mut self) -> Result<bool, ReadError> {
+        let known = self.live.as_ref().map(|live| live.header().incarnation);
+        let found = Live::find(&self.folders, &self.identity, &self.boot_id, known)?;
+        let Some(live) = found else { return Ok(false) };
+        self.seen_event = live.event();
+        self.live = Some(live);
+        // What was read ahead without a watermark may have been dropped since.
+        self.disk.forget();
+        self.check_history()?;
+        Ok(true)
+    }
+
+    /// Goes to `position`: one that [`Transaction::end`] or [`LogReader::position`] gave.
+    pub fn seek(&mut self, position: Position) {
+        self.position = position.0;
+        self.succession = Succession::new();
+        self.last = None;
+    }
+
+    /// Goes behind the transaction that `bookmark` names; false, without moving, if this log does not
+    /// have it.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or begins behind it ([`ReadError::TooOld`]).
+    pub fn resume(&mut self, bookmark: &Bookmark) -> Result<bool, ReadError> {
+        let Some(end) = self.find(bookmark)? else { return Ok(false) };
+        self.seek(Position(end));
+        self.last = Some(*bookmark);
+        Ok(true)
+    }
+
+    /// The position behind the frame that `bookmark` names, if the log has it.
+    fn find(&mut self, bookmark: &Bookmark) -> Result<Option<u64>, ReadError> {
+        let position = bookmark.position.0;
+        let limit = self.limit().unwrap_or(u64::MAX);
+        let sound = position.is_multiple_of(FRAME_ALIGN)
+            && frame_start(position, self.identity.segment_bytes) == position
+            && position < limit;
+        if !sound {
+            return Ok(None);
+        }
+        match self.load(position) {
+            Ok(Some(header))
+                if header.crc == bookmark.crc && header.incarnation == bookmark.incarnation.0 =>
+            {
+                Ok(Some(align_frame(position + u64::from(header.length))))
+            }
+            Ok(_) | Err(ReadError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_history(&mut self) -> Result<(), ReadError> {
+        let Some(last) = self.last else { return Ok(()) };
+        if self.find(&last)?.is_some() {
+            return Ok(());
+        }
+        Err(ReadError::HistoryLost { position: last.position.0 })
+    }
+
+    /// How far this reader may read; `None` without an engine.
+    fn limit(&self) -> Option<u64> {
+        self.live.as_ref().map(|live| match self.follow {
+            Follow::Durable => live.durable(),
+            Follow::Appended => live.appended(),
+        })
+    }
+
+    fn step(&mut self) -> Result<Step, ReadError> {
+        if let Some(live) = &self.live {
+            // Before the watermark is looked at, so that a move after that look ends a wait.
+            self.seen_event = live.event();
+        }
+        let start = frame_start(self.position, self.identity.segment_bytes);
+        if self.limit().is_some_and(|limit| start >= limit) {
+            return Ok(Step::End);
+        }
+        let Some(header) = self.load(start)? else { return Ok(Step::End) };
+        if let Err(why) = self.succession.admit(&header) {
+            return if self.live.is_some() {
+                Err(self.disk.damaged(start, why))
+            } else {
+                Ok(Step::End)
+            };
+        }
+        self.position = align_frame(start + u64::from(header.length));
+        Ok(match header.kind() {
+            Some(FrameKind::Transaction) => Step::Transaction(header),
+            _ => Step::Other,
+        })
+    }
+
+    /// Copies the frame at `start` into `self.frame`. `None` where the log ends, which is known of
+    /// itself only without an engine.
+    fn load(&mut self, start: u64) -> Result<Option<FrameHeader>, ReadError> {
+        let frame = &mut self.frame;
+        let Some(live) = &self.live else {
+            return match self.disk.load(start, None, frame, self.identity.salt) {
+                Err(ReadError::Damaged { .. }) => {
+                    self.disk.forget();
+                    Ok(None)
+                }
+                loaded => loaded.map(Some),
+            };
+        };
+        if let Some(header) = live.load(start, frame, self.identity.salt)? {
+            return Ok(Some(header));
+        }
+        // The window is past it, so it is on disk: taken from there up to the watermark as of now.
+        let durable = live.durable();
+        self.disk.load(start, Some(durable), frame, self.identity.salt).map(Some)
+    }
+}

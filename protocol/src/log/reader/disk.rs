@@ -1,0 +1,172 @@
+//! The reader's side of the disk log: frames out of segment files, by large reads. Called by the
+//! reader for what the window does not hold.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use super::{ReadError, failed};
+use crate::log::{
+    MAX_FRAME_BYTES,
+    frame::{self, FRAME_HEADER_BYTES, FrameError, FrameHeader},
+    segment::{LogIdentity, SegmentError},
+    segment_number, segment_path,
+};
+
+/// Bytes read at once: twice the largest frame, so that most frames cost no read of their own.
+const READ_BYTES: usize = 2 * MAX_FRAME_BYTES;
+
+/// Bytes of a segment's header that hold anything.
+const HEADER_BYTES: usize = 64;
+
+/// Number of the oldest segment in `folder`, and the log it belongs to.
+pub(super) fn oldest_segment(folder: &Path) -> Result<(u64, LogIdentity), ReadError> {
+    let number = oldest_number(folder)?;
+    let path = segment_path(folder, number);
+    let mut bytes = [0; HEADER_BYTES];
+    File::open(&path)
+        .and_then(|file| file.read_exact_at(&mut bytes, 0))
+        .map_err(failed("reading", &path))?;
+    let refuse = |source| ReadError::Segment { path: path.clone(), source };
+    let (identity, found) = LogIdentity::read_header(&bytes).map_err(refuse)?;
+    if found != number {
+        return Err(refuse(SegmentError::Number { found, expected: number }));
+    }
+    Ok((number, identity))
+}
+
+fn oldest_number(folder: &Path) -> Result<u64, ReadError> {
+    let mut oldest = None;
+    for entry in fs::read_dir(folder).map_err(failed("listing", folder))? {
+        let name = entry.map_err(failed("listing", folder))?.file_name();
+        let number = name.to_str().and_then(segment_number);
+        oldest = oldest.into_iter().chain(number).min();
+    }
+    oldest.ok_or_else(|| ReadError::NoLog { path: folder.to_owned() })
+}
+
+/// The segments of one log, and a stretch of one of them in memory.
+pub(super) struct Disk {
+    folder: PathBuf,
+    segment_bytes: u64,
+    open: Option<(u64, File)>,
+    buffer: Box<[u64]>,
+    start: u64,
+    filled: usize,
+}
+
+impl Disk {
+    pub(super) fn new(folder: PathBuf, segment_bytes: u64) -> Self {
+        let buffer = vec![0; READ_BYTES / 8].into_boxed_slice();
+        Self { folder, segment_bytes, open: None, buffer, start: 0, filled: 0 }
+    }
+
+    /// Drops what was read ahead, and the open file.
+    pub(super) fn forget(&mut self) {
+        self.filled = 0;
+        self.open = None;
+    }
+
+    /// The error of a bad frame at `position`.
+    pub(super) fn damaged(&self, position: u64, why: FrameError) -> ReadError {
+        ReadError::Damaged {
+            path: segment_path(&self.folder, position / self.segment_bytes),
+            offset: position % self.segment_bytes,
+            position,
+            why,
+        }
+    }
+
+    /// Copies the frame at `position` into `into`, all checks made. Nothing at or above `limit` is
+    /// looked at: it may still change.
+    pub(super) fn load(
+        &mut self,
+        position: u64,
+        limit: Option<u64>,
+        into: &mut [u64],
+        salt: u32,
+    ) -> Result<FrameHeader, ReadError> {
+        let head = self.bytes(position, FRAME_HEADER_BYTES, limit)?;
+        let shape = FrameHeader::read(head)
+            .and_then(|header| header.check_shape(position).map(|_| header.length as usize));
+        let length = shape.map_err(|why| self.damaged(position, why))?;
+        let bytes = self.bytes(position, length, limit)?;
+        let bytes = &bytes[..length.min(bytes.len())];
+        let checked = frame::check(bytes, position, salt);
+        bytemuck::cast_slice_mut(into)[..bytes.len()].copy_from_slice(bytes);
+        checked.map_err(|why| self.damaged(position, why))
+    }
+
+    /// At least `need` bytes from `position` on, or as many as there are.
+    fn bytes(
+        &mut self,
+        position: u64,
+        need: usize,
+        limit: Option<u64>,
+    ) -> Result<&[u8], ReadError> {
+        let held = self.start..self.start + self.filled as u64;
+        if !(held.contains(&position) && position + need as u64 <= held.end) {
+            self.fill(position, limit)?;
+        }
+        let from = (position - self.start) as usize;
+        Ok(&bytemuck::cast_slice(&self.buffer)[from..self.filled])
+    }
+
+    fn fill(&mut self, position: u64, limit: Option<u64>) -> Result<(), ReadError> {
+        self.start = position;
+        self.filled = 0;
+        let offset = position % self.segment_bytes;
+        let rest = self.segment_bytes - offset;
+        let readable = limit.map_or(rest, |limit| rest.min(limit.saturating_sub(position)));
+        let number = position / self.segment_bytes;
+        if !self.open_segment(number, position, limit)? {
+            return Ok(());
+        }
+        let Some((_, file)) = &self.open else { return Ok(()) };
+        let most = READ_BYTES.min(usize::try_from(readable).unwrap_or(READ_BYTES));
+        let target = &mut bytemuck::cast_slice_mut(&mut self.buffer)[..most];
+        while self.filled < target.len() {
+            match file.read_at(&mut target[self.filled..], offset + self.filled as u64) {
+                Ok(0) => break,
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let path = segment_path(&self.folder, number);
+                    return Err(failed("reading", &path)(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// False if there is no such segment and, without a limit, there need not be one.
+    fn open_segment(
+        &mut self,
+        number: u64,
+        position: u64,
+        limit: Option<u64>,
+    ) -> Result<bool, ReadError> {
+        if self.open.as_ref().is_some_and(|(open, _)| *open == number) {
+            return Ok(true);
+        }
+        let path = segment_path(&self.folder, number);
+        match File::open(&path) {
+            Ok(file) => {
+                self.open = Some((number, file));
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let oldest = oldest_number(&self.folder)?;
+                if number < oldest {
+                    let oldest = oldest * self.segment_bytes;
+                    return Err(ReadError::TooOld { position, oldest });
+                }
+                if limit.is_some() { Err(failed("opening", &path)(error)) } else { Ok(false) }
+            }
+            Err(error) => Err(failed("opening", &path)(error)),
+        }
+    }
+}

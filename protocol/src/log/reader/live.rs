@@ -1,0 +1,206 @@
+//! The reader's side of the live window: finding it, its watermarks, and frames out of it. Called by
+//! the reader.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{ReadError, failed};
+use crate::{
+    log::{
+        WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
+        control::{
+            APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET,
+            DURABLE_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION, WINDOW_BASE_OFFSET,
+            WINDOW_FILE,
+        },
+        frame::{self, FRAME_HEADER_BYTES, FrameHeader, FrameKind},
+        place::WindowFolders,
+        segment::LogIdentity,
+    },
+    shm::{ReadOnlyRegion, SharedReadOnly, ShmError},
+    sync::{AtomicU32, AtomicU64, Ordering, fence},
+    wait::EventWatch,
+};
+
+/// Control page and window of one incarnation, mapped without write permission.
+pub(super) struct Live {
+    header: ControlHeader,
+    path: PathBuf,
+    appended: SharedReadOnly<AtomicU64>,
+    durable: SharedReadOnly<AtomicU64>,
+    window_base: SharedReadOnly<AtomicU64>,
+    durable_event: SharedReadOnly<AtomicU32>,
+    state: SharedReadOnly<AtomicU32>,
+    window: SharedReadOnly<[AtomicU64]>,
+}
+
+impl Live {
+    /// The window of the newest incarnation of this log in this running of the machine, if it is a
+    /// newer one than `known` and still counts.
+    pub(super) fn find(
+        folders: &WindowFolders,
+        identity: &LogIdentity,
+        boot_id: &[u8; 16],
+        known: Option<u32>,
+    ) -> Result<Option<Self>, ReadError> {
+        let mut newest = None;
+        for folder in [&folders.shared_memory, &folders.data] {
+            let Some((file, header)) = open_control(folder)? else { continue };
+            let ours = header.log_id == identity.log_id
+                && header.segment_bytes == identity.segment_bytes
+                && header.boot_id == *boot_id;
+            let best = newest.as_ref().map(|(_, _, best): &(_, _, ControlHeader)| best.incarnation);
+            if ours && Some(header.incarnation) > best.max(known) {
+                newest = Some((folder, file, header));
+            }
+        }
+        match newest {
+            Some((folder, file, header)) => Self::map(folder, &file, header),
+            None => Ok(None),
+        }
+    }
+
+    fn map(
+        folder: &Path,
+        control: &File,
+        header: ControlHeader,
+    ) -> Result<Option<Self>, ReadError> {
+        let path = folder.join(WINDOW_FILE);
+        let window = match File::open(&path) {
+            Ok(window) => window,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed("opening", &path)(error)),
+        };
+        let live = Self::map_both(path.clone(), control, &window, header)
+            .map_err(|source| ReadError::Window { path, source })?;
+        // An engine that recovers stops the old page before it touches the old window: if that has
+        // not happened by now, the window just opened is the one that belongs to the page.
+        let counts = live.state().is_some_and(|state| state != LogState::Stopped);
+        Ok(counts.then_some(live))
+    }
+
+    fn map_both(
+        path: PathBuf,
+        control: &File,
+        window: &File,
+        header: ControlHeader,
+    ) -> Result<Self, ShmError> {
+        let page = ReadOnlyRegion::map_file(control, CONTROL_BYTES)?;
+        let bytes = usize::try_from(header.window_bytes).unwrap_or(usize::MAX);
+        let region = ReadOnlyRegion::map_file(window, bytes)?;
+        Ok(Self {
+            header,
+            path,
+            appended: page.u64_at(APPENDED_OFFSET)?,
+            durable: page.u64_at(DURABLE_OFFSET)?,
+            window_base: page.u64_at(WINDOW_BASE_OFFSET)?,
+            durable_event: page.u32_at(DURABLE_EVENT_OFFSET)?,
+            state: page.u32_at(STATE_OFFSET)?,
+            window: region.words(0, bytes / 8)?,
+        })
+    }
+
+    pub(super) fn header(&self) -> &ControlHeader {
+        &self.header
+    }
+
+    pub(super) fn appended(&self) -> u64 {
+        // SYNC: pairs with the duty thread's release store: all bytes below it are seen.
+        self.appended.view().load_acquire()
+    }
+
+    pub(super) fn durable(&self) -> u64 {
+        // SYNC: pairs with the keeper's release store after its write was complete.
+        self.durable.view().load_acquire()
+    }
+
+    pub(super) fn state(&self) -> Option<LogState> {
+        LogState::from_word(self.state.view().load_acquire())
+    }
+
+    pub(super) fn event(&self) -> u32 {
+        EventWatch::new(self.durable_event.view()).current()
+    }
+
+    pub(super) fn wait_changed(&self, seen: u32, limit: Duration) -> u32 {
+        EventWatch::new(self.durable_event.view()).wait_changed(seen, limit)
+    }
+
+    /// Copies the frame at `start`, which lies below the watermark, into `into`, all checks made.
+    /// `None` if the window has moved past it.
+    pub(super) fn load(
+        &self,
+        start: u64,
+        into: &mut [u64],
+        salt: u32,
+    ) -> Result<Option<FrameHeader>, ReadError> {
+        let damaged = |why| ReadError::Damaged {
+            path: self.path.clone(),
+            offset: start % self.header.window_bytes,
+            position: start,
+            why,
+        };
+        let head = &mut into[..FRAME_HEADER_BYTES / 8];
+        if !self.copy(start, head, || {}) {
+            return Ok(None);
+        }
+        let header = FrameHeader::read(bytemuck::cast_slice(head)).map_err(damaged)?;
+        let length = match header.check_shape(start).map_err(damaged)? {
+            FrameKind::Padding => FRAME_HEADER_BYTES,
+            _ => header.length as usize,
+        };
+        let whole = &mut into[..length / 8];
+        if !self.copy(start, whole, || {}) {
+            return Ok(None);
+        }
+        frame::check(bytemuck::cast_slice(whole), start, salt).map(Some).map_err(damaged)
+    }
+
+    /// Copies words from `position` on; false, and `into` means nothing, if the window was already
+    /// past them or came past them meanwhile. They lie in one window segment. `between` runs after
+    /// the copy and before the check.
+    fn copy(&self, position: u64, into: &mut [u64], between: impl FnOnce()) -> bool {
+        // SYNC: an early look, to spare a useless copy; it decides nothing.
+        if position < self.window_base.view().load_relaxed() {
+            return false;
+        }
+        let first = (position % self.header.window_bytes / 8) as usize;
+        self.window.view().copy_to(first, into);
+        between();
+        // SYNC: pairs with the fence that the keeper sets between its store of `window_base` and
+        // the first byte that it overwrites: if a word of the copy came from the overwriting, then
+        // the load below sees that `window_base`, and the copy is thrown away.
+        fence(Ordering::Acquire);
+        position >= self.window_base.view().load_relaxed()
+    }
+}
+
+/// The control page in `folder`, unless there is none.
+fn open_control(folder: &Path) -> Result<Option<(File, ControlHeader)>, ReadError> {
+    let path = folder.join(CONTROL_FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("opening", &path)(error)),
+    };
+    let mut bytes = [0; size_of::<ControlHeader>()];
+    file.read_exact_at(&mut bytes, 0).map_err(failed("reading", &path))?;
+    let header: ControlHeader = bytemuck::pod_read_unaligned(&bytes);
+    let refuse = |why| Err(ReadError::Control { path: path.clone(), why });
+    if header.magic != MAGIC || header.version != VERSION {
+        return refuse(format!("mark {:02x?}, layout {}", header.magic, header.version));
+    }
+    let bytes = header.window_bytes;
+    if bytes < WINDOW_BYTES_MIN || !bytes.is_multiple_of(WINDOW_SEGMENT_BYTES) {
+        return refuse(format!("window of {bytes} bytes"));
+    }
+    Ok(Some((file, header)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use std::fs::OpenOptions;
+
+use super::*;
+use crate::{
+    log::{MAX_FRAME_BYTES, frame::seal},
+    shm::Region,
+};
+
+const SALT: u32 = 77;
+const WINDOW: u64 = WINDOW_BYTES_MIN;
+
+/// A window folder whose engine is the test.
+struct Engine {
+    root: tempfile::TempDir,
+    folders: WindowFolders,
+    identity: LogIdentity,
+    window: File,
+    control: Region,
+}
+
+impl Engine {
+    fn new(incarnation: u32) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let identity = LogIdentity { log_id: [7; 16], salt: SALT, segment_bytes: 4 << 20 };
+        let folders = WindowFolders::of(root.path(), &identity.log_id, root.path()).unwrap();
+        std::fs::create_dir(&folders.data).unwrap();
+        let header = ControlHeader {
+            magic: MAGIC,
+            version: VERSION,
+            incarnation,
+            log_id: identity.log_id,
+            boot_id: [3; 16],
+            window_bytes: WINDOW,
+            segment_bytes: identity.segment_bytes,
+            pid: 1,
+            reserved: 0,
+        };
+        let open = |name| {
+            let path = folders.data.join(name);
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+        };
+        let window = open(WINDOW_FILE).unwrap();
+        window.set_len(WINDOW).unwrap();
+        let file = open(CONTROL_FILE).unwrap();
+        file.set_len(CONTROL_BYTES as u64).unwrap();
+        file.write_all_at(bytemuck::bytes_of(&header), 0).unwrap();
+        let control = Region::map_file(&file, CONTROL_BYTES).unwrap();
+        let engine = Self { root, folders, identity, window, control };
+        engine.set_state(LogState::Running);
+        engine
+    }
+
+    fn set(&self, offset: usize, value: u64) {
+        self.control.u64_at(offset).unwrap().store(value, Ordering::Release);
+    }
+
+    fn set_state(&self, state: LogState) {
+        self.control.u32_at(STATE_OFFSET).unwrap().store(state as u32, Ordering::Release);
+    }
+
+    fn write(&self, position: u64, fill: u8) {
+        let header = FrameHeader {
+            length: 256,
+            kind: FrameKind::Transaction as u8,
+            incarnation: 1,
+            position,
+            command_length: 8,
+            ..FrameHeader::default()
+        };
+        let mut frame = [fill; 256];
+        seal(&header, &mut frame, SALT);
+        self.window.write_all_at(&frame, position % WINDOW).unwrap();
+    }
+
+    fn find(&self, known: Option<u32>) -> Option<Live> {
+        Live::find(&self.folders, &self.identity, &[3; 16], known).unwrap()
+    }
+}
+
+fn frame() -> Vec<u64> {
+    vec![0; MAX_FRAME_BYTES / 8]
+}
+
+#[test]
+fn a_frame_comes_out_of_the_window_until_the_window_moves_on() {
+    let engine = Engine::new(1);
+    let live = engine.find(None).unwrap();
+    let mut into = frame();
+    for lap in 0..3 {
+        let position = lap * WINDOW + 8192;
+        engine.write(position, lap as u8);
+        engine.set(WINDOW_BASE_OFFSET, lap * WINDOW);
+        assert_eq!(live.load(position, &mut into, SALT).unwrap().unwrap().position, position);
+        assert_eq!(into[31], u64::from_le_bytes([lap as u8; 8]));
+    }
+    assert!(live.load(WINDOW + 8192, &mut into, SALT).unwrap().is_none());
+}
+
+#[test]
+fn a_copy_that_was_overtaken_is_thrown_away() {
+    let engine = Engine::new(1);
+    let live = engine.find(None).unwrap();
+    engine.write(4096, 1);
+    let words = &mut frame()[..32];
+    assert!(live.copy(4096, words, || {}));
+    // The boundary may move up to the frame itself without harm, and not a byte further.
+    assert!(live.copy(4096, words, || engine.set(WINDOW_BASE_OFFSET, 4096)));
+    engine.set(WINDOW_BASE_OFFSET, 0);
+    let overtake = || {
+        engine.set(WINDOW_BASE_OFFSET, WINDOW_SEGMENT_BYTES);
+        engine.write(WINDOW + 4096, 2);
+    };
+    assert!(!live.copy(4096, words, overtake));
+    assert!(!live.copy(4096, words, || {}));
+}
+
+#[test]
+fn a_damaged_frame_is_named_with_its_place() {
+    let engine = Engine::new(1);
+    let live = engine.find(None).unwrap();
+    let position = 3 * WINDOW + 4096;
+    engine.write(position, 1);
+    engine.window.write_all_at(&[0xff], 4096 + 100).unwrap();
+    let error = live.load(position, &mut frame(), SALT).unwrap_err();
+    assert!(
+        matches!(error, ReadError::Damaged { offset: 4096, position: at, .. } if at == position),
+        "{error}"
+    );
+}
+
+#[test]
+fn only_a_newer_window_of_this_log_and_this_boot_is_taken() {
+    let engine = Engine::new(5);
+    assert_eq!(engine.find(None).unwrap().header().incarnation, 5);
+    assert!(engine.find(Some(4)).is_some());
+    assert!(engine.find(Some(5)).is_none());
+    let other = LogIdentity { log_id: [8; 16], ..engine.identity };
+    assert!(Live::find(&engine.folders, &other, &[3; 16], None).unwrap().is_none());
+    assert!(Live::find(&engine.folders, &engine.identity, &[4; 16], None).unwrap().is_none());
+    engine.set_state(LogState::Stopped);
+    assert!(engine.find(None).is_none());
+}
+
+#[test]
+fn a_control_page_of_another_layout_is_refused() {
+    let engine = Engine::new(1);
+    let path = engine.root.path().join("live").join(CONTROL_FILE);
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[9], 8).unwrap();
+    let found = Live::find(&engine.folders, &engine.identity, &[3; 16], None);
+    assert!(matches!(found, Err(ReadError::Control { .. })));
+}

@@ -1,0 +1,133 @@
+//! The reading end of a ring. Whatever the other side writes, it ends in a message or a fault.
+
+use super::{
+    Capacity, ConsumerMemory, MAX_MESSAGE_BYTES, MessageBuffer, RELEASE_EVERY, RingFault,
+    layout::SLOT_WORDS, slots_for, stated_length,
+};
+use crate::sync::Ordering;
+
+/// The reading end. One per ring, used by one thread at a time.
+pub struct Consumer<M> {
+    memory: M,
+    capacity: Capacity,
+    /// One past the last slot read. Private: what the peer could write never becomes this.
+    head: u64,
+    /// The head that the producer may see.
+    released: u64,
+    /// The producer's index when last read.
+    tail: u64,
+    fault: Option<RingFault>,
+}
+
+impl<M: ConsumerMemory> Consumer<M> {
+    /// Takes the reading end of `memory`, going on where its head stands.
+    pub fn new(memory: M) -> Self {
+        let capacity = memory.capacity();
+        // SYNC: only this side writes the head, so there is nothing to pair with.
+        let head = memory.head().load(Ordering::Relaxed);
+        Self { memory, capacity, head, released: head, tail: head, fault: None }
+    }
+
+    /// Number of slots of the ring.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// Copies the next message into `into` and returns its length in bytes (a multiple of 8 from 8
+    /// to [`MAX_MESSAGE_BYTES`]); `None` if there is none. Only the framing is checked here; what
+    /// the message says is checked by its reader, in the copy.
+    ///
+    /// # Errors
+    /// If the producer broke the ring, now or before: then each later poll gives the same fault.
+    #[inline]
+    pub fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if self.tail == self.head {
+            self.refresh().map_err(|fault| self.poison(fault))?;
+            if self.tail == self.head {
+                self.release();
+                return Ok(None);
+            }
+        }
+        let length = self.take(into).map_err(|fault| self.poison(fault))?;
+        if self.head.wrapping_sub(self.released) >= RELEASE_EVERY {
+            self.release();
+        }
+        Ok(Some(length))
+    }
+
+    /// Whether a poll would return something other than `None`. Changes nothing, so it can be the
+    /// last look before sleeping.
+    #[inline]
+    pub fn has_messages(&self) -> bool {
+        // SYNC: no data is read on the strength of this load; `refresh` loads the tail again. Its
+        // order against the parked flag comes from the fence in `wait::park`.
+        self.fault.is_some() || self.memory.tail().load_relaxed() != self.head
+    }
+
+    /// Gives the slots read so far back to the producer. Polling does this by itself every
+    /// [`RELEASE_EVERY`] slots and whenever the ring is empty.
+    #[inline]
+    pub fn release(&mut self) {
+        if self.released == self.head {
+            return;
+        }
+        self.released = self.head;
+        // SYNC: pairs with the acquire load of the head in `Producer::refresh`: our reads of these
+        // slots come before the producer's next writes to them.
+        self.memory.head().store(self.released, Ordering::Release);
+    }
+
+    #[cold]
+    fn poison(&mut self, fault: RingFault) -> RingFault {
+        self.fault = Some(fault);
+        fault
+    }
+
+    fn refresh(&mut self) -> Result<(), RingFault> {
+        // SYNC: pairs with the release store of the tail in `Producer::publish`: the slots below
+        // this tail are complete.
+        let tail = self.memory.tail().load_acquire();
+        // A tail that went backwards is behind the head by wrapping, so it is beyond the capacity.
+        let published = tail.wrapping_sub(self.head);
+        if published > self.capacity.count() {
+            return Err(RingFault::IndexJump {
+                head: self.head,
+                tail,
+                capacity: self.capacity.count(),
+            });
+        }
+        self.tail = tail;
+        Ok(())
+    }
+
+    /// Copies the message at the head, of which at least one slot is published.
+    #[inline]
+    fn take(&mut self, into: &mut MessageBuffer) -> Result<usize, RingFault> {
+        let slots = self.memory.slots();
+        let mut first = [0; SLOT_WORDS];
+        slots.copy_to(self.capacity.first_word(self.head), &mut first);
+        // From here on only the copy is read: the producer may change the slot at any time.
+        let (copies, _) = into.words_mut().as_chunks_mut::<SLOT_WORDS>();
+        copies[0] = first;
+        let length = stated_length(first[0]);
+        if length > MAX_MESSAGE_BYTES {
+            return Err(RingFault::TooLong { length });
+        }
+        if !length.is_multiple_of(8) {
+            return Err(RingFault::LengthNotMultipleOf8 { length });
+        }
+        let needed = slots_for(length);
+        let available = self.tail.wrapping_sub(self.head);
+        if needed > available {
+            return Err(RingFault::Truncated { needed, available });
+        }
+        for (index, copy) in (1..needed).zip(&mut copies[1..]) {
+            slots.copy_to(self.capacity.first_word(self.head.wrapping_add(index)), copy);
+        }
+        self.head = self.head.wrapping_add(needed);
+        Ok(length)
+    }
+}

@@ -1,0 +1,212 @@
+//! The writing end of a ring.
+
+use super::{
+    Capacity, MAX_MESSAGE_BYTES, MESSAGE_HEADER_BYTES, ProducerMemory, RingFault,
+    layout::{SLOT_BYTES, SLOT_WORDS},
+    slots_for, stated_length,
+};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Why a message was not taken. Nothing of it is in the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// The consumer has not freed enough slots. Later it may have.
+    #[error("ring full: the message needs {needed} slots, {free} are free")]
+    Full {
+        /// Slots that the message takes.
+        needed: u64,
+        /// Slots that are free, staged messages counted as taken.
+        free: u64,
+    },
+    /// No consumer could tell where this message ends.
+    #[error(
+        "message of {bytes} bytes whose header states {stated}: both must be the same \
+         multiple of 8 from 8 to 4096"
+    )]
+    Unframed {
+        /// Length of the bytes given.
+        bytes: usize,
+        /// Length by the message's own header, itself included; 0 if there is no header.
+        stated: usize,
+    },
+    /// The consumer broke the ring.
+    #[error(transparent)]
+    Peer(#[from] RingFault),
+}
+
+/// The writing end. One per ring, used by one thread at a time.
+///
+/// Messages are first staged, then published together. What was staged and never published is
+/// forgotten with the producer.
+pub struct Producer<M> {
+    memory: M,
+    capacity: Capacity,
+    /// The tail that the consumer may see.
+    published: u64,
+    /// One past the last slot written.
+    staged: u64,
+    /// The consumer's index when last read; never ahead of `published`.
+    head: u64,
+    fault: Option<RingFault>,
+}
+
+impl<M: ProducerMemory> Producer<M> {
+    /// Takes the writing end of `memory`, going on where its tail stands.
+    pub fn new(memory: M) -> Self {
+        let capacity = memory.capacity();
+        // SYNC: only this side writes the tail, so there is nothing to pair with.
+        let tail = memory.tail().load(Ordering::Relaxed);
+        // Taking the ring for full makes the first message read the real head.
+        let head = tail.wrapping_sub(capacity.count());
+        Self { memory, capacity, published: tail, staged: tail, head, fault: None }
+    }
+
+    /// Number of slots of the ring.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// Free slots, staged messages counted as taken. The consumer's index is read anew only if the
+    /// value known from before is less than `wanted`; so the answer is exact when below `wanted`,
+    /// and else a lower bound.
+    ///
+    /// # Errors
+    /// If the consumer's index cannot be right, now or before.
+    #[inline]
+    pub fn free_slots(&mut self, wanted: u64) -> Result<u64, RingFault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let free = self.known_free();
+        if free >= wanted {
+            return Ok(free);
+        }
+        self.refresh()?;
+        Ok(self.known_free())
+    }
+
+    /// The consumer's index in slots, read anew: one that stands still while messages wait is the
+    /// mark of a reader that hangs.
+    ///
+    /// # Errors
+    /// If the consumer's index cannot be right, now or before.
+    pub fn consumed(&mut self) -> Result<u64, RingFault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        self.refresh()?;
+        Ok(self.head)
+    }
+
+    /// Slots published since the ring began, the counterpart of [`consumed`](Self::consumed).
+    pub fn published(&self) -> u64 {
+        self.published
+    }
+
+    /// Writes `message` behind what is staged. The consumer does not see it before
+    /// [`publish`](Self::publish).
+    ///
+    /// # Errors
+    /// If it does not fit now, is not a framed message, or the consumer broke the ring. Then
+    /// nothing of it is staged; what was staged before stays so.
+    #[inline]
+    pub fn stage(&mut self, message: &[u8]) -> Result<(), PushError> {
+        check_framing(message)?;
+        let needed = slots_for(message.len());
+        let free = self.free_slots(needed)?;
+        if free < needed {
+            return Err(PushError::Full { needed, free });
+        }
+        self.write(message);
+        self.staged = self.staged.wrapping_add(needed);
+        Ok(())
+    }
+
+    /// Lets the consumer see all that is staged.
+    #[inline]
+    pub fn publish(&mut self) {
+        if self.staged == self.published {
+            return;
+        }
+        self.published = self.staged;
+        // SYNC: pairs with the acquire load of the tail in `Consumer::refresh`: whoever sees this
+        // tail sees every slot below it.
+        self.memory.tail().store(self.published, Ordering::Release);
+    }
+
+    /// [`stage`](Self::stage) and [`publish`](Self::publish) in one.
+    ///
+    /// # Errors
+    /// As for `stage`; then nothing is published.
+    #[inline]
+    pub fn try_push(&mut self, message: &[u8]) -> Result<(), PushError> {
+        self.stage(message)?;
+        self.publish();
+        Ok(())
+    }
+
+    #[inline]
+    fn known_free(&self) -> u64 {
+        self.capacity.count() - self.staged.wrapping_sub(self.head)
+    }
+
+    fn refresh(&mut self) -> Result<(), RingFault> {
+        // SYNC: pairs with the release store of the head in `Consumer::release`: the consumer has
+        // read the slots below this head before they are written again.
+        let head = self.memory.head().load_acquire();
+        // One comparison for both sins: going backwards, and passing what was published.
+        if head.wrapping_sub(self.head) > self.published.wrapping_sub(self.head) {
+            let fault = RingFault::IndexJump {
+                head,
+                tail: self.published,
+                capacity: self.capacity.count(),
+            };
+            self.fault = Some(fault);
+            return Err(fault);
+        }
+        self.head = head;
+        Ok(())
+    }
+
+    /// Writes a message that is known to fit from `staged` on. Slot by slot, because copies of a
+    /// length known in advance are several times faster.
+    #[inline]
+    fn write(&self, message: &[u8]) {
+        let slots = self.memory.slots();
+        let (full, rest) = message.as_chunks::<SLOT_BYTES>();
+        let mut index = self.staged;
+        for bytes in full {
+            store(slots, self.capacity.first_word(index), *bytes);
+            index = index.wrapping_add(1);
+        }
+        if !rest.is_empty() {
+            let mut padded = [0; SLOT_BYTES];
+            padded[..rest.len()].copy_from_slice(rest);
+            store(slots, self.capacity.first_word(index), padded);
+        }
+    }
+}
+
+/// Stores `bytes` into the slot that begins at the word `first`.
+#[inline]
+fn store(slots: &[AtomicU64], first: usize, bytes: [u8; SLOT_BYTES]) {
+    let words: [u64; SLOT_WORDS] = bytemuck::cast(bytes);
+    for (slot, word) in slots[first..first + SLOT_WORDS].iter().zip(words) {
+        // SYNC: ordered by the release store of the tail in `publish`.
+        slot.store(word, Ordering::Relaxed);
+    }
+}
+
+#[inline]
+fn check_framing(message: &[u8]) -> Result<(), PushError> {
+    let bytes = message.len();
+    let Some(header) = message.first_chunk::<MESSAGE_HEADER_BYTES>() else {
+        return Err(PushError::Unframed { bytes, stated: 0 });
+    };
+    let stated = stated_length(bytemuck::cast(*header));
+    if bytes == stated && bytes.is_multiple_of(8) && bytes <= MAX_MESSAGE_BYTES {
+        Ok(())
+    } else {
+        Err(PushError::Unframed { bytes, stated })
+    }
+}

@@ -1,0 +1,225 @@
+//! Passing descriptors over a Unix socket (`SCM_RIGHTS`). Used by the handshake on both sides.
+
+use std::{
+    io::{self, IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, send, sendmsg,
+    },
+};
+
+/// Most descriptors that go with one message.
+pub const MAX_DESCRIPTORS: usize = 8;
+
+const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
+
+/// Why descriptors did not pass. The stream's state is then unknown: close it.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// A call of the operating system failed; on a non-blocking socket also `WouldBlock`.
+    #[error("passing descriptors: {0}")]
+    System(#[from] io::Error),
+    /// More descriptors than agreed. All that came were closed.
+    #[error("more than {allowed} descriptors in one message")]
+    TooMany {
+        /// Most descriptors that were allowed.
+        allowed: usize,
+    },
+    /// Descriptors travel with bytes; there were none.
+    #[error("descriptors need at least one byte to travel with")]
+    NoBytes,
+}
+
+impl From<Errno> for PassError {
+    fn from(errno: Errno) -> Self {
+        Self::System(errno.into())
+    }
+}
+
+/// Sends all of `bytes`, with `descriptors` (at most [`MAX_DESCRIPTORS`]) attached to the first.
+///
+/// # Errors
+/// If `bytes` is empty, there are too many descriptors, or the system refuses.
+pub fn send_with_descriptors(
+    stream: &UnixStream,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), PassError> {
+    if bytes.is_empty() {
+        return Err(PassError::NoBytes);
+    }
+    if descriptors.len() > MAX_DESCRIPTORS {
+        return Err(PassError::TooMany { allowed: MAX_DESCRIPTORS });
+    }
+    let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(PassError::TooMany { allowed: MAX_DESCRIPTORS });
+    }
+    let mut sent =
+        retry(|| sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL))?;
+    while sent < bytes.len() {
+        sent += retry(|| send(stream, &bytes[sent..], SendFlags::NOSIGNAL))?;
+    }
+    Ok(())
+}
+
+/// Receives up to `into.len()` bytes and the descriptors that came with them, at most `allowed`
+/// (itself at most [`MAX_DESCRIPTORS`]), all close-on-exec. Zero bytes: the peer has closed.
+///
+/// # Errors
+/// If more descriptors came than allowed (they are closed), or the system refuses.
+pub fn receive_with_descriptors(
+    stream: &UnixStream,
+    into: &mut [u8],
+    allowed: usize,
+) -> Result<(usize, Vec<OwnedFd>), PassError> {
+    let allowed = allowed.min(MAX_DESCRIPTORS);
+    let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = retry(|| {
+        recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    // Returning drops, and so closes, what was received.
+    if descriptors.len() > allowed || received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(PassError::TooMany { allowed });
+    }
+    Ok((received.bytes, descriptors))
+}
+
+fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::io::{FdFlags, fcntl_getfd};
+
+    use super::*;
+
+    /// The device and inode that a descriptor stands for.
+    fn identity(descriptor: impl AsFd) -> (u64, u64) {
+        let stat = rustix::fs::fstat(descriptor).unwrap();
+        (stat.st_dev, stat.st_ino)
+    }
+
+    #[test]
+    fn descriptors_arrive_with_their_bytes_in_order_and_close_on_exec() {
+        let (left, right) = UnixStream::pair().unwrap();
+        let (first, second) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        send_with_descriptors(&left, b"hello", &[first.as_fd(), second.as_fd()]).unwrap();
+
+        let mut into = [0; 64];
+        let (length, received) = receive_with_descriptors(&right, &mut into, 2).unwrap();
+        assert_eq!(&into[..length], b"hello");
+        let identities: Vec<_> = received.iter().map(identity).collect();
+        assert_eq!(identities, [identity(&first), identity(&second)]);
+        for descriptor in &received {
+            assert!(fcntl_getfd(descriptor).unwrap().contains(FdFlags::CLOEXEC));
+        }
+    }
+
+    #[test]
+    fn bytes_travel_without_descriptors_and_the_end_is_zero_bytes() {
+        let (left, right) = UnixStream::pair().unwrap();
+        send_with_descriptors(&left, b"plain", &[]).unwrap();
+        drop(left);
+
+        let mut into = [0; 64];
+        let (length, received) = receive_with_descriptors(&right, &mut into, 0).unwrap();
+        assert_eq!((&into[..length], received.len()), (&b"plain"[..], 0));
+        let (length, _) = receive_with_descriptors(&right, &mut into, 0).unwrap();
+        assert_eq!(length, 0);
+    }
+
+    #[test]
+    fn more_descriptors_than_allowed_are_refused_and_closed() {
+        for (sent, allowed) in [(1, 0), (2, 1), (3, 2), (MAX_DESCRIPTORS, MAX_DESCRIPTORS - 1)] {
+            let (left, right) = UnixStream::pair().unwrap();
+            // One end of a socket pair: its peer sees the end only once every copy is closed.
+            let (passed, witness) = UnixStream::pair().unwrap();
+            send_with_descriptors(&left, b"x", &vec![passed.as_fd(); sent]).unwrap();
+            drop(passed);
+
+            let refused = receive_with_descriptors(&right, &mut [0; 8], allowed);
+            assert!(
+                matches!(refused, Err(PassError::TooMany { allowed: most }) if most == allowed)
+            );
+            drop(refused);
+            witness.set_nonblocking(true).unwrap();
+            let (length, _) = receive_with_descriptors(&witness, &mut [0; 8], 0).unwrap();
+            assert_eq!(length, 0, "a copy of the passed descriptor is still open");
+        }
+    }
+
+    #[test]
+    fn a_sender_that_ignores_the_limit_is_refused() {
+        let (left, right) = UnixStream::pair().unwrap();
+        let many = [left.as_fd(); 2 * MAX_DESCRIPTORS];
+        let mut space =
+            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * MAX_DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&many)));
+        sendmsg(&left, &[IoSlice::new(b"x")], &mut control, SendFlags::NOSIGNAL).unwrap();
+
+        let refused = receive_with_descriptors(&right, &mut [0; 8], MAX_DESCRIPTORS);
+        assert!(matches!(refused, Err(PassError::TooMany { .. })));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_before_sending() {
+        let (left, right) = UnixStream::pair().unwrap();
+        let many = [left.as_fd(); MAX_DESCRIPTORS + 1];
+        let refused = send_with_descriptors(&left, b"x", &many);
+        assert!(matches!(refused, Err(PassError::TooMany { allowed: MAX_DESCRIPTORS })));
+        let refused = send_with_descriptors(&left, b"", &many[..1]);
+        assert!(matches!(refused, Err(PassError::NoBytes)));
+
+        right.set_nonblocking(true).unwrap();
+        let nothing = receive_with_descriptors(&right, &mut [0; 8], 1);
+        assert!(
+            matches!(nothing, Err(PassError::System(e)) if e.kind() == io::ErrorKind::WouldBlock)
+        );
+    }
+
+    #[test]
+    fn a_message_larger_than_the_socket_holds_arrives_whole() {
+        let (left, right) = UnixStream::pair().unwrap();
+        let message: Vec<u8> = (0..1_000_000_u32).map(|n| n as u8).collect();
+        let file = tempfile::tempfile().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| send_with_descriptors(&left, &message, &[file.as_fd()]).unwrap());
+            let (mut got, mut descriptors) = (Vec::new(), 0);
+            while got.len() < message.len() {
+                let mut into = [0; 65_536];
+                let (length, received) = receive_with_descriptors(&right, &mut into, 1).unwrap();
+                assert_ne!(length, 0);
+                got.extend_from_slice(&into[..length]);
+                descriptors += received.len();
+            }
+            assert_eq!((got == message, descriptors), (true, 1));
+        });
+    }
+}

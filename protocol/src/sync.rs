@@ -1,0 +1,113 @@
+//! Atomics under one name: the machine's in every normal build, loom's model under `cfg(loom)`.
+//! Used by [`crate::ring`] and [`crate::wait`], so that the code which loom checks is the code which runs.
+//!
+//! The read-only views give loads and nothing else. A side that maps its peer's pages without
+//! write permission holds only such views, so a store that would fault cannot be written.
+//!
+//! Acquire loads are made of a relaxed load and an acquire fence: on pages mapped read-only, Rust
+//! defines atomic loads only if they are relaxed. On x86-64 both forms are one `mov`.
+
+#[cfg(loom)]
+pub use loom::{
+    hint::spin_loop,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    thread::yield_now,
+};
+#[cfg(not(loom))]
+pub use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    thread::yield_now,
+};
+
+/// One 32-bit word that the holder may only read.
+#[derive(Clone, Copy)]
+pub struct ReadOnlyU32<'a>(&'a AtomicU32);
+
+impl<'a> ReadOnlyU32<'a> {
+    /// Restricts `word` to loads.
+    pub fn new(word: &'a AtomicU32) -> Self {
+        Self(word)
+    }
+
+    /// A load that orders nothing.
+    #[inline]
+    pub fn load_relaxed(self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// A load after which everything written before the matching release store is visible.
+    #[inline]
+    pub fn load_acquire(self) -> u32 {
+        let value = self.0.load(Ordering::Relaxed);
+        // SYNC: pairs with the release store of whoever owns the word (named at the caller).
+        fence(Ordering::Acquire);
+        value
+    }
+
+    /// The word as a futex address. The kernel too only reads it, for waiting and for waking.
+    pub(crate) fn futex(self) -> &'a AtomicU32 {
+        self.0
+    }
+}
+
+/// One 64-bit word that the holder may only read.
+#[derive(Clone, Copy)]
+pub struct ReadOnlyU64<'a>(&'a AtomicU64);
+
+impl<'a> ReadOnlyU64<'a> {
+    /// Restricts `word` to loads.
+    pub fn new(word: &'a AtomicU64) -> Self {
+        Self(word)
+    }
+
+    /// A load that orders nothing.
+    #[inline]
+    pub fn load_relaxed(self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// A load after which everything written before the matching release store is visible.
+    #[inline]
+    pub fn load_acquire(self) -> u64 {
+        let value = self.0.load(Ordering::Relaxed);
+        // SYNC: pairs with the release store of whoever owns the word (named at the caller).
+        fence(Ordering::Acquire);
+        value
+    }
+}
+
+/// A run of 64-bit words that the holder may only read.
+#[derive(Clone, Copy)]
+pub struct ReadOnlyWords<'a>(&'a [AtomicU64]);
+
+impl<'a> ReadOnlyWords<'a> {
+    /// Restricts `words` to loads.
+    pub fn new(words: &'a [AtomicU64]) -> Self {
+        Self(words)
+    }
+
+    /// Number of words.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no words.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Fills `into` with the words from index `first` on, by relaxed loads.
+    ///
+    /// # Panics
+    /// If the words do not reach that far: the caller's index is wrong, never a peer's.
+    #[inline]
+    pub fn copy_to(self, first: usize, into: &mut [u64]) {
+        let words = &self.0[first..first + into.len()];
+        for (copy, word) in into.iter_mut().zip(words) {
+            *copy = word.load(Ordering::Relaxed);
+        }
+    }
+}

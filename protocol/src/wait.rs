@@ -1,0 +1,245 @@
+//! Waiting for work without burning a core, and waking who waits. Used by the duty thread, the
+//! gateway, the adapter's link and the client library.
+//!
+//! Waiting goes up a ladder: a few pauses (tens of ns), a few yields of the core (about 1 µs each),
+//! then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Two words per
+//! direction make sleeping safe, each written by one side only, so that each side can map the
+//! other's word read-only:
+//!
+//! ```text
+//!   sleeper                                   waker
+//!   seen := doorbell                          publish the message
+//!   parked := 1                               fence
+//!   fence                                     if parked = 1:
+//!   if there is no message:                     doorbell += 1
+//!     futex wait while doorbell = seen          futex wake on doorbell
+//!   parked := 0
+//! ```
+//!
+//! The fences make at least one side see what the other wrote first: the waker the flag, or the
+//! sleeper the message. The futex is the doorbell and not the flag because a waker that may not
+//! change the futex word can come between the sleeper's last look and its falling asleep, and be
+//! missed: a bell that was rung is not equal to `seen` any more, and the sleeper does not fall
+//! asleep.
+
+mod futex;
+
+use std::time::{Duration, Instant};
+
+use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now};
+
+pub use futex::MAX_LINES;
+
+/// Pauses before the first yield.
+const SPINS: u32 = 50;
+
+/// Yields before the first sleep.
+const YIELDS: u32 = 20;
+
+/// How a thread waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitStrategy {
+    /// Never gives the core away. Only for a thread with a core of its own: on a shared core it
+    /// costs the others milliseconds.
+    Spin,
+    /// Spins briefly, yields briefly, then sleeps. Idle, it takes next to no CPU.
+    #[default]
+    Adaptive,
+}
+
+/// The two words by which one sleeper is woken by one waker.
+#[derive(Clone, Copy)]
+pub struct ParkingLine<'a> {
+    parked: &'a AtomicU32,
+    doorbell: ReadOnlyU32<'a>,
+}
+
+impl<'a> ParkingLine<'a> {
+    /// `parked` is the sleeper's own flag, `doorbell` the waker's.
+    pub fn new(parked: &'a AtomicU32, doorbell: ReadOnlyU32<'a>) -> Self {
+        Self { parked, doorbell }
+    }
+}
+
+/// Parked flag and doorbell on the heap, for a sleeper and a waker in one process.
+#[derive(Default)]
+pub struct LocalSignal {
+    parked: AtomicU32,
+    doorbell: AtomicU32,
+}
+
+impl LocalSignal {
+    /// Nobody sleeps, no bell was rung.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the sleeper sleeps on.
+    pub fn line(&self) -> ParkingLine<'_> {
+        ParkingLine::new(&self.parked, ReadOnlyU32::new(&self.doorbell))
+    }
+
+    /// Wakes the sleeper if it sleeps; to be called after publishing.
+    pub fn wake(&self) -> bool {
+        wake_if_parked(ReadOnlyU32::new(&self.parked), &self.doorbell)
+    }
+}
+
+/// Wakes the owner of `parked` by `doorbell` if it sleeps or is about to; to be called by the only
+/// waker of this line, after it has published what the sleeper waits for. Returns whether the bell
+/// was rung, which costs a system call; otherwise the cost is a fence and a load.
+///
+/// A peer that holds its flag up without sleeping makes each call ring: call it once per batch.
+#[inline]
+pub fn wake_if_parked(parked: ReadOnlyU32<'_>, doorbell: &AtomicU32) -> bool {
+    // SYNC: pairs with the fence in `park`: what we published before is seen by the sleeper's last
+    // look, or its flag is seen here.
+    fence(Ordering::SeqCst);
+    if parked.load_relaxed() == 0 {
+        return false;
+    }
+    // SYNC: relaxed, because the two fences order it: a sleeper that takes this ring into account
+    // before its fence has its fence behind ours, so that its last look sees what we published.
+    doorbell.fetch_add(1, Ordering::Relaxed);
+    futex::wake_all(doorbell);
+    true
+}
+
+/// Sleeps until one of the wakers of `lines` rings, at most for `limit` and at most an hour. It may
+/// return early without reason, so the caller looks again. `ready` is the last look before falling
+/// asleep, made when all flags are up.
+///
+/// One sleeper waits on at most [`MAX_LINES`] lines at once. With more of them, or with several
+/// where the kernel cannot wait for several (before 5.16, or forbidden), it sleeps for at most 1 ms.
+pub fn park<'a>(
+    lines: impl Iterator<Item = ParkingLine<'a>> + Clone,
+    limit: Duration,
+    mut ready: impl FnMut() -> bool,
+) {
+    let mut bells = futex::WaitSet::new();
+    for line in lines.clone() {
+        // SYNC: both ordered before the last look by the fence below; see `wake_if_parked`.
+        bells.add(line.doorbell, line.doorbell.load_relaxed());
+        line.parked.store(1, Ordering::Relaxed);
+    }
+    // SYNC: pairs with the fence in `wake_if_parked`: the last look sees what was published, or the
+    // waker sees the flag.
+    fence(Ordering::SeqCst);
+    if !ready() {
+        bells.wait(limit);
+    }
+    for line in lines {
+        // SYNC: orders nothing; seen late it costs the waker one needless ring.
+        line.parked.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Where a waiting thread stands on the ladder.
+#[derive(Debug)]
+pub struct Waiter {
+    strategy: WaitStrategy,
+    idle_turns: u32,
+}
+
+impl Waiter {
+    /// At the foot of the ladder.
+    pub const fn new(strategy: WaitStrategy) -> Self {
+        Self { strategy, idle_turns: 0 }
+    }
+
+    /// Back to the foot of the ladder: work was found.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.idle_turns = 0;
+    }
+
+    /// Waits one step after a turn without work: a pause, a yield, or a sleep of at most `limit`.
+    /// `lines` and `ready` are as in [`park`].
+    #[inline]
+    pub fn idle<'a>(
+        &mut self,
+        lines: impl Iterator<Item = ParkingLine<'a>> + Clone,
+        limit: Duration,
+        ready: impl FnMut() -> bool,
+    ) {
+        if self.strategy == WaitStrategy::Spin || self.idle_turns < SPINS {
+            spin_loop();
+        } else if self.idle_turns < SPINS + YIELDS {
+            yield_now();
+        } else {
+            park(lines, limit, ready);
+            return;
+        }
+        self.idle_turns = self.idle_turns.saturating_add(1);
+    }
+
+    /// Waits until `ready`, at most for `limit`; returns whether it was ready.
+    pub fn wait_until<'a>(
+        &mut self,
+        lines: impl Iterator<Item = ParkingLine<'a>> + Clone,
+        limit: Duration,
+        mut ready: impl FnMut() -> bool,
+    ) -> bool {
+        let begin = Instant::now();
+        self.reset();
+        while !ready() {
+            let Some(left) = limit.checked_sub(begin.elapsed()) else { return false };
+            self.idle(lines.clone(), left, &mut ready);
+        }
+        true
+    }
+}
+
+/// The writing end of a counter of events that are rare enough to wake every waiter each time, such
+/// as the moves of the durable watermark. Wraps.
+#[derive(Clone, Copy)]
+pub struct EventCounter<'a>(&'a AtomicU32);
+
+impl<'a> EventCounter<'a> {
+    /// Counts in `word`.
+    pub fn new(word: &'a AtomicU32) -> Self {
+        Self(word)
+    }
+
+    /// Counts one event and wakes all who wait; a system call. To be called after what the event is
+    /// about has been written.
+    pub fn advance(self) {
+        // SYNC: pairs with the acquire load in `EventWatch::current`: who sees this count sees what
+        // was written before it.
+        self.0.fetch_add(1, Ordering::Release);
+        futex::wake_all(self.0);
+    }
+}
+
+/// The reading end of an [`EventCounter`]; a read-only mapping is enough.
+#[derive(Clone, Copy)]
+pub struct EventWatch<'a>(ReadOnlyU32<'a>);
+
+impl<'a> EventWatch<'a> {
+    /// Watches the counter in `word`.
+    pub fn new(word: ReadOnlyU32<'a>) -> Self {
+        Self(word)
+    }
+
+    /// The count now. Take it before looking at what the events are about.
+    pub fn current(self) -> u32 {
+        // SYNC: pairs with the release addition in `EventCounter::advance`.
+        self.0.load_acquire()
+    }
+
+    /// Sleeps until the count is another than `seen`, at most for `limit` and at most an hour, and
+    /// returns the count then. It may return `seen` early without reason.
+    pub fn wait_changed(self, seen: u32, limit: Duration) -> u32 {
+        let current = self.current();
+        if current != seen {
+            return current;
+        }
+        let mut bell = futex::WaitSet::new();
+        bell.add(self.0, seen);
+        bell.wait(limit);
+        self.current()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,207 @@
+use std::{
+    os::fd::AsFd,
+    sync::atomic::{AtomicBool, AtomicU64},
+    thread,
+};
+
+use super::*;
+use crate::shm::{PeerAccess, ReadOnlyRegion, Region};
+
+/// So long that only a lost wake-up makes a test wait for it.
+const FOR_EVER: Duration = Duration::from_secs(600);
+const ROUNDS: u64 = 2_000;
+
+/// Lets the two sides of a ping-pong count to [`ROUNDS`], each sleeping for the other's move.
+fn ping_pong(signals: [(ParkingLine<'_>, &(dyn Fn() -> bool + Sync)); 2]) {
+    let ball = AtomicU64::new(0);
+    let [(first_line, wake_second), (second_line, wake_first)] = signals;
+    let play = |side: u64, line: ParkingLine<'_>, wake_peer: &(dyn Fn() -> bool + Sync)| {
+        for round in (0..ROUNDS).filter(|round| round % 2 == side) {
+            while ball.load(Ordering::Acquire) != round {
+                park(std::iter::once(line), FOR_EVER, || ball.load(Ordering::Acquire) == round);
+            }
+            ball.store(round + 1, Ordering::Release);
+            wake_peer();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| play(0, first_line, wake_second));
+        play(1, second_line, wake_first);
+    });
+    assert_eq!(ball.load(Ordering::Relaxed), ROUNDS);
+}
+
+#[test]
+fn no_wake_up_is_lost_within_a_process() {
+    let (first, second) = (LocalSignal::new(), LocalSignal::new());
+    ping_pong([(first.line(), &|| second.wake()), (second.line(), &|| first.wake())]);
+}
+
+#[test]
+fn each_side_needs_only_to_read_the_others_words() {
+    let make = || {
+        let (region, descriptor) = Region::create("test", 4096, PeerAccess::ReadOnly).unwrap();
+        (region, ReadOnlyRegion::from_descriptor(descriptor.as_fd(), 4096).unwrap())
+    };
+    let ((first, first_seen), (second, second_seen)) = (make(), make());
+    let words = |region: &Region| (region.u32_at(0).unwrap(), region.u32_at(128).unwrap());
+    let seen = |region: &ReadOnlyRegion| (region.u32_at(0).unwrap(), region.u32_at(128).unwrap());
+    let ((first_parked, first_bell), (second_parked, second_bell)) =
+        (words(&first), words(&second));
+    let (first_seen_parked, first_seen_bell) = seen(&first_seen);
+    let (second_seen_parked, second_seen_bell) = seen(&second_seen);
+    ping_pong([
+        (ParkingLine::new(&first_parked, second_seen_bell.view()), &|| {
+            wake_if_parked(second_seen_parked.view(), &first_bell)
+        }),
+        (ParkingLine::new(&second_parked, first_seen_bell.view()), &|| {
+            wake_if_parked(first_seen_parked.view(), &second_bell)
+        }),
+    ]);
+}
+
+#[test]
+fn one_sleeper_is_woken_by_each_of_many_wakers() {
+    // One more than the kernel waits on: the last line is noticed by looking.
+    for lines in [2, 64, MAX_LINES, MAX_LINES + 1] {
+        let signals: Vec<_> = (0..lines).map(|_| LocalSignal::new()).collect();
+        let rung: Vec<_> = (0..lines).map(|_| AtomicBool::new(false)).collect();
+        let turn = AtomicU64::new(0);
+        thread::scope(|scope| {
+            let waker = scope.spawn(|| {
+                for (index, (signal, rung)) in signals.iter().zip(&rung).enumerate() {
+                    while turn.load(Ordering::Acquire) != index as u64 {
+                        yield_now();
+                    }
+                    rung.store(true, Ordering::Release);
+                    signal.wake();
+                }
+            });
+            for (index, rung) in rung.iter().enumerate() {
+                turn.store(index as u64, Ordering::Release);
+                let mut waiter = Waiter::new(WaitStrategy::Adaptive);
+                let all = signals.iter().map(LocalSignal::line);
+                assert!(waiter.wait_until(all, FOR_EVER, || rung.load(Ordering::Acquire)));
+            }
+            waker.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn the_flag_is_up_at_the_last_look_and_down_afterwards() {
+    let (parked, doorbell) = (AtomicU32::new(0), AtomicU32::new(0));
+    let line = ParkingLine::new(&parked, ReadOnlyU32::new(&doorbell));
+    let mut looked = false;
+    park(std::iter::once(line), FOR_EVER, || {
+        looked = true;
+        assert_eq!(parked.load(Ordering::Relaxed), 1);
+        true
+    });
+    assert!(looked);
+    assert_eq!(parked.load(Ordering::Relaxed), 0);
+    assert_eq!(doorbell.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_bell_is_rung_only_for_a_sleeper_and_a_rung_bell_prevents_sleep() {
+    let signal = LocalSignal::new();
+    assert!(!signal.wake());
+    assert_eq!(signal.doorbell.load(Ordering::Relaxed), 0);
+    // The last look sees nothing, and then, before falling asleep, the bell rings.
+    park(std::iter::once(signal.line()), FOR_EVER, || {
+        assert!(signal.wake());
+        false
+    });
+    assert_eq!(signal.doorbell.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn several_lines_do_not_sleep_either_when_one_was_rung() {
+    let signals = [LocalSignal::new(), LocalSignal::new(), LocalSignal::new()];
+    park(signals.iter().map(LocalSignal::line), FOR_EVER, || {
+        assert!(signals[2].wake());
+        false
+    });
+}
+
+#[test]
+fn a_limit_ends_the_wait() {
+    let signals = [LocalSignal::new(), LocalSignal::new()];
+    for strategy in [WaitStrategy::Spin, WaitStrategy::Adaptive] {
+        for lines in 0..=2 {
+            let lines = signals[..lines].iter().map(LocalSignal::line);
+            let limit = Duration::from_millis(2);
+            assert!(!Waiter::new(strategy).wait_until(lines, limit, || false));
+        }
+    }
+}
+
+#[test]
+fn the_ladder_spins_then_yields_then_parks_until_reset() {
+    let signal = LocalSignal::new();
+    let mut looks = 0;
+    let mut turn = |waiter: &mut Waiter| {
+        let before = looks;
+        waiter.idle(std::iter::once(signal.line()), FOR_EVER, || {
+            looks += 1;
+            true
+        });
+        looks > before
+    };
+    let mut waiter = Waiter::new(WaitStrategy::Adaptive);
+    for _ in 0..2 {
+        for _ in 0..SPINS + YIELDS {
+            assert!(!turn(&mut waiter), "parked too early");
+        }
+        assert!(turn(&mut waiter), "did not park");
+        assert!(turn(&mut waiter), "left the top of the ladder");
+        waiter.reset();
+    }
+    let mut spinner = Waiter::new(WaitStrategy::Spin);
+    assert!((0..1_000).all(|_| !turn(&mut spinner)));
+}
+
+#[test]
+fn every_watch_sees_every_advance_also_through_a_read_only_mapping() {
+    let (region, descriptor) = Region::create("test", 4096, PeerAccess::ReadOnly).unwrap();
+    let seen_region = ReadOnlyRegion::from_descriptor(descriptor.as_fd(), 4096).unwrap();
+    let word = region.u32_at(64).unwrap();
+    // The count wraps in the middle.
+    word.store(u32::MAX - 100, Ordering::Relaxed);
+    let watermark = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let seen_word = seen_region.u32_at(64).unwrap();
+                let watch = EventWatch::new(seen_word.view());
+                let mut last = 0;
+                while last < ROUNDS {
+                    let seen = watch.current();
+                    let now = watermark.load(Ordering::Relaxed);
+                    assert!(now >= last);
+                    last = now;
+                    if last < ROUNDS {
+                        watch.wait_changed(seen, FOR_EVER);
+                    }
+                }
+            });
+        }
+        let counter = EventCounter::new(&word);
+        for value in 1..=ROUNDS {
+            watermark.store(value, Ordering::Relaxed);
+            counter.advance();
+        }
+    });
+    assert_eq!(word.load(Ordering::Relaxed), (u32::MAX - 100).wrapping_add(ROUNDS as u32));
+}
+
+#[test]
+fn waiting_for_a_change_ends_by_limit_or_at_once() {
+    let word = AtomicU32::new(5);
+    let watch = EventWatch::new(ReadOnlyU32::new(&word));
+    assert_eq!(watch.wait_changed(5, Duration::from_millis(1)), 5);
+    assert_eq!(watch.wait_changed(4, FOR_EVER), 5);
+    EventCounter::new(&word).advance();
+    assert_eq!(watch.wait_changed(5, FOR_EVER), 6);
+}
