@@ -1,1 +1,14 @@
-//! Scaffold.
+//! The REST adapter: the HTTP front, the two REST services, and the views they answer from.
+//! Composed and started by the executable.
+
+pub mod api_error;
+pub mod front;
+pub mod http;
+pub mod link;
+pub mod parameters;
+pub mod request_weight;
+pub mod route;
+pub mod signature;
+pub mod spot;
+pub mod timing;
+pub mod views;

@@ -1,1 +1,16 @@
-//! Scaffold.
+//! Touchline's engine process: the shell around the deterministic core.
+//!
+//! [`run`] recovers the venue from its log, starts the keeper, the gateway and the duty thread, and
+//! ends them in order. The executable calls it and nothing else.
+
+pub mod clock;
+pub mod config;
+pub mod duty;
+pub mod gateway;
+pub mod genesis;
+pub mod log;
+pub mod mailbox;
+mod process;
+pub mod recovery;
+
+pub use process::{EngineOptions, run};

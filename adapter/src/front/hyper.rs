@@ -1,0 +1,244 @@
+//! One HTTP/1 connection on hyper: reads requests whole, hands them to the service, writes the
+//! replies. Called by the front's workers, one task per connection.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use super::FrontConfig;
+use super::quoted_query;
+use super::socket::{Progress, Socket, Timeouts};
+use crate::http::{Completion, Fault, Headers, Method, Reply, Request, Service};
+
+/// What all connections of a front share.
+pub(super) struct Shared {
+    pub(super) config: FrontConfig,
+    pub(super) service: Arc<dyn Service>,
+    builder: http1::Builder,
+}
+
+impl Shared {
+    pub(super) fn new(config: FrontConfig, service: Arc<dyn Service>) -> Self {
+        let mut builder = http1::Builder::new();
+        builder
+            .half_close(true)
+            .header_read_timeout(None)
+            .max_header_size(config.max_head_bytes)
+            .max_buf_size(config.max_head_bytes.max(MIN_BUFFER));
+        Self { config, service, builder }
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        Timeouts {
+            head: self.config.head_timeout,
+            body: self.config.body_timeout,
+            idle: self.config.idle_timeout,
+            write: self.config.write_timeout,
+            linger: self.config.linger_timeout,
+        }
+    }
+}
+
+/// The smallest receive buffer that hyper accepts, in bytes.
+const MIN_BUFFER: usize = 8192;
+
+/// Serves one connection to its end. `stop` holds a value once the front shuts down: the request
+/// in progress is then still answered, and no other is read.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    mut stop: watch::Receiver<Option<Instant>>,
+) {
+    let connection = Rc::new(Connection {
+        progress: Rc::new(Progress::new(shared.timeouts())),
+        shared,
+        peer,
+        stop: stop.clone(),
+    });
+    let socket = Socket::new(stream, connection.progress.clone());
+    let handler = connection.clone();
+    let serving = connection.shared.builder.serve_connection(
+        TokioIo::new(socket),
+        service_fn(move |request| answer(handler.clone(), request)),
+    );
+    let mut serving = pin!(serving);
+    tokio::select! {
+        biased;
+        _ = &mut serving => return,
+        _ = stop.wait_for(Option::is_some) => serving.as_mut().graceful_shutdown(),
+    }
+    // Whatever ended the connection (a reset, a timeout, malformed HTTP) concerns this peer alone.
+    let _ = serving.await;
+}
+
+struct Connection {
+    shared: Arc<Shared>,
+    progress: Rc<Progress>,
+    peer: SocketAddr,
+    stop: watch::Receiver<Option<Instant>>,
+}
+
+async fn answer(
+    connection: Rc<Connection>,
+    request: hyper::Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let uri = head.uri.clone();
+    let reply = match connection.receive(head, body).await {
+        Ok(request) => connection.call(request).await,
+        Err(fault) => Err(fault),
+    };
+    let service = &*connection.shared.service;
+    let reply = reply.unwrap_or_else(|fault| fault_reply(service, uri.path(), fault));
+    let mut response = encode(reply)
+        .or_else(|Unencodable| encode(fault_reply(service, uri.path(), Fault::Abandoned)))
+        .or_else(|Unencodable| encode(Fault::Abandoned.reply()))
+        .unwrap_or_else(|Unencodable| Response::new(Full::default()));
+    let whole = connection.progress.replied();
+    if !whole || connection.stop.borrow().is_some() {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    Ok(response)
+}
+
+/// The service's own text for a fault, or the fixed one should that panic too.
+fn fault_reply(service: &dyn Service, path: &str, fault: Fault) -> Reply {
+    catch_unwind(AssertUnwindSafe(|| service.fault(path, fault)))
+        .unwrap_or_else(|_| Fault::Panicked.reply())
+}
+
+impl Connection {
+    /// Reads the request whole, within the limits.
+    async fn receive(&self, head: Parts, body: Incoming) -> Result<Request, Fault> {
+        let config = &self.shared.config;
+        let arrived_ns = unix_ns();
+        let disguised_at = self.progress.head_read(!body.is_end_stream());
+        let method = Method::from_token(head.method.as_str()).ok_or(Fault::UnknownMethod)?;
+        if head.headers.len() > config.max_headers {
+            return Err(Fault::TooManyHeaders { limit: config.max_headers });
+        }
+        let body = self.read_body(body).await?;
+        let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+        let (path, query) = quoted_query::split(target, disguised_at);
+        Ok(Request {
+            method,
+            path: path.to_owned(),
+            query: Bytes::copy_from_slice(query.as_bytes()),
+            headers: copy_headers(&head),
+            body,
+            peer: self.peer,
+            arrived_ns,
+        })
+    }
+
+    /// Collects the body, at most `max_body_bytes` of it. A body in one piece is not copied; one
+    /// in many is copied together, as each piece would keep a receive buffer of its own alive.
+    async fn read_body(&self, mut body: Incoming) -> Result<Bytes, Fault> {
+        if body.is_end_stream() {
+            return Ok(Bytes::new());
+        }
+        let limit = self.shared.config.max_body_bytes;
+        let too_large = Fault::BodyTooLarge { limit };
+        if body.size_hint().lower() > limit as u64 {
+            return Err(too_large);
+        }
+        let mut first = Bytes::new();
+        let mut joined = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| match self.progress.timed_out() {
+                true => Fault::BodyTimeout,
+                false => Fault::BodyBroken,
+            })?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            if first.len() + joined.len() + data.len() > limit {
+                return Err(too_large);
+            }
+            if first.is_empty() && joined.is_empty() {
+                first = data;
+                continue;
+            }
+            joined.extend_from_slice(&std::mem::take(&mut first));
+            joined.extend_from_slice(&data);
+        }
+        self.progress.body_read();
+        Ok(if joined.is_empty() { first } else { joined.freeze() })
+    }
+
+    /// Has the service answer. A reply that was sent before a panic stands: the service may have
+    /// acted, and the client should know.
+    async fn call(&self, request: Request) -> Result<Reply, Fault> {
+        let (sender, mut receiver) = oneshot::channel();
+        let done = Completion::new(move |reply| {
+            // The connection may be gone; then nobody waits for the reply.
+            let _ = sender.send(reply);
+        });
+        let service = &*self.shared.service;
+        match catch_unwind(AssertUnwindSafe(|| service.call(request, done))) {
+            Ok(()) => receiver.await.map_err(|_| Fault::Abandoned),
+            Err(_) => receiver.try_recv().map_err(|_| Fault::Panicked),
+        }
+    }
+}
+
+fn unix_ns() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn copy_headers(head: &Parts) -> Headers {
+    let bytes = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let mut headers = Headers::with_capacity(head.headers.len(), bytes);
+    for (name, value) in &head.headers {
+        headers.push(name.as_str(), value.as_bytes());
+    }
+    headers
+}
+
+/// A reply with a status outside of 200..=599 or with bytes that no header field may have.
+struct Unencodable;
+
+fn encode(reply: Reply) -> Result<Response<Full<Bytes>>, Unencodable> {
+    if !(200..=599).contains(&reply.status) {
+        return Err(Unencodable);
+    }
+    let status = StatusCode::from_u16(reply.status).map_err(|_| Unencodable)?;
+    let body = match status {
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => Bytes::new(),
+        _ => reply.body,
+    };
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    if let Some(content_type) = reply.content_type {
+        let value = HeaderValue::from_str(content_type).map_err(|_| Unencodable)?;
+        headers.insert(CONTENT_TYPE, value);
+    }
+    for (name, value) in reply.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| Unencodable)?;
+        let value = HeaderValue::try_from(&*value).map_err(|_| Unencodable)?;
+        headers.append(name, value);
+    }
+    Ok(response)
+}

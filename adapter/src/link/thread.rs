@@ -1,0 +1,90 @@
+//! The link's own thread: connects, receives, gives up on what is late, reconnects.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use touchline_protocol::client::ReceiveError;
+
+use super::Shared;
+use super::wire::{Replies, Wire};
+
+/// How often deadlines are looked at: a late command is given up at most this much later.
+const SWEEP: Duration = Duration::from_millis(50);
+
+/// Replies taken between two looks at the clock.
+const BATCH: usize = 256;
+
+/// First and longest pause between two attempts to connect.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// Runs until the link is stopped.
+pub(super) fn run(shared: &Shared, wire: &impl Wire) {
+    let mut pause = PAUSES.0;
+    let mut last_error = None;
+    while !shared.is_stopping() {
+        match wire.connect() {
+            Ok((sender, mut receiver)) => {
+                eprintln!("engine link: connected");
+                let since = Instant::now();
+                last_error = None;
+                shared.broken.store(false, Ordering::Release);
+                *shared.sender() = Some(sender);
+                let end = serve(shared, receiver.as_mut());
+                *shared.sender() = None;
+                // Behind the line above nothing more can become pending on this connection.
+                shared.pending.lose();
+                // Short connections count as failed attempts: two links under one session name would
+                // else throw each other out without pause.
+                if since.elapsed() > PAUSES.1 {
+                    pause = PAUSES.0;
+                }
+                if let Err(error) = end {
+                    eprintln!("engine link: {error}; reconnecting");
+                }
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if last_error.as_ref() != Some(&error) {
+                    eprintln!("engine link: {error}; retrying");
+                    last_error = Some(error);
+                }
+            }
+        }
+        if !shared.is_stopping() {
+            thread::park_timeout(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+}
+
+/// Hands replies on until the connection or the link ends.
+fn serve(shared: &Shared, receiver: &mut dyn Replies) -> Result<(), ReceiveError> {
+    let mut next_sweep = Instant::now() + SWEEP;
+    loop {
+        let mut idle = false;
+        for _ in 0..BATCH {
+            match receiver.poll()? {
+                Some(reply) => shared.pending.reply(&reply),
+                None => {
+                    idle = true;
+                    break;
+                }
+            }
+        }
+        if shared.is_stopping() {
+            return Ok(());
+        }
+        if shared.broken.load(Ordering::Acquire) {
+            return Err(ReceiveError::Disconnected);
+        }
+        let now = Instant::now();
+        if now >= next_sweep {
+            shared.pending.expire(now);
+            next_sweep = now + SWEEP;
+        }
+        if idle {
+            receiver.wait(SWEEP);
+        }
+    }
+}

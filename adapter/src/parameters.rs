@@ -1,0 +1,342 @@
+//! Reads the parameters of a spot request from its query and body. Called by the spot handlers,
+//! which take each parameter by name and kind and at the end ask for what was not taken.
+//!
+//! Rules (spot contract §1.5): parameters stand in the query, in a form body, or in both; the
+//! order is free; the query wins. Beyond the contract:
+//! - any body that is not empty is a form, whatever its Content-Type, because common clients
+//!   send forms without one and JSON types with an empty body;
+//! - empty pairs (`&&`, a leading `&`) are skipped, a name without `=` has an empty value;
+//! - a malformed percent escape stands for itself, and so fails the pattern of its parameter;
+//! - a parameter sent in both places counts once in "read 'n' ... was sent 'm'".
+
+mod error;
+pub mod pattern;
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashSet;
+
+pub use error::ParameterError;
+
+/// Most parameters of a request, query and body together.
+pub const MAX_PARAMETERS: usize = 64;
+
+/// The decoded parameters of one request, and which of them have been read.
+#[derive(Debug, Clone)]
+pub struct Parameters<'a> {
+    entries: Vec<Entry<'a>>,
+    /// Bit *n* is set once entry *n* has been read.
+    read: Cell<u64>,
+}
+
+const _: () = assert!(MAX_PARAMETERS <= u64::BITS as usize);
+
+#[derive(Debug, Clone)]
+struct Entry<'a> {
+    name: Cow<'a, str>,
+    value: Cow<'a, str>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Decodes the query (without its `?`) and the body. Values without escapes are borrowed.
+    ///
+    /// # Errors
+    /// [`ParameterError::TooMany`] above [`MAX_PARAMETERS`], [`ParameterError::Duplicate`] when a
+    /// name stands twice in the same place, [`ParameterError::Invalid`] for a name or value that
+    /// is not UTF-8 once decoded.
+    pub fn parse(query: &'a [u8], body: &'a [u8]) -> Result<Self, ParameterError> {
+        let received = pairs(query).count() + pairs(body).count();
+        if received > MAX_PARAMETERS {
+            return Err(ParameterError::TooMany { expected: MAX_PARAMETERS, received });
+        }
+        let mut entries = Vec::with_capacity(received);
+        collect(&mut entries, query)?;
+        let in_query = entries.len();
+        collect(&mut entries, body)?;
+        let (query, body) = entries.split_at(in_query);
+        let wins = |entry: &Entry<'_>| !query.iter().any(|other| other.name == entry.name);
+        if !body.iter().all(wins) {
+            let from_body: Vec<_> = body.iter().filter(|entry| wins(entry)).cloned().collect();
+            entries.truncate(in_query);
+            entries.extend(from_body);
+        }
+        Ok(Self { entries, read: Cell::new(0) })
+    }
+
+    /// The number of parameters sent: `timestamp`, `recvWindow` and `signature` count too.
+    pub fn sent(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The number of parameters read so far.
+    pub fn read(&self) -> usize {
+        self.read.get().count_ones() as usize
+    }
+
+    /// All parameters as (name, value): those of the query, then those of the body.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|entry| (&*entry.name, &*entry.value))
+    }
+
+    /// The value of a parameter, empty or not, without counting it as read.
+    pub fn peek(&self, name: &str) -> Option<&str> {
+        self.iter().find_map(|(other, value)| (other == name).then_some(value))
+    }
+
+    /// The value of a parameter, empty or not. Counts it as read.
+    fn take(&self, name: &str) -> Option<&str> {
+        let index = self.entries.iter().position(|entry| entry.name == name)?;
+        self.read.set(self.read.get() | 1 << index);
+        Some(&self.entries[index].value)
+    }
+
+    /// An optional parameter of any text.
+    ///
+    /// # Errors
+    /// -1105 when it is sent but empty; -1118 and -1119 in its place for `newClientOrderId` and
+    /// `origClientOrderId`.
+    pub fn text(&self, name: &'static str) -> Result<Option<&str>, ParameterError> {
+        match self.take(name) {
+            Some("") => Err(match name {
+                "newClientOrderId" => ParameterError::EmptyNewClientOrderId,
+                "origClientOrderId" => ParameterError::EmptyOriginalClientOrderId,
+                _ => ParameterError::Empty { name: name.into() },
+            }),
+            sent => Ok(sent),
+        }
+    }
+
+    /// A mandatory parameter of any text.
+    ///
+    /// # Errors
+    /// -1102 when it is missing or empty.
+    pub fn required_text(&self, name: &'static str) -> Result<&str, ParameterError> {
+        self.take(name).filter(|value| !value.is_empty()).ok_or_else(|| mandatory(name))
+    }
+
+    /// An optional parameter that must match a pattern.
+    fn matching(
+        &self,
+        name: &'static str,
+        matches: fn(&str) -> bool,
+        legal: &'static str,
+    ) -> Result<Option<&str>, ParameterError> {
+        match self.text(name)? {
+            Some(value) if !matches(value) => Err(illegal(name, legal)),
+            value => Ok(value),
+        }
+    }
+
+    /// An optional symbol name.
+    ///
+    /// # Errors
+    /// -1105 when empty, -1100 outside of [`pattern::SYMBOL`]. Whether the symbol exists is for
+    /// the caller to see (-1121).
+    pub fn symbol(&self, name: &'static str) -> Result<Option<&str>, ParameterError> {
+        self.matching(name, pattern::is_symbol, pattern::SYMBOL)
+    }
+
+    /// A mandatory symbol name.
+    ///
+    /// # Errors
+    /// -1102 when missing or empty, -1100 as [`Parameters::symbol`].
+    pub fn required_symbol(&self, name: &'static str) -> Result<&str, ParameterError> {
+        self.required_text(name)?;
+        self.symbol(name)?.ok_or_else(|| mandatory(name))
+    }
+
+    /// An optional list of symbol names, a JSON array without blanks. `[]` gives an empty list.
+    ///
+    /// # Errors
+    /// -1105 when empty, -1100 outside of [`pattern::SYMBOLS`], -1102 when a symbol repeats.
+    pub fn symbols(&self, name: &'static str) -> Result<Option<Vec<&str>>, ParameterError> {
+        let Some(text) = self.matching(name, pattern::is_symbols, pattern::SYMBOLS)? else {
+            return Ok(None);
+        };
+        let symbols: Vec<&str> = pattern::symbols_in(text).collect();
+        let mut seen = HashSet::with_capacity(symbols.len());
+        if symbols.iter().all(|symbol| seen.insert(*symbol)) {
+            Ok(Some(symbols))
+        } else {
+            Err(mandatory(name))
+        }
+    }
+
+    /// An optional DECIMAL, as text of the form of [`pattern::DECIMAL`].
+    ///
+    /// # Errors
+    /// -1105 when empty, -1100 for any other form.
+    pub fn decimal(&self, name: &'static str) -> Result<Option<&str>, ParameterError> {
+        self.matching(name, pattern::is_decimal, pattern::DECIMAL)
+    }
+
+    /// A mandatory DECIMAL.
+    ///
+    /// # Errors
+    /// -1102 when missing or empty, -1100 for any other form.
+    pub fn required_decimal(&self, name: &'static str) -> Result<&str, ParameterError> {
+        self.required_text(name)?;
+        self.decimal(name)?.ok_or_else(|| mandatory(name))
+    }
+
+    /// An optional LONG, 0..=`i64::MAX`.
+    ///
+    /// # Errors
+    /// -1105 when empty, -1100 outside of [`pattern::LONG`], -1108 for 19 and 20 digits that do
+    /// not fit an `i64`.
+    pub fn long(&self, name: &'static str) -> Result<Option<i64>, ParameterError> {
+        self.matching(name, pattern::is_long, pattern::LONG)?
+            .map(|digits| {
+                digits.parse().map_err(|_| ParameterError::Overflow { name: name.into() })
+            })
+            .transpose()
+    }
+
+    /// A mandatory LONG.
+    ///
+    /// # Errors
+    /// -1102 when missing or empty, otherwise as [`Parameters::long`].
+    pub fn required_long(&self, name: &'static str) -> Result<i64, ParameterError> {
+        self.required_text(name)?;
+        self.long(name)?.ok_or_else(|| mandatory(name))
+    }
+
+    /// A page size: `default` when missing, cut to `max` when above.
+    ///
+    /// # Errors
+    /// -1130 for 0, otherwise as [`Parameters::long`].
+    pub fn page_size(
+        &self,
+        name: &'static str,
+        default: u32,
+        max: u32,
+    ) -> Result<u32, ParameterError> {
+        match self.long(name)? {
+            None => Ok(default),
+            Some(0) => Err(ParameterError::Invalid { name: name.into() }),
+            Some(size) => Ok(u32::try_from(size).unwrap_or(max).min(max)),
+        }
+    }
+
+    /// An optional parameter with an enumerated list of texts, such as the depth limits.
+    ///
+    /// # Errors
+    /// -1105 when empty, -1100 with the text `legal` for any other value.
+    pub fn choice<T: Copy>(
+        &self,
+        name: &'static str,
+        choices: &[(&str, T)],
+        legal: &'static str,
+    ) -> Result<Option<T>, ParameterError> {
+        let Some(value) = self.text(name)? else {
+            return Ok(None);
+        };
+        choices
+            .iter()
+            .find_map(|(text, choice)| (*text == value).then_some(Some(*choice)))
+            .ok_or_else(|| illegal(name, legal))
+    }
+
+    /// An optional client order id or list id.
+    ///
+    /// # Errors
+    /// As [`Parameters::text`], and -1100 outside of [`pattern::CLIENT_ID`].
+    pub fn client_id(&self, name: &'static str) -> Result<Option<&str>, ParameterError> {
+        self.matching(name, pattern::is_client_id, pattern::CLIENT_ID)
+    }
+
+    /// Refuses a request that gives neither of two parameters, or gives them empty. Reads none.
+    ///
+    /// # Errors
+    /// -1102 naming both.
+    pub fn require_either(
+        &self,
+        first: &'static str,
+        second: &'static str,
+    ) -> Result<(), ParameterError> {
+        let given = |name| self.peek(name).is_some_and(|value| !value.is_empty());
+        if given(first) || given(second) {
+            Ok(())
+        } else {
+            Err(ParameterError::Neither { first, second })
+        }
+    }
+
+    /// Refuses a parameter that this kind of request does not take, empty or not.
+    ///
+    /// # Errors
+    /// -1106 when it is sent.
+    pub fn refuse(&self, name: &'static str) -> Result<(), ParameterError> {
+        match self.peek(name) {
+            Some(_) => Err(ParameterError::NotRequired { name: name.into() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses more parameters than the route knows.
+    ///
+    /// # Errors
+    /// -1101 with both counts.
+    pub fn at_most(&self, expected: usize) -> Result<(), ParameterError> {
+        let received = self.sent();
+        if received > expected {
+            return Err(ParameterError::TooMany { expected, received });
+        }
+        Ok(())
+    }
+
+    /// Refuses parameters that nobody has read.
+    ///
+    /// # Errors
+    /// -1104 with both counts.
+    pub fn all_read(&self) -> Result<(), ParameterError> {
+        let (read, sent) = (self.read(), self.sent());
+        if read < sent {
+            return Err(ParameterError::Unread { read, sent });
+        }
+        Ok(())
+    }
+}
+
+fn mandatory(name: &'static str) -> ParameterError {
+    ParameterError::Mandatory { name: name.into() }
+}
+
+fn illegal(name: &'static str, legal: &'static str) -> ParameterError {
+    ParameterError::IllegalCharacters { name: name.into(), legal: legal.into() }
+}
+
+fn pairs(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
+    raw.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty())
+}
+
+/// Appends the parameters of one place.
+fn collect<'a>(entries: &mut Vec<Entry<'a>>, raw: &'a [u8]) -> Result<(), ParameterError> {
+    let first = entries.len();
+    for pair in pairs(raw) {
+        let (name, value) = match pair.iter().position(|&byte| byte == b'=') {
+            Some(at) => (&pair[..at], &pair[at + 1..]),
+            None => (pair, &[][..]),
+        };
+        let name = decode(name).ok_or_else(|| ParameterError::invalid_sent(name))?;
+        let value = decode(value).ok_or_else(|| ParameterError::invalid_sent(name.as_bytes()))?;
+        if entries[first..].iter().any(|entry| entry.name == name) {
+            return Err(ParameterError::duplicate_sent(&name));
+        }
+        entries.push(Entry { name, value });
+    }
+    Ok(())
+}
+
+/// Undoes form encoding: `+` is a blank, `%41` is `A`. `None` when the result is not UTF-8.
+fn decode(raw: &[u8]) -> Option<Cow<'_, str>> {
+    if !raw.contains(&b'+') {
+        return percent_encoding::percent_decode(raw).decode_utf8().ok();
+    }
+    let spaced: Vec<u8> = raw.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
+    let decoded = percent_encoding::percent_decode(&spaced).decode_utf8();
+    decoded.ok().map(|text| Cow::Owned(text.into_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,477 @@
+//! Request weight per client IP (spot contract §8). The spot service charges every request
+//! here, right after the route is known, and puts the used weight into every reply.
+//!
+//! Windows are fixed calendar windows: a minute starts at second 0. Time is an argument, never
+//! read here. Memory is fixed at the start: when the table of addresses is full, those without a
+//! charge in the current windows make room; when there are none, further addresses share one
+//! bucket with one common count. An IPv6 client is its /64 network, as one subscriber commonly
+//! holds all addresses of one.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, PoisonError};
+
+use crate::api_error::ApiError;
+use crate::http::Reply;
+
+/// Most limits that apply at the same time.
+pub const MAX_LIMITS: usize = 4;
+
+/// Prefix of the used-weight headers; the window's number and letter follow (spot contract §8).
+pub const USED_WEIGHT_HEADER: &str = "X-SVC-USED-WEIGHT";
+
+/// The unit of a limit's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interval {
+    /// Seconds.
+    Second,
+    /// Minutes.
+    Minute,
+    /// Hours.
+    Hour,
+    /// Days, UTC.
+    Day,
+}
+
+impl Interval {
+    /// The name used in rate-limit objects and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Second => "SECOND",
+            Self::Minute => "MINUTE",
+            Self::Hour => "HOUR",
+            Self::Day => "DAY",
+        }
+    }
+
+    /// The letter used in header names.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Second => 'S',
+            Self::Minute => 'M',
+            Self::Hour => 'H',
+            Self::Day => 'D',
+        }
+    }
+
+    /// Its length in milliseconds.
+    pub fn ms(self) -> u64 {
+        match self {
+            Self::Second => 1_000,
+            Self::Minute => 60_000,
+            Self::Hour => 3_600_000,
+            Self::Day => 86_400_000,
+        }
+    }
+}
+
+/// So much weight within so many intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WeightLimit {
+    /// The unit of the window.
+    pub interval: Interval,
+    /// Its multiple, `intervalNum` of the rate-limit object; at least 1.
+    pub interval_num: u32,
+    /// The weight that may be used up within one window.
+    pub limit: u64,
+}
+
+impl WeightLimit {
+    fn window_ms(self) -> u64 {
+        self.interval.ms() * u64::from(self.interval_num)
+    }
+
+    fn header_name(self) -> String {
+        let (count, letter) = (self.interval_num, self.interval.letter());
+        format!("{USED_WEIGHT_HEADER}-{count}{letter}")
+    }
+}
+
+/// What one request was charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Charge {
+    /// The weight used in the current window of each limit, this request included.
+    used: [u64; MAX_LIMITS],
+    /// The limit that is broken, if any: of several the one that is open again last.
+    pub exceeded: Option<Exceeded>,
+}
+
+/// A broken limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeded {
+    /// The limit.
+    pub limit: WeightLimit,
+    /// Seconds until its window ends, rounded up.
+    pub retry_after_s: u64,
+}
+
+impl From<Exceeded> for ApiError {
+    fn from(exceeded: Exceeded) -> Self {
+        let WeightLimit { interval, interval_num, limit } = exceeded.limit;
+        Self::too_much_request_weight(limit, interval_num, interval.name())
+            .with_retry_after(exceeded.retry_after_s)
+    }
+}
+
+/// Why a set of limits cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LimitsError {
+    /// Too many limits.
+    #[error("{count} request weight limits, may be at most {MAX_LIMITS}")]
+    TooMany {
+        /// How many.
+        count: usize,
+    },
+    /// A window of no length.
+    #[error("request weight limit {index} has intervalNum 0, must be at least 1")]
+    EmptyWindow {
+        /// Which of the limits, from 0.
+        index: usize,
+    },
+}
+
+/// The request weights of all addresses.
+#[derive(Debug)]
+pub struct RequestWeights {
+    limits: Vec<WeightLimit>,
+    header_names: Vec<String>,
+    longest_ms: u64,
+    table: Mutex<Table>,
+}
+
+/// The weight used in one window.
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    number: u64,
+    used: u64,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// Which row an address has.
+    rows: HashMap<IpAddr, usize>,
+    free: Vec<usize>,
+    /// One window per row and limit; the row behind the last is the shared one.
+    windows: Vec<[Window; MAX_LIMITS]>,
+    /// The longest window in which room was last made: a second try within it finds none.
+    cleared_in: Option<u64>,
+}
+
+impl RequestWeights {
+    /// An empty table with room for `capacity` addresses, all of it allocated now.
+    ///
+    /// # Errors
+    /// [`LimitsError`].
+    pub fn new(limits: Vec<WeightLimit>, capacity: usize) -> Result<Self, LimitsError> {
+        if limits.len() > MAX_LIMITS {
+            return Err(LimitsError::TooMany { count: limits.len() });
+        }
+        if let Some(index) = limits.iter().position(|limit| limit.interval_num == 0) {
+            return Err(LimitsError::EmptyWindow { index });
+        }
+        Ok(Self {
+            header_names: limits.iter().map(|limit| limit.header_name()).collect(),
+            longest_ms: limits.iter().map(|limit| limit.window_ms()).max().unwrap_or(1),
+            limits,
+            table: Mutex::new(Table {
+                rows: HashMap::with_capacity(capacity),
+                free: (0..capacity).rev().collect(),
+                windows: vec![[Window::default(); MAX_LIMITS]; capacity + 1],
+                cleared_in: None,
+            }),
+        })
+    }
+
+    /// The limits, as listed in exchangeInfo.
+    pub fn limits(&self) -> &[WeightLimit] {
+        &self.limits
+    }
+
+    /// Charges a request. Refused requests are charged too: who keeps sending stays refused.
+    ///
+    /// `now_ms` is the time in milliseconds since the Unix epoch. Should it go back, the charge
+    /// goes to the latest window seen.
+    pub fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = self.row(&mut table, client(address), now_ms);
+        let windows = &mut table.windows[row];
+        let mut charge = Charge { used: [0; MAX_LIMITS], exceeded: None };
+        for (index, limit) in self.limits.iter().enumerate() {
+            let length = limit.window_ms();
+            let number = now_ms / length;
+            let window = &mut windows[index];
+            if number > window.number {
+                *window = Window { number, used: 0 };
+            }
+            window.used = window.used.saturating_add(u64::from(weight));
+            charge.used[index] = window.used;
+            if window.used > limit.limit {
+                let end = (window.number + 1).saturating_mul(length);
+                let exceeded = Exceeded {
+                    limit: *limit,
+                    retry_after_s: end.saturating_sub(now_ms).div_ceil(1000),
+                };
+                let longer = |other: Exceeded| exceeded.retry_after_s > other.retry_after_s;
+                if charge.exceeded.is_none_or(longer) {
+                    charge.exceeded = Some(exceeded);
+                }
+            }
+        }
+        charge
+    }
+
+    /// Adds the used weights to a reply: one header per limit, and for a limit of one minute the
+    /// short name as well, which older clients read.
+    pub fn add_headers(&self, charge: &Charge, reply: &mut Reply) {
+        for ((limit, name), used) in self.limits.iter().zip(&self.header_names).zip(charge.used) {
+            let value = used.to_string();
+            if limit.interval == Interval::Minute && limit.interval_num == 1 {
+                let short = (USED_WEIGHT_HEADER.into(), value.clone().into());
+                reply.headers.push(short);
+            }
+            reply.headers.push((name.clone().into(), value.into()));
+        }
+    }
+
+    /// The row of a client, a new one if need be and possible, else the shared one.
+    fn row(&self, table: &mut Table, client: IpAddr, now_ms: u64) -> usize {
+        if let Some(row) = table.rows.get(&client) {
+            return *row;
+        }
+        if table.free.is_empty() {
+            self.make_room(table, now_ms);
+        }
+        match table.free.pop() {
+            Some(row) => {
+                table.windows[row] = [Window::default(); MAX_LIMITS];
+                table.rows.insert(client, row);
+                row
+            }
+            None => table.windows.len() - 1,
+        }
+    }
+
+    /// Frees the rows without a charge in any current window. An address stays in use to the end
+    /// of its longest window, so this is worth a pass over the table once per longest window.
+    fn make_room(&self, table: &mut Table, now_ms: u64) {
+        let longest = now_ms / self.longest_ms;
+        if table.cleared_in.is_some_and(|cleared| cleared >= longest) {
+            return;
+        }
+        table.cleared_in = Some(longest);
+        let Table { rows, free, windows, .. } = table;
+        rows.retain(|_, row| {
+            let current = self
+                .limits
+                .iter()
+                .zip(&windows[*row])
+                .any(|(limit, window)| window.number >= now_ms / limit.window_ms());
+            if !current {
+                free.push(*row);
+            }
+            current
+        });
+    }
+}
+
+/// The address that stands for a client: IPv4 as it is, also when mapped into IPv6; of IPv6 the
+/// /64 network.
+fn client(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{HashMap, HashSet};
+
+    const MINUTE: u64 = 60_000;
+    /// The start of a minute that is not the start of an hour.
+    const START: u64 = 28_000_001 * MINUTE;
+
+    fn per_minute(limit: u64) -> WeightLimit {
+        WeightLimit { interval: Interval::Minute, interval_num: 1, limit }
+    }
+
+    fn ten_seconds(limit: u64) -> WeightLimit {
+        WeightLimit { interval: Interval::Second, interval_num: 10, limit }
+    }
+
+    fn ip(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    fn headers(weights: &RequestWeights, charge: &Charge) -> Vec<(String, String)> {
+        let mut reply = Reply::empty(200);
+        weights.add_headers(charge, &mut reply);
+        reply
+            .headers
+            .into_iter()
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn the_limit_itself_is_allowed_and_one_more_is_not() {
+        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        assert_eq!(weights.charge(ip(1), 10, START).exceeded, None);
+        let exceeded = weights.charge(ip(1), 1, START + 1).exceeded.unwrap();
+        assert_eq!(exceeded.retry_after_s, 60);
+        let error = ApiError::from(exceeded);
+        assert_eq!((error.status, error.code, error.retry_after_s), (429, -1003, Some(60)));
+        assert_eq!(
+            error.message,
+            "Too much request weight used; current limit is 10 request weight per 1 MINUTE. Please use the websocket for live updates to avoid polling the API."
+        );
+        assert_eq!(weights.charge(ip(2), 10, START + 1).exceeded, None);
+    }
+
+    #[test]
+    fn windows_are_calendar_windows() {
+        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        let last = START + MINUTE - 1;
+        assert_eq!(weights.charge(ip(1), 11, last).exceeded.unwrap().retry_after_s, 1);
+        assert_eq!(weights.charge(ip(1), 10, last + 1).exceeded, None);
+        let exceeded = weights.charge(ip(1), 1, last + 1).exceeded.unwrap();
+        assert_eq!(exceeded.retry_after_s, 60);
+        let exceeded = weights.charge(ip(1), 1, last + 1001).exceeded.unwrap();
+        assert_eq!(exceeded.retry_after_s, 59);
+    }
+
+    #[test]
+    fn used_weights_are_shown_per_limit() {
+        let weights = RequestWeights::new(vec![per_minute(100), ten_seconds(5)], 4).unwrap();
+        weights.charge(ip(1), 2, START);
+        let charge = weights.charge(ip(1), 3, START + 10_000);
+        let shown = [
+            ("X-SVC-USED-WEIGHT", "5"),
+            ("X-SVC-USED-WEIGHT-1M", "5"),
+            ("X-SVC-USED-WEIGHT-10S", "3"),
+        ];
+        let shown = shown.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(headers(&weights, &charge), shown);
+    }
+
+    #[test]
+    fn of_two_broken_limits_the_later_end_is_told() {
+        let weights = RequestWeights::new(vec![ten_seconds(1), per_minute(1)], 4).unwrap();
+        let exceeded = weights.charge(ip(1), 2, START + 5000).exceeded.unwrap();
+        assert_eq!((exceeded.limit, exceeded.retry_after_s), (per_minute(1), 55));
+        let exceeded = weights.charge(ip(1), 2, START + 55_000).exceeded.unwrap();
+        assert_eq!((exceeded.limit, exceeded.retry_after_s), (ten_seconds(1), 5));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_opens_no_new_window() {
+        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        weights.charge(ip(1), 10, START);
+        let exceeded = weights.charge(ip(1), 1, START - 1).exceeded.unwrap();
+        assert_eq!(exceeded.retry_after_s, 61);
+        weights.charge(ip(1), u32::MAX, u64::MAX);
+        assert!(weights.charge(ip(1), u32::MAX, u64::MAX).exceeded.is_some());
+    }
+
+    #[test]
+    fn one_client_has_one_count_whatever_its_address_looks_like() {
+        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        weights.charge("10.0.0.1".parse().unwrap(), 1, START);
+        let charge = weights.charge("::ffff:10.0.0.1".parse().unwrap(), 1, START);
+        assert_eq!(charge.used[0], 2);
+        weights.charge("2001:db8::1".parse().unwrap(), 1, START);
+        let charge = weights.charge("2001:db8::ffff:1".parse().unwrap(), 1, START);
+        assert_eq!(charge.used[0], 2);
+        let charge = weights.charge("2001:db8:0:1::1".parse().unwrap(), 1, START);
+        assert_eq!(charge.used[0], 1);
+    }
+
+    #[test]
+    fn a_full_table_shares_one_bucket_until_windows_end() {
+        let weights = RequestWeights::new(vec![per_minute(10)], 2).unwrap();
+        for last in 1..=2 {
+            assert_eq!(weights.charge(ip(last), 6, START).used[0], 6);
+        }
+        assert_eq!(weights.charge(ip(3), 6, START).used[0], 6);
+        assert!(weights.charge(ip(4), 6, START).exceeded.is_some());
+        assert_eq!(weights.charge(ip(1), 1, START).used[0], 7);
+        // Only ip(1) is in use in the next minute, so one of the others gets a row of its own.
+        assert_eq!(weights.charge(ip(1), 1, START + MINUTE).used[0], 1);
+        assert_eq!(weights.charge(ip(5), 6, START + MINUTE).used[0], 6);
+        assert_eq!(weights.charge(ip(6), 6, START + MINUTE).used[0], 6);
+        assert!(weights.charge(ip(7), 6, START + MINUTE).exceeded.is_some());
+        assert_eq!(weights.charge(ip(5), 1, START + MINUTE).used[0], 7);
+        let table = weights.table.lock().unwrap();
+        assert_eq!((table.rows.len(), table.windows.len()), (2, 3));
+    }
+
+    #[test]
+    fn a_table_without_rows_still_limits() {
+        let weights = RequestWeights::new(vec![per_minute(1)], 0).unwrap();
+        assert_eq!(weights.charge(ip(1), 1, START).exceeded, None);
+        assert!(weights.charge(ip(2), 1, START).exceeded.is_some());
+    }
+
+    #[test]
+    fn unusable_limits_are_refused() {
+        let error = RequestWeights::new(vec![per_minute(1); 5], 1).unwrap_err();
+        assert_eq!(error, LimitsError::TooMany { count: 5 });
+        let mut empty = per_minute(1);
+        empty.interval_num = 0;
+        let error = RequestWeights::new(vec![per_minute(1), empty], 1).unwrap_err();
+        assert_eq!(error, LimitsError::EmptyWindow { index: 1 });
+    }
+
+    proptest! {
+        /// With room for all addresses the counts are those of a table without bounds.
+        #[test]
+        fn charges_agree_with_the_naive_model(
+            requests in prop::collection::vec((0u8..4, 0u32..30, 0u64..25_000), 1..200),
+        ) {
+            let limits = vec![per_minute(100), ten_seconds(40)];
+            let weights = RequestWeights::new(limits.clone(), 4).unwrap();
+            let mut naive: HashMap<(IpAddr, usize, u64), u64> = HashMap::new();
+            let mut now = START;
+            for (last, weight, step) in requests {
+                now += step;
+                let charge = weights.charge(ip(last), weight, now);
+                let mut broken = HashSet::new();
+                for (index, limit) in limits.iter().enumerate() {
+                    let window = now / limit.window_ms();
+                    let used = naive.entry((ip(last), index, window)).or_default();
+                    *used += u64::from(weight);
+                    prop_assert_eq!(charge.used[index], *used);
+                    if *used > limit.limit {
+                        broken.insert(((window + 1) * limit.window_ms() - now).div_ceil(1000));
+                    }
+                }
+                let told = charge.exceeded.map(|exceeded| exceeded.retry_after_s);
+                prop_assert_eq!(told, broken.into_iter().max());
+            }
+        }
+
+        /// However many addresses come, nobody is charged less than what they used themselves,
+        /// and the table does not grow.
+        #[test]
+        fn a_small_table_never_forgives(
+            requests in prop::collection::vec((any::<u8>(), 1u32..5, 0u64..9_000), 1..200),
+        ) {
+            let weights = RequestWeights::new(vec![per_minute(20)], 3).unwrap();
+            let mut own: HashMap<(u8, u64), u64> = HashMap::new();
+            let mut now = START;
+            for (last, weight, step) in requests {
+                now += step;
+                let used = own.entry((last, now / MINUTE)).or_default();
+                *used += u64::from(weight);
+                prop_assert!(weights.charge(ip(last), weight, now).used[0] >= *used);
+                let table = weights.table.lock().unwrap();
+                prop_assert!(table.rows.len() + table.free.len() == 3 && table.windows.len() == 4);
+            }
+        }
+    }
+}

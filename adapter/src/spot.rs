@@ -1,0 +1,357 @@
+//! The spot service (spot contract): REST requests in, engine commands and views out. Called by the
+//! front; composed by [`crate::run`].
+//!
+//! A request runs through one order of checks (facts §1.4): route, weight, key, parameters, timing,
+//! signature, and then what its handler checks. Placements and cancels end in the engine, whose
+//! decision is the answer. Everything else is answered from the views once they hold all that was
+//! acknowledged when the request arrived.
+
+mod cancel;
+mod ids;
+mod intake;
+mod market;
+mod names;
+mod place;
+mod query;
+mod reject;
+mod responses;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::units::Position;
+
+use crate::api_error::ApiError;
+use crate::http::{Completion, Method, Reply, Request, Service};
+use crate::link::{Doubt, NotSent, OrderCommand, Outcome, Submit};
+use crate::request_weight::{Charge, Interval, RequestWeights, WeightLimit};
+use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
+use crate::views::{NotReached, Views};
+use intake::Intake;
+
+/// Prefix of the service's own header names unless another is configured. Replies are written with
+/// it and renamed on their way out.
+pub const HEADER_PREFIX: &str = "X-SVC";
+
+/// Client addresses whose request weight is counted apart from each other.
+const ADDRESSES: usize = 16_384;
+
+/// What of the service can be chosen.
+#[derive(Debug, Clone)]
+pub struct SpotConfig {
+    /// Takes the place of [`HEADER_PREFIX`].
+    pub header_prefix: String,
+    /// Request weight per address and minute, at least 1.
+    pub request_weight_per_minute: u64,
+    /// Longest that a request may take, counted from its arrival.
+    pub deadline: Duration,
+}
+
+/// Which handler serves a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handler {
+    Ping,
+    Time,
+    ExchangeInformation,
+    Depth,
+    PlaceOrder,
+    CancelOrder,
+    QueryOrder,
+    Account,
+}
+
+impl Handler {
+    /// Parameters that the route knows, `timestamp`, `recvWindow` and `signature` included.
+    const fn parameters(self) -> usize {
+        match self {
+            Self::Ping | Self::Time => 0,
+            Self::ExchangeInformation | Self::Depth => 2,
+            Self::Account => 3,
+            Self::QueryOrder => 6,
+            Self::CancelOrder => 7,
+            Self::PlaceOrder => 14,
+        }
+    }
+}
+
+/// The contract's table (spot contract §4), as far as it is served.
+fn routes() -> Vec<Route<Handler>> {
+    use Method::{Delete, Get, Post};
+    let row = |method, path, security, weight, order_cost, handler| Route {
+        method,
+        path,
+        security,
+        weight,
+        order_cost,
+        handler,
+    };
+    let fixed = Weight::Fixed;
+    vec![
+        row(Get, "/api/v3/ping", Security::None, fixed(1), 0, Handler::Ping),
+        row(Get, "/api/v3/time", Security::None, fixed(1), 0, Handler::Time),
+        row(Get, "/api/v3/exchangeInfo", Security::None, fixed(10), 0, Handler::ExchangeInformation),
+        row(Get, "/api/v3/depth", Security::None, Weight::ByDepthLimit, 0, Handler::Depth),
+        row(Post, "/api/v3/order", Security::Trade, fixed(1), 1, Handler::PlaceOrder),
+        row(Get, "/api/v3/order", Security::UserData, fixed(2), 0, Handler::QueryOrder),
+        row(Delete, "/api/v3/order", Security::Trade, fixed(1), 0, Handler::CancelOrder),
+        row(Get, "/api/v3/account", Security::UserData, fixed(10), 0, Handler::Account),
+    ]
+}
+
+/// The spot service.
+pub struct Spot {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    views: Arc<Views>,
+    engine: Arc<dyn Submit>,
+    keys: MasterKey,
+    weights: RequestWeights,
+    routes: RouteTable<Handler>,
+    config: SpotConfig,
+    key_header: String,
+}
+
+impl Spot {
+    /// A service that reads from `views`, sends orders to `engine`, and knows API keys and secrets
+    /// by `keys`.
+    #[must_use]
+    pub fn new(
+        config: SpotConfig,
+        views: Arc<Views>,
+        engine: Arc<dyn Submit>,
+        keys: MasterKey,
+    ) -> Self {
+        let limit = config.request_weight_per_minute;
+        let per_minute = WeightLimit { interval: Interval::Minute, interval_num: 1, limit };
+        let shared = Shared {
+            views,
+            engine,
+            keys,
+            weights: RequestWeights::new(vec![per_minute], ADDRESSES)
+                .expect("one limit of one minute is within the bounds"),
+            routes: RouteTable::new(routes()).expect("no route stands there twice"),
+            key_header: format!("{}-APIKEY", config.header_prefix),
+            config,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Service for Spot {
+    fn call(&self, request: Request, done: Completion) {
+        let shared = Arc::clone(&self.shared);
+        let (address, now_ms) = (request.peer.ip(), request.arrived_ms());
+        let route = match self.shared.routes.resolve(&request) {
+            Ok(route) => route.clone(),
+            Err(reply) => {
+                let charge = shared.charge(address, 1, now_ms);
+                return done.send(shared.complete(reply, &charge));
+            }
+        };
+        let charge = shared.charge(address, weight(&route, &request), now_ms);
+        let deadline = Instant::now() + shared.config.deadline;
+        Exchange { shared, route, request, charge, deadline, done }.begin();
+    }
+}
+
+fn weight(route: &Route<Handler>, request: &Request) -> u32 {
+    match route.weight {
+        Weight::Fixed(weight) => weight,
+        varies => intake::parameters(request)
+            .map_or_else(|_| varies.least(), |parameters| varies.of(&parameters)),
+    }
+}
+
+impl Shared {
+    fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
+        self.weights.charge(address, weight, now_ms)
+    }
+
+    /// Adds what every reply carries (facts §1.1).
+    fn complete(&self, mut reply: Reply, charge: &Charge) -> Reply {
+        reply = reply.header("Cache-Control", "no-cache, no-store, must-revalidate");
+        if let Ok(uuid) = ids::uuid() {
+            reply = reply.header("X-SVC-UUID", uuid);
+        }
+        self.weights.add_headers(charge, &mut reply);
+        if self.config.header_prefix != HEADER_PREFIX {
+            for (name, _) in &mut reply.headers {
+                if let Some(rest) = name.strip_prefix(HEADER_PREFIX) {
+                    *name = format!("{}{rest}", self.config.header_prefix).into();
+                }
+            }
+        }
+        reply
+    }
+}
+
+/// What the checks and the handler came to.
+enum Next {
+    /// The answer.
+    Reply(Reply),
+    /// A command, whose outcome is the answer.
+    Submit(Box<Submission>),
+}
+
+/// A command for the engine and how its outcome is told.
+struct Submission {
+    command: OrderCommand,
+    report: Report,
+}
+
+enum Report {
+    Placement(place::Placement),
+    Cancel(cancel::Cancellation),
+}
+
+/// One request on its way to its reply. Dropped unanswered, it answers through its completion.
+struct Exchange {
+    shared: Arc<Shared>,
+    route: Route<Handler>,
+    request: Request,
+    charge: Charge,
+    deadline: Instant,
+    done: Completion,
+}
+
+impl Exchange {
+    fn begin(self) {
+        if let Some(exceeded) = self.charge.exceeded {
+            return self.answer(Err(exceeded.into()));
+        }
+        match self.route.handler {
+            Handler::Ping | Handler::Time => self.run(),
+            Handler::PlaceOrder | Handler::CancelOrder => self.run_at_once(),
+            Handler::ExchangeInformation
+            | Handler::Depth
+            | Handler::QueryOrder
+            | Handler::Account => {
+                let current = self.shared.views.current();
+                self.run_when_reached(current);
+            }
+        }
+    }
+
+    fn run(self) {
+        let next = self.attempt();
+        self.proceed(next);
+    }
+
+    /// An order need not wait for the views: the engine decides. Only when the views do not know its
+    /// key or its symbol, it is tried again once they have caught up: both may be quite new.
+    fn run_at_once(self) {
+        let next = self.attempt();
+        let may_be_new = matches!(&next, Err(error)
+            if *error == ApiError::api_key_rejected() || *error == ApiError::invalid_symbol());
+        if !may_be_new {
+            return self.proceed(next);
+        }
+        let current = self.shared.views.current();
+        self.run_when_reached(current);
+    }
+
+    fn proceed(self, next: Result<Next, ApiError>) {
+        match next {
+            Ok(Next::Reply(reply)) => self.answer(Ok(reply)),
+            Ok(Next::Submit(submission)) => self.submit(*submission),
+            Err(error) => self.answer(Err(error)),
+        }
+    }
+
+    fn run_when_reached(self, position: Position) {
+        let views = Arc::clone(&self.shared.views);
+        views.when_reached(position, self.deadline, move |outcome| match outcome {
+            Ok(()) => self.run(),
+            Err(not_reached) => self.answer(Err(views_error(not_reached))),
+        });
+    }
+
+    fn attempt(&self) -> Result<Next, ApiError> {
+        let intake = Intake::new(&self.shared, &self.route, &self.request)?;
+        let reply = match self.route.handler {
+            Handler::Ping => market::ping(&intake),
+            Handler::Time => market::time(&intake),
+            Handler::ExchangeInformation => market::exchange_information(&intake),
+            Handler::Depth => market::depth(&intake),
+            Handler::QueryOrder => query::order(&intake),
+            Handler::Account => query::account(&intake),
+            Handler::PlaceOrder => {
+                return place::order(&intake).map(|submission| Next::Submit(Box::new(submission)));
+            }
+            Handler::CancelOrder => {
+                return cancel::order(&intake).map(|submission| Next::Submit(Box::new(submission)));
+            }
+        };
+        reply.map(Next::Reply)
+    }
+
+    fn submit(self, submission: Submission) {
+        let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
+        let Submission { command, report } = submission;
+        engine.submit(command, deadline, Box::new(move |outcome| self.conclude(report, outcome)));
+    }
+
+    fn conclude(self, report: Report, outcome: Outcome) {
+        let decision = match outcome {
+            Outcome::Decided(decision) => decision,
+            Outcome::NotSent(NotSent::Disconnected) => {
+                return self.answer(Err(ApiError::disconnected()));
+            }
+            Outcome::NotSent(NotSent::Busy) => {
+                return self.answer(Err(ApiError::too_many_requests_queued()));
+            }
+            Outcome::Unknown(Doubt::Timeout) => return self.answer(Err(ApiError::engine_timeout())),
+            Outcome::Unknown(Doubt::ConnectionLost | Doubt::UnexpectedReply) => {
+                return self.answer(Err(ApiError::unexpected_response()));
+            }
+        };
+        self.shared.views.acknowledge(decision.position);
+        match report {
+            Report::Cancel(cancellation) => self.answer(cancellation.report(&decision)),
+            Report::Placement(placement) if placement.has_its_fills(&decision) => {
+                self.answer(placement.report(&decision));
+            }
+            Report::Placement(placement) => {
+                // The reply ring overflowed: the fills are in the log, and so in the views.
+                let views = Arc::clone(&self.shared.views);
+                views.when_reached(decision.position, self.deadline, move |outcome| {
+                    let reply = outcome
+                        .map_err(|_| ApiError::unexpected_response())
+                        .and_then(|()| placement.report_from(&self.shared.views, &decision));
+                    self.answer(reply);
+                });
+            }
+        }
+    }
+
+    fn answer(self, outcome: Result<Reply, ApiError>) {
+        let mut reply = outcome.unwrap_or_else(|error| error.reply());
+        if self.route.method == Method::Get && self.route.security == Security::None {
+            reply = open_to_any_origin(reply);
+        }
+        let reply = self.shared.complete(reply, &self.charge);
+        self.done.send(reply);
+    }
+}
+
+fn views_error(not_reached: NotReached) -> ApiError {
+    match not_reached {
+        NotReached::Behind { .. } => ApiError::engine_timeout(),
+        NotReached::Stopped { .. } => ApiError::disconnected(),
+    }
+}
+
+/// A reply with a JSON body.
+fn json(status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
+    serde_json::to_vec(body)
+        .map(|bytes| Reply::json(status, bytes))
+        .map_err(|_| ApiError::unknown())
+}
+
+#[cfg(test)]
+mod tests;

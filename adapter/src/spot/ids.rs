@@ -1,0 +1,77 @@
+//! Random texts: generated client order ids and the id of each reply. Called by the handlers.
+
+use touchline_protocol::text::ClientOrderId;
+
+/// Characters of a generated client order id (facts §3).
+const CLIENT_ORDER_ID_CHARACTERS: usize = 22;
+
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A fresh client order id: 22 characters `[A-Za-z0-9]`, 130 random bits.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub(super) fn client_order_id() -> Result<ClientOrderId, getrandom::Error> {
+    let mut text = String::with_capacity(CLIENT_ORDER_ID_CHARACTERS);
+    // A byte is used if its low six bits are below 62: 31 of 32 are, so one draw nearly always does.
+    let mut random = [0; 32];
+    loop {
+        getrandom::fill(&mut random)?;
+        for byte in random {
+            if let Some(character) = ALPHABET.get(usize::from(byte & 63)) {
+                text.push(char::from(*character));
+            }
+            if text.len() == CLIENT_ORDER_ID_CHARACTERS {
+                return Ok(ClientOrderId::new(&text).unwrap_or(ClientOrderId::EMPTY));
+            }
+        }
+    }
+}
+
+/// A random UUID (RFC 9562 version 4) in its usual form.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub(super) fn uuid() -> Result<String, getrandom::Error> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)?;
+    let bits = u128::from_be_bytes(random);
+    let versioned = bits & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
+    Ok(format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        versioned >> 96,
+        versioned >> 80 & 0xffff,
+        versioned >> 64 & 0xffff,
+        versioned >> 48 & 0xffff,
+        versioned & 0xffff_ffff_ffff
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn client_order_ids_are_22_letters_and_digits_and_differ() {
+        let made: HashSet<_> = (0..1000).map(|_| client_order_id().unwrap()).collect();
+        assert_eq!(made.len(), 1000);
+        for id in made {
+            assert_eq!(id.as_str().len(), 22);
+            assert!(id.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+    }
+
+    #[test]
+    fn uuids_have_version_and_variant() {
+        for _ in 0..100 {
+            let uuid = uuid().unwrap();
+            let bytes = uuid.as_bytes();
+            assert_eq!(bytes.len(), 36);
+            assert!([8, 13, 18, 23].iter().all(|&dash| bytes[dash] == b'-'), "{uuid}");
+            assert_eq!(bytes[14], b'4', "{uuid}");
+            assert!(b"89ab".contains(&bytes[19]), "{uuid}");
+        }
+        assert_ne!(uuid().unwrap(), uuid().unwrap());
+    }
+}

@@ -1,0 +1,133 @@
+//! What every handler needs of its request: the parameters, who sends it, and proof of that. Made
+//! once per attempt to serve a request.
+
+use touchline_protocol::message::command::{
+    KEY_MARKET_DATA, KEY_TRADE, KEY_USER_DATA, KEY_USER_STREAM,
+};
+use touchline_protocol::units::{AccountId, KeyId};
+
+use super::{Handler, Shared};
+use crate::api_error::ApiError;
+use crate::http::{Method, Request};
+use crate::parameters::{ParameterError, Parameters};
+use crate::route::{Route, Security};
+use crate::signature::SigningKey;
+use crate::timing;
+use crate::views::state::State;
+
+/// Longest API key that is looked at, in characters; genuine ones have 64.
+const KEY_CHARACTERS_MAX: usize = 128;
+
+/// Who sends a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Caller {
+    pub(super) key: KeyId,
+    pub(super) account: AccountId,
+}
+
+/// A signed request that came in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Admission {
+    pub(super) caller: Caller,
+    /// The engine must not decide later than this, ns since the epoch.
+    pub(super) not_after_ns: u64,
+}
+
+/// A request whose key is known and whose parameters are readable.
+pub(super) struct Intake<'a> {
+    shared: &'a Shared,
+    request: &'a Request,
+    pub(super) parameters: Parameters<'a>,
+    caller: Option<Caller>,
+}
+
+impl<'a> Intake<'a> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        route: &Route<Handler>,
+        request: &'a Request,
+    ) -> Result<Self, ApiError> {
+        let caller = match key_kind(route.security) {
+            None => None,
+            Some(kind) => Some(caller(shared, request, kind)?),
+        };
+        let parameters = parameters(request)?;
+        parameters.at_most(route.handler.parameters())?;
+        Ok(Self { shared, request, parameters, caller })
+    }
+
+    /// Server time at the request's arrival, ms since the epoch.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.request.arrived_ms()
+    }
+
+    /// Looks at the views.
+    pub(super) fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        self.shared.views.read(look)
+    }
+
+    /// The request-weight limits, for exchangeInfo.
+    pub(super) fn shared(&self) -> &'a Shared {
+        self.shared
+    }
+
+    /// To be called when a handler of an open route has read its parameters.
+    pub(super) fn open(&self) -> Result<(), ApiError> {
+        Ok(self.parameters.all_read()?)
+    }
+
+    /// To be called when a handler of a signed route has read its parameters: reads the remaining
+    /// ones and checks timing and signature (spot contract §5).
+    pub(super) fn signed(&self) -> Result<Admission, ApiError> {
+        let sent = &self.parameters;
+        let window = sent.long("recvWindow")?;
+        let timestamp = sent.required_long("timestamp")?;
+        sent.required_text("signature")?;
+        let caller = self.caller.ok_or(ApiError::unauthorized())?;
+        let now_ms = i64::try_from(self.request.arrived_ms()).unwrap_or(i64::MAX);
+        let last_ms = timing::check(timestamp, timing::recv_window(window)?, now_ms)?;
+        let secret = self.shared.keys.secret(caller.key);
+        SigningKey::new(secret.as_bytes()).verify(&self.request.query, &self.request.body)?;
+        sent.all_read()?;
+        // The last millisecond of the window counts whole.
+        let window_end = u64::try_from(last_ms).unwrap_or(0).saturating_mul(1_000_000) + 999_999;
+        let patience = u64::try_from(self.shared.config.deadline.as_nanos()).unwrap_or(u64::MAX);
+        let not_after_ns = window_end.min(self.request.arrived_ns.saturating_add(patience));
+        Ok(Admission { caller, not_after_ns })
+    }
+}
+
+/// The parameters of a request; those of a GET stand in its query only (spot contract §1.5).
+pub(super) fn parameters(request: &Request) -> Result<Parameters<'_>, ParameterError> {
+    match request.method {
+        Method::Get => Parameters::parse(&request.query, b""),
+        _ => Parameters::parse(&request.query, &request.body),
+    }
+}
+
+/// The permission that a key needs for a route.
+const fn key_kind(security: Security) -> Option<u8> {
+    match security {
+        Security::None => None,
+        Security::MarketData => Some(KEY_MARKET_DATA),
+        Security::UserStream => Some(KEY_USER_STREAM),
+        Security::Trade => Some(KEY_TRADE),
+        Security::UserData => Some(KEY_USER_DATA),
+    }
+}
+
+fn caller(shared: &Shared, request: &Request, kind: u8) -> Result<Caller, ApiError> {
+    let text = request
+        .headers
+        .text(&shared.key_header)
+        .filter(|text| (1..=KEY_CHARACTERS_MAX).contains(&text.len()))
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()))
+        .ok_or(ApiError::api_key_format())?;
+    let key = shared.keys.key_id(text).ok_or(ApiError::api_key_rejected())?;
+    shared
+        .views
+        .read(|state| state.accounts.key(key).copied())
+        .filter(|known| !known.revoked && known.permissions & kind != 0)
+        .map(|known| Caller { key, account: known.account })
+        .ok_or(ApiError::api_key_rejected())
+}

@@ -1,0 +1,207 @@
+//! The open endpoints: ping, time, exchangeInfo, depth (spot contract §4 General endpoints, Market
+//! data).
+
+use touchline_protocol::message::command::{
+    Limits, PERMISSION_MARGIN, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY,
+    SymbolFilters,
+};
+
+use super::intake::Intake;
+use super::names;
+use super::responses::{
+    Decimal, Empty, ExchangeInformation, Filter, OrderBook, RateLimit, ServerTime, Symbol,
+};
+use super::json;
+use crate::api_error::ApiError;
+use crate::http::Reply;
+use crate::parameters::ParameterError;
+use crate::request_weight::RequestWeights;
+use crate::route::{DEPTH_LIMITS, DEPTH_LIMITS_LEGAL};
+use crate::views::book::Level;
+use crate::views::venue;
+use crate::views::venue::Venue;
+
+/// `limit` of GET /depth when none is sent.
+const DEPTH_DEFAULT: u32 = 100;
+
+/// Commissions are truncated to this many fraction digits, whatever the asset shows.
+const COMMISSION_PRECISION: u8 = 8;
+
+pub(super) fn ping(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    intake.open()?;
+    json(200, &Empty {})
+}
+
+pub(super) fn time(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    intake.open()?;
+    json(200, &ServerTime { server_time: intake.now_ms() })
+}
+
+pub(super) fn depth(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let name = intake.parameters.required_symbol("symbol")?;
+    let limit = intake.parameters.choice("limit", &DEPTH_LIMITS, DEPTH_LIMITS_LEGAL)?;
+    intake.open()?;
+    let limit = limit.unwrap_or(DEPTH_DEFAULT) as usize;
+    let depth = intake
+        .read(|state| state.venue.symbol_named(name).map(|symbol| symbol.book.depth(limit)))
+        .ok_or(ApiError::invalid_symbol())?;
+    let pairs = |levels: Vec<Level>| {
+        levels.into_iter().map(|level| (Decimal(level.price), Decimal(level.quantity))).collect()
+    };
+    let book = OrderBook {
+        last_update_id: depth.last_update.0,
+        bids: pairs(depth.bids),
+        asks: pairs(depth.asks),
+    };
+    json(200, &book)
+}
+
+pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let one = intake.parameters.symbol("symbol")?;
+    let several = intake.parameters.symbols("symbols")?;
+    intake.open()?;
+    let wanted = match (one, several) {
+        (Some(_), Some(_)) => return Err(ParameterError::Combination.into()),
+        (Some(one), None) => Some(vec![one]),
+        (None, several) => several,
+    };
+    let information = intake.read(|state| {
+        let symbols = symbols(&state.venue, wanted.as_deref())?;
+        Ok::<_, ApiError>(ExchangeInformation {
+            timezone: "UTC",
+            server_time: intake.now_ms(),
+            rate_limits: rate_limits(&intake.shared().weights, &state.venue.limits),
+            exchange_filters: [],
+            symbols,
+        })
+    })?;
+    json(200, &information)
+}
+
+/// The symbols that are asked for, all of them without a wish, in order of definition.
+fn symbols(venue: &Venue, wanted: Option<&[&str]>) -> Result<Vec<Symbol>, ApiError> {
+    if wanted.is_some_and(|names| names.iter().any(|name| venue.symbol_named(name).is_none())) {
+        return Err(ApiError::invalid_symbol());
+    }
+    let is_wanted = |symbol: &&venue::Symbol| {
+        wanted.is_none_or(|names| names.contains(&symbol.name.as_str()))
+    };
+    Ok(venue.symbols().iter().filter(is_wanted).map(|found| symbol(venue, found)).collect())
+}
+
+fn symbol(venue: &Venue, symbol: &venue::Symbol) -> Symbol {
+    let asset = |id| {
+        let asset = venue.asset(id);
+        asset.map(|asset| (asset.name.as_str().to_owned(), asset.precision)).unwrap_or_default()
+    };
+    let (base_asset, base_asset_precision) = asset(symbol.base);
+    let (quote_asset, quote_asset_precision) = asset(symbol.quote);
+    Symbol {
+        symbol: symbol.name.as_str().to_owned(),
+        status: names::symbol_status(symbol.status),
+        base_asset,
+        base_asset_precision,
+        quote_asset,
+        quote_precision: quote_asset_precision,
+        quote_asset_precision,
+        base_commission_precision: COMMISSION_PRECISION,
+        quote_commission_precision: COMMISSION_PRECISION,
+        order_types: symbol.order_types().map(names::order_type).collect(),
+        iceberg_allowed: symbol.flags & SYMBOL_ICEBERG != 0,
+        oco_allowed: symbol.flags & SYMBOL_OCO != 0,
+        quote_order_qty_market_allowed: symbol.flags & SYMBOL_QUOTE_QUANTITY != 0,
+        is_spot_trading_allowed: symbol.permissions & PERMISSION_SPOT != 0,
+        is_margin_trading_allowed: symbol.permissions & PERMISSION_MARGIN != 0,
+        filters: filters(&symbol.filters),
+        permissions: names::permissions(symbol.permissions),
+    }
+}
+
+/// The filters that are set, in the contract's order (spot contract §2 Filters).
+fn filters(set: &SymbolFilters) -> Vec<Filter> {
+    let any = |values: [i64; 3]| values.iter().any(|value| *value != 0);
+    let mut filters = Vec::with_capacity(10);
+    if any([set.price_min, set.price_max, set.tick_size]) {
+        filters.push(Filter::PriceFilter {
+            min_price: Decimal(set.price_min),
+            max_price: Decimal(set.price_max),
+            tick_size: Decimal(set.tick_size),
+        });
+    }
+    if any([set.percent_price_up, set.percent_price_down, 0]) {
+        filters.push(Filter::PercentPrice {
+            multiplier_up: Decimal(set.percent_price_up),
+            multiplier_down: Decimal(set.percent_price_down),
+            avg_price_mins: set.percent_price_minutes,
+        });
+    }
+    if any([set.lot_min, set.lot_max, set.lot_step]) {
+        filters.push(Filter::LotSize {
+            min_qty: Decimal(set.lot_min),
+            max_qty: Decimal(set.lot_max),
+            step_size: Decimal(set.lot_step),
+        });
+    }
+    if set.min_notional != 0 {
+        filters.push(Filter::MinNotional {
+            min_notional: Decimal(set.min_notional),
+            apply_to_market: set.min_notional_applies_to_market != 0,
+            avg_price_mins: set.min_notional_minutes,
+        });
+    }
+    if set.iceberg_parts != 0 {
+        filters.push(Filter::IcebergParts { limit: set.iceberg_parts });
+    }
+    if any([set.market_lot_min, set.market_lot_max, set.market_lot_step]) {
+        filters.push(Filter::MarketLotSize {
+            min_qty: Decimal(set.market_lot_min),
+            max_qty: Decimal(set.market_lot_max),
+            step_size: Decimal(set.market_lot_step),
+        });
+    }
+    filters.extend(order_count_filters(set));
+    if set.max_position != 0 {
+        filters.push(Filter::MaxPosition { max_position: Decimal(set.max_position) });
+    }
+    filters
+}
+
+fn order_count_filters(set: &SymbolFilters) -> impl Iterator<Item = Filter> {
+    let (orders, algo, iceberg) = (set.max_orders, set.max_algo_orders, set.max_iceberg_orders);
+    [
+        (orders != 0).then_some(Filter::MaxNumOrders { max_num_orders: orders }),
+        (algo != 0).then_some(Filter::MaxNumAlgoOrders { max_num_algo_orders: algo }),
+        (iceberg != 0).then_some(Filter::MaxNumIcebergOrders { max_num_iceberg_orders: iceberg }),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Request weight, then the two order counts as far as they are limited.
+fn rate_limits(weights: &RequestWeights, limits: &Limits) -> Vec<RateLimit> {
+    let weights = weights.limits().iter().map(|limit| RateLimit {
+        rate_limit_type: "REQUEST_WEIGHT",
+        interval: limit.interval.name(),
+        interval_num: limit.interval_num,
+        limit: limit.limit,
+    });
+    let orders = order_count_limits(limits).into_iter().flatten().map(|(seconds, limit)| {
+        let (interval, interval_num) = names::interval(seconds);
+        RateLimit {
+            rate_limit_type: "ORDERS",
+            interval: interval.name(),
+            interval_num,
+            limit: u64::from(limit),
+        }
+    });
+    weights.chain(orders).collect()
+}
+
+/// Seconds and limit of each of the two order counts; `None` for one that is not limited.
+pub(super) fn order_count_limits(limits: &Limits) -> [Option<(u32, u32)>; 2] {
+    [
+        (limits.interval_0_seconds, limits.orders_per_interval_0),
+        (limits.interval_1_seconds, limits.orders_per_interval_1),
+    ]
+    .map(|(seconds, limit)| (seconds != 0 && limit != 0).then_some((seconds, limit)))
+}

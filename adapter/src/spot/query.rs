@@ -1,0 +1,122 @@
+//! The endpoints that read an account: GET /order and GET /account (spot contract §4).
+
+use touchline_protocol::message::command::{
+    ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW,
+};
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::OrderId;
+
+use super::intake::Intake;
+use super::responses::{Account, Balance, Decimal, Order};
+use super::{json, names};
+use crate::api_error::ApiError;
+use crate::http::Reply;
+use crate::parameters::{ParameterError, Parameters};
+use crate::views::{orders, state::State};
+
+/// Commission rates are 10⁻⁸, the account shows 1/10000 (facts §4).
+const RATE_UNITS_PER_SHOWN: i64 = 10_000;
+
+/// How an order is named: at least one of the two is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OrderName {
+    pub(super) order_id: Option<OrderId>,
+    /// Empty when it is not sent.
+    pub(super) client_order_id: ClientOrderId,
+}
+
+impl OrderName {
+    /// Reads `orderId` and `origClientOrderId`.
+    pub(super) fn read(parameters: &Parameters<'_>) -> Result<Self, ParameterError> {
+        let order_id = parameters.long("orderId")?;
+        let client_order_id = parameters.client_id("origClientOrderId")?;
+        parameters.require_either("origClientOrderId", "orderId")?;
+        Ok(Self {
+            order_id: order_id.and_then(|id| u64::try_from(id).ok()).map(OrderId),
+            client_order_id: client_order_id
+                .and_then(ClientOrderId::new)
+                .unwrap_or(ClientOrderId::EMPTY),
+        })
+    }
+}
+
+pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let symbol = intake.parameters.required_symbol("symbol")?;
+    let name = OrderName::read(&intake.parameters)?;
+    let account = intake.signed()?.caller.account;
+    let order = intake.read(|state| {
+        let symbol = state.venue.symbol_named(symbol).ok_or(ApiError::invalid_symbol())?.id;
+        let order = match name.order_id {
+            Some(id) => state.orders.get(symbol, id),
+            None => state.orders.latest(account, symbol, name.client_order_id),
+        };
+        // Somebody else's order is as unknown as none.
+        let order = order
+            .filter(|order| order.account == account)
+            .ok_or(ApiError::order_not_found())?;
+        if !name.client_order_id.is_empty() && order.client_order_id != name.client_order_id {
+            return Err(ApiError::client_order_id_mismatch());
+        }
+        Ok(order.clone())
+    })?;
+    json(200, &full_order(symbol, &order))
+}
+
+fn full_order<'a>(symbol: &'a str, order: &'a orders::Order) -> Order<'a> {
+    Order {
+        symbol,
+        order_id: order.order_id.0,
+        order_list_id: order.order_list_id.0,
+        client_order_id: order.client_order_id.as_str(),
+        price: Decimal(order.price),
+        orig_qty: Decimal(order.quantity),
+        executed_qty: Decimal(order.executed),
+        cummulative_quote_qty: Decimal(order.executed_quote),
+        status: names::order_status(order.status),
+        time_in_force: names::time_in_force(order.time_in_force),
+        r#type: names::order_type(order.order_type),
+        side: names::side(order.side),
+        stop_price: Decimal(order.stop_price),
+        iceberg_qty: Decimal(order.iceberg_quantity),
+        time: order.time_ms,
+        update_time: order.update_ms,
+        is_working: order.working,
+        orig_quote_order_qty: Decimal(order.quote_quantity),
+    }
+}
+
+pub(super) fn account(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let account = intake.signed()?.caller.account;
+    let account = intake.read(|state| {
+        let account = state.accounts.get(account).ok_or(ApiError::api_key_rejected())?;
+        Ok::<_, ApiError>(Account {
+            maker_commission: account.maker_rate / RATE_UNITS_PER_SHOWN,
+            taker_commission: account.taker_rate / RATE_UNITS_PER_SHOWN,
+            buyer_commission: 0,
+            seller_commission: 0,
+            can_trade: account.flags & ACCOUNT_CAN_TRADE != 0,
+            can_withdraw: account.flags & ACCOUNT_CAN_WITHDRAW != 0,
+            can_deposit: account.flags & ACCOUNT_CAN_DEPOSIT != 0,
+            update_time: account.update_ms,
+            account_type: "SPOT",
+            balances: balances(state, account),
+            permissions: names::permissions(account.permissions),
+        })
+    })?;
+    json(200, &account)
+}
+
+/// One row per asset of the venue, untouched ones included (facts §4).
+fn balances(state: &State, account: &crate::views::accounts::Account) -> Vec<Balance> {
+    (0..)
+        .zip(state.venue.assets())
+        .map(|(id, asset)| {
+            let balance = account.balance(touchline_protocol::units::AssetId(id));
+            Balance {
+                asset: asset.name.as_str().to_owned(),
+                free: Decimal(balance.free),
+                locked: Decimal(balance.locked),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,246 @@
+//! What the engine's rejects are for a client of the REST service: one table. Called by the handlers
+//! of placements and cancels.
+//!
+//! A refusal that needs no account and no book is -1013, one that does is -2010 on a placement and
+//! -2011 on a cancel (facts §1.2). A reject has changed nothing, so it is an answer, not a doubt.
+
+use touchline_protocol::message::command::Limits;
+use touchline_protocol::message::enums::{OrderType, RejectReason};
+use touchline_protocol::message::event::Rejected;
+
+use super::names;
+use crate::api_error::ApiError;
+
+/// The answer to a rejected placement of an order of this type, under these order-count limits.
+pub(super) fn placement(rejected: &Rejected, kind: OrderType, limits: &Limits) -> ApiError {
+    match RejectReason::from_wire(rejected.reason) {
+        Some(RejectReason::AccountCannotTrade) => ApiError::placing_disabled(),
+        Some(RejectReason::OrderTypeNotSupported) => unsupported(kind),
+        Some(RejectReason::TooManyOrders) => too_many_orders(rejected.detail, limits),
+        reason => common(reason),
+    }
+}
+
+/// The answer to a rejected cancel.
+pub(super) fn cancel(rejected: &Rejected) -> ApiError {
+    match RejectReason::from_wire(rejected.reason) {
+        Some(RejectReason::AccountCannotTrade) => ApiError::cancelling_disabled(),
+        reason => common(reason),
+    }
+}
+
+fn common(reason: Option<RejectReason>) -> ApiError {
+    use RejectReason as Why;
+    let Some(reason) = reason else { return ApiError::unknown() };
+    match reason {
+        Why::UnknownKey | Why::KeyNotPermitted => ApiError::api_key_rejected(),
+        Why::TooLate => ApiError::outside_recv_window(),
+        Why::UnknownSymbol => ApiError::invalid_symbol(),
+        Why::InvalidTimeInForce => ApiError::invalid_time_in_force(),
+        Why::InvalidOrderType => ApiError::invalid_order_type(),
+        Why::InvalidSide => ApiError::invalid_side(),
+        Why::UnsupportedCombination => ApiError::unsupported_order_combination(),
+        // Static: decided by the order and the symbol alone.
+        Why::InvalidPrice => ApiError::invalid_price(),
+        Why::InvalidQuantity | Why::Overflow => ApiError::invalid_quantity(),
+        Why::NotionalTooSmall => ApiError::notional_is_zero(),
+        Why::SymbolNotTrading => ApiError::market_closed(),
+        Why::PriceFilter => ApiError::filter_failure("PRICE_FILTER"),
+        Why::PercentPrice => ApiError::filter_failure("PERCENT_PRICE"),
+        Why::LotSize => ApiError::filter_failure("LOT_SIZE"),
+        Why::MinNotional => ApiError::filter_failure("MIN_NOTIONAL"),
+        Why::IcebergParts => ApiError::filter_failure("ICEBERG_PARTS"),
+        Why::MarketLotSize => ApiError::filter_failure("MARKET_LOT_SIZE"),
+        // Decided by account or book.
+        Why::MaxNumOrders => ApiError::engine_filter_failure("MAX_NUM_ORDERS"),
+        Why::MaxNumAlgoOrders => ApiError::engine_filter_failure("MAX_NUM_ALGO_ORDERS"),
+        Why::MaxNumIcebergOrders => ApiError::engine_filter_failure("MAX_NUM_ICEBERG_ORDERS"),
+        Why::MaxPosition => ApiError::engine_filter_failure("MAX_POSITION"),
+        Why::ExchangeMaxNumOrders => ApiError::engine_filter_failure("EXCHANGE_MAX_NUM_ORDERS"),
+        Why::ExchangeMaxNumAlgoOrders => {
+            ApiError::engine_filter_failure("EXCHANGE_MAX_NUM_ALGO_ORDERS")
+        }
+        Why::SymbolNotPermitted => ApiError::symbol_not_permitted(),
+        Why::InsufficientBalance => ApiError::insufficient_balance(),
+        Why::DuplicateClientOrderId => ApiError::duplicate_order(),
+        Why::WouldTake => ApiError::would_match(),
+        Why::WouldTrigger => ApiError::would_trigger(),
+        Why::UnknownOrder => ApiError::unknown_order(),
+        Why::ClientOrderIdMismatch => ApiError::client_order_id_mismatch(),
+        // The engine cannot take more now.
+        Why::CapacityReached | Why::LogUnavailable => ApiError::overloaded(),
+        // The link's own session was replaced.
+        Why::UnknownSession | Why::StaleEpoch | Why::DuplicateSequence => ApiError::disconnected(),
+        // What the link never sends, or what only other commands are rejected for.
+        Why::Malformed
+        | Why::UnexpectedMessage
+        | Why::RoleNotPermitted
+        | Why::UnknownAccount
+        | Why::AccountCannotTrade
+        | Why::UnknownAsset
+        | Why::OrderTypeNotSupported
+        | Why::TooManyOrders
+        | Why::NotReduced
+        | Why::QuantityBelowExecuted
+        | Why::AlreadyDefined
+        | Why::InvalidDefinition
+        | Why::LimitOutOfRange => ApiError::unknown(),
+    }
+}
+
+fn unsupported(kind: OrderType) -> ApiError {
+    match kind {
+        OrderType::Market => ApiError::market_orders_unsupported(),
+        OrderType::StopLoss => ApiError::stop_loss_orders_unsupported(),
+        OrderType::StopLossLimit => ApiError::stop_loss_limit_orders_unsupported(),
+        OrderType::TakeProfit => ApiError::take_profit_orders_unsupported(),
+        OrderType::TakeProfitLimit => ApiError::take_profit_limit_orders_unsupported(),
+        // The list of texts has none for these two.
+        OrderType::Limit | OrderType::LimitMaker => ApiError::invalid_order_type(),
+    }
+}
+
+fn too_many_orders(interval: u32, limits: &Limits) -> ApiError {
+    let (limit, seconds) = match interval {
+        0 => (limits.orders_per_interval_0, limits.interval_0_seconds),
+        _ => (limits.orders_per_interval_1, limits.interval_1_seconds),
+    };
+    let (interval, count) = names::interval(seconds);
+    let interval = match count {
+        1 => interval.name().to_owned(),
+        _ => format!("{count} {}", interval.name()),
+    };
+    ApiError::too_many_orders(u64::from(limit), &interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            orders_per_interval_0: 50,
+            interval_0_seconds: 10,
+            orders_per_interval_1: 160_000,
+            interval_1_seconds: 86_400,
+            ..Default::default()
+        }
+    }
+
+    fn rejected(reason: u16, detail: u32) -> Rejected {
+        Rejected { reason, detail, ..Default::default() }
+    }
+
+    #[test]
+    fn every_reject_of_a_placement_has_its_code_and_text() {
+        let disconnected = "Internal error; unable to process your request. Please try again.";
+        let unknown = "An unknown error occured while processing the request.";
+        let overloaded =
+            "Server is currently overloaded with other requests. Please try again in a few minutes.";
+        let key = "Invalid API-key, IP, or permissions for action.";
+        let expected = [
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1001, disconnected),
+            (500, -1001, disconnected),
+            (500, -1001, disconnected),
+            (500, -1000, unknown),
+            (400, -1021, "Timestamp for this request is outside of the recvWindow."),
+            (401, -2015, key),
+            (401, -2015, key),
+            (500, -1000, unknown),
+            (400, -2010, "This action is disabled on this account."),
+            (400, -2010, "This symbol is not permitted for this account."),
+            (400, -1121, "Invalid symbol."),
+            (500, -1000, unknown),
+            (400, -1117, "Invalid side."),
+            (400, -1116, "Invalid orderType."),
+            (400, -1115, "Invalid timeInForce."),
+            (400, -1013, "Market orders are not supported for this symbol."),
+            (400, -1014, "Unsupported order combination."),
+            (400, -1013, "Invalid price."),
+            (400, -1013, "Invalid quantity."),
+            (400, -1013, "Filter failure: PRICE_FILTER"),
+            (400, -1013, "Filter failure: PERCENT_PRICE"),
+            (400, -1013, "Filter failure: LOT_SIZE"),
+            (400, -1013, "Filter failure: MIN_NOTIONAL"),
+            (400, -1013, "Filter failure: ICEBERG_PARTS"),
+            (400, -1013, "Filter failure: MARKET_LOT_SIZE"),
+            (400, -2010, "Filter failure: MAX_NUM_ORDERS"),
+            (400, -2010, "Filter failure: MAX_NUM_ALGO_ORDERS"),
+            (400, -2010, "Filter failure: MAX_NUM_ICEBERG_ORDERS"),
+            (400, -2010, "Filter failure: MAX_POSITION"),
+            (400, -2010, "Filter failure: EXCHANGE_MAX_NUM_ORDERS"),
+            (400, -2010, "Filter failure: EXCHANGE_MAX_NUM_ALGO_ORDERS"),
+            (400, -1013, "Market is closed."),
+            (429, -1015, "Too many new orders; current limit is 50 orders per 10 SECOND."),
+            (400, -2010, "Account has insufficient balance for requested action."),
+            (400, -2010, "Duplicate order sent."),
+            (400, -2011, "Unknown order sent."),
+            (400, -2039, "Client order ID is not correct for this order ID."),
+            (400, -2010, "Order would immediately match and take."),
+            (400, -2010, "Order would trigger immediately."),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (400, -1013, "Invalid quantity."),
+            (503, -1008, overloaded),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (503, -1008, overloaded),
+            (400, -1013, "Price * QTY is zero or less."),
+            (500, -1000, unknown),
+        ];
+        assert_eq!(RejectReason::ALL.len(), expected.len());
+        for (reason, (status, code, message)) in RejectReason::ALL.iter().zip(expected) {
+            let error = placement(&rejected(reason.to_wire(), 0), OrderType::Market, &limits());
+            let got = (error.status, error.code, &*error.message);
+            assert_eq!(got, (status, code, message), "{reason:?}");
+            assert_eq!(error.retry_after_s, None, "{reason:?}");
+        }
+        let error = placement(&rejected(999, 0), OrderType::Market, &limits());
+        assert_eq!((error.code, error.status), (-1000, 500));
+    }
+
+    #[test]
+    fn cancels_of_a_disabled_account_have_a_code_of_their_own() {
+        let error = cancel(&rejected(RejectReason::AccountCannotTrade.to_wire(), 0));
+        let expected = (400, -2011, "This action is disabled on this account.");
+        assert_eq!((error.status, error.code, &*error.message), expected);
+        let error = cancel(&rejected(RejectReason::UnknownOrder.to_wire(), 0));
+        assert_eq!((error.code, &*error.message), (-2011, "Unknown order sent."));
+    }
+
+    #[test]
+    fn each_order_type_has_a_text_when_it_is_not_supported() {
+        for (kind, code, message) in [
+            (OrderType::StopLoss, -1013, "Stop loss orders are not supported for this symbol."),
+            (
+                OrderType::StopLossLimit,
+                -1013,
+                "Stop loss limit orders are not supported for this symbol.",
+            ),
+            (OrderType::TakeProfit, -1013, "Take profit orders are not supported for this symbol."),
+            (
+                OrderType::TakeProfitLimit,
+                -1013,
+                "Take profit limit orders are not supported for this symbol.",
+            ),
+            (OrderType::LimitMaker, -1116, "Invalid orderType."),
+            (OrderType::Limit, -1116, "Invalid orderType."),
+        ] {
+            let reason = RejectReason::OrderTypeNotSupported.to_wire();
+            let error = placement(&rejected(reason, 0), kind, &limits());
+            assert_eq!((error.code, &*error.message), (code, message));
+        }
+    }
+
+    #[test]
+    fn the_second_interval_is_named_by_its_unit_alone() {
+        let reason = RejectReason::TooManyOrders.to_wire();
+        let error = placement(&rejected(reason, 1), OrderType::Limit, &limits());
+        assert_eq!(
+            error.message,
+            "Too many new orders; current limit is 160000 orders per DAY."
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! The JSON of every reply, one struct per object, fields in the contract's order (spot contract
+//! §2). Filled by the handlers.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use touchline_protocol::decimal::DecimalText;
+
+/// 10⁻⁸ units as a decimal string with eight fraction digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decimal(pub(super) i64);
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(DecimalText::new(self.0).as_str())
+    }
+}
+
+impl fmt::Debug for Decimal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(DecimalText::new(self.0).as_str())
+    }
+}
+
+/// `{}`.
+#[derive(Debug, Serialize)]
+pub(super) struct Empty {}
+
+/// GET /time.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ServerTime {
+    pub(super) server_time: u64,
+}
+
+/// GET /depth: levels as `[price, quantity]`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OrderBook {
+    pub(super) last_update_id: u64,
+    pub(super) bids: Vec<(Decimal, Decimal)>,
+    pub(super) asks: Vec<(Decimal, Decimal)>,
+}
+
+/// GET /exchangeInfo.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExchangeInformation {
+    pub(super) timezone: &'static str,
+    pub(super) server_time: u64,
+    pub(super) rate_limits: Vec<RateLimit>,
+    pub(super) exchange_filters: [(); 0],
+    pub(super) symbols: Vec<Symbol>,
+}
+
+/// A rate limit without its count.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RateLimit {
+    pub(super) rate_limit_type: &'static str,
+    pub(super) interval: &'static str,
+    pub(super) interval_num: u32,
+    pub(super) limit: u64,
+}
+
+/// A symbol of GET /exchangeInfo.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Symbol {
+    pub(super) symbol: String,
+    pub(super) status: &'static str,
+    pub(super) base_asset: String,
+    pub(super) base_asset_precision: u8,
+    pub(super) quote_asset: String,
+    pub(super) quote_precision: u8,
+    pub(super) quote_asset_precision: u8,
+    pub(super) base_commission_precision: u8,
+    pub(super) quote_commission_precision: u8,
+    pub(super) order_types: Vec<&'static str>,
+    pub(super) iceberg_allowed: bool,
+    pub(super) oco_allowed: bool,
+    pub(super) quote_order_qty_market_allowed: bool,
+    pub(super) is_spot_trading_allowed: bool,
+    pub(super) is_margin_trading_allowed: bool,
+    pub(super) filters: Vec<Filter>,
+    pub(super) permissions: Vec<&'static str>,
+}
+
+/// A filter of a symbol.
+#[derive(Debug, Serialize)]
+#[serde(tag = "filterType", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+pub(super) enum Filter {
+    PriceFilter { min_price: Decimal, max_price: Decimal, tick_size: Decimal },
+    PercentPrice { multiplier_up: Decimal, multiplier_down: Decimal, avg_price_mins: u32 },
+    LotSize { min_qty: Decimal, max_qty: Decimal, step_size: Decimal },
+    MinNotional { min_notional: Decimal, apply_to_market: bool, avg_price_mins: u32 },
+    IcebergParts { limit: u32 },
+    MarketLotSize { min_qty: Decimal, max_qty: Decimal, step_size: Decimal },
+    MaxNumOrders { max_num_orders: u32 },
+    MaxNumAlgoOrders { max_num_algo_orders: u32 },
+    MaxNumIcebergOrders { max_num_iceberg_orders: u32 },
+    MaxPosition { max_position: Decimal },
+}
+
+/// POST /order, form ACK.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Acknowledgement<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) order_id: u64,
+    pub(super) order_list_id: i64,
+    pub(super) client_order_id: &'a str,
+    pub(super) transact_time: u64,
+}
+
+/// POST /order, forms RESULT and FULL: the latter with fills, which may be none.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Placed<'a> {
+    #[serde(flatten)]
+    pub(super) acknowledgement: Acknowledgement<'a>,
+    pub(super) price: Decimal,
+    pub(super) orig_qty: Decimal,
+    pub(super) executed_qty: Decimal,
+    pub(super) cummulative_quote_qty: Decimal,
+    pub(super) status: &'static str,
+    pub(super) time_in_force: &'static str,
+    pub(super) r#type: &'static str,
+    pub(super) side: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fills: Option<Vec<Fill<'a>>>,
+}
+
+/// One fill of a placement.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Fill<'a> {
+    pub(super) price: Decimal,
+    pub(super) qty: Decimal,
+    pub(super) commission: Decimal,
+    pub(super) commission_asset: &'a str,
+    pub(super) trade_id: u64,
+}
+
+/// DELETE /order.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CancelReport<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) orig_client_order_id: &'a str,
+    pub(super) order_id: u64,
+    pub(super) order_list_id: i64,
+    pub(super) client_order_id: &'a str,
+    pub(super) price: Decimal,
+    pub(super) orig_qty: Decimal,
+    pub(super) executed_qty: Decimal,
+    pub(super) cummulative_quote_qty: Decimal,
+    pub(super) status: &'static str,
+    pub(super) time_in_force: &'static str,
+    pub(super) r#type: &'static str,
+    pub(super) side: &'static str,
+}
+
+/// GET /order.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Order<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) order_id: u64,
+    pub(super) order_list_id: i64,
+    pub(super) client_order_id: &'a str,
+    pub(super) price: Decimal,
+    pub(super) orig_qty: Decimal,
+    pub(super) executed_qty: Decimal,
+    pub(super) cummulative_quote_qty: Decimal,
+    pub(super) status: &'static str,
+    pub(super) time_in_force: &'static str,
+    pub(super) r#type: &'static str,
+    pub(super) side: &'static str,
+    pub(super) stop_price: Decimal,
+    pub(super) iceberg_qty: Decimal,
+    pub(super) time: u64,
+    pub(super) update_time: u64,
+    pub(super) is_working: bool,
+    pub(super) orig_quote_order_qty: Decimal,
+}
+
+/// GET /account.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Account {
+    pub(super) maker_commission: i64,
+    pub(super) taker_commission: i64,
+    pub(super) buyer_commission: i64,
+    pub(super) seller_commission: i64,
+    pub(super) can_trade: bool,
+    pub(super) can_withdraw: bool,
+    pub(super) can_deposit: bool,
+    pub(super) update_time: u64,
+    pub(super) account_type: &'static str,
+    pub(super) balances: Vec<Balance>,
+    pub(super) permissions: Vec<&'static str>,
+}
+
+/// One asset of an account.
+#[derive(Debug, Serialize)]
+pub(super) struct Balance {
+    pub(super) asset: String,
+    pub(super) free: Decimal,
+    pub(super) locked: Decimal,
+}

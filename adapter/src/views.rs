@@ -1,0 +1,268 @@
+//! What the log says now, in memory: accounts, keys, orders, books. Fed by the [`tailer`]; read by
+//! the spot service for every GET and to resolve keys and symbols of every request.
+//!
+//! A reader never sees half a transaction. Whoever must see everything up to a log position asks
+//! [`Views::when_reached`].
+
+pub mod accounts;
+pub mod book;
+pub mod error;
+pub mod orders;
+pub mod state;
+pub mod tailer;
+pub mod venue;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use thiserror::Error;
+use touchline_protocol::units::Position;
+
+use state::State;
+
+/// Why a view cannot answer up to the position that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotReached {
+    /// The deadline passed first.
+    #[error("the view is at log position {at}, {wanted} was asked for")]
+    Behind {
+        /// Where the view was at the deadline.
+        at: Position,
+        /// Where it should have been.
+        wanted: Position,
+    },
+    /// The tailer has stopped: the view will never move again.
+    #[error("the view has stopped at log position {at}")]
+    Stopped {
+        /// Where it stopped.
+        at: Position,
+    },
+}
+
+type Callback = Box<dyn FnOnce(Result<(), NotReached>) + Send>;
+
+struct Waiter {
+    deadline: Instant,
+    callback: Callback,
+}
+
+/// Who waits for which position; the number tells waiters for the same position apart.
+#[derive(Default)]
+struct Waiters {
+    by_position: BTreeMap<(Position, u64), Waiter>,
+    next: u64,
+}
+
+/// The state and those who wait for it to move on. Shared by all threads of the adapter.
+pub struct Views {
+    state: RwLock<State>,
+    reached: AtomicU64,
+    acknowledged: AtomicU64,
+    watermark: Box<dyn Fn() -> Position + Send + Sync>,
+    stopped: AtomicBool,
+    waiters: Mutex<Waiters>,
+}
+
+impl Views {
+    /// Views at the log's beginning. `watermark` tells at any moment up to where the log stands at
+    /// the adapter's acknowledgement level.
+    #[must_use]
+    pub fn new(state: State, watermark: impl Fn() -> Position + Send + Sync + 'static) -> Self {
+        Self {
+            state: RwLock::new(state),
+            reached: AtomicU64::new(0),
+            acknowledged: AtomicU64::new(0),
+            watermark: Box::new(watermark),
+            stopped: AtomicBool::new(false),
+            waiters: Mutex::new(Waiters::default()),
+        }
+    }
+
+    /// Looks at the state. The tailer waits meanwhile: copy out what is needed, write JSON later.
+    pub fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Everything before this position is in the state.
+    #[must_use]
+    pub fn reached(&self) -> Position {
+        Position(self.reached.load(Ordering::Acquire))
+    }
+
+    /// What a reader must see who arrives now: all that is acknowledged, by whatever adapter.
+    #[must_use]
+    pub fn current(&self) -> Position {
+        (self.watermark)().max(Position(self.acknowledged.load(Ordering::Acquire)))
+    }
+
+    /// A reply up to this position was handed to a client: later readers must see it even if the
+    /// watermark cannot be read.
+    pub fn acknowledge(&self, position: Position) {
+        self.acknowledged.fetch_max(position.0, Ordering::AcqRel);
+    }
+
+    /// True once the tailer has stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Calls `callback` once the state holds everything before `position`: at once on this thread if
+    /// it does already, else later on the tailer's. With an error if `deadline` passes first (looked
+    /// at when the tailer wakes, see [`tailer::IDLE`]) or if the tailer has stopped.
+    pub fn when_reached(
+        &self,
+        position: Position,
+        deadline: Instant,
+        callback: impl FnOnce(Result<(), NotReached>) + Send + 'static,
+    ) {
+        if self.reached() >= position {
+            return callback(Ok(()));
+        }
+        let mut waiters = self.waiters();
+        // Again under the lock: the tailer moves on first and then takes the lock to find waiters.
+        if self.reached() >= position {
+            drop(waiters);
+            return callback(Ok(()));
+        }
+        if self.is_stopped() {
+            drop(waiters);
+            return callback(Err(NotReached::Stopped { at: self.reached() }));
+        }
+        let number = waiters.next;
+        waiters.next += 1;
+        let waiter = Waiter { deadline, callback: Box::new(callback) };
+        waiters.by_position.insert((position, number), waiter);
+    }
+
+    /// Changes the state; readers see none of it before `change` returns.
+    fn write<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The state holds everything before `position`: calls those who waited for it.
+    fn move_to(&self, position: Position) {
+        self.reached.fetch_max(position.0, Ordering::AcqRel);
+        let due = {
+            let mut waiters = self.waiters();
+            if waiters.by_position.is_empty() {
+                return;
+            }
+            let beyond = waiters.by_position.split_off(&(Position(position.0 + 1), 0));
+            std::mem::replace(&mut waiters.by_position, beyond)
+        };
+        for waiter in due.into_values() {
+            call(waiter.callback, Ok(()));
+        }
+    }
+
+    /// Gives up on those whose deadline is not after `now`.
+    fn expire(&self, now: Instant) {
+        let at = self.reached();
+        let late: Vec<_> = {
+            let mut waiters = self.waiters();
+            waiters.by_position.extract_if(.., |_, waiter| waiter.deadline <= now).collect()
+        };
+        for ((wanted, _), waiter) in late {
+            call(waiter.callback, Err(NotReached::Behind { at, wanted }));
+        }
+    }
+
+    /// The state will never move again: tells everyone who waits, now and later.
+    fn stop(&self) {
+        let waiting = {
+            let mut waiters = self.waiters();
+            self.stopped.store(true, Ordering::Release);
+            std::mem::take(&mut waiters.by_position)
+        };
+        let at = self.reached();
+        for waiter in waiting.into_values() {
+            call(waiter.callback, Err(NotReached::Stopped { at }));
+        }
+    }
+
+    fn waiters(&self) -> MutexGuard<'_, Waiters> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A callback that panics costs its own request only: what it holds is dropped, which answers it.
+fn call(callback: Callback, outcome: Result<(), NotReached>) {
+    let _panicked = catch_unwind(AssertUnwindSafe(|| callback(outcome)));
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    fn views() -> Views {
+        Views::new(State::new(10), || Position(30))
+    }
+
+    fn wait(views: &Views, position: u64, deadline: Instant) -> mpsc::Receiver<Result<(), NotReached>> {
+        let (sender, receiver) = mpsc::channel();
+        views.when_reached(Position(position), deadline, move |outcome| {
+            sender.send(outcome).unwrap();
+        });
+        receiver
+    }
+
+    #[test]
+    fn callbacks_run_at_once_or_when_the_view_gets_there() {
+        let views = views();
+        let later = Instant::now() + Duration::from_secs(3600);
+        views.move_to(Position(10));
+        assert_eq!(wait(&views, 10, later).try_recv(), Ok(Ok(())));
+        let at_20 = wait(&views, 20, later);
+        let at_21 = wait(&views, 21, later);
+        views.move_to(Position(20));
+        assert_eq!(at_20.try_recv(), Ok(Ok(())));
+        assert_eq!(at_21.try_recv(), Err(mpsc::TryRecvError::Empty));
+        views.move_to(Position(500));
+        assert_eq!(at_21.try_recv(), Ok(Ok(())));
+        assert_eq!(views.reached(), Position(500));
+    }
+
+    #[test]
+    fn deadlines_and_the_end_of_the_tailer_are_told() {
+        let views = views();
+        let now = Instant::now();
+        let late = wait(&views, 5, now);
+        let patient = wait(&views, 6, now + Duration::from_secs(3600));
+        views.expire(now);
+        let behind = NotReached::Behind { at: Position(0), wanted: Position(5) };
+        assert_eq!(late.try_recv(), Ok(Err(behind)));
+        assert_eq!(patient.try_recv(), Err(mpsc::TryRecvError::Empty));
+        views.stop();
+        let stopped = Err(NotReached::Stopped { at: Position(0) });
+        assert_eq!(patient.try_recv(), Ok(stopped));
+        assert_eq!(wait(&views, 7, now).try_recv(), Ok(stopped));
+    }
+
+    #[test]
+    fn a_panicking_callback_costs_nobody_else() {
+        let views = views();
+        let later = Instant::now() + Duration::from_secs(3600);
+        views.when_reached(Position(1), later, |_| panic!("asked to"));
+        let other = wait(&views, 2, later);
+        views.move_to(Position(2));
+        assert_eq!(other.try_recv(), Ok(Ok(())));
+    }
+
+    #[test]
+    fn a_reader_must_see_whatever_was_acknowledged() {
+        let views = views();
+        assert_eq!(views.current(), Position(30));
+        views.acknowledge(Position(40));
+        views.acknowledge(Position(35));
+        assert_eq!(views.current(), Position(40));
+    }
+}

@@ -1,0 +1,181 @@
+//! Accounts with their balances, and API keys. Fed by the fold, read for GET /account and for every
+//! signed request.
+
+use touchline_protocol::message::command::{CreateAccount, CreateKey};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{AccountId, AssetId, KeyId};
+
+use super::error::{FoldError, same};
+
+/// What an account has of one asset, 10⁻⁸.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Free to trade or withdraw.
+    pub free: i64,
+    /// Held for open orders.
+    pub locked: i64,
+}
+
+/// An account.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Its unique name.
+    pub name: Name,
+    /// Commission as the maker, 10⁻⁸ of the received amount.
+    pub maker_rate: i64,
+    /// Commission as the taker, 10⁻⁸ of the received amount.
+    pub taker_rate: i64,
+    /// `ACCOUNT_*` bits.
+    pub flags: u8,
+    /// `PERMISSION_*` bits.
+    pub permissions: u8,
+    /// When a balance last changed, ms since the epoch; 0 for never.
+    pub update_ms: u64,
+    /// By asset number; assets behind its end have never been touched.
+    balances: Vec<Balance>,
+}
+
+impl Account {
+    /// What it has of the asset.
+    #[must_use]
+    pub fn balance(&self, asset: AssetId) -> Balance {
+        self.balances.get(asset.0 as usize).copied().unwrap_or_default()
+    }
+}
+
+/// An API key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Whose it is.
+    pub account: AccountId,
+    /// `KEY_*` bits.
+    pub permissions: u8,
+    /// It is of no use any more.
+    pub revoked: bool,
+}
+
+/// All accounts and keys.
+#[derive(Debug, Clone)]
+pub struct Accounts {
+    accounts: Vec<Account>,
+    keys: Vec<Key>,
+}
+
+/// A change of one balance, 10⁻⁸.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change {
+    pub(super) account: AccountId,
+    pub(super) asset: AssetId,
+    pub(super) free: i64,
+    pub(super) locked: i64,
+}
+
+impl Change {
+    /// Moves `amount` from free to locked; back if it is negative. Above `i64::MIN`.
+    pub(super) const fn lock(account: AccountId, asset: AssetId, amount: i64) -> Self {
+        Self { account, asset, free: -amount, locked: amount }
+    }
+}
+
+impl Accounts {
+    /// The fee account alone, which exists from the start.
+    pub(super) fn new() -> Self {
+        Self { accounts: vec![Account::default()], keys: Vec::new() }
+    }
+
+    /// The account.
+    #[must_use]
+    pub fn get(&self, account: AccountId) -> Option<&Account> {
+        self.accounts.get(account.0 as usize)
+    }
+
+    /// Every account, the fee account first.
+    pub fn iter(&self) -> impl Iterator<Item = &Account> {
+        self.accounts.iter()
+    }
+
+    /// The key, revoked or not.
+    #[must_use]
+    pub fn key(&self, key: KeyId) -> Option<&Key> {
+        self.keys.get(usize::try_from(key.0.checked_sub(1)?).ok()?)
+    }
+
+    pub(super) fn create(&mut self, made: &CreateAccount, id: u64) -> Result<(), FoldError> {
+        next("account", id, self.accounts.len())?;
+        if self.accounts.iter().any(|account| account.name == made.name) {
+            let name = made.name.as_str().to_owned();
+            return Err(FoldError::Duplicate { what: "account", name });
+        }
+        self.accounts.push(Account {
+            name: made.name,
+            maker_rate: made.maker_rate,
+            taker_rate: made.taker_rate,
+            flags: made.flags,
+            permissions: made.permissions,
+            ..Account::default()
+        });
+        Ok(())
+    }
+
+    pub(super) fn create_key(&mut self, made: &CreateKey, id: u64) -> Result<(), FoldError> {
+        next("key", id, self.keys.len() + 1)?;
+        self.get(made.account).ok_or(FoldError::UnknownAccount(made.account))?;
+        let (account, permissions) = (made.account, made.permissions);
+        self.keys.push(Key { account, permissions, revoked: false });
+        Ok(())
+    }
+
+    pub(super) fn revoke(&mut self, key: KeyId) -> Result<(), FoldError> {
+        let unknown = FoldError::UnknownKey(key.0);
+        let index = key.0.checked_sub(1).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| self.keys.get_mut(index)).ok_or(unknown)?.revoked = true;
+        Ok(())
+    }
+
+    /// Applies a change; `assets` is the number of defined assets.
+    pub(super) fn change(
+        &mut self,
+        change: Change,
+        assets: usize,
+        time_ms: u64,
+    ) -> Result<Balance, FoldError> {
+        let Change { account, asset, .. } = change;
+        let owner =
+            self.accounts.get_mut(account.0 as usize).ok_or(FoldError::UnknownAccount(account))?;
+        if asset.0 as usize >= assets {
+            return Err(FoldError::UnknownAsset(asset));
+        }
+        if owner.balances.len() < assets {
+            owner.balances.resize(assets, Balance::default());
+        }
+        let balance = &mut owner.balances[asset.0 as usize];
+        let moved = |which, before: i64, delta: i64| {
+            before.checked_add(delta).filter(|after| *after >= 0).ok_or(FoldError::Balance {
+                which,
+                account,
+                asset,
+                before,
+                delta,
+            })
+        };
+        let after = Balance {
+            free: moved("free", balance.free, change.free)?,
+            locked: moved("locked", balance.locked, change.locked)?,
+        };
+        *balance = after;
+        owner.update_ms = time_ms;
+        Ok(after)
+    }
+}
+
+/// Checks that a definition got the next number.
+pub(super) fn next(what: &'static str, found: u64, expected: usize) -> Result<(), FoldError> {
+    let expected = expected as u64;
+    if found == expected { Ok(()) } else { Err(FoldError::NotNext { what, found, expected }) }
+}
+
+/// Holds a balance against what an event says of it.
+pub(super) fn same_balance(balance: Balance, free: i64, locked: i64) -> Result<(), FoldError> {
+    same("free balance", free, balance.free)?;
+    same("locked balance", locked, balance.locked)
+}

@@ -1,0 +1,240 @@
+//! Orders as the spot contract shows them: every open one, and the closed ones of late. Fed by the
+//! fold, read for GET /order and for the fills that a reply ring lost.
+
+use std::collections::{HashMap, VecDeque};
+
+use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
+
+use super::error::FoldError;
+
+/// What an order got as the aggressor from one resting order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// The trade's number.
+    pub trade_id: TradeId,
+    /// 10⁻⁸ of the quote asset per base unit.
+    pub price: i64,
+    /// Base quantity, 10⁻⁸.
+    pub quantity: i64,
+    /// Taken from what the aggressor received, 10⁻⁸.
+    pub commission: i64,
+}
+
+/// One order with all that GET /order answers (spot contract §2 Order). Money is in 10⁻⁸.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The symbol.
+    pub symbol: SymbolId,
+    /// Its number on the symbol.
+    pub order_id: OrderId,
+    /// The list it belongs to.
+    pub order_list_id: OrderListId,
+    /// The owner.
+    pub account: AccountId,
+    /// The owner's name for it; empty for none.
+    pub client_order_id: ClientOrderId,
+    /// Limit price; 0 for MARKET.
+    pub price: i64,
+    /// Base quantity.
+    pub quantity: i64,
+    /// Base executed.
+    pub executed: i64,
+    /// Quote executed.
+    pub executed_quote: i64,
+    /// Where it stands.
+    pub status: OrderStatus,
+    /// Time in force; MARKET orders count as GTC (facts §3).
+    pub time_in_force: TimeInForce,
+    /// Order type.
+    pub order_type: OrderType,
+    /// Side.
+    pub side: Side,
+    /// Trigger price; 0 for none.
+    pub stop_price: i64,
+    /// Visible quantity of an iceberg; 0 for none.
+    pub iceberg_quantity: i64,
+    /// Quote quantity that a MARKET order was placed by; 0 for none.
+    pub quote_quantity: i64,
+    /// When it was accepted, ms since the epoch.
+    pub time_ms: u64,
+    /// When it last changed, ms since the epoch.
+    pub update_ms: u64,
+    /// It is, or was, live on the book (facts §3 isWorking).
+    pub working: bool,
+    /// Its open quantity is part of the book's levels.
+    pub resting: bool,
+    /// What it took as the aggressor, in order of execution.
+    pub fills: Vec<Fill>,
+}
+
+impl Order {
+    /// Base quantity that is still to be executed, 10⁻⁸.
+    #[must_use]
+    pub const fn remaining(&self) -> i64 {
+        self.quantity - self.executed
+    }
+}
+
+type Key = (SymbolId, OrderId);
+
+/// All open orders and a bounded number of closed ones.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    orders: HashMap<Key, Order>,
+    latest: HashMap<(AccountId, SymbolId, ClientOrderId), OrderId>,
+    /// Oldest first.
+    closed: VecDeque<Key>,
+    closed_max: usize,
+}
+
+impl Orders {
+    /// None yet; `closed_max` closed ones are remembered, the oldest is forgotten first.
+    #[must_use]
+    pub fn new(closed_max: usize) -> Self {
+        Self {
+            orders: HashMap::new(),
+            latest: HashMap::new(),
+            closed: VecDeque::new(),
+            closed_max,
+        }
+    }
+
+    /// The order with this number, open or closed of late.
+    #[must_use]
+    pub fn get(&self, symbol: SymbolId, order: OrderId) -> Option<&Order> {
+        self.orders.get(&(symbol, order))
+    }
+
+    /// The account's last order on the symbol under this client order id, open or closed of late.
+    #[must_use]
+    pub fn latest(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        client_order_id: ClientOrderId,
+    ) -> Option<&Order> {
+        let order = self.latest.get(&(account, symbol, client_order_id))?;
+        self.get(symbol, *order)
+    }
+
+    /// Number of orders held, open and closed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// True without any order.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.orders.is_empty()
+    }
+
+    pub(super) fn accept(&mut self, order: Order) -> Result<(), FoldError> {
+        let key = (order.symbol, order.order_id);
+        if self.orders.contains_key(&key) {
+            return Err(FoldError::AcceptedTwice { symbol: key.0, order: key.1 });
+        }
+        if !order.client_order_id.is_empty() {
+            let name = (order.account, order.symbol, order.client_order_id);
+            self.latest.insert(name, order.order_id);
+        }
+        self.orders.insert(key, order);
+        Ok(())
+    }
+
+    pub(super) fn open_mut(
+        &mut self,
+        symbol: SymbolId,
+        order: OrderId,
+    ) -> Result<&mut Order, FoldError> {
+        self.orders
+            .get_mut(&(symbol, order))
+            .filter(|order| order.status.is_open())
+            .ok_or(FoldError::NotOpen { symbol, order })
+    }
+
+    /// Notes that the order has ended, and forgets the oldest beyond the bound.
+    pub(super) fn close(&mut self, symbol: SymbolId, order: OrderId) {
+        self.closed.push_back((symbol, order));
+        while self.closed.len() > self.closed_max {
+            let Some(oldest) = self.closed.pop_front() else { return };
+            let Some(order) = self.orders.remove(&oldest) else { continue };
+            let name = (order.account, order.symbol, order.client_order_id);
+            if self.latest.get(&name) == Some(&order.order_id) {
+                self.latest.remove(&name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYMBOL: SymbolId = SymbolId(3);
+
+    fn order(id: u64, name: &str) -> Order {
+        Order {
+            symbol: SYMBOL,
+            order_id: OrderId(id),
+            order_list_id: OrderListId::NONE,
+            account: AccountId(1),
+            client_order_id: ClientOrderId::new(name).unwrap(),
+            price: 5,
+            quantity: 7,
+            executed: 2,
+            executed_quote: 0,
+            status: OrderStatus::New,
+            time_in_force: TimeInForce::Gtc,
+            order_type: OrderType::Limit,
+            side: Side::Buy,
+            stop_price: 0,
+            iceberg_quantity: 0,
+            quote_quantity: 0,
+            time_ms: 1,
+            update_ms: 1,
+            working: true,
+            resting: true,
+            fills: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_latest_order_of_a_client_id_is_found_until_it_is_forgotten() {
+        let mut orders = Orders::new(1);
+        let latest = |orders: &Orders, name: &str| {
+            orders
+                .latest(AccountId(1), SYMBOL, ClientOrderId::new(name).unwrap())
+                .map(|order| order.order_id.0)
+        };
+        orders.accept(order(1, "a")).unwrap();
+        orders.open_mut(SYMBOL, OrderId(1)).unwrap().status = OrderStatus::Filled;
+        orders.close(SYMBOL, OrderId(1));
+        assert_eq!(latest(&orders, "a"), Some(1));
+        orders.accept(order(2, "a")).unwrap();
+        assert_eq!(latest(&orders, "a"), Some(2));
+        orders.accept(order(3, "")).unwrap();
+        orders.open_mut(SYMBOL, OrderId(3)).unwrap().status = OrderStatus::Canceled;
+        orders.close(SYMBOL, OrderId(3));
+        assert_eq!(orders.get(SYMBOL, OrderId(1)), None, "forgotten: one closed order is kept");
+        assert_eq!(latest(&orders, "a"), Some(2), "the name belongs to the newer order");
+        assert_eq!(latest(&orders, ""), None);
+        assert_eq!(orders.len(), 2);
+    }
+
+    #[test]
+    fn closed_and_unknown_orders_do_not_change_and_numbers_are_used_once() {
+        let mut orders = Orders::new(10);
+        orders.accept(order(1, "a")).unwrap();
+        assert_eq!(
+            orders.accept(order(1, "b")),
+            Err(FoldError::AcceptedTwice { symbol: SYMBOL, order: OrderId(1) })
+        );
+        orders.open_mut(SYMBOL, OrderId(1)).unwrap().status = OrderStatus::Expired;
+        let not_open = |id| FoldError::NotOpen { symbol: SYMBOL, order: OrderId(id) };
+        assert_eq!(orders.open_mut(SYMBOL, OrderId(1)), Err(not_open(1)));
+        assert_eq!(orders.open_mut(SYMBOL, OrderId(9)), Err(not_open(9)));
+    }
+}

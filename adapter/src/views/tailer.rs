@@ -1,0 +1,185 @@
+//! The one thread that follows the log and folds it into the views. Started by [`crate::run`].
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use touchline_protocol::log::control::LogState;
+use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::units::Position;
+
+use super::Views;
+use super::error::FoldError;
+
+/// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
+pub const IDLE: Duration = Duration::from_millis(20);
+
+/// Transactions folded in one go: as long readers wait, and so long at the most.
+const BATCH: usize = 64;
+
+/// Why the views do not follow the log any more.
+#[derive(Debug, Error)]
+pub enum TailError {
+    /// The log cannot be read on.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A transaction contradicts the ones before.
+    #[error("transaction at log position {position}: {source}")]
+    Fold {
+        /// Where its frame begins.
+        position: Position,
+        /// What is wrong with it.
+        source: FoldError,
+    },
+}
+
+/// What the tailer reads: the log, or what a test puts in its place.
+pub trait Source: Send + 'static {
+    /// The next transaction, or `None` at the watermark.
+    ///
+    /// # Errors
+    /// When the log cannot be read on.
+    fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError>;
+    /// How far it may be read now.
+    fn watermark(&self) -> Position;
+    /// Waits until there may be more, at most for `limit`.
+    ///
+    /// # Errors
+    /// When the log is not the one that was read before.
+    fn wait(&mut self, limit: Duration) -> Result<(), ReadError>;
+}
+
+impl Source for LogReader {
+    fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
+        Self::next(self)
+    }
+
+    fn watermark(&self) -> Position {
+        Self::watermark(self)
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
+        Self::wait(self, limit)
+    }
+}
+
+/// The running tailer; dropping it ends the thread.
+pub struct Tailer {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tailer {
+    /// Starts the thread. When it ends, for whatever reason, the views are told first and then
+    /// `ended` is called; with `None` if it was stopped.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(
+        mut source: impl Source,
+        views: Arc<Views>,
+        ended: impl FnOnce(Option<TailError>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let own = Arc::clone(&stop);
+        let thread = thread::Builder::new().name("views".to_owned()).spawn(move || {
+            // The views are stopped also when the fold panics.
+            let guard = StopViews(Arc::clone(&views));
+            let end = follow(&mut source, &views, &own);
+            drop(guard);
+            ended(end.err());
+        })?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Tailer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+struct StopViews(Arc<Views>);
+
+impl Drop for StopViews {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn follow(source: &mut impl Source, views: &Views, stop: &AtomicBool) -> Result<(), TailError> {
+    let mut reached = Position(0);
+    let mut next_look = Instant::now();
+    while !stop.load(Ordering::Acquire) {
+        // Taken before the last look for a transaction: at the end of the log everything before it
+        // has been folded, be it transactions or records that mean nothing to the views.
+        let watermark = source.watermark();
+        let end = fold_batch(source, views, &mut reached)?;
+        views.move_to(if end { reached.max(watermark) } else { reached });
+        let now = Instant::now();
+        if now >= next_look {
+            views.expire(now);
+            next_look = now + IDLE;
+        }
+        if end {
+            source.wait(IDLE)?;
+        }
+    }
+    Ok(())
+}
+
+/// Folds up to [`BATCH`] transactions; true if the log's end was met.
+fn fold_batch(
+    source: &mut impl Source,
+    views: &Views,
+    reached: &mut Position,
+) -> Result<bool, TailError> {
+    views.write(|state| {
+        for _ in 0..BATCH {
+            let Some(transaction) = source.next()? else { return Ok(true) };
+            transaction
+                .command()
+                .map_err(FoldError::from)
+                .and_then(|command| {
+                    state.fold(transaction.time_ns(), command, transaction.events())
+                })
+                .map_err(|source| TailError::Fold { position: transaction.position(), source })?;
+            *reached = transaction.end();
+        }
+        Ok(false)
+    })
+}
+
+/// Tells at any moment, on any thread, how far the log stands: a reader that never reads.
+pub struct Watermark(Mutex<LogReader>);
+
+impl Watermark {
+    /// Takes a reader of its own, opened at the same level as the tailer's.
+    #[must_use]
+    pub const fn new(reader: LogReader) -> Self {
+        Self(Mutex::new(reader))
+    }
+
+    /// How far the log may be read now; 0 if no engine has run since the machine started.
+    #[must_use]
+    pub fn now(&self) -> Position {
+        let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A new engine stops the page of the one before it takes the first command, so a page that
+        // is not stopped is the one that counts.
+        if matches!(reader.state(), None | Some(LogState::Stopped)) {
+            // What cannot be attached now is the tailer's to report; the old page stands meanwhile.
+            let _attached = reader.attach();
+        }
+        reader.watermark()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+use super::*;
+
+use std::sync::mpsc;
+
+use touchline_protocol::log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
+use touchline_protocol::message::command::DefineAsset;
+use touchline_protocol::message::decode::{Command, Event};
+use touchline_protocol::message::event::Done;
+use touchline_protocol::text::AssetName;
+
+use crate::views::NotReached;
+use crate::views::state::State;
+
+/// Fail-safe of every blocking step: long enough never to be met by a working tailer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A frame, aligned as a reader has it.
+#[repr(align(8))]
+struct Frame {
+    bytes: [u8; 512],
+    header: FrameHeader,
+}
+
+/// The definition of asset number `id`, as a frame at `position`.
+fn definition(id: u64, position: u64) -> Frame {
+    let name = AssetName::new(&format!("A{id}")).unwrap();
+    let command = DefineAsset { name, ..Default::default() };
+    let event = Done { id, ..Default::default() };
+    let body = [Command::DefineAsset(&command).bytes(), Event::Done(&event).bytes()].concat();
+    let mut bytes = [0; 512];
+    bytes[FRAME_HEADER_BYTES..][..body.len()].copy_from_slice(&body);
+    let header = FrameHeader {
+        length: (FRAME_HEADER_BYTES + body.len()) as u32,
+        kind: FrameKind::Transaction as u8,
+        events: 1,
+        position,
+        command_length: size_of::<DefineAsset>() as u32,
+        ..FrameHeader::default()
+    };
+    Frame { bytes, header }
+}
+
+/// What the test lets the tailer see next.
+enum Next {
+    Frame(Box<Frame>),
+    Watermark(u64),
+    Fail,
+}
+
+struct FakeLog {
+    coming: mpsc::Receiver<Next>,
+    ahead: Option<Next>,
+    present: Box<Frame>,
+    watermark: Position,
+}
+
+impl Source for FakeLog {
+    fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
+        match self.ahead.take().or_else(|| self.coming.try_recv().ok()) {
+            Some(Next::Frame(frame)) => {
+                self.present = frame;
+                Ok(Some(Transaction::of(self.present.header, &self.present.bytes)))
+            }
+            Some(Next::Watermark(position)) => {
+                self.watermark = Position(position);
+                Ok(None)
+            }
+            Some(Next::Fail) => Err(ReadError::HistoryLost { position: 7 }),
+            None => Ok(None),
+        }
+    }
+
+    fn watermark(&self) -> Position {
+        self.watermark
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
+        self.ahead = self.coming.recv_timeout(limit).ok();
+        Ok(())
+    }
+}
+
+struct Site {
+    views: Arc<Views>,
+    log: mpsc::Sender<Next>,
+    ended: mpsc::Receiver<Option<TailError>>,
+    tailer: Tailer,
+}
+
+fn site() -> Site {
+    let views = Arc::new(Views::new(State::new(10), || Position(0)));
+    let (log, coming) = mpsc::channel();
+    let source = FakeLog {
+        coming,
+        ahead: None,
+        present: Box::new(definition(0, 0)),
+        watermark: Position(0),
+    };
+    let (told, ended) = mpsc::channel();
+    let tailer =
+        Tailer::start(source, Arc::clone(&views), move |end| told.send(end).unwrap()).unwrap();
+    Site { views, log, ended, tailer }
+}
+
+impl Site {
+    fn wait(&self, position: u64, limit: Duration) -> Result<(), NotReached> {
+        let (sender, receiver) = mpsc::channel();
+        self.views.when_reached(Position(position), Instant::now() + limit, move |outcome| {
+            sender.send(outcome).unwrap();
+        });
+        receiver.recv_timeout(PATIENCE).unwrap()
+    }
+
+    fn assets(&self) -> usize {
+        self.views.read(|state| state.venue.assets().len())
+    }
+}
+
+#[test]
+fn transactions_and_the_watermark_move_the_views() {
+    let site = site();
+    // 48 + 72 + 40 bytes end at the next multiple of 64: 192 behind the beginning.
+    for id in 0..100 {
+        site.log.send(Next::Frame(Box::new(definition(id, 4096 + id * 192)))).unwrap();
+    }
+    assert_eq!(site.wait(4096 + 100 * 192, PATIENCE), Ok(()));
+    assert_eq!(site.assets(), 100);
+    site.log.send(Next::Watermark(1 << 20)).unwrap();
+    assert_eq!(site.wait(1 << 20, PATIENCE), Ok(()));
+    let behind = site.wait(1 << 21, Duration::ZERO);
+    assert_eq!(behind, Err(NotReached::Behind { at: Position(1 << 20), wanted: Position(1 << 21) }));
+}
+
+#[test]
+fn a_contradiction_stops_the_views_and_is_named() {
+    let site = site();
+    site.log.send(Next::Frame(Box::new(definition(0, 4096)))).unwrap();
+    site.log.send(Next::Frame(Box::new(definition(5, 4288)))).unwrap();
+    let end = site.ended.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!(
+        end.to_string(),
+        "transaction at log position 4288: asset got number 5, expected 1"
+    );
+    assert!(site.views.is_stopped());
+    assert!(matches!(site.wait(1 << 20, PATIENCE), Err(NotReached::Stopped { .. })));
+}
+
+#[test]
+fn an_unreadable_log_stops_the_views() {
+    let site = site();
+    site.log.send(Next::Fail).unwrap();
+    let end = site.ended.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(end, Some(TailError::Read(ReadError::HistoryLost { position: 7 }))));
+}
+
+#[test]
+fn a_stopped_tailer_says_so() {
+    let Site { views, ended, tailer, log } = site();
+    drop(tailer);
+    assert!(ended.recv_timeout(PATIENCE).unwrap().is_none());
+    assert!(views.is_stopped());
+    drop(log);
+}

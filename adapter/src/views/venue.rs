@@ -1,0 +1,168 @@
+//! Assets, symbols with their books, and the venue's limits. Fed by the fold, read for GET
+//! /exchangeInfo and GET /depth and to read every request that names a symbol.
+
+use std::collections::HashMap;
+
+use touchline_protocol::message::command::{DefineAsset, DefineSymbol, Limits, SymbolFilters};
+use touchline_protocol::message::enums::{OrderType, SymbolStatus};
+use touchline_protocol::text::{AssetName, SymbolName};
+use touchline_protocol::units::{AssetId, SymbolId};
+
+use super::accounts::next;
+use super::book::Book;
+use super::error::{FoldError, number};
+
+/// An asset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asset {
+    /// Its unique name.
+    pub name: AssetName,
+    /// Decimal places of its amounts, at most 8.
+    pub precision: u8,
+}
+
+/// A symbol with its book.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its number.
+    pub id: SymbolId,
+    /// Its unique name.
+    pub name: SymbolName,
+    /// Asset of quantities.
+    pub base: AssetId,
+    /// Asset of prices.
+    pub quote: AssetId,
+    /// Whether orders are taken.
+    pub status: SymbolStatus,
+    /// Bit n is set when the order type with wire number n is taken.
+    pub order_types: u8,
+    /// `SYMBOL_*` bits.
+    pub flags: u8,
+    /// `PERMISSION_*` bits.
+    pub permissions: u8,
+    /// Filters; 0 disables a rule.
+    pub filters: SymbolFilters,
+    /// Open quantities by price.
+    pub book: Book,
+}
+
+impl Symbol {
+    /// The order types that the symbol takes, in the order of their numbers.
+    pub fn order_types(&self) -> impl Iterator<Item = OrderType> {
+        let bits = self.order_types;
+        OrderType::ALL.iter().copied().filter(move |kind| bits & (1 << kind.to_wire()) != 0)
+    }
+}
+
+/// A symbol without its book, and its assets: what it takes to read an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SymbolFacts {
+    /// Its number.
+    pub id: SymbolId,
+    /// Its name.
+    pub name: SymbolName,
+    /// Asset of quantities.
+    pub base: Asset,
+    /// Asset of prices.
+    pub quote: Asset,
+    /// `SYMBOL_*` bits.
+    pub flags: u8,
+}
+
+/// What the venue trades.
+#[derive(Debug, Clone, Default)]
+pub struct Venue {
+    assets: Vec<Asset>,
+    symbols: Vec<Symbol>,
+    symbols_by_name: HashMap<SymbolName, SymbolId>,
+    /// Capacities and order-count limits; all zero until the log sets them.
+    pub limits: Limits,
+}
+
+impl Venue {
+    /// Every asset, in order of definition.
+    #[must_use]
+    pub fn assets(&self) -> &[Asset] {
+        &self.assets
+    }
+
+    /// The asset.
+    #[must_use]
+    pub fn asset(&self, asset: AssetId) -> Option<&Asset> {
+        self.assets.get(asset.0 as usize)
+    }
+
+    /// Every symbol, in order of definition.
+    #[must_use]
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// The symbol.
+    #[must_use]
+    pub fn symbol(&self, symbol: SymbolId) -> Option<&Symbol> {
+        self.symbols.get(symbol.0 as usize)
+    }
+
+    /// The symbol with this name; names are case-sensitive.
+    #[must_use]
+    pub fn symbol_named(&self, name: &str) -> Option<&Symbol> {
+        let id = self.symbols_by_name.get(&SymbolName::new(name)?)?;
+        self.symbol(*id)
+    }
+
+    /// What it takes to read an order on the symbol with this name.
+    #[must_use]
+    pub fn facts(&self, name: &str) -> Option<SymbolFacts> {
+        let symbol = self.symbol_named(name)?;
+        Some(SymbolFacts {
+            id: symbol.id,
+            name: symbol.name,
+            base: *self.asset(symbol.base)?,
+            quote: *self.asset(symbol.quote)?,
+            flags: symbol.flags,
+        })
+    }
+
+    pub(super) fn symbol_mut(&mut self, symbol: SymbolId) -> Result<&mut Symbol, FoldError> {
+        self.symbols.get_mut(symbol.0 as usize).ok_or(FoldError::UnknownSymbol(symbol))
+    }
+
+    pub(super) fn define_asset(&mut self, made: &DefineAsset, id: u64) -> Result<(), FoldError> {
+        next("asset", id, self.assets.len())?;
+        if self.assets.iter().any(|asset| asset.name == made.name) {
+            let name = made.name.as_str().to_owned();
+            return Err(FoldError::Duplicate { what: "asset", name });
+        }
+        if made.precision > 8 {
+            return Err(FoldError::Number { field: "asset precision", value: made.precision });
+        }
+        self.assets.push(Asset { name: made.name, precision: made.precision });
+        Ok(())
+    }
+
+    pub(super) fn define_symbol(&mut self, made: &DefineSymbol, id: u64) -> Result<(), FoldError> {
+        next("symbol", id, self.symbols.len())?;
+        for asset in [made.base, made.quote] {
+            self.asset(asset).ok_or(FoldError::UnknownAsset(asset))?;
+        }
+        let symbol = SymbolId(self.symbols.len() as u32);
+        if self.symbols_by_name.insert(made.name, symbol).is_some() {
+            let name = made.name.as_str().to_owned();
+            return Err(FoldError::Duplicate { what: "symbol", name });
+        }
+        self.symbols.push(Symbol {
+            id: symbol,
+            name: made.name,
+            base: made.base,
+            quote: made.quote,
+            status: number("symbol status", made.status, SymbolStatus::from_wire)?,
+            order_types: made.order_types,
+            flags: made.flags,
+            permissions: made.permissions,
+            filters: made.filters,
+            book: Book::default(),
+        });
+        Ok(())
+    }
+}

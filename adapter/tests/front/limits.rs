@@ -1,0 +1,267 @@
+//! The front against slow, greedy and hostile clients: every limit, and malformed requests.
+
+use std::io::Write;
+
+use proptest::prelude::*;
+use touchline_adapter::http::Reply;
+
+use crate::toy::{BIG, PATIENCE, Site};
+use crate::{SHORT, defaults, get};
+
+#[test]
+fn malformed_requests_are_refused_and_never_executed() {
+    let cases: [&[u8]; 14] = [
+        b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 1x\r\n\r\nab",
+        b"GET / HTTP/1.1\r\nContent-Length: +1\r\n\r\na",
+        b"GET / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+        b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon here\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET  /  HTTP/1.1\r\n\r\n",
+    ];
+    let site = defaults();
+    for case in cases {
+        let mut client = site.client();
+        client.send(case);
+        client.finish_sending();
+        let answer = String::from_utf8(client.rest()).unwrap();
+        assert!(
+            answer.is_empty()
+                || answer.starts_with("HTTP/1.1 4")
+                || answer.starts_with("HTTP/1.0 4"),
+            "{:?} was answered {answer:?}",
+            String::from_utf8_lossy(case)
+        );
+        assert_eq!(answer.matches("HTTP/1.").count(), usize::from(!answer.is_empty()));
+    }
+    assert_eq!(site.calls(), 0);
+    site.assert_alive();
+}
+
+#[test]
+fn a_body_cut_short_is_answered_400_and_not_executed() {
+    let site = defaults();
+    let mut client = site.client();
+    client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
+    client.finish_sending();
+    let answer = client.answer();
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(site.calls(), 0);
+}
+
+#[test]
+fn length_and_chunked_together_end_the_connection() {
+    let site = defaults();
+    let mut client = site.client();
+    client.send(
+        "POST /a HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n",
+    );
+    let text = String::from_utf8(client.rest()).unwrap();
+    assert!(!text.contains("smuggled"), "{text}");
+    assert_eq!(text.matches("HTTP/1.1").count(), 1);
+}
+
+#[test]
+fn header_fields_are_counted() {
+    let site = defaults();
+    let with = |fields: usize| {
+        let mut text = String::from("GET /a HTTP/1.1\r\n");
+        for n in 0..fields {
+            text += &format!("F{n}: v\r\n");
+        }
+        text + "\r\n"
+    };
+    assert_eq!(site.ask(with(64)).status, 200);
+    for fields in [65, 100, 101, 500] {
+        assert_eq!(site.ask(with(fields)).status, 431, "{fields} fields");
+    }
+    assert_eq!(site.calls(), 1);
+}
+
+#[test]
+fn an_endless_head_is_refused_and_the_client_learns_why() {
+    let site = defaults();
+    let mut client = site.client();
+    client.send(format!("GET /a HTTP/1.1\r\nX: {}", "y".repeat(300_000)));
+    assert_eq!(client.answer().status, 431);
+    let answer = site.ask(get(&format!("/{}", "p".repeat(20_000))));
+    assert_eq!(answer.status, 431);
+    assert_eq!(site.calls(), 0);
+}
+
+#[test]
+fn bodies_up_to_the_limit_pass_and_longer_ones_are_refused() {
+    let site = Site::start(|config| config.max_body_bytes = 5000);
+    let sized = |length: usize| {
+        format!("POST /a HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "b".repeat(length))
+    };
+    let chunked = |length: usize| {
+        let mut text = String::from("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for _ in 0..length / 10 {
+            text += "a\r\nbbbbbbbbbb\r\n";
+        }
+        text + "0\r\n\r\n"
+    };
+    for text in [sized(5000), chunked(5000)] {
+        let answer = site.ask(text);
+        assert_eq!(answer.status, 200);
+        assert!(answer.body.ends_with(&format!("b={}", "b".repeat(5000))));
+    }
+    for text in [sized(5001), sized(500_000), chunked(5010), chunked(100_000)] {
+        let mut client = site.client();
+        client.send(text);
+        let answer = client.answer();
+        assert_eq!(answer.status, 413);
+        assert_eq!(answer.header("connection"), Some("close"));
+        assert_eq!(
+            answer.body,
+            r#"{"code":-1000,"msg":"Request body is longer than 5000 bytes."}"#
+        );
+        client.assert_ended();
+    }
+    assert_eq!(site.calls(), 2);
+}
+
+#[test]
+fn a_refused_client_may_go_on_sending_for_a_while() {
+    let site = Site::start(|config| {
+        config.max_body_bytes = 10;
+        config.linger_timeout = PATIENCE;
+    });
+    let mut client = site.client();
+    client.send("POST /a HTTP/1.1\r\nContent-Length: 600000\r\n\r\n");
+    assert_eq!(client.answer().status, 413);
+    client.assert_ended();
+    for _ in 0..6 {
+        assert_eq!(site.front.open_connections(), 1);
+        client.send([b'x'; 100_000]);
+    }
+    client.finish_sending();
+    site.wait_for_connections(0);
+}
+
+#[test]
+fn expect_continue_is_honoured_only_for_a_body_that_would_be_taken() {
+    let site = Site::start(|config| config.max_body_bytes = 10);
+    let mut client = site.client();
+    client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    assert_eq!(client.head().status, 100);
+    client.send("abc");
+    assert_eq!(client.answer().body, "POST /a q= h=- b=abc");
+    client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n");
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
+fn a_slow_head_ends_the_connection() {
+    let site = Site::start(|config| config.head_timeout = SHORT);
+    let mut silent = site.client();
+    let mut slow = site.client();
+    slow.send("GET /a HTTP/1.1\r\nHos");
+    slow.assert_ended();
+    silent.assert_ended();
+    assert_eq!(site.calls(), 0);
+    site.assert_alive();
+}
+
+#[test]
+fn a_slow_body_is_answered_408() {
+    let site = Site::start(|config| config.body_timeout = SHORT);
+    let mut client = site.client();
+    client.send("POST /a HTTP/1.1\r\nContent-Length: 4\r\n\r\nab");
+    assert_eq!(client.answer().status, 408);
+    client.assert_ended();
+    assert_eq!(site.calls(), 0);
+}
+
+#[test]
+fn an_idle_connection_is_closed_but_a_waiting_one_is_not() {
+    let site = Site::start(|config| {
+        config.idle_timeout = SHORT;
+        config.head_timeout = SHORT;
+    });
+    let mut waiting = site.client();
+    waiting.send(get("/hold"));
+    let done = site.held.recv_timeout(PATIENCE).unwrap();
+    let mut idle = site.client();
+    idle.send(get("/a"));
+    assert_eq!(idle.answer().status, 200);
+    idle.assert_ended();
+    done.send(Reply::empty(200));
+    assert_eq!(waiting.answer().status, 200);
+}
+
+#[test]
+fn the_idle_time_starts_again_after_a_reply_that_had_to_wait() {
+    let site = Site::start(|config| config.idle_timeout = SHORT);
+    let mut client = site.client();
+    client.send(get("/big"));
+    assert_eq!(client.answer().body.len(), BIG);
+    client.assert_ended();
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut_off() {
+    let site = Site::start(|config| config.write_timeout = SHORT);
+    let mut client = site.client();
+    client.send(get("/big"));
+    site.wait_for_connections(1);
+    site.wait_for_connections(0);
+    assert!(client.rest().len() < BIG);
+    site.assert_alive();
+}
+
+#[test]
+fn connections_above_the_limit_are_answered_503() {
+    let site = Site::start(|config| config.max_connections = 2);
+    let mut first = site.client();
+    let mut second = site.client();
+    for client in [&mut first, &mut second] {
+        client.send(get("/a"));
+        assert_eq!(client.answer().status, 200);
+    }
+    let mut third = site.client();
+    third.send(get("/a"));
+    let answer = third.answer();
+    assert_eq!(answer.status, 503);
+    assert_eq!(
+        answer.body,
+        r#"{"code":-1008,"msg":"Server is currently overloaded with other requests. Please try again in a few minutes."}"#
+    );
+    third.assert_ended();
+    drop(first);
+    site.wait_for_connections(1);
+    site.assert_alive();
+    assert_eq!(site.calls(), 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever comes in, the connection ends or answers, and the front goes on.
+    #[test]
+    fn no_bytes_bring_the_front_down(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        prefix in prop::sample::select(vec![
+            "", "GET ", "GET /?\"", "POST / HTTP/1.1\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\n",
+        ]),
+    ) {
+        let site = defaults();
+        let mut client = site.client();
+        // The front may close before all has been sent.
+        let _ = client.stream.write_all(&[prefix.as_bytes(), &bytes].concat());
+        let _ = client.stream.shutdown(std::net::Shutdown::Write);
+        client.rest();
+        site.assert_alive();
+    }
+}

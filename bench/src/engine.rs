@@ -1,0 +1,285 @@
+//! A real engine process on a temporary data folder, with a venue made for the recorded stock.
+//! Called by [`crate::replay`] and [`crate::rtt`].
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use touchline_protocol::client::{Client, ClientCommand, ClientOptions, SOCKET_NAME};
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::message::command::{
+    ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, Deposit, KEY_BINARY, KEY_TRADE, PERMISSION_SPOT,
+};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId, UNITS_PER_WHOLE};
+use touchline_protocol::wait::WaitStrategy;
+
+use crate::child::{self, Guarded};
+use crate::interrupt;
+
+/// The one symbol of the venue.
+pub const SYMBOL: SymbolId = SymbolId(0);
+
+/// Slots of both rings of the trader's session: the largest, so that many commands can be under way.
+const SLOTS: u32 = 16_384;
+
+/// Longest that an engine may take to start or to end.
+const LIFE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Longest that the answer to an admin command may take.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often a wait looks for an interruption.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Free balance of the account in each asset: 10 billion.
+const BALANCE: i64 = 10_000_000_000 * UNITS_PER_WHOLE;
+
+/// A venue whose filters take every order of a recording: ticks of 10⁻⁴, whole lots, no limits.
+const VENUE: &str = r#"
+[limits]
+orders_per_interval_0 = 0
+orders_per_interval_1 = 0
+
+[[assets]]
+name = "AAPL"
+
+[[assets]]
+name = "USD"
+
+[[symbols]]
+name = "AAPLUSD"
+base = "AAPL"
+quote = "USD"
+price_min = "0.0001"
+price_max = "1000000"
+tick_size = "0.0001"
+lot_min = "1"
+lot_max = "1000000000"
+lot_step = "1"
+"#;
+
+/// How engine and client are run.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// The executable `touchline`.
+    pub executable: PathBuf,
+    /// Folder for temporary data folders.
+    pub scratch: PathBuf,
+    /// How both sides wait.
+    pub wait: WaitStrategy,
+}
+
+/// A running engine, ended with its data folder when dropped.
+pub struct Engine {
+    // Ended before its folder goes: fields are dropped in this order.
+    process: Guarded,
+    output: Receiver<String>,
+    key: KeyId,
+    secret: String,
+    wait: WaitStrategy,
+    folder: TempDir,
+}
+
+impl Engine {
+    /// Starts an engine and makes its venue: one symbol, one account with ample balances, one key.
+    ///
+    /// # Errors
+    /// If it does not start, with what it said.
+    pub fn start(options: &EngineOptions) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("touchline-bench-")
+            .tempdir_in(&options.scratch)
+            .with_context(|| format!("no folder in {}", options.scratch.display()))?;
+        let config = folder.path().join("venue.toml");
+        fs::write(&config, VENUE)?;
+        let errors = folder.path().join("stderr");
+        let mut process = Guarded::spawn(
+            child::command(&options.executable, arguments(folder.path(), &config, options.wait))?
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(File::create(&errors)?),
+        )?;
+        let output = lines(&mut process)?;
+        let ready = wait_ready(&output);
+        let made = ready.and_then(|()| Provisioned::make(folder.path()));
+        let Provisioned { key, secret } = made.with_context(|| {
+            let said = fs::read_to_string(&errors).unwrap_or_default();
+            format!("engine {}: {}", options.executable.display(), said.trim())
+        })?;
+        Ok(Self { process, output, key, secret, wait: options.wait, folder })
+    }
+
+    /// Opens a trader's session.
+    ///
+    /// # Errors
+    /// If the engine refuses it.
+    pub fn trader(&self) -> Result<Client> {
+        let mut options = session(self.folder.path(), Role::Trader, Lane::Hot, "bench");
+        options.key = Some((self.key, self.secret.clone()));
+        options.request_slots = SLOTS;
+        options.reply_slots = SLOTS;
+        options.wait = self.wait;
+        Ok(Client::connect(&options)?)
+    }
+
+    /// The trader's key, to be named in commands.
+    #[must_use]
+    pub const fn key(&self) -> KeyId {
+        self.key
+    }
+
+    /// Halts the process (it takes no CPU) until [`resume`](Self::resume).
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn pause(&self) -> Result<()> {
+        Ok(self.process.signal(Signal::STOP)?)
+    }
+
+    /// Lets a paused process go on.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn resume(&self) -> Result<()> {
+        Ok(self.process.signal(Signal::CONT)?)
+    }
+
+    /// Ends the engine the way an operator does, and waits for it.
+    ///
+    /// # Errors
+    /// If it does not end in time, or not with success.
+    pub fn stop(self) -> Result<()> {
+        let Self { process, output, folder, .. } = self;
+        process.signal(Signal::TERM)?;
+        let begin = Instant::now();
+        loop {
+            match output.recv_timeout(SLICE) {
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if begin.elapsed() > LIFE_LIMIT => {
+                    bail!("the engine did not end within {LIFE_LIMIT:?} of SIGTERM");
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let status = process.wait()?;
+        let said = fs::read_to_string(folder.path().join("stderr")).unwrap_or_default();
+        anyhow::ensure!(status.success(), "the engine ended with {status}: {}", said.trim());
+        Ok(())
+    }
+}
+
+fn data_folder(folder: &Path) -> PathBuf {
+    folder.join("data")
+}
+
+fn arguments(folder: &Path, config: &Path, wait: WaitStrategy) -> Vec<OsString> {
+    let wait = match wait {
+        WaitStrategy::Spin => "engine.wait=spin",
+        WaitStrategy::Adaptive => "engine.wait=adaptive",
+    };
+    let mut arguments: Vec<OsString> = vec!["engine".into(), "--data".into()];
+    arguments.push(data_folder(folder).into());
+    arguments.extend(["--config".into(), config.into(), "--set".into(), wait.into()]);
+    arguments
+}
+
+/// Reads the engine's lines on a thread of their own, which ends with the engine.
+fn lines(process: &mut Guarded) -> Result<Receiver<String>> {
+    let output = process.child().stdout.take().context("the engine has no output")?;
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new().name("engine output".to_owned()).spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            // Nobody listens any more: the pipe is read on, so that the engine can write.
+            let _unheard = sender.send(line);
+        }
+    })?;
+    Ok(receiver)
+}
+
+fn wait_ready(output: &Receiver<String>) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        interrupt::check()?;
+        match output.recv_timeout(SLICE) {
+            Ok(line) if line.starts_with("engine ready") => return Ok(()),
+            Ok(_) => {}
+            Err(RecvTimeoutError::Disconnected) => bail!("it ended before it was ready"),
+            Err(RecvTimeoutError::Timeout) if begin.elapsed() > LIFE_LIMIT => {
+                bail!("it was not ready within {LIFE_LIMIT:?}")
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+fn session(folder: &Path, role: Role, lane: Lane, name: &str) -> ClientOptions {
+    let name = Name::new(name).expect("session names here are short");
+    ClientOptions::new(data_folder(folder).join(SOCKET_NAME), role, lane, name)
+}
+
+/// What an admin session made.
+struct Provisioned {
+    key: KeyId,
+    secret: String,
+}
+
+impl Provisioned {
+    fn make(folder: &Path) -> Result<Self> {
+        let options = session(folder, Role::Admin, Lane::Cold, "bench-admin");
+        let mut admin = Client::connect(&options)?;
+        let account = call(
+            &mut admin,
+            CreateAccount {
+                name: Name::new("bench").expect("the name is short"),
+                flags: ACCOUNT_CAN_TRADE,
+                permissions: PERMISSION_SPOT,
+                ..Default::default()
+            },
+        )?;
+        let account = AccountId(u32::try_from(account).context("account number")?);
+        for asset in [AssetId(0), AssetId(1)] {
+            call(&mut admin, Deposit { account, asset, amount: BALANCE, ..Default::default() })?;
+        }
+        let permissions = KEY_BINARY | KEY_TRADE;
+        let key = call(&mut admin, CreateKey { account, permissions, ..Default::default() })?;
+        let master = MasterKey::load(&data_folder(folder).join("master.key"))?;
+        Ok(Self { key: KeyId(key), secret: master.secret(KeyId(key)) })
+    }
+}
+
+/// Carries out one admin command and gives the number of what it made.
+fn call<C: ClientCommand>(admin: &mut Client, mut command: C) -> Result<u64> {
+    let reply = admin.call(&mut command, CALL_LIMIT).context(C::NAME)?;
+    match reply.event.event()? {
+        Event::Done(done) => Ok(done.id),
+        other => bail!("the engine answered {} with {}", C::NAME, other.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_does_not_start_is_reported() {
+        let scratch = tempfile::tempdir().unwrap();
+        let options = EngineOptions {
+            executable: "/nonexistent/touchline".into(),
+            scratch: scratch.path().to_owned(),
+            wait: WaitStrategy::Adaptive,
+        };
+        assert!(Engine::start(&options).is_err());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left behind");
+    }
+}

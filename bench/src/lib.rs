@@ -1,0 +1,7 @@
+//! Measurements of Touchline against a real engine process: real order flow replayed and checked,
+//! and round trips through the rings. The executable `touchline-bench` is a thin shell around it.
+//!
+//! [`recording`] reads and explains recorded exchange data without any engine, [`replay`] drives an
+//! engine with it, [`rtt`] measures round trips; the rest is what they share.
+
+pub mod recording;

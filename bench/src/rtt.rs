@@ -1,0 +1,291 @@
+//! `touchline-bench rtt`: round trips through a real engine beside two baselines of the same run, a
+//! bare cache line and a bare ring between two processes. [`crate::replay`] takes the baselines too.
+//!
+//! The cores of a virtual machine move nearer and farther without notice, so what counts are ratios
+//! within a run. Blocks of all kinds alternate many times per run; the begin of each block, while
+//! both sides wake up, is not recorded. One clock reading is in every figure alike.
+
+mod echo;
+mod orders;
+mod peer;
+mod ping_pong;
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde::Serialize;
+use touchline_protocol::wait::WaitStrategy;
+
+use crate::engine::{Engine, EngineOptions};
+use crate::interrupt;
+use crate::latency::{Distribution, Percentiles, median, ratio};
+use crate::machine::Machine;
+
+pub use peer::{PeerKind, serve};
+
+/// Blocks of each kind per run.
+const BLOCKS: u32 = 20;
+
+/// Unrecorded round trips at the begin of each block.
+const WARM_UP: u32 = 64;
+
+/// The two baselines, each with a process of its own that sleeps between blocks.
+pub struct Baselines {
+    ping_pong: ping_pong::PingPong,
+    echo: echo::Echo,
+}
+
+impl Baselines {
+    /// Starts both processes.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn start(wait: WaitStrategy) -> Result<Self> {
+        Ok(Self { ping_pong: ping_pong::PingPong::start()?, echo: echo::Echo::start(wait)? })
+    }
+
+    /// One block of each: `trips` round trips into the two distributions.
+    ///
+    /// # Errors
+    /// If a process is gone or the run was interrupted.
+    pub fn block(
+        &mut self,
+        trips: u32,
+        bare: &mut Distribution,
+        ring: &mut Distribution,
+    ) -> Result<()> {
+        self.ping_pong.block(WARM_UP, trips, bare)?;
+        self.echo.block(WARM_UP, trips, ring)
+    }
+
+    /// `trips` round trips of each in alternating blocks.
+    ///
+    /// # Errors
+    /// If a process is gone or the run was interrupted.
+    pub fn measure(&mut self, trips: u32) -> Result<(Percentiles, Percentiles)> {
+        let (mut bare, mut ring) = (Distribution::default(), Distribution::default());
+        for _ in 0..BLOCKS {
+            interrupt::check()?;
+            self.block(trips.div_ceil(BLOCKS), &mut bare, &mut ring)?;
+        }
+        Ok((bare.percentiles(), ring.percentiles()))
+    }
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct RttOptions {
+    /// The engine, or none for the baselines alone.
+    pub engine: Option<EngineOptions>,
+    /// How the ring's two sides wait.
+    pub wait: WaitStrategy,
+    /// Runs; medians over them are reported.
+    pub runs: usize,
+    /// Round trips of each kind per run.
+    pub messages: u32,
+}
+
+/// One run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Run {
+    /// A cache line with a sequence word in shared memory, both sides spinning.
+    pub bare: Percentiles,
+    /// 64 bytes through the ring and back.
+    pub ring: Percentiles,
+    /// A LIMIT order that rests, to its terminal reply.
+    pub order: Option<Percentiles>,
+    /// Its cancel, to its terminal reply.
+    pub cancel: Option<Percentiles>,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RttReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// `adaptive` or `spin`.
+    pub wait: &'static str,
+    /// Round trips of each kind per run.
+    pub messages: u32,
+    /// Each run.
+    pub runs: Vec<Run>,
+    /// Medians of the runs.
+    pub median: Run,
+    /// Medians of the runs' ratios of p50, in hundredths.
+    pub ratios: Ratios,
+}
+
+/// Ratios of medians within a run, in hundredths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Ratios {
+    /// Ring to bare cache line.
+    pub ring_to_bare: u64,
+    /// Order to bare cache line.
+    pub order_to_bare: u64,
+    /// Order to ring.
+    pub order_to_ring: u64,
+    /// Cancel to bare cache line.
+    pub cancel_to_bare: u64,
+    /// Cancel to ring.
+    pub cancel_to_ring: u64,
+}
+
+/// Measures.
+///
+/// # Errors
+/// If a process does not start, ends early or answers wrongly, or the run was interrupted.
+pub fn run(options: &RttOptions) -> Result<RttReport> {
+    let mut baselines = Baselines::start(options.wait)?;
+    let mut runs = Vec::new();
+    for _ in 0..options.runs {
+        runs.push(one_run(options, &mut baselines)?);
+    }
+    Ok(RttReport {
+        machine: Machine::here(),
+        wait: wait_name(options.wait),
+        messages: options.messages,
+        median: median_run(&runs),
+        ratios: ratios(&runs),
+        runs,
+    })
+}
+
+fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
+    let mut session = match &options.engine {
+        Some(engine) => {
+            let engine = Engine::start(engine)?;
+            let trader = orders::Trader::open(&engine)?;
+            Some((engine, trader))
+        }
+        None => None,
+    };
+    let [mut bare, mut ring, mut order, mut cancel] = [(); 4].map(|()| Distribution::default());
+    let trips = options.messages.div_ceil(BLOCKS);
+    for _ in 0..BLOCKS {
+        interrupt::check()?;
+        match &mut session {
+            // A spinning engine would take a core from the baselines.
+            Some((engine, _)) if options.wait == WaitStrategy::Spin => {
+                engine.pause()?;
+                let measured = baselines.block(trips, &mut bare, &mut ring);
+                engine.resume()?;
+                measured?;
+            }
+            _ => baselines.block(trips, &mut bare, &mut ring)?,
+        }
+        if let Some((_, trader)) = &mut session {
+            trader.block(WARM_UP, trips, &mut order, &mut cancel)?;
+        }
+    }
+    let has_engine = session.is_some();
+    if let Some((engine, trader)) = session {
+        drop(trader);
+        engine.stop()?;
+    }
+    Ok(Run {
+        bare: bare.percentiles(),
+        ring: ring.percentiles(),
+        order: has_engine.then(|| order.percentiles()),
+        cancel: has_engine.then(|| cancel.percentiles()),
+    })
+}
+
+/// The setting's name.
+#[must_use]
+pub const fn wait_name(wait: WaitStrategy) -> &'static str {
+    match wait {
+        WaitStrategy::Adaptive => "adaptive",
+        WaitStrategy::Spin => "spin",
+    }
+}
+
+fn median_run(runs: &[Run]) -> Run {
+    let of = |field: fn(&Run) -> Option<Percentiles>| {
+        let all: Vec<Percentiles> = runs.iter().filter_map(field).collect();
+        (!all.is_empty()).then(|| Percentiles::median(&all))
+    };
+    Run {
+        bare: of(|run| Some(run.bare)).unwrap_or_default(),
+        ring: of(|run| Some(run.ring)).unwrap_or_default(),
+        order: of(|run| run.order),
+        cancel: of(|run| run.cancel),
+    }
+}
+
+fn ratios(runs: &[Run]) -> Ratios {
+    let of = |numerator: fn(&Run) -> Option<Percentiles>, denominator: fn(&Run) -> Percentiles| {
+        median(runs.iter().filter_map(|run| {
+            (numerator(run)?.p50 * 100).checked_div(denominator(run).p50)
+        }))
+    };
+    Ratios {
+        ring_to_bare: of(|run| Some(run.ring), |run| run.bare),
+        order_to_bare: of(|run| run.order, |run| run.bare),
+        order_to_ring: of(|run| run.order, |run| run.ring),
+        cancel_to_bare: of(|run| run.cancel, |run| run.bare),
+        cancel_to_ring: of(|run| run.cancel, |run| run.ring),
+    }
+}
+
+impl RttReport {
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "round trips between two processes: {} of each kind per run, median of {} run(s), \
+             waiting {}\nmachine: {}\n\n{:<22}{}   p50 to bare   p50 to ring\n",
+            self.messages,
+            self.runs.len(),
+            self.wait,
+            self.machine.line(),
+            "",
+            Percentiles::HEADING,
+        );
+        let Ratios { ring_to_bare, order_to_bare, order_to_ring, .. } = self.ratios;
+        let rows = [
+            ("bare cache line", Some(self.median.bare), 100, 0),
+            ("ring", Some(self.median.ring), ring_to_bare, 100),
+            ("engine: order", self.median.order, order_to_bare, order_to_ring),
+            (
+                "engine: cancel",
+                self.median.cancel,
+                self.ratios.cancel_to_bare,
+                self.ratios.cancel_to_ring,
+            ),
+        ];
+        for (name, percentiles, to_bare, to_ring) in rows {
+            let Some(percentiles) = percentiles else { continue };
+            let to_ring = if to_ring == 0 { String::new() } else { ratio(to_ring, 100) };
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "{name:<22}{}   {:>11}   {to_ring:>11}",
+                percentiles.columns(),
+                ratio(to_bare, 100),
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_medians_of_the_runs_own() {
+        let run = |bare, order| Run {
+            bare: Percentiles { p50: bare, ..Default::default() },
+            ring: Percentiles { p50: 2 * bare, ..Default::default() },
+            order: Some(Percentiles { p50: order, ..Default::default() }),
+            cancel: None,
+        };
+        // Near cores, far cores, near cores: the ratio hardly moves although the figures do.
+        let runs = [run(100, 1000), run(500, 4500), run(100, 1100)];
+        let ratios = ratios(&runs);
+        assert_eq!((ratios.ring_to_bare, ratios.order_to_bare), (200, 1000));
+        assert_eq!((ratios.order_to_ring, ratios.cancel_to_bare), (500, 0));
+        let median = median_run(&runs);
+        assert_eq!((median.bare.p50, median.cancel), (100, None));
+    }
+}

@@ -1,0 +1,130 @@
+//! [`Core::apply`]: checks who sends a command, hands it to its family, and notes that it was decided.
+//! Called for every command of the log and nowhere else.
+//!
+//! Every family checks everything before it changes anything. Order of the checks for a client's
+//! order: session, epoch, sequence, role and lane, rules version, not-after, key, account, symbol,
+//! permission, enumerations, combination, static filters, status, order rate, engine state.
+
+mod cancel;
+mod define;
+mod money;
+mod place;
+mod sender;
+mod session;
+mod settlement;
+mod venue;
+
+use crate::Core;
+use crate::outbox::Outbox;
+use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::units::Position;
+
+/// Where and when a command is applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context {
+    /// Where its transaction begins in the log: the priority of what it places.
+    pub position: Position,
+    /// Time of the transaction, ns since the epoch; never below that of the last accepted one.
+    pub time_ns: u64,
+}
+
+/// How a command was accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    /// The state has changed and the events are in the outbox: log them.
+    Committed,
+    /// A validate-only order passed. Nothing has changed and nothing is to be logged; the reply is in
+    /// the outbox.
+    Valid,
+}
+
+/// Why a command was not accepted. Neither state nor outbox has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reject {
+    /// The reason.
+    pub reason: RejectReason,
+    /// As the reason says: a limit's number ([`limits::number`](crate::limits::number)), an interval's
+    /// index, or a field's number: its place in the message behind the command header, from 0, with
+    /// the fields of a symbol's filters counted one by one in place.
+    pub detail: u32,
+}
+
+impl From<RejectReason> for Reject {
+    fn from(reason: RejectReason) -> Self {
+        Self { reason, detail: 0 }
+    }
+}
+
+impl Reject {
+    const fn with(reason: RejectReason, detail: u32) -> Self {
+        Self { reason, detail }
+    }
+}
+
+impl Core {
+    /// Applies one command: changes the state and puts the events into `outbox`, the terminal one
+    /// last. [`OrderContinues`](touchline_protocol::message::event::OrderContinues) as the last event
+    /// means that the terminal one comes with a later `RunPending`.
+    ///
+    /// # Errors
+    /// The reason of the reject. The state, its hash and the outbox are as before.
+    ///
+    /// # Panics
+    /// When time goes back: the caller's clock is monotonic, and what is in the log was so when it was
+    /// written.
+    pub fn apply(
+        &mut self,
+        context: &Context,
+        command: &Command<'_>,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        assert!(
+            context.time_ns >= self.last_time_ns,
+            "time goes back from {} to {}",
+            self.last_time_ns,
+            context.time_ns
+        );
+        self.check_sender(context, command)?;
+        let applied = self.dispatch(context, command, outbox)?;
+        if applied == Applied::Committed {
+            self.last_time_ns = context.time_ns;
+            let header = command.header();
+            match self.sessions.get_mut(header.session) {
+                Some(session) => session.last_sequence = header.sequence,
+                None if header.sequence.0 != 0 => self.engine_sequence = header.sequence,
+                None => {}
+            }
+        }
+        Ok(applied)
+    }
+
+    fn dispatch(
+        &mut self,
+        context: &Context,
+        command: &Command<'_>,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        match command {
+            Command::NewOrder(message) => return self.new_order(context, message, outbox),
+            Command::CancelOrder(message) => self.cancel_order(message, outbox),
+            Command::CancelOrderNamed(message) => self.cancel_order_named(message, outbox),
+            Command::ReduceOrder(message) => self.reduce_order(message, outbox),
+            Command::SetRules(message) => self.set_rules(message, outbox),
+            Command::SetLimits(message) => self.set_limits(message, outbox),
+            Command::DefineAsset(message) => self.define_asset(message, outbox),
+            Command::DefineSymbol(message) => self.define_symbol(message, outbox),
+            Command::SetSymbolStatus(message) => self.set_symbol_status(message, outbox),
+            Command::CreateAccount(message) => self.create_account(message, outbox),
+            Command::Deposit(message) => self.deposit(message, outbox),
+            Command::Withdraw(message) => self.withdraw(message, outbox),
+            Command::CreateKey(message) => self.create_key(message, outbox),
+            Command::RevokeKey(message) => self.revoke_key(message, outbox),
+            Command::EngineStarted(_) => self.engine_started(outbox),
+            Command::Logon(message) => self.logon(message, outbox),
+            Command::ConnectionEnded(message) => self.connection_ended(message, outbox),
+            Command::RunPending(_) => self.run_pending(context, outbox),
+        }?;
+        Ok(Applied::Committed)
+    }
+}

@@ -1,0 +1,150 @@
+//! Cancelling and reducing open orders.
+
+use super::Reject;
+use crate::Core;
+use crate::book::Handle;
+use crate::filters;
+use crate::outbox::Outbox;
+use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, SymbolStatus};
+use touchline_protocol::message::event::{OrderCanceled, OrderReduced};
+use touchline_protocol::units::{AccountId, OrderId, OrderListId, Qty, SymbolId};
+
+impl Core {
+    /// Cancels by number. Works in every status of the symbol.
+    pub(super) fn cancel_order(
+        &mut self,
+        message: &CancelOrder,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        let account = self.trading_account(&message.command)?;
+        self.settled_symbol(message.symbol)?;
+        let handle = self.own_order(account, message.symbol, message.order_id)?;
+        self.cancel(message.symbol, handle, outbox);
+        Ok(())
+    }
+
+    /// Cancels by number, by client order id, or by both if they agree.
+    pub(super) fn cancel_order_named(
+        &mut self,
+        message: &CancelOrderNamed,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        let account = self.trading_account(&message.command)?;
+        self.settled_symbol(message.symbol)?;
+        let name = &message.client_order_id;
+        let handle = if message.order_id == OrderId(0) {
+            self.orders
+                .find_by_client_order_id(&self.pools, account, message.symbol, name)
+                .ok_or(RejectReason::UnknownOrder)?
+        } else {
+            let handle = self.own_order(account, message.symbol, message.order_id)?;
+            if !name.is_empty() && self.orders.client_order_id(handle) != name {
+                return Err(RejectReason::ClientOrderIdMismatch.into());
+            }
+            handle
+        };
+        self.cancel(message.symbol, handle, outbox);
+        Ok(())
+    }
+
+    /// Lowers an order's quantity; it keeps its place. The new quantity obeys LOT_SIZE and
+    /// MIN_NOTIONAL as a new order's does, so that no reduction gets around them.
+    pub(super) fn reduce_order(
+        &mut self,
+        message: &ReduceOrder,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        let account = self.trading_account(&message.command)?;
+        let symbol = self.settled_symbol(message.symbol)?;
+        if message.new_quantity <= 0 {
+            return Err(RejectReason::InvalidQuantity.into());
+        }
+        filters::check_lot(&symbol.filters, message.new_quantity)?;
+        if symbol.status != SymbolStatus::Trading {
+            return Err(RejectReason::SymbolNotTrading.into());
+        }
+        let handle = self.own_order(account, message.symbol, message.order_id)?;
+        let order = self.pools.order(handle);
+        let record = *self.orders.record(handle);
+        let executed_quantity = record.quantity - order.remaining.0;
+        if message.new_quantity >= record.quantity {
+            return Err(RejectReason::NotReduced.into());
+        }
+        if message.new_quantity <= executed_quantity {
+            return Err(RejectReason::QuantityBelowExecuted.into());
+        }
+        filters::check_notional(&symbol.filters, order.price.0, message.new_quantity)?;
+        let asset = symbol.paid_with(record.kind.side);
+
+        let remaining = message.new_quantity - executed_quantity;
+        let locked_before = record.locked(order.price, order.remaining.0);
+        let at = message.symbol.0 as usize;
+        self.symbols.books[at].reduce(&mut self.pools, handle, Qty(remaining));
+        let record = self.orders.record_mut(handle);
+        record.quantity = message.new_quantity;
+        let released = locked_before - record.locked(order.price, remaining);
+        self.accounts.release(account, asset, released);
+        let counters = &mut self.symbols.list[at].counters;
+        counters.book_update.0 += 1;
+        outbox.push(&OrderReduced {
+            order_id: message.order_id,
+            account,
+            symbol: message.symbol,
+            quantity: message.new_quantity,
+            executed_quantity,
+            released,
+            book_update_id: counters.book_update,
+            price: order.price.0,
+            ..Default::default()
+        });
+        Ok(())
+    }
+
+    /// An open order of the account. Somebody else's is as unknown as none.
+    fn own_order(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        id: OrderId,
+    ) -> Result<Handle, Reject> {
+        self.orders
+            .find(&self.pools, symbol, id)
+            .filter(|handle| self.pools.owner(handle.0) == account.0)
+            .ok_or_else(|| RejectReason::UnknownOrder.into())
+    }
+
+    /// Takes an open order out of the book and gives its lock back.
+    fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
+        let order = self.pools.order(handle);
+        let record = *self.orders.record(handle);
+        let client_order_id = *self.orders.client_order_id(handle);
+        let account = AccountId(order.owner);
+        let released = record.locked(order.price, order.remaining.0);
+        let at = symbol.0 as usize;
+        let asset = self.symbols.list[at].paid_with(record.kind.side);
+        self.orders.remove(handle, order.id, account);
+        self.symbols.books[at].remove(&mut self.pools, handle);
+        self.accounts.release(account, asset, released);
+        let counters = &mut self.symbols.list[at].counters;
+        counters.book_update.0 += 1;
+        outbox.push(&OrderCanceled {
+            order_id: order.id,
+            account,
+            symbol,
+            price: order.price.0,
+            quantity: record.quantity,
+            executed_quantity: record.quantity - order.remaining.0,
+            executed_quote: record.executed_quote,
+            released,
+            book_update_id: counters.book_update,
+            order_list_id: OrderListId::NONE,
+            status: OrderStatus::Canceled.to_wire(),
+            side: record.kind.side.to_wire(),
+            order_type: record.kind.order_type.to_wire(),
+            time_in_force: record.kind.time_in_force.to_wire(),
+            client_order_id,
+            ..Default::default()
+        });
+    }
+}

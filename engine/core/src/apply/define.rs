@@ -1,0 +1,155 @@
+//! Definitions: assets, symbols and their status, accounts, keys.
+
+use super::Reject;
+use crate::Core;
+use crate::accounts::{Account, OrderWindow};
+use crate::filters::{self, ORDER_TYPES};
+use crate::keys::Key;
+use crate::limits::number;
+use crate::outbox::Outbox;
+use crate::symbols::{Symbol, SymbolCounters};
+use touchline_protocol::message::command::{
+    ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
+    DefineAsset, DefineSymbol, KEY_ALL, PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT,
+    PERMISSION_TRADE_GROUP_2, SetSymbolStatus,
+};
+use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
+use touchline_protocol::message::event::Done;
+use touchline_protocol::units::UNITS_PER_WHOLE;
+
+const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
+const PERMISSIONS: u8 =
+    PERMISSION_SPOT | PERMISSION_MARGIN | PERMISSION_LEVERAGED | PERMISSION_TRADE_GROUP_2;
+const PRECISION_MAX: u8 = 8;
+
+/// Fails with the number of a field unless its condition holds.
+const fn require(holds: bool, field: u32) -> Result<(), Reject> {
+    if holds { Ok(()) } else { Err(Reject::with(RejectReason::InvalidDefinition, field)) }
+}
+
+/// Fails unless one more fits under the limit of this number.
+const fn require_room(used: u32, limit: u32, number: u32) -> Result<(), Reject> {
+    if used < limit { Ok(()) } else { Err(Reject::with(RejectReason::CapacityReached, number)) }
+}
+
+/// The reply to a definition.
+fn done(outbox: &mut Outbox<'_>, id: u64) {
+    outbox.push(&Done { id, ..Default::default() });
+}
+
+impl Core {
+    pub(super) fn define_asset(
+        &mut self,
+        message: &DefineAsset,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        require(!message.name.is_empty(), 0)?;
+        require(message.precision <= PRECISION_MAX, 1)?;
+        if self.assets.find(&message.name).is_some() {
+            return Err(RejectReason::AlreadyDefined.into());
+        }
+        require_room(self.assets.len(), self.limits.assets, number::ASSETS)?;
+        let id = self.assets.add(message.name, message.precision);
+        done(outbox, id.0.into());
+        Ok(())
+    }
+
+    pub(super) fn define_symbol(
+        &mut self,
+        message: &DefineSymbol,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        /// Place of the first filter among the message's fields.
+        const FILTERS: u32 = 8;
+        require(!message.name.is_empty(), 0)?;
+        self.assets.get(message.base).ok_or(RejectReason::UnknownAsset)?;
+        self.assets.get(message.quote).ok_or(RejectReason::UnknownAsset)?;
+        require(message.base != message.quote, 2)?;
+        let Some(status) = SymbolStatus::from_wire(message.status) else {
+            return require(false, 3);
+        };
+        require(message.order_types & !ORDER_TYPES == 0, 4)?;
+        require(message.flags == 0, 5)?;
+        require(message.permissions & !PERMISSIONS == 0, 6)?;
+        if let Some(field) = filters::first_bad_field(&message.filters) {
+            return require(false, FILTERS + field);
+        }
+        if self.symbols.find(&message.name).is_some() {
+            return Err(RejectReason::AlreadyDefined.into());
+        }
+        require_room(self.symbols.len(), self.limits.symbols, number::SYMBOLS)?;
+        let id = self.symbols.add(Symbol {
+            base: message.base,
+            quote: message.quote,
+            counters: SymbolCounters::default(),
+            status,
+            order_types: message.order_types,
+            flags: message.flags,
+            permissions: message.permissions,
+            has_pending: false,
+            name: message.name,
+            filters: message.filters,
+        });
+        done(outbox, id.0.into());
+        Ok(())
+    }
+
+    /// A halt does not wait for pending work. An order accepted before it still ends its taking: the
+    /// status decides about acceptance, and half a match would leave the book crossed.
+    pub(super) fn set_symbol_status(
+        &mut self,
+        message: &SetSymbolStatus,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        let symbol = self
+            .symbols
+            .list
+            .get_mut(message.symbol.0 as usize)
+            .ok_or(RejectReason::UnknownSymbol)?;
+        let Some(status) = SymbolStatus::from_wire(message.status) else {
+            return require(false, 1);
+        };
+        symbol.status = status;
+        done(outbox, message.symbol.0.into());
+        Ok(())
+    }
+
+    pub(super) fn create_account(
+        &mut self,
+        message: &CreateAccount,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        require(!message.name.is_empty(), 0)?;
+        require((0..=UNITS_PER_WHOLE).contains(&message.maker_rate), 1)?;
+        require((0..=UNITS_PER_WHOLE).contains(&message.taker_rate), 2)?;
+        require(message.flags & !ACCOUNT_FLAGS == 0, 3)?;
+        require(message.permissions & !PERMISSIONS == 0, 4)?;
+        if self.accounts.find(&message.name).is_some() {
+            return Err(RejectReason::AlreadyDefined.into());
+        }
+        require_room(self.accounts.len(), self.limits.accounts, number::ACCOUNTS)?;
+        let id = self.accounts.add(Account {
+            maker_rate: message.maker_rate,
+            taker_rate: message.taker_rate,
+            windows: [OrderWindow::default(); 2],
+            name: message.name,
+            flags: message.flags,
+            permissions: message.permissions,
+        });
+        done(outbox, id.0.into());
+        Ok(())
+    }
+
+    pub(super) fn create_key(
+        &mut self,
+        message: &CreateKey,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        self.accounts.get(message.account).ok_or(RejectReason::UnknownAccount)?;
+        require(message.permissions & !KEY_ALL == 0, 1)?;
+        require_room(self.keys.len(), self.limits.keys, number::KEYS)?;
+        let id = self.keys.add(Key::new(message.account, message.permissions));
+        done(outbox, id.0);
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Who sends a command, and may it be sent: the checks that come before any family's own.
+
+use super::{Context, Reject};
+use crate::Core;
+use crate::sessions::Session;
+use touchline_protocol::message::command::{
+    ACCOUNT_CAN_TRADE, CommandHeader, KEY_BINARY, KEY_TRADE,
+};
+use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::enums::{Lane, RejectReason, Role};
+use touchline_protocol::units::{AccountId, KeyId, SessionId};
+
+/// Who may send a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    /// Orders and cancels: the hot lane.
+    Hot,
+    /// Definitions and money movements: the cold lane.
+    Cold,
+    /// The engine alone.
+    Engine,
+}
+
+const fn family(command: &Command<'_>) -> Family {
+    match command {
+        Command::NewOrder(_)
+        | Command::CancelOrder(_)
+        | Command::CancelOrderNamed(_)
+        | Command::ReduceOrder(_) => Family::Hot,
+        Command::SetRules(_)
+        | Command::SetLimits(_)
+        | Command::DefineAsset(_)
+        | Command::DefineSymbol(_)
+        | Command::SetSymbolStatus(_)
+        | Command::CreateAccount(_)
+        | Command::Deposit(_)
+        | Command::Withdraw(_)
+        | Command::CreateKey(_)
+        | Command::RevokeKey(_) => Family::Cold,
+        Command::EngineStarted(_)
+        | Command::Logon(_)
+        | Command::ConnectionEnded(_)
+        | Command::RunPending(_) => Family::Engine,
+    }
+}
+
+impl Core {
+    /// Session, epoch, sequence, role, lane, rules version, not-after, and the key of cold commands.
+    pub(super) fn check_sender(
+        &self,
+        context: &Context,
+        command: &Command<'_>,
+    ) -> Result<(), Reject> {
+        let header = command.header();
+        let family = family(command);
+        if header.session == SessionId::ENGINE {
+            if header.sequence.0 != 0 && header.sequence <= self.engine_sequence {
+                return Err(RejectReason::DuplicateSequence.into());
+            }
+        } else {
+            let session = self.sessions.get(header.session).ok_or(RejectReason::UnknownSession)?;
+            if header.epoch != session.epoch {
+                return Err(RejectReason::StaleEpoch.into());
+            }
+            if header.sequence <= session.last_sequence {
+                return Err(RejectReason::DuplicateSequence.into());
+            }
+            if !may_send(session, family, header.key_id) {
+                return Err(RejectReason::RoleNotPermitted.into());
+            }
+        }
+        self.check_rules(command)?;
+        if header.not_after_ns != 0 && context.time_ns > header.not_after_ns {
+            return Err(RejectReason::TooLate.into());
+        }
+        // Hot commands look their key up by `trading_account`; the engine's logon has checks of its own.
+        if family == Family::Cold && header.key_id != KeyId(0) {
+            self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
+        }
+        Ok(())
+    }
+
+    /// Before rules are set nothing but what a start needs is taken.
+    fn check_rules(&self, command: &Command<'_>) -> Result<(), Reject> {
+        let of_a_start = matches!(
+            command,
+            Command::SetRules(_)
+                | Command::SetLimits(_)
+                | Command::EngineStarted(_)
+                | Command::Logon(_)
+                | Command::ConnectionEnded(_)
+        );
+        if self.rules == 0 && !of_a_start {
+            return Err(RejectReason::UnexpectedMessage.into());
+        }
+        Ok(())
+    }
+
+    /// The account that an order or cancel is for: its key lives and is permitted the session's way in,
+    /// and the account may trade. The engine itself needs no permission of the key.
+    pub(super) fn trading_account(&self, header: &CommandHeader) -> Result<AccountId, Reject> {
+        let key = self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
+        let needed = match self.sessions.get(header.session).map(|session| session.role) {
+            None => 0,
+            Some(Role::Adapter) => KEY_TRADE,
+            Some(_) => KEY_BINARY,
+        };
+        if key.permissions & needed != needed {
+            return Err(RejectReason::KeyNotPermitted.into());
+        }
+        if self.accounts.list[key.account.0 as usize].flags & ACCOUNT_CAN_TRADE == 0 {
+            return Err(RejectReason::AccountCannotTrade.into());
+        }
+        Ok(key.account)
+    }
+}
+
+fn may_send(session: &Session, family: Family, key_id: KeyId) -> bool {
+    let lane = match family {
+        Family::Hot => Lane::Hot,
+        Family::Cold => Lane::Cold,
+        Family::Engine => return false,
+    };
+    session.lane == lane
+        && match session.role {
+            Role::Trader => family == Family::Hot && key_id == session.key_id,
+            Role::ReadOnly => false,
+            Role::Admin => family == Family::Cold && key_id == KeyId(0),
+            Role::Adapter => true,
+        }
+}

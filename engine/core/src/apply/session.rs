@@ -1,0 +1,167 @@
+//! Sessions: logons, the end of connections, starts of the engine, revoked keys.
+
+use super::Reject;
+use crate::Core;
+use crate::keys::Key;
+use crate::limits::{SESSIONS_PER_KEY_MAX, number};
+use crate::outbox::Outbox;
+use crate::pool::NONE;
+use crate::sessions::Session;
+use touchline_protocol::message::command::{
+    ConnectionEnded, KEY_BINARY, LOGON_CANCEL_ON_DISCONNECT, Logon, RevokeKey,
+};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role};
+use touchline_protocol::message::event::{Done, SessionEnded, SessionStarted};
+use touchline_protocol::units::{AccountId, Epoch, KeyId, Sequence, SessionId};
+
+impl Core {
+    /// Opens a session or reopens it; the older connection, if any, ends by it.
+    pub(super) fn logon(&mut self, message: &Logon, outbox: &mut Outbox<'_>) -> Result<(), Reject> {
+        let role = Role::from_wire(message.role).ok_or(RejectReason::RoleNotPermitted)?;
+        let lane = Lane::from_wire(message.lane).ok_or(RejectReason::RoleNotPermitted)?;
+        // Cancel-on-disconnect needs a mass cancel, which rules version 1 does not have.
+        if message.flags != 0 {
+            return Err(RejectReason::UnsupportedCombination.into());
+        }
+        if message.name.is_empty() {
+            return Err(Reject::with(RejectReason::InvalidDefinition, 0));
+        }
+        let key_id = message.command.key_id;
+        let account = self.logon_account(role, key_id)?;
+        let id = match self.sessions.find(key_id, &message.name) {
+            Some(id) => {
+                self.check_reopening(id, role, lane)?;
+                id
+            }
+            None => self.open_session(message, role, lane)?,
+        };
+        let session = self.sessions.get_mut(id).expect("found or just opened");
+        if session.connected {
+            outbox.push(&SessionEnded { session: id, epoch: session.epoch, ..Default::default() });
+        }
+        session.epoch.0 += 1;
+        session.connected = true;
+        session.cancel_on_disconnect = message.flags & LOGON_CANCEL_ON_DISCONNECT != 0;
+        outbox.push(&SessionStarted {
+            session: id,
+            epoch: session.epoch,
+            last_sequence: session.last_sequence,
+            key_id,
+            account,
+            role: role.to_wire(),
+            lane: lane.to_wire(),
+            ..Default::default()
+        });
+        Ok(())
+    }
+
+    /// The account that a logon's key acts for; roles of the local user have no key.
+    fn logon_account(&self, role: Role, key_id: KeyId) -> Result<AccountId, Reject> {
+        match role {
+            Role::Trader | Role::ReadOnly => {
+                let key = self.keys.live(key_id).ok_or(RejectReason::UnknownKey)?;
+                if key.permissions & KEY_BINARY == 0 {
+                    return Err(RejectReason::KeyNotPermitted.into());
+                }
+                Ok(key.account)
+            }
+            Role::Admin | Role::Adapter if key_id == KeyId(0) => Ok(AccountId(0)),
+            Role::Admin | Role::Adapter => Err(RejectReason::RoleNotPermitted.into()),
+        }
+    }
+
+    fn check_reopening(&self, id: SessionId, role: Role, lane: Lane) -> Result<(), Reject> {
+        let session = self.sessions.get(id).expect("found by name");
+        if (session.role, session.lane) != (role, lane) {
+            return Err(RejectReason::RoleNotPermitted.into());
+        }
+        if session.epoch.0 == u32::MAX {
+            return Err(RejectReason::Overflow.into());
+        }
+        Ok(())
+    }
+
+    /// Makes a session that has never been connected; the last thing of a logon that can fail.
+    fn open_session(
+        &mut self,
+        message: &Logon,
+        role: Role,
+        lane: Lane,
+    ) -> Result<SessionId, Reject> {
+        let key_id = message.command.key_id;
+        let key = self.keys.live_mut(key_id);
+        let of_key = key.as_ref().map_or(0, |key| key.sessions);
+        if self.sessions.len() >= self.limits.sessions || of_key >= SESSIONS_PER_KEY_MAX {
+            return Err(Reject::with(RejectReason::CapacityReached, number::SESSIONS));
+        }
+        let mut previous_of_key = NONE;
+        if let Some(key) = key {
+            previous_of_key = core::mem::replace(&mut key.last_session, self.sessions.len());
+            key.sessions += 1;
+        }
+        Ok(self.sessions.add(Session {
+            last_sequence: Sequence(0),
+            key_id,
+            epoch: Epoch(0),
+            role,
+            lane,
+            connected: false,
+            cancel_on_disconnect: false,
+            previous_of_key,
+            name: message.name,
+        }))
+    }
+
+    /// A connection's end; of an older connection it is no news.
+    pub(super) fn connection_ended(
+        &mut self,
+        message: &ConnectionEnded,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        let (id, epoch) = (message.ended_session, message.ended_epoch);
+        let session = self.sessions.get_mut(id).ok_or(RejectReason::UnknownSession)?;
+        if session.epoch != epoch || !session.connected {
+            return Err(RejectReason::StaleEpoch.into());
+        }
+        session.connected = false;
+        outbox.push(&SessionEnded { session: id, epoch, ..Default::default() });
+        Ok(())
+    }
+
+    /// No connection survives a start.
+    pub(super) fn engine_started(&mut self, outbox: &mut Outbox<'_>) -> Result<(), Reject> {
+        for session in &mut self.sessions.list {
+            session.connected = false;
+        }
+        outbox.push(&Done::default());
+        Ok(())
+    }
+
+    /// Revokes a key for good and fences every session of it.
+    pub(super) fn revoke_key(
+        &mut self,
+        message: &RevokeKey,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        let key: &mut Key = self.keys.live_mut(message.key).ok_or(RejectReason::UnknownKey)?;
+        key.revoked = true;
+        let mut at = key.last_session;
+        while at != NONE {
+            let session = &mut self.sessions.list[at as usize];
+            if session.connected {
+                let id = SessionId(at + 1);
+                outbox.push(&SessionEnded {
+                    session: id,
+                    epoch: session.epoch,
+                    ..Default::default()
+                });
+            }
+            session.connected = false;
+            // At its last epoch a session is fenced by its key alone, which is enough.
+            session.epoch.0 = session.epoch.0.saturating_add(1);
+            at = session.previous_of_key;
+        }
+        outbox.push(&Done { id: message.key.0, ..Default::default() });
+        Ok(())
+    }
+}

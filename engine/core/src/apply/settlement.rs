@@ -1,0 +1,124 @@
+//! What a fill does beyond the book: money, commissions, numbers, the Trade event. The book's sink
+//! during placement and continuation; this is the hot path of matching.
+
+use crate::accounts::{Accounts, TradeMoney};
+use crate::book::{Fill, Sink};
+use crate::money;
+use crate::orders::Orders;
+use crate::outbox::Outbox;
+use crate::pending::ActiveOrder;
+use crate::symbols::Symbol;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::event::Trade;
+use touchline_protocol::units::{AccountId, Price};
+
+/// Everything that a fill changes, while the book itself is borrowed by matching.
+pub(super) struct Settlement<'core, 'outbox, 'buffer> {
+    pub(super) accounts: &'core mut Accounts,
+    pub(super) orders: &'core mut Orders,
+    pub(super) symbol: &'core mut Symbol,
+    pub(super) active: &'core mut ActiveOrder,
+    pub(super) outbox: &'outbox mut Outbox<'buffer>,
+    pub(super) time_ns: u64,
+}
+
+/// What a fill costs each side beyond the quote amount.
+struct Charges {
+    maker_commission: i64,
+    taker_commission: i64,
+}
+
+impl Sink for Settlement<'_, '_, '_> {
+    fn fill(&mut self, fill: &Fill) {
+        let quantity = fill.quantity.0;
+        let quote_amount = money::quote_truncated(fill.price.0, quantity)
+            .expect("a fill is part of what its buyer has locked");
+        self.active.remaining -= quantity;
+        self.active.executed_quote += quote_amount;
+        let maker = AccountId(fill.maker_owner);
+        let charges = self.settle(maker, quantity, quote_amount);
+        let maker_released = self.update_maker(fill, maker, quote_amount);
+        self.count_trade(fill.price);
+        self.outbox.push(&Trade {
+            trade_id: self.symbol.counters.trade,
+            aggregate_trade_id: self.symbol.counters.aggregate_trade,
+            symbol: self.active.symbol,
+            aggressor_side: self.active.kind.side.to_wire(),
+            price: fill.price.0,
+            quantity,
+            quote_amount,
+            maker_order_id: fill.maker_id,
+            taker_order_id: self.active.order_id,
+            maker_account: maker,
+            taker_account: self.active.account,
+            maker_commission: charges.maker_commission,
+            taker_commission: charges.taker_commission,
+            maker_remaining: fill.maker_remaining.0,
+            maker_released,
+            ..Default::default()
+        });
+    }
+}
+
+impl Settlement<'_, '_, '_> {
+    /// Moves the money. Commission is kept from what each side receives (facts §4).
+    fn settle(&mut self, maker: AccountId, quantity: i64, quote_amount: i64) -> Charges {
+        let taker = self.active.account;
+        let (buyer, seller, maker_receives, taker_receives) = match self.active.kind.side {
+            Side::Buy => (taker, maker, quote_amount, quantity),
+            Side::Sell => (maker, taker, quantity, quote_amount),
+        };
+        let maker_rate = self.accounts.list[maker.0 as usize].maker_rate;
+        let taker_rate = self.accounts.list[taker.0 as usize].taker_rate;
+        let maker_commission = money::commission(maker_receives, maker_rate);
+        let taker_commission = money::commission(taker_receives, taker_rate);
+        let (buyer_commission, seller_commission) = match self.active.kind.side {
+            Side::Buy => (taker_commission, maker_commission),
+            Side::Sell => (maker_commission, taker_commission),
+        };
+        self.accounts.settle(&TradeMoney {
+            buyer,
+            seller,
+            base: self.symbol.base,
+            quote: self.symbol.quote,
+            quantity,
+            quote_amount,
+            buyer_commission,
+            seller_commission,
+        });
+        Charges { maker_commission, taker_commission }
+    }
+
+    /// Notes the fill at the maker. One that is filled gives up its lock's remainder, which is
+    /// returned, and is forgotten before its slot can be used again.
+    fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> i64 {
+        let record = self.orders.record_mut(fill.maker);
+        record.executed_quote += quote_amount;
+        if !fill.maker_remaining.is_zero() {
+            return 0;
+        }
+        let released = record.locked(fill.price, 0);
+        if released > 0 {
+            self.accounts.release(
+                maker,
+                self.symbol.paid_with(self.active.kind.side.opposite()),
+                released,
+            );
+        }
+        self.orders.remove(fill.maker, fill.maker_id, maker);
+        released
+    }
+
+    /// Takes the numbers of a trade. Fills of one aggressor at one price and time are one aggregate
+    /// trade, also when a continuation happens at the same time.
+    fn count_trade(&mut self, price: Price) {
+        let counters = &mut self.symbol.counters;
+        counters.trade.0 += 1;
+        let active = &mut *self.active;
+        if (active.last_fill_price, active.last_fill_time_ns) != (price, self.time_ns) {
+            counters.aggregate_trade.0 += 1;
+            active.last_fill_price = price;
+            active.last_fill_time_ns = self.time_ns;
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The order book: price-time priority matching, without accounts, log or processes. Called by
+//! `apply` for each symbol; [`OrderBook`] is the same thing for use on its own.
+//!
+//! [`SymbolBook`] is one symbol's two sides; its orders and levels lie in [`BookPools`], which all
+//! symbols share. Reports go to a [`Sink`], statically dispatched, one call per fill.
+//!
+//! Prices are any `i64` here; what a symbol allows is its filters' business.
+
+mod ladder;
+mod level;
+mod side;
+mod standalone;
+mod validate;
+
+pub(crate) use validate::Counts;
+
+pub use ladder::LEVELS_MAX;
+pub use standalone::{BookError, Canceled, NewBookOrder, OrderBook, Placed, Reduced};
+
+use crate::pool::{NONE, Pool, named};
+use alloc::collections::TryReserveError;
+use ladder::Nodes;
+use level::{Level, RestingOrder};
+use side::BookSide;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::units::{OrderId, Price, Qty};
+
+/// Names a resting order in the pools for as long as it rests; afterwards another order may get it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handle(pub(crate) u32);
+
+/// One aggressor met one resting order, at the resting order's price.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fill {
+    /// Where the resting order lies. Still valid during the report, also when it is now filled.
+    pub maker: Handle,
+    /// The resting order's number.
+    pub maker_id: OrderId,
+    /// The resting order's owner.
+    pub maker_owner: u32,
+    /// The resting order's price.
+    pub price: Price,
+    /// Base quantity, above zero.
+    pub quantity: Qty,
+    /// What the resting order has still open; zero: it is filled and leaves the book.
+    pub maker_remaining: Qty,
+}
+
+/// Receives what matching does, in order.
+pub trait Sink {
+    /// A fill.
+    fn fill(&mut self, fill: &Fill);
+}
+
+/// An order that takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aggressor {
+    /// Its side.
+    pub side: Side,
+    /// The worst price it takes: [`Price::MAX`] for a buy or `Price(i64::MIN)` for a sell take all.
+    pub limit: Price,
+    /// Base quantity, above zero.
+    pub quantity: Qty,
+}
+
+/// One price of one side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DepthLevel {
+    /// The price.
+    pub price: Price,
+    /// Sum of the open base quantities, 10⁻⁸; may exceed what [`Qty`] holds.
+    pub quantity: u128,
+    /// Number of orders.
+    pub orders: u32,
+}
+
+/// A resting order as the book sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RestingView {
+    /// Where it lies.
+    pub handle: Handle,
+    /// Its number.
+    pub id: OrderId,
+    /// Its owner.
+    pub owner: u32,
+    /// Its side.
+    pub side: Side,
+    /// Its price.
+    pub price: Price,
+    /// What it has open.
+    pub remaining: Qty,
+}
+
+/// Orders, levels and ladder nodes of any number of books, allocated once.
+#[derive(Debug)]
+pub struct BookPools {
+    orders: Pool<RestingOrder>,
+    levels: Pool<Level>,
+    nodes: Nodes,
+}
+
+impl Default for BookPools {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl BookPools {
+    /// Without any room.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { orders: Pool::new(), levels: Pool::new(), nodes: Nodes::new() }
+    }
+
+    /// Makes room for `orders` orders and `levels` levels (at most [`LEVELS_MAX`]) in all.
+    ///
+    /// # Errors
+    /// When there is no memory. What is there stays usable.
+    pub fn try_grow(&mut self, orders: u32, levels: u32) -> Result<(), TryReserveError> {
+        self.orders.try_grow(orders)?;
+        self.levels.try_grow(levels)?;
+        self.nodes.try_grow(levels)
+    }
+
+    /// Resting orders.
+    #[must_use]
+    pub const fn orders(&self) -> u32 {
+        self.orders.live()
+    }
+
+    /// Occupied price levels.
+    #[must_use]
+    pub const fn levels(&self) -> u32 {
+        self.levels.live()
+    }
+
+    /// The order at `handle`, which must rest.
+    #[must_use]
+    pub fn order(&self, handle: Handle) -> RestingView {
+        let order = &self.orders[handle.0];
+        let level = &self.levels[order.level];
+        RestingView {
+            handle,
+            id: order.id,
+            owner: order.owner,
+            side: if level.is_bid { Side::Buy } else { Side::Sell },
+            price: level.price,
+            remaining: order.remaining,
+        }
+    }
+
+    /// True when the order `id` rests at `handle`.
+    pub(crate) fn rests_at(&self, handle: Handle, id: OrderId) -> bool {
+        self.orders.get(handle.0).is_some_and(|order| order.id == id && order.level != NONE)
+    }
+
+    /// Number of the order at `handle`.
+    pub(crate) fn id(&self, handle: u32) -> OrderId {
+        self.orders[handle].id
+    }
+
+    /// Owner of the order at `handle`.
+    pub(crate) fn owner(&self, handle: u32) -> u32 {
+        self.orders[handle].owner
+    }
+}
+
+/// One symbol's two sides.
+#[derive(Clone, Copy, Debug)]
+pub struct SymbolBook {
+    bids: BookSide,
+    asks: BookSide,
+}
+
+impl Default for SymbolBook {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SymbolBook {
+    /// An empty book.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bids: BookSide::new(Side::Buy), asks: BookSide::new(Side::Sell) }
+    }
+
+    const fn side(&self, side: Side) -> &BookSide {
+        match side {
+            Side::Buy => &self.bids,
+            Side::Sell => &self.asks,
+        }
+    }
+
+    const fn side_mut(&mut self, side: Side) -> &mut BookSide {
+        match side {
+            Side::Buy => &mut self.bids,
+            Side::Sell => &mut self.asks,
+        }
+    }
+
+    /// The best price of a side.
+    #[must_use]
+    pub fn best(&self, side: Side) -> Option<Price> {
+        let side = self.side(side);
+        (side.best != NONE).then_some(side.best_price)
+    }
+
+    /// True when an order of `side` with this limit would trade.
+    #[must_use]
+    pub fn crosses(&self, side: Side, limit: Price) -> bool {
+        self.side(side.opposite()).is_reached_by(limit)
+    }
+
+    /// True when a side has orders at a price.
+    #[must_use]
+    pub fn has_level(&self, pools: &BookPools, side: Side, price: Price) -> bool {
+        self.side(side).find(&pools.nodes, &pools.levels, price).is_some()
+    }
+
+    /// Levels of a side, best first.
+    pub fn depth<'pools>(
+        &self,
+        pools: &'pools BookPools,
+        side: Side,
+    ) -> impl Iterator<Item = DepthLevel> + use<'pools> {
+        self.level_handles(pools, side).map(|at| {
+            let level = &pools.levels[at];
+            DepthLevel { price: level.price, quantity: level.total, orders: level.orders }
+        })
+    }
+
+    /// Orders of a side in the order in which they would trade.
+    pub fn orders<'pools>(
+        &self,
+        pools: &'pools BookPools,
+        side: Side,
+    ) -> impl Iterator<Item = RestingView> + use<'pools> {
+        self.level_handles(pools, side).flat_map(|level| {
+            let first = named(pools.levels[level].first);
+            core::iter::successors(first, |&at| named(pools.orders[at].next))
+                .map(|at| pools.order(Handle(at)))
+        })
+    }
+
+    fn level_handles<'pools>(
+        &self,
+        pools: &'pools BookPools,
+        side: Side,
+    ) -> impl Iterator<Item = u32> + use<'pools> {
+        core::iter::successors(named(self.side(side).best), |&at| named(pools.levels[at].worse))
+    }
+
+    /// Levels that an aggressor may take, best first.
+    pub fn reachable<'pools>(
+        &self,
+        pools: &'pools BookPools,
+        side: Side,
+        limit: Price,
+    ) -> impl Iterator<Item = DepthLevel> + use<'pools> {
+        self.depth(pools, side.opposite()).take_while(move |level| match side {
+            Side::Buy => level.price <= limit,
+            Side::Sell => level.price >= limit,
+        })
+    }
+
+    /// True when the whole of an aggressor can be filled: what decides FOK. Judged from the totals of
+    /// the levels, of which at most those within the limit are looked at.
+    #[must_use]
+    pub fn covers(&self, pools: &BookPools, aggressor: &Aggressor) -> bool {
+        let mut missing = u128::from(aggressor.quantity.0.cast_unsigned());
+        self.reachable(pools, aggressor.side, aggressor.limit).any(|level| {
+            missing = missing.saturating_sub(level.quantity);
+            missing == 0
+        })
+    }
+
+    /// False when an aggressor surely meets at most `steps` makers: the levels that it can touch have
+    /// no more orders than that. Looks at no more than `steps` + 1 levels.
+    #[must_use]
+    pub fn may_exceed(&self, pools: &BookPools, aggressor: &Aggressor, steps: u32) -> bool {
+        let mut missing = u128::from(aggressor.quantity.0.cast_unsigned());
+        let mut orders = 0;
+        for level in self.reachable(pools, aggressor.side, aggressor.limit) {
+            orders += u64::from(level.orders);
+            missing = missing.saturating_sub(level.quantity);
+            if orders > u64::from(steps) {
+                return true;
+            }
+            if missing == 0 {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Lets an aggressor take, best price first and first come first at each price, until it is
+    /// filled, nothing within its limit is left, or `steps` makers were met. Gives what it has still
+    /// open; if that is above zero and the book still [`crosses`](Self::crosses), the steps ran out.
+    pub fn take<S: Sink>(
+        &mut self,
+        pools: &mut BookPools,
+        aggressor: &Aggressor,
+        steps: u32,
+        sink: &mut S,
+    ) -> Qty {
+        let side = self.side_mut(aggressor.side.opposite());
+        let mut open = aggressor.quantity.0;
+        let mut steps = steps;
+        while open > 0 && steps > 0 && side.is_reached_by(aggressor.limit) {
+            steps -= 1;
+            let at = side.best;
+            let level = &mut pools.levels[at];
+            let maker = level.first;
+            let order = &mut pools.orders[maker];
+            let quantity = open.min(order.remaining.0);
+            open -= quantity;
+            order.remaining.0 -= quantity;
+            level.total -= u128::from(quantity.cast_unsigned());
+            sink.fill(&Fill {
+                maker: Handle(maker),
+                maker_id: order.id,
+                maker_owner: order.owner,
+                price: level.price,
+                quantity: Qty(quantity),
+                maker_remaining: order.remaining,
+            });
+            if order.remaining.is_zero() {
+                let next = order.next;
+                level.first = next;
+                level.orders -= 1;
+                pools.orders.release(maker);
+                if next == NONE {
+                    side.remove(&mut pools.nodes, &mut pools.levels, at);
+                } else {
+                    pools.orders[next].previous = NONE;
+                }
+            }
+        }
+        Qty(open)
+    }
+
+    /// Puts an order at the end of its price's queue. The caller has made sure that it does not cross
+    /// and that an order and, if its price has none, a level are free.
+    pub fn rest(
+        &mut self,
+        pools: &mut BookPools,
+        side: Side,
+        price: Price,
+        remaining: Qty,
+        (id, owner): (OrderId, u32),
+    ) -> Handle {
+        debug_assert!(remaining.is_positive() && !self.crosses(side, price));
+        let at = self.side_mut(side).find_or_insert(&mut pools.nodes, &mut pools.levels, price);
+        let handle = pools.orders.take().expect("room for an order is checked before it rests");
+        let level = &mut pools.levels[at];
+        let last = level.last;
+        pools.orders[handle] =
+            RestingOrder { id, remaining, next: NONE, previous: last, level: at, owner };
+        level.last = handle;
+        level.orders += 1;
+        level.total += u128::from(remaining.0.cast_unsigned());
+        if last == NONE {
+            level.first = handle;
+        } else {
+            pools.orders[last].next = handle;
+        }
+        Handle(handle)
+    }
+
+    /// Takes a resting order of this book out.
+    pub fn remove(&mut self, pools: &mut BookPools, handle: Handle) {
+        let RestingOrder { remaining, next, previous, level: at, .. } = pools.orders[handle.0];
+        let level = &mut pools.levels[at];
+        level.total -= u128::from(remaining.0.cast_unsigned());
+        level.orders -= 1;
+        if previous == NONE {
+            level.first = next;
+        } else {
+            pools.orders[previous].next = next;
+        }
+        if next == NONE {
+            level.last = previous;
+        } else {
+            pools.orders[next].previous = previous;
+        }
+        pools.orders.release(handle.0);
+        if level.orders == 0 {
+            let side = if level.is_bid { Side::Buy } else { Side::Sell };
+            self.side_mut(side).remove(&mut pools.nodes, &mut pools.levels, at);
+        }
+    }
+
+    /// Lowers what a resting order of this book has open to `remaining`, above zero; it keeps its
+    /// place in the queue.
+    pub fn reduce(&mut self, pools: &mut BookPools, handle: Handle, remaining: Qty) {
+        let order = &mut pools.orders[handle.0];
+        debug_assert!(remaining.is_positive() && remaining < order.remaining);
+        let taken = order.remaining.0 - remaining.0;
+        order.remaining = remaining;
+        pools.levels[order.level].total -= u128::from(taken.cast_unsigned());
+    }
+}

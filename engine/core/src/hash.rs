@@ -1,0 +1,129 @@
+//! The two mixing functions: [`StateHash`] says whether two venues are the same, [`Seed`] spreads
+//! keys over the look-up tables. Neither is cryptographic.
+
+use touchline_protocol::text::Text;
+
+/// Multiplier of the state hash: 2⁶⁴ divided by the golden ratio, odd.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Hash of the venue's state: words in, one `u64` out.
+///
+/// A step is `state = (rotate_left(state, 27) ^ word) × 0x9e3779b97f4a7c15; state ^= state >> 29`. For
+/// a fixed state it is a bijection of the word, and for a fixed word a bijection of the state: two
+/// venues that differ in exactly one word have different hashes for certain. Changing it makes the
+/// hashes of older snapshots incomparable.
+#[derive(Debug)]
+pub(crate) struct StateHash(u64);
+
+impl StateHash {
+    /// Nothing hashed so far.
+    pub(crate) const fn new() -> Self {
+        Self(0)
+    }
+
+    /// Takes a word in.
+    pub(crate) const fn word(&mut self, word: u64) {
+        let mixed = (self.0.rotate_left(27) ^ word).wrapping_mul(STEP);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+
+    /// Takes a signed quantity in.
+    pub(crate) const fn signed(&mut self, value: i64) {
+        self.word(value.cast_unsigned());
+    }
+
+    /// Takes two halves of a word in.
+    pub(crate) const fn pair(&mut self, high: u32, low: u32) {
+        self.word((high as u64) << 32 | low as u64);
+    }
+
+    /// Takes a text in: its bytes, zero padding included.
+    pub(crate) fn text<const N: usize, const P: usize>(&mut self, text: &Text<N, P>) {
+        for word in words(text) {
+            self.word(word);
+        }
+    }
+
+    /// The hash of what was taken in.
+    pub(crate) const fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A text's bytes as little-endian words (texts are multiples of eight bytes long).
+fn words<const N: usize, const P: usize>(text: &Text<N, P>) -> impl Iterator<Item = u64> {
+    bytemuck::bytes_of(text).as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk))
+}
+
+/// Spreads keys over tables. Where an entry lies in a table changes nothing that can be seen, so two
+/// cores with different seeds behave alike; a seed that clients do not know keeps them from choosing
+/// names that all fall into one place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seed(u64);
+
+impl Seed {
+    /// A seed from any number.
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed ^ STEP)
+    }
+
+    /// Of an order's number within a symbol. Eight neighbouring numbers share a cache line of the
+    /// table: most cancels name a young order, whose line was just written.
+    pub(crate) const fn order(self, symbol: u32, order_id: u64) -> u32 {
+        let block = fold(self.0 ^ (symbol as u64) << 40 ^ order_id >> 3, STEP);
+        (block as u32) << 3 | (order_id as u32) & 7
+    }
+
+    /// Of a text that is unique within `scope`.
+    pub(crate) fn text<const N: usize, const P: usize>(self, scope: u64, text: &Text<N, P>) -> u32 {
+        let mixed = words(text).fold(fold(self.0 ^ scope, STEP), |state, word| {
+            fold(state ^ word, self.0 | 1) ^ state.rotate_left(32)
+        });
+        fold(mixed, STEP) as u32
+    }
+}
+
+/// Both halves of the 128-bit product, folded into one.
+const fn fold(left: u64, right: u64) -> u64 {
+    let product = left as u128 * right as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchline_protocol::text::ClientOrderId;
+
+    #[test]
+    fn one_word_or_its_place_changes_the_hash() {
+        let of = |words: &[u64]| {
+            let mut hash = StateHash::new();
+            words.iter().for_each(|&word| hash.word(word));
+            hash.finish()
+        };
+        assert_ne!(of(&[1, 2]), of(&[2, 1]));
+        assert_ne!(of(&[1, 2]), of(&[1, 3]));
+        assert_ne!(of(&[0]), of(&[0, 0, 1]));
+    }
+
+    #[test]
+    fn the_state_hash_is_pinned() {
+        let mut hash = StateHash::new();
+        hash.word(1);
+        hash.signed(-1);
+        hash.pair(2, 3);
+        hash.text(&ClientOrderId::new("touchline").unwrap());
+        assert_eq!(hash.finish(), 0xce43_5e57_0d91_79b0, "the mixing function changed");
+    }
+
+    #[test]
+    fn neighbouring_orders_share_a_line() {
+        let seed = Seed::new(7);
+        let base = seed.order(3, 64);
+        for offset in 0..8 {
+            assert_eq!(seed.order(3, 64 + u64::from(offset)), base + offset);
+        }
+        assert_ne!(seed.order(3, 72) >> 3, base >> 3);
+        assert_ne!(seed.order(4, 64) >> 3, base >> 3);
+    }
+}

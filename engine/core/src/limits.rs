@@ -1,0 +1,124 @@
+//! What this build can hold at most, and the numbers by which rejects name a limit. Called by
+//! `SetLimits` and by every check of a capacity.
+
+use crate::book;
+use touchline_protocol::message::command::Limits;
+
+/// A limit's number in the `detail` of a reject: its place in [`Limits`], from 0.
+pub mod number {
+    /// [`Limits::assets`](super::Limits::assets).
+    pub const ASSETS: u32 = 0;
+    /// [`Limits::symbols`](super::Limits::symbols).
+    pub const SYMBOLS: u32 = 1;
+    /// [`Limits::accounts`](super::Limits::accounts).
+    pub const ACCOUNTS: u32 = 2;
+    /// [`Limits::keys`](super::Limits::keys).
+    pub const KEYS: u32 = 3;
+    /// [`Limits::sessions`](super::Limits::sessions), or [`SESSIONS_PER_KEY_MAX`](super::SESSIONS_PER_KEY_MAX).
+    pub const SESSIONS: u32 = 4;
+    /// [`Limits::open_orders`](super::Limits::open_orders).
+    pub const OPEN_ORDERS: u32 = 5;
+    /// [`Limits::price_levels`](super::Limits::price_levels).
+    pub const PRICE_LEVELS: u32 = 6;
+    /// [`Limits::pending_work`](super::Limits::pending_work).
+    pub const PENDING_WORK: u32 = 7;
+    /// [`Limits::max_steps`](super::Limits::max_steps).
+    pub const MAX_STEPS: u32 = 8;
+}
+
+/// Makers that one transaction visits at most.
+pub const STEPS_MAX: u32 = 512;
+
+/// Cells of the tables by account and asset, and by account and symbol: 1 GiB of balances.
+pub const CELLS_MAX: u64 = 1 << 26;
+
+/// Sessions that one key ever opens: bounds the transaction that revokes it.
+pub const SESSIONS_PER_KEY_MAX: u32 = 1024;
+
+/// The least value of each limit.
+pub const MINIMA: Limits = Limits {
+    assets: 0,
+    symbols: 0,
+    accounts: 1,
+    keys: 0,
+    sessions: 0,
+    open_orders: 0,
+    price_levels: 0,
+    pending_work: 0,
+    max_steps: 1,
+    orders_per_interval_0: 0,
+    orders_per_interval_1: 0,
+    interval_0_seconds: 1,
+    interval_1_seconds: 1,
+    reserved: 0,
+};
+
+/// The largest value of each limit. Besides, accounts × assets and accounts × symbols are at most
+/// [`CELLS_MAX`].
+pub const MAXIMA: Limits = Limits {
+    assets: 1 << 14,
+    symbols: 1 << 14,
+    accounts: 1 << 24,
+    keys: 1 << 24,
+    sessions: 1 << 20,
+    open_orders: 1 << 26,
+    price_levels: 1 << 24,
+    pending_work: 1 << 14,
+    max_steps: STEPS_MAX,
+    orders_per_interval_0: u32::MAX,
+    orders_per_interval_1: u32::MAX,
+    interval_0_seconds: 86_400,
+    interval_1_seconds: 86_400,
+    reserved: 0,
+};
+
+const _: () = assert!(MAXIMA.price_levels <= book::LEVELS_MAX);
+
+/// The limits by their numbers.
+pub(crate) fn by_number(limits: &Limits) -> [u32; 14] {
+    bytemuck::cast(*limits)
+}
+
+/// Checks that each limit is within what this build can hold and what the venue `uses`; else gives
+/// the number of the first that is not.
+pub(crate) fn first_out_of_range(limits: &Limits, uses: &Limits) -> Option<u32> {
+    let [least, most, used] = [&MINIMA, &MAXIMA, uses].map(by_number);
+    let out = by_number(limits)
+        .into_iter()
+        .zip(least.into_iter().zip(most).zip(used))
+        .position(|(limit, ((least, most), used))| limit < least.max(used) || limit > most);
+    let cells = |columns: u32| u64::from(limits.accounts) * u64::from(columns) > CELLS_MAX;
+    match out {
+        Some(number) => Some(number as u32),
+        None if cells(limits.assets) || cells(limits.symbols) => Some(number::ACCOUNTS),
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_is_judged_by_its_own_bounds() {
+        let uses = Limits { symbols: 3, ..Limits::default() };
+        let sound = Limits { symbols: 3, ..MINIMA };
+        assert_eq!(first_out_of_range(&sound, &uses), None);
+        assert_eq!(first_out_of_range(&MINIMA, &uses), Some(number::SYMBOLS));
+        for number in 0..14 {
+            let mut values = by_number(&sound);
+            let Some(above) = by_number(&MAXIMA)[number].checked_add(1) else { continue };
+            values[number] = above;
+            let found = first_out_of_range(&bytemuck::cast(values), &uses);
+            assert_eq!(found, Some(number as u32));
+        }
+    }
+
+    #[test]
+    fn the_tables_by_account_are_bounded() {
+        let limits = Limits { accounts: 1 << 20, assets: 65, ..MINIMA };
+        assert_eq!(first_out_of_range(&limits, &Limits::default()), Some(number::ACCOUNTS));
+        let limits = Limits { assets: 64, ..limits };
+        assert_eq!(first_out_of_range(&limits, &Limits::default()), None);
+    }
+}

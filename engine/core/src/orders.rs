@@ -1,0 +1,185 @@
+//! What the venue knows of open orders beyond the book: records under the book's handles, and the
+//! ways to find an order by number and by client order id. Called by placement, settlement and
+//! cancels.
+
+use crate::book::{BookPools, Handle};
+use crate::filters::OrderKind;
+use crate::grid::Grid;
+use crate::hash::Seed;
+use crate::money;
+use crate::table::Table;
+use alloc::collections::TryReserveError;
+use alloc::vec::Vec;
+use touchline_protocol::message::command::Limits;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::{AccountId, OrderId, Position, Price, SessionId, SymbolId};
+
+/// The part of an open order that is neither in the book nor its client order id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OrderRecord {
+    /// Base quantity, executed part included.
+    pub(crate) quantity: i64,
+    pub(crate) executed_quote: i64,
+    /// Position of the transaction that gave the order its place in the queue.
+    pub(crate) priority: Position,
+    pub(crate) symbol: SymbolId,
+    pub(crate) session: SessionId,
+    pub(crate) kind: OrderKind,
+}
+
+const _: () = assert!(size_of::<OrderRecord>() <= 40);
+
+impl OrderRecord {
+    const VACANT: Self = Self {
+        quantity: 0,
+        executed_quote: 0,
+        priority: Position(0),
+        symbol: SymbolId(0),
+        session: SessionId(0),
+        kind: OrderKind::LIMIT_BUY,
+    };
+
+    /// What the order has locked, given its price and what it has open: of quote for a buy (its
+    /// notional rounded up, less what it has paid), of base for a sell. Never stored, so that it
+    /// cannot drift.
+    pub(crate) fn locked(&self, price: Price, remaining: i64) -> i64 {
+        match self.kind.side {
+            Side::Sell => remaining,
+            Side::Buy => {
+                money::quote_rounded_up(price.0, self.quantity)
+                    .expect("an order's notional is checked when it is placed")
+                    - self.executed_quote
+            }
+        }
+    }
+}
+
+/// All open orders.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    records: Vec<OrderRecord>,
+    client_order_ids: Vec<ClientOrderId>,
+    by_id: Table,
+    /// Only orders that have a client order id.
+    by_client_order_id: Table,
+    /// Open orders by account and symbol (filter MAX_NUM_ORDERS).
+    open: Grid<u32>,
+    seed: Seed,
+}
+
+/// What a client order id is unique within, as a number.
+const fn scope(account: AccountId, symbol: SymbolId) -> u64 {
+    (account.0 as u64) << 32 | symbol.0 as u64
+}
+
+impl Orders {
+    pub(crate) const fn new(seed: Seed) -> Self {
+        Self {
+            records: Vec::new(),
+            client_order_ids: Vec::new(),
+            by_id: Table::new(),
+            by_client_order_id: Table::new(),
+            open: Grid::new(),
+            seed,
+        }
+    }
+
+    pub(crate) fn try_grow(&mut self, limits: &Limits) -> Result<(), TryReserveError> {
+        let more = (limits.open_orders as usize).saturating_sub(self.records.len());
+        let wanted = self.records.len() + more;
+        self.records.try_reserve_exact(more)?;
+        self.client_order_ids.try_reserve_exact(more)?;
+        self.by_id.try_grow(limits.open_orders)?;
+        self.by_client_order_id.try_grow(limits.open_orders)?;
+        self.open.try_grow(limits.accounts, limits.symbols)?;
+        self.records.resize(wanted, OrderRecord::VACANT);
+        self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);
+        Ok(())
+    }
+
+    /// The record of an open order.
+    pub(crate) fn record(&self, handle: Handle) -> &OrderRecord {
+        &self.records[handle.0 as usize]
+    }
+
+    /// As [`record`](Self::record), to change.
+    pub(crate) fn record_mut(&mut self, handle: Handle) -> &mut OrderRecord {
+        &mut self.records[handle.0 as usize]
+    }
+
+    /// The client order id of an open order; empty for none.
+    pub(crate) fn client_order_id(&self, handle: Handle) -> &ClientOrderId {
+        &self.client_order_ids[handle.0 as usize]
+    }
+
+    /// Open orders of an account on a symbol.
+    pub(crate) fn open_count(&self, account: AccountId, symbol: SymbolId) -> u32 {
+        *self.open.at(account.0, symbol.0)
+    }
+
+    /// An open order by number.
+    pub(crate) fn find(&self, pools: &BookPools, symbol: SymbolId, id: OrderId) -> Option<Handle> {
+        self.by_id
+            .find(self.seed.order(symbol.0, id.0), |at| {
+                pools.id(at) == id && self.records[at as usize].symbol == symbol
+            })
+            .map(Handle)
+    }
+
+    /// An open order by its owner's name for it.
+    pub(crate) fn find_by_client_order_id(
+        &self,
+        pools: &BookPools,
+        account: AccountId,
+        symbol: SymbolId,
+        name: &ClientOrderId,
+    ) -> Option<Handle> {
+        if name.is_empty() {
+            return None;
+        }
+        self.by_client_order_id
+            .find(self.seed.text(scope(account, symbol), name), |at| {
+                self.client_order_ids[at as usize] == *name
+                    && pools.owner(at) == account.0
+                    && self.records[at as usize].symbol == symbol
+            })
+            .map(Handle)
+    }
+
+    /// Keeps a record of an order that now rests at `handle`.
+    pub(crate) fn insert(
+        &mut self,
+        handle: Handle,
+        (id, account): (OrderId, AccountId),
+        record: OrderRecord,
+        name: &ClientOrderId,
+    ) {
+        let symbol = record.symbol;
+        self.records[handle.0 as usize] = record;
+        self.client_order_ids[handle.0 as usize] = *name;
+        self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
+        if !name.is_empty() {
+            let hash = self.seed.text(scope(account, symbol), name);
+            self.by_client_order_id.insert(hash, handle.0);
+        }
+        *self.open.at_mut(account.0, symbol.0) += 1;
+    }
+
+    /// Forgets an order that leaves the book.
+    pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
+        let symbol = self.record(handle).symbol;
+        self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
+        let name = self.client_order_id(handle);
+        if !name.is_empty() {
+            let hash = self.seed.text(scope(account, symbol), name);
+            self.by_client_order_id.remove(hash, handle.0);
+        }
+        *self.open.at_mut(account.0, symbol.0) -= 1;
+    }
+
+    /// Entries of the two tables: all orders, and those with a client order id.
+    pub(crate) const fn table_lengths(&self) -> (u32, u32) {
+        (self.by_id.len(), self.by_client_order_id.len())
+    }
+}

@@ -1,0 +1,131 @@
+//! Where a transaction's events go: bytes of the caller's, which are the log's mapped tail on the duty
+//! thread. Filled by `apply`, read by whoever called it.
+
+use touchline_protocol::message::event::{
+    Done, OrderAccepted, OrderContinues, OrderResult, SessionEnded, Trade,
+};
+use touchline_protocol::message::{Message, MessageHeader};
+
+use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
+
+/// Room that an outbox must have: the events of the largest transaction, bytes.
+pub const OUTBOX_BYTES_MAX: usize = {
+    let placement = size_of::<OrderAccepted>()
+        + STEPS_MAX as usize * size_of::<Trade>()
+        + size_of::<OrderResult>();
+    let revocation = SESSIONS_PER_KEY_MAX as usize * size_of::<SessionEnded>() + size_of::<Done>();
+    assert!(size_of::<OrderContinues>() <= size_of::<OrderResult>());
+    if placement > revocation { placement } else { revocation }
+};
+
+const _: () = assert!(OUTBOX_BYTES_MAX <= 60 * 1024, "a transaction's share of the log's tail");
+
+/// The events of one transaction, one behind the other, each a multiple of eight bytes long.
+#[derive(Debug)]
+pub struct Outbox<'buffer> {
+    buffer: &'buffer mut [u8],
+    length: usize,
+    count: u16,
+}
+
+impl<'buffer> Outbox<'buffer> {
+    /// An empty outbox over `buffer`.
+    ///
+    /// # Panics
+    /// When the buffer does not start at a multiple of eight or has less than [`OUTBOX_BYTES_MAX`]
+    /// bytes: the engine reserves that much of the log before every command.
+    #[must_use]
+    pub fn new(buffer: &'buffer mut [u8]) -> Self {
+        assert!(buffer.as_ptr().addr().is_multiple_of(8), "an outbox starts at a multiple of 8");
+        assert!(buffer.len() >= OUTBOX_BYTES_MAX, "an outbox of {} bytes", buffer.len());
+        Self { buffer, length: 0, count: 0 }
+    }
+
+    /// Adds an event.
+    ///
+    /// # Panics
+    /// When it does not fit, which [`OUTBOX_BYTES_MAX`] excludes for the events of one command.
+    pub fn push<M: Message>(&mut self, event: &M) {
+        let end = self.length + size_of::<M>();
+        self.buffer[self.length..end].copy_from_slice(bytemuck::bytes_of(event));
+        self.length = end;
+        self.count += 1;
+    }
+
+    /// Bytes of events.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub const fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// True without any event.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// All events' bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+
+    /// Forgets all events.
+    pub const fn clear(&mut self) {
+        self.length = 0;
+        self.count = 0;
+    }
+
+    /// The events in order, each with its header; the last one is the transaction's terminal event.
+    pub fn events(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.bytes();
+        core::iter::from_fn(move || {
+            let head = rest.first_chunk::<{ MessageHeader::BYTES }>()?;
+            let header: MessageHeader = bytemuck::pod_read_unaligned(head);
+            let (event, behind) =
+                rest.split_at(MessageHeader::BYTES + usize::from(header.block_length));
+            rest = behind;
+            Some(event)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use touchline_protocol::message::event::OrderValid;
+
+    #[test]
+    fn events_come_out_as_they_went_in() {
+        let mut words = vec![0u64; OUTBOX_BYTES_MAX / 8 + 1];
+        let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut words));
+        assert!(outbox.is_empty() && outbox.events().next().is_none());
+        let trade = Trade { price: 7, ..Default::default() };
+        outbox.push(&trade);
+        outbox.push(&OrderValid::default());
+        let events: Vec<&[u8]> = outbox.events().collect();
+        assert_eq!(
+            events,
+            [bytemuck::bytes_of(&trade), bytemuck::bytes_of(&OrderValid::default())]
+        );
+        assert_eq!(outbox.len(), 112 + 16);
+        assert_eq!(outbox.count(), 2);
+        outbox.clear();
+        assert!(outbox.is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "an outbox of")]
+    fn a_small_buffer_is_refused() {
+        let mut words = vec![0u64; OUTBOX_BYTES_MAX / 8 - 1];
+        let _outbox = Outbox::new(bytemuck::cast_slice_mut(&mut words));
+    }
+}

@@ -1,0 +1,222 @@
+//! Accepted orders that are not done taking, and the queue of those whose transaction met as many
+//! makers as it may. Called by placement and by `RunPending`.
+
+use crate::book::Aggressor;
+use crate::filters::OrderKind;
+use crate::hash::StateHash;
+use alloc::collections::TryReserveError;
+use alloc::vec::Vec;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::{
+    AccountId, Epoch, OrderId, Position, Price, Qty, Sequence, SessionId, SymbolId,
+};
+
+/// An accepted order from its acceptance to the end of its taking.
+///
+/// Its executed quote stays within `i64`: a buy pays out of its lock. What a sell takes at once comes
+/// out of locks that all exist at its acceptance, since nothing else touches the book in between, so
+/// it is at most the `AMOUNT_MAX` that the venue holds of the asset; what it sells later, at its
+/// limit, is at most its notional, which is at most `AMOUNT_MAX` too; and twice that is in range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ActiveOrder {
+    pub(crate) order_id: OrderId,
+    pub(crate) account: AccountId,
+    pub(crate) symbol: SymbolId,
+    pub(crate) kind: OrderKind,
+    /// Limit price; zero for MARKET.
+    pub(crate) price: Price,
+    pub(crate) quantity: i64,
+    pub(crate) remaining: i64,
+    pub(crate) executed_quote: i64,
+    /// What was locked at acceptance: quote for a buy, base for a sell.
+    pub(crate) locked: i64,
+    /// Position of its acceptance.
+    pub(crate) priority: Position,
+    /// Price and time of its last fill, which tell whether the next one belongs to the same aggregate
+    /// trade; no fill has price zero.
+    pub(crate) last_fill_price: Price,
+    pub(crate) last_fill_time_ns: u64,
+    /// Order counts of its account at acceptance, for the terminal reply.
+    pub(crate) order_counts: [u32; 2],
+    pub(crate) session: SessionId,
+    pub(crate) epoch: Epoch,
+    pub(crate) correlation: u64,
+    pub(crate) sequence: Sequence,
+    pub(crate) client_order_id: ClientOrderId,
+}
+
+impl ActiveOrder {
+    /// What it asks of the book.
+    pub(crate) const fn aggressor(&self) -> Aggressor {
+        self.kind.aggressor(self.price, Qty(self.remaining))
+    }
+
+    /// True when what it cannot take will rest.
+    pub(crate) const fn may_rest(&self) -> bool {
+        self.kind.may_rest()
+    }
+
+    /// What is left of its lock.
+    pub(crate) const fn still_locked(&self) -> i64 {
+        match self.kind.side {
+            Side::Buy => self.locked - self.executed_quote,
+            Side::Sell => self.remaining,
+        }
+    }
+
+    fn hash(&self, hash: &mut StateHash) {
+        hash.word(self.order_id.0);
+        hash.pair(self.account.0, self.symbol.0);
+        let kind = [
+            self.kind.side.to_wire(),
+            self.kind.order_type.to_wire(),
+            self.kind.time_in_force.to_wire(),
+            0,
+        ];
+        hash.pair(self.session.0, u32::from_le_bytes(kind));
+        for value in [
+            self.price.0,
+            self.quantity,
+            self.remaining,
+            self.executed_quote,
+            self.locked,
+            self.last_fill_price.0,
+        ] {
+            hash.signed(value);
+        }
+        for word in [self.priority.0, self.last_fill_time_ns, self.correlation, self.sequence.0] {
+            hash.word(word);
+        }
+        hash.pair(self.order_counts[0], self.order_counts[1]);
+        hash.word(u64::from(self.epoch.0));
+        hash.text(&self.client_order_id);
+    }
+}
+
+/// First in, first out; at most one order of each symbol.
+///
+/// Room for what rests in the end. Let `L` be the occupied price levels and `R` the queued orders that
+/// may rest. An order that does not cross is accepted only while `L + R` is below the limit (or its
+/// level is there already). An order that crosses needs no room of its own: before it rests it has
+/// emptied every level that it reaches, so one at the least, and with it an order; when it is queued
+/// before it emptied a level, the level it will empty is still counted in `L`. So whenever an order
+/// rests, `L` is below the limit; the same holds for orders, of which a queued one has filled at least
+/// one.
+#[derive(Debug)]
+pub(crate) struct PendingQueue {
+    /// A ring: `length` entries from `head` on.
+    ring: Vec<ActiveOrder>,
+    head: usize,
+    length: usize,
+    /// Entries that may rest: each keeps one open order and one price level free.
+    may_rest: u32,
+}
+
+impl PendingQueue {
+    pub(crate) const fn new() -> Self {
+        Self { ring: Vec::new(), head: 0, length: 0, may_rest: 0 }
+    }
+
+    pub(crate) fn try_grow(&mut self, capacity: u32) -> Result<(), TryReserveError> {
+        let capacity = capacity as usize;
+        if capacity > self.ring.len() {
+            self.ring.try_reserve_exact(capacity - self.ring.len())?;
+            self.ring.rotate_left(self.head);
+            self.head = 0;
+            self.ring.resize(capacity, ActiveOrder::VACANT);
+        }
+        Ok(())
+    }
+
+    pub(crate) const fn len(&self) -> u32 {
+        self.length as u32
+    }
+
+    /// Orders, and likewise price levels, that must stay free for entries that may rest.
+    pub(crate) const fn reserved(&self) -> u32 {
+        self.may_rest
+    }
+
+    /// The entries, first in first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ActiveOrder> {
+        (0..self.length).map(|offset| &self.ring[(self.head + offset) % self.ring.len()])
+    }
+
+    /// The entry that goes on next.
+    pub(crate) fn head(&self) -> Option<&ActiveOrder> {
+        (self.length > 0).then(|| &self.ring[self.head])
+    }
+
+    /// Replaces the head by its later self.
+    pub(crate) fn set_head(&mut self, active: ActiveOrder) {
+        self.ring[self.head] = active;
+    }
+
+    /// Removes the head.
+    pub(crate) fn pop(&mut self) {
+        self.may_rest -= u32::from(self.ring[self.head].may_rest());
+        self.head = (self.head + 1) % self.ring.len();
+        self.length -= 1;
+    }
+
+    /// Adds an entry; the caller has checked the limit.
+    pub(crate) fn push(&mut self, active: ActiveOrder) {
+        assert!(self.length < self.ring.len(), "room is checked before an order is accepted");
+        let at = (self.head + self.length) % self.ring.len();
+        self.may_rest += u32::from(active.may_rest());
+        self.ring[at] = active;
+        self.length += 1;
+    }
+
+    pub(crate) fn hash(&self, hash: &mut StateHash) {
+        hash.word(self.length as u64);
+        self.iter().for_each(|active| active.hash(hash));
+    }
+}
+
+impl ActiveOrder {
+    const VACANT: Self = Self {
+        order_id: OrderId(0),
+        account: AccountId(0),
+        symbol: SymbolId(0),
+        kind: OrderKind::LIMIT_BUY,
+        price: Price::ZERO,
+        quantity: 0,
+        remaining: 0,
+        executed_quote: 0,
+        locked: 0,
+        priority: Position(0),
+        last_fill_price: Price::ZERO,
+        last_fill_time_ns: 0,
+        order_counts: [0; 2],
+        session: SessionId(0),
+        epoch: Epoch(0),
+        correlation: 0,
+        sequence: Sequence(0),
+        client_order_id: ClientOrderId::EMPTY,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_keeps_the_order_of_a_wrapped_ring() {
+        let entry = |id| ActiveOrder { order_id: OrderId(id), ..ActiveOrder::VACANT };
+        let mut queue = PendingQueue::new();
+        queue.try_grow(3).unwrap();
+        (1..=3).for_each(|id| queue.push(entry(id)));
+        queue.pop();
+        queue.pop();
+        queue.push(entry(4));
+        queue.push(entry(5));
+        queue.try_grow(5).unwrap();
+        queue.push(entry(6));
+        let ids: [u64; 4] = core::array::from_fn(|n| queue.iter().nth(n).unwrap().order_id.0);
+        assert_eq!(ids, [3, 4, 5, 6]);
+        assert_eq!((queue.len(), queue.reserved()), (4, 4));
+        assert_eq!(queue.head().unwrap().order_id, OrderId(3));
+    }
+}

@@ -1,0 +1,380 @@
+//! Read-only views of the venue, for the engine (sessions, pending work), for snapshotters and for
+//! tests. Nothing here allocates or changes anything.
+
+use crate::book::{DepthLevel, Handle};
+use crate::symbols::SymbolCounters;
+use crate::{Balance, Core};
+use touchline_protocol::message::command::{Limits, SymbolFilters};
+use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, SymbolStatus, TimeInForce};
+use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
+use touchline_protocol::units::{
+    AccountId, Amount, AssetId, Epoch, KeyId, OrderId, Position, Price, Qty, Sequence, SessionId,
+    SymbolId,
+};
+
+/// The order whose work the next `RunPending` continues, and who waits for its terminal reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingHead {
+    /// The symbol whose book is reserved for it.
+    pub symbol: SymbolId,
+    /// The session that placed the order.
+    pub session: SessionId,
+    /// That session's epoch then: a newer connection is not owed the reply.
+    pub epoch: Epoch,
+    /// Correlation of the placement.
+    pub correlation: u64,
+    /// Sequence of the placement.
+    pub sequence: Sequence,
+}
+
+/// A durable session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionView {
+    /// Its name, unique per key.
+    pub name: Name,
+    /// Its key; 0 for admin and adapter.
+    pub key_id: KeyId,
+    /// What it may do.
+    pub role: Role,
+    /// How urgently it is polled.
+    pub lane: Lane,
+    /// The epoch of its last logon.
+    pub epoch: Epoch,
+    /// The last sequence that was decided.
+    pub last_sequence: Sequence,
+    /// It has a connection.
+    pub connected: bool,
+    /// Its orders are cancelled when the connection ends.
+    pub cancel_on_disconnect: bool,
+}
+
+/// An asset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AssetView {
+    /// Its unique name.
+    pub name: AssetName,
+    /// Decimal places shown.
+    pub precision: u8,
+    /// Deposits less withdrawals over all accounts.
+    pub held: Amount,
+}
+
+/// An account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccountView {
+    /// Its unique name.
+    pub name: Name,
+    /// Commission as the maker, 10⁻⁸ of the received amount.
+    pub maker_rate: i64,
+    /// Commission as the taker, 10⁻⁸ of the received amount.
+    pub taker_rate: i64,
+    /// `ACCOUNT_*` bits.
+    pub flags: u8,
+    /// `PERMISSION_*` bits.
+    pub permissions: u8,
+}
+
+/// An API key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyView {
+    /// The account it acts for.
+    pub account: AccountId,
+    /// `KEY_*` bits.
+    pub permissions: u8,
+    /// It is of no use any more.
+    pub revoked: bool,
+}
+
+/// A symbol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SymbolView {
+    /// Its unique name.
+    pub name: SymbolName,
+    /// Asset of quantities.
+    pub base: AssetId,
+    /// Asset of prices.
+    pub quote: AssetId,
+    /// Its status.
+    pub status: SymbolStatus,
+    /// Bit n is set when the order type with wire number n is taken.
+    pub order_types: u8,
+    /// `SYMBOL_*` bits.
+    pub flags: u8,
+    /// `PERMISSION_*` bits.
+    pub permissions: u8,
+    /// Its filters.
+    pub filters: SymbolFilters,
+    /// The last numbers that it gave out.
+    pub counters: SymbolCounters,
+}
+
+/// An open order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenOrder {
+    /// Its number.
+    pub order_id: OrderId,
+    /// Its owner.
+    pub account: AccountId,
+    /// Its symbol.
+    pub symbol: SymbolId,
+    /// The session that placed it.
+    pub session: SessionId,
+    /// Its side.
+    pub side: Side,
+    /// Its type.
+    pub order_type: OrderType,
+    /// Its time in force.
+    pub time_in_force: TimeInForce,
+    /// Its price.
+    pub price: Price,
+    /// Its base quantity, executed part included.
+    pub quantity: Qty,
+    /// Base quantity still open.
+    pub remaining: Qty,
+    /// Quote executed.
+    pub executed_quote: Amount,
+    /// What it has locked: quote for a buy, base for a sell.
+    pub locked: Amount,
+    /// Position of the transaction that gave it its place in the queue.
+    pub priority: Position,
+    /// The client's name for it; empty for none.
+    pub client_order_id: ClientOrderId,
+}
+
+/// How much of each capacity is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Assets.
+    pub assets: u32,
+    /// Symbols.
+    pub symbols: u32,
+    /// Accounts, the fee account included.
+    pub accounts: u32,
+    /// Keys ever made.
+    pub keys: u32,
+    /// Sessions.
+    pub sessions: u32,
+    /// Open orders.
+    pub open_orders: u32,
+    /// Occupied price levels.
+    pub price_levels: u32,
+    /// Entries of pending work.
+    pub pending_work: u32,
+}
+
+impl Core {
+    /// The behaviour version.
+    #[must_use]
+    pub const fn rules(&self) -> u32 {
+        self.rules
+    }
+
+    /// Capacities and limits.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Time of the last accepted command, ns since the epoch.
+    #[must_use]
+    pub const fn last_time_ns(&self) -> u64 {
+        self.last_time_ns
+    }
+
+    /// How much of each capacity is in use.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        Counts {
+            assets: self.assets.len(),
+            symbols: self.symbols.len(),
+            accounts: self.accounts.len(),
+            keys: self.keys.len(),
+            sessions: self.sessions.len(),
+            open_orders: self.pools.orders(),
+            price_levels: self.pools.levels(),
+            pending_work: self.pending.len(),
+        }
+    }
+
+    /// The pending work that the next `RunPending` continues.
+    #[must_use]
+    pub fn pending_head(&self) -> Option<PendingHead> {
+        self.pending.head().map(|active| PendingHead {
+            symbol: active.symbol,
+            session: active.session,
+            epoch: active.epoch,
+            correlation: active.correlation,
+            sequence: active.sequence,
+        })
+    }
+
+    /// True when a command on the symbol must wait for pending work.
+    #[must_use]
+    pub fn has_pending(&self, id: SymbolId) -> bool {
+        self.symbols.get(id).is_some_and(|symbol| symbol.has_pending)
+    }
+
+    /// A session by number.
+    #[must_use]
+    pub fn session(&self, id: SessionId) -> Option<SessionView> {
+        self.sessions.get(id).map(|session| SessionView {
+            name: session.name,
+            key_id: session.key_id,
+            role: session.role,
+            lane: session.lane,
+            epoch: session.epoch,
+            last_sequence: session.last_sequence,
+            connected: session.connected,
+            cancel_on_disconnect: session.cancel_on_disconnect,
+        })
+    }
+
+    /// A session's number, by its key (0 for admin and adapter) and name.
+    #[must_use]
+    pub fn find_session(&self, key_id: KeyId, name: &Name) -> Option<SessionId> {
+        self.sessions.find(key_id, name)
+    }
+
+    /// An asset by number.
+    #[must_use]
+    pub fn asset(&self, id: AssetId) -> Option<AssetView> {
+        self.assets.get(id).map(|asset| AssetView {
+            name: asset.name,
+            precision: asset.precision,
+            held: Amount(asset.held),
+        })
+    }
+
+    /// An asset's number by its name.
+    #[must_use]
+    pub fn find_asset(&self, name: &AssetName) -> Option<AssetId> {
+        self.assets.find(name)
+    }
+
+    /// An account by number.
+    #[must_use]
+    pub fn account(&self, id: AccountId) -> Option<AccountView> {
+        self.accounts.get(id).map(|account| AccountView {
+            name: account.name,
+            maker_rate: account.maker_rate,
+            taker_rate: account.taker_rate,
+            flags: account.flags,
+            permissions: account.permissions,
+        })
+    }
+
+    /// An account's number by its name.
+    #[must_use]
+    pub fn find_account(&self, name: &Name) -> Option<AccountId> {
+        self.accounts.find(name)
+    }
+
+    /// What an account has of an asset; `None` when one of them does not exist.
+    #[must_use]
+    pub fn balance(&self, account: AccountId, asset: AssetId) -> Option<Balance> {
+        self.accounts.get(account)?;
+        self.assets.get(asset)?;
+        Some(*self.accounts.balance(account, asset))
+    }
+
+    /// A key by number.
+    #[must_use]
+    pub fn key(&self, id: KeyId) -> Option<KeyView> {
+        self.keys.get(id).map(|key| KeyView {
+            account: key.account,
+            permissions: key.permissions,
+            revoked: key.revoked,
+        })
+    }
+
+    /// A symbol by number.
+    #[must_use]
+    pub fn symbol(&self, id: SymbolId) -> Option<SymbolView> {
+        self.symbols.get(id).map(|symbol| SymbolView {
+            name: symbol.name,
+            base: symbol.base,
+            quote: symbol.quote,
+            status: symbol.status,
+            order_types: symbol.order_types,
+            flags: symbol.flags,
+            permissions: symbol.permissions,
+            filters: symbol.filters,
+            counters: symbol.counters,
+        })
+    }
+
+    /// A symbol's number by its name.
+    #[must_use]
+    pub fn find_symbol(&self, name: &SymbolName) -> Option<SymbolId> {
+        self.symbols.find(name)
+    }
+
+    /// The best price of a side.
+    #[must_use]
+    pub fn best(&self, symbol: SymbolId, side: Side) -> Option<Price> {
+        self.symbols.books.get(symbol.0 as usize)?.best(side)
+    }
+
+    /// Levels of a side, best first; none for an unknown symbol.
+    pub fn depth(&self, symbol: SymbolId, side: Side) -> impl Iterator<Item = DepthLevel> {
+        let book = self.symbols.books.get(symbol.0 as usize);
+        book.into_iter().flat_map(move |book| book.depth(&self.pools, side))
+    }
+
+    /// Open orders of a side in the order in which they would trade; none for an unknown symbol.
+    pub fn open_orders(&self, symbol: SymbolId, side: Side) -> impl Iterator<Item = OpenOrder> {
+        let book = self.symbols.books.get(symbol.0 as usize);
+        book.into_iter()
+            .flat_map(move |book| book.orders(&self.pools, side))
+            .map(|order| self.view_order(order.handle))
+    }
+
+    /// An open order by number.
+    #[must_use]
+    pub fn open_order(&self, symbol: SymbolId, id: OrderId) -> Option<OpenOrder> {
+        self.orders.find(&self.pools, symbol, id).map(|handle| self.view_order(handle))
+    }
+
+    /// An open order by its owner's name for it.
+    #[must_use]
+    pub fn find_open_order(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        name: &ClientOrderId,
+    ) -> Option<OpenOrder> {
+        self.orders
+            .find_by_client_order_id(&self.pools, account, symbol, name)
+            .map(|handle| self.view_order(handle))
+    }
+
+    /// Number of an account's open orders on a symbol; 0 when one of them does not exist.
+    #[must_use]
+    pub fn open_order_count(&self, account: AccountId, symbol: SymbolId) -> u32 {
+        if self.accounts.get(account).is_none() || self.symbols.get(symbol).is_none() {
+            return 0;
+        }
+        self.orders.open_count(account, symbol)
+    }
+
+    fn view_order(&self, handle: Handle) -> OpenOrder {
+        let order = self.pools.order(handle);
+        let record = self.orders.record(handle);
+        OpenOrder {
+            order_id: order.id,
+            account: AccountId(order.owner),
+            symbol: record.symbol,
+            session: record.session,
+            side: record.kind.side,
+            order_type: record.kind.order_type,
+            time_in_force: record.kind.time_in_force,
+            price: order.price,
+            quantity: Qty(record.quantity),
+            remaining: order.remaining,
+            executed_quote: Amount(record.executed_quote),
+            locked: Amount(record.locked(order.price, order.remaining.0)),
+            priority: record.priority,
+            client_order_id: *self.orders.client_order_id(handle),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The state hash: equal for two venues exactly when they behave alike from here on (but for
+//! collisions). Called by snapshotters, replicas and replay checks; it takes time in proportion to the
+//! size of the venue.
+
+use crate::Core;
+use crate::hash::StateHash;
+use crate::limits;
+use touchline_protocol::message::enums::Side;
+
+impl Core {
+    /// Hash of everything that is state: rules, limits, time, counters, assets, symbols, accounts with
+    /// balances and order counts, keys, sessions, pending work, and each open order with its priority,
+    /// by symbol and side in the order in which it would trade. Slots, tables, free lists and spare
+    /// room are not part of it.
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        let mut hash = StateHash::new();
+        hash.word(u64::from(self.rules));
+        for limit in limits::by_number(&self.limits) {
+            hash.word(u64::from(limit));
+        }
+        hash.word(self.last_time_ns);
+        hash.word(self.engine_sequence.0);
+        self.assets.hash(&mut hash);
+        self.symbols.hash(&mut hash);
+        self.accounts.hash(self.assets.len(), &mut hash);
+        self.keys.hash(&mut hash);
+        self.sessions.hash(&mut hash);
+        self.pending.hash(&mut hash);
+        for book in &self.symbols.books {
+            for side in [Side::Buy, Side::Sell] {
+                for order in book.orders(&self.pools, side) {
+                    let record = self.orders.record(order.handle);
+                    hash.word(order.id.0);
+                    hash.pair(order.owner, record.session.0);
+                    hash.signed(order.price.0);
+                    hash.signed(order.remaining.0);
+                    hash.signed(record.quantity);
+                    hash.signed(record.executed_quote);
+                    hash.word(record.priority.0);
+                    let kind =
+                        [record.kind.order_type.to_wire(), record.kind.time_in_force.to_wire()];
+                    hash.word(u64::from(u16::from_le_bytes(kind)));
+                    hash.text(self.orders.client_order_id(order.handle));
+                }
+                // No order has number 0: the end of a side cannot be taken for an order.
+                hash.word(0);
+            }
+        }
+        hash.finish()
+    }
+}

@@ -1,0 +1,123 @@
+//! Symbols: definitions, counters and books. Called by definitions, placement and settlement.
+
+use crate::book::SymbolBook;
+use crate::hash::{Seed, StateHash};
+use crate::table::Table;
+use alloc::collections::TryReserveError;
+use alloc::vec::Vec;
+use touchline_protocol::message::command::SymbolFilters;
+use touchline_protocol::message::enums::{Side, SymbolStatus};
+use touchline_protocol::text::SymbolName;
+use touchline_protocol::units::{
+    AggregateTradeId, AssetId, BookUpdateId, OrderId, SymbolId, TradeId,
+};
+
+/// The last numbers that a symbol gave out; 0 before the first.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SymbolCounters {
+    /// Last order.
+    pub order: OrderId,
+    /// Last trade.
+    pub trade: TradeId,
+    /// Last aggregate trade.
+    pub aggregate_trade: AggregateTradeId,
+    /// Last change of the book.
+    pub book_update: BookUpdateId,
+}
+
+/// One symbol without its book.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Symbol {
+    pub(crate) base: AssetId,
+    pub(crate) quote: AssetId,
+    pub(crate) counters: SymbolCounters,
+    pub(crate) status: SymbolStatus,
+    pub(crate) order_types: u8,
+    pub(crate) flags: u8,
+    pub(crate) permissions: u8,
+    /// An aggressor of the symbol is in the pending work: nothing else may touch the book.
+    pub(crate) has_pending: bool,
+    pub(crate) name: SymbolName,
+    pub(crate) filters: SymbolFilters,
+}
+
+impl Symbol {
+    /// The asset that an order of a side gives away, and so locks.
+    pub(crate) const fn paid_with(&self, side: Side) -> AssetId {
+        match side {
+            Side::Buy => self.quote,
+            Side::Sell => self.base,
+        }
+    }
+}
+
+/// All symbols, in order of definition. Books lie apart, so that matching can borrow a book and the
+/// counters of its symbol at the same time.
+#[derive(Debug)]
+pub(crate) struct Symbols {
+    pub(crate) list: Vec<Symbol>,
+    pub(crate) books: Vec<SymbolBook>,
+    by_name: Table,
+    seed: Seed,
+}
+
+impl Symbols {
+    pub(crate) const fn new(seed: Seed) -> Self {
+        Self { list: Vec::new(), books: Vec::new(), by_name: Table::new(), seed }
+    }
+
+    pub(crate) fn try_grow(&mut self, capacity: u32) -> Result<(), TryReserveError> {
+        let more = (capacity as usize).saturating_sub(self.list.len());
+        self.list.try_reserve_exact(more)?;
+        self.books.try_reserve_exact(more)?;
+        self.by_name.try_grow(capacity)
+    }
+
+    pub(crate) const fn len(&self) -> u32 {
+        self.list.len() as u32
+    }
+
+    pub(crate) fn get(&self, id: SymbolId) -> Option<&Symbol> {
+        self.list.get(id.0 as usize)
+    }
+
+    pub(crate) fn find(&self, name: &SymbolName) -> Option<SymbolId> {
+        self.by_name
+            .find(self.seed.text(0, name), |at| self.list[at as usize].name == *name)
+            .map(SymbolId)
+    }
+
+    /// Adds a symbol of a new name; the caller has checked the limit.
+    pub(crate) fn add(&mut self, symbol: Symbol) -> SymbolId {
+        let id = self.len();
+        self.by_name.insert(self.seed.text(0, &symbol.name), id);
+        self.list.push(symbol);
+        self.books.push(SymbolBook::new());
+        SymbolId(id)
+    }
+
+    /// Definitions, counters and status; books are hashed with the orders.
+    pub(crate) fn hash(&self, hash: &mut StateHash) {
+        hash.word(u64::from(self.len()));
+        for symbol in &self.list {
+            hash.text(&symbol.name);
+            hash.pair(symbol.base.0, symbol.quote.0);
+            hash.word(u64::from_le_bytes([
+                symbol.status.to_wire(),
+                symbol.order_types,
+                symbol.flags,
+                symbol.permissions,
+                symbol.has_pending.into(),
+                0,
+                0,
+                0,
+            ]));
+            let filters: [u64; 18] = bytemuck::cast(symbol.filters);
+            filters.iter().for_each(|&word| hash.word(word));
+            hash.word(symbol.counters.order.0);
+            hash.word(symbol.counters.trade.0);
+            hash.word(symbol.counters.aggregate_trade.0);
+            hash.word(symbol.counters.book_update.0);
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Random commands against the naive venue: the same events, balances and depth after each of them,
+//! and afterwards the same from a replay. `TOUCHLINE_CASES` sets the number of cases.
+
+#[path = "model/naive.rs"]
+mod naive;
+#[path = "support/venue.rs"]
+mod venue;
+
+use naive::{NaiveAccount, NaiveSession, NaiveSymbol, NaiveVenue, Outcome};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::{Lane, Role, Side};
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::*;
+use venue::{START_NS, Venue, WHOLE, named};
+
+const NAMES: [&str; 4] = ["", "a", "b", "a longer client order id of 36 bytes."];
+
+/// One thing in a command that a client got wrong.
+#[derive(Clone, Copy, Debug)]
+enum Flaw {
+    Session(u32),
+    Epoch,
+    Sequence(u64),
+    Key(u64),
+    Late,
+    Side(u8),
+    Type(u8),
+    Time(u8),
+    Price(i64),
+    Quantity(i64),
+    Quote(i64),
+    Stop(i64),
+    Iceberg(i64),
+    Prevention(u8),
+    Flags(u8),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    New { who: usize, symbol: u32, buy: bool, kind: u8, price: i64, lots: i64, name: usize },
+    Flawed(Box<Step>, Flaw),
+    /// Places without having run the symbol's pending work.
+    Hasty(Box<Step>),
+    Cancel { who: usize, symbol: u32, pick: u64 },
+    CancelNamed { who: usize, symbol: u32, pick: Option<u64>, name: usize },
+    Reduce { who: usize, symbol: u32, pick: u64, lots: i64, odd: i64 },
+    Deposit { account: u32, asset: u32, amount: i64 },
+    Withdraw { account: u32, asset: u32, amount: i64 },
+    Status { symbol: u32, status: u8 },
+    Limits { open_orders: u32, price_levels: u32, pending_work: u32, max_steps: u32 },
+    RunPending,
+    Pass { ns: u64 },
+}
+
+/// Price of tick `tick` and quantity of `lots` lots, chosen so that notionals do not come out even.
+fn units(symbol: u32, tick: i64, lots: i64) -> (i64, i64) {
+    match symbol {
+        0 => (tick * 33_333_337, lots * 7_654_321),
+        _ => (tick * 50_000_000, lots * 10_000_000),
+    }
+}
+
+struct World {
+    venue: Venue,
+    naive: NaiveVenue,
+    sessions: Vec<(SessionId, KeyId)>,
+    keys: BTreeMap<AccountId, KeyId>,
+}
+
+fn limits() -> Limits {
+    Limits {
+        open_orders: 14,
+        price_levels: 9,
+        pending_work: 2,
+        max_steps: 2,
+        orders_per_interval_0: 12,
+        orders_per_interval_1: 60,
+        interval_0_seconds: 10,
+        interval_1_seconds: 3600,
+        ..venue::roomy()
+    }
+}
+
+fn filtered() -> SymbolFilters {
+    SymbolFilters {
+        price_min: 50_000_000,
+        price_max: 600_000_000,
+        tick_size: 50_000_000,
+        lot_min: 10_000_000,
+        lot_max: 200_000_000,
+        lot_step: 10_000_000,
+        market_lot_min: 20_000_000,
+        market_lot_max: 150_000_000,
+        market_lot_step: 20_000_000,
+        min_notional: 30_000_000,
+        max_orders: 4,
+        ..Default::default()
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let mut venue = Venue::new();
+        venue.set_rules();
+        venue.set_limits(limits());
+        let assets = ["BASE", "QUOTE", "THIRD"].map(|name| venue.asset(name));
+        let pairs = [(0, 1), (2, 1), (2, 0)];
+        let mut naive = NaiveVenue { limits: limits(), ..Default::default() };
+        for (index, (base, quote)) in pairs.into_iter().enumerate() {
+            let filters = if index == 1 { filtered() } else { SymbolFilters::default() };
+            let pair = (assets[base], assets[quote]);
+            venue.symbol(["ONE", "TWO", "THREE"][index], pair, filters);
+            naive.symbols.push(NaiveSymbol {
+                base: base as u32,
+                quote: quote as u32,
+                status: 2,
+                order_types: 0b110,
+                permissions: PERMISSION_SPOT,
+                filters,
+                bids: BTreeMap::new(),
+                asks: BTreeMap::new(),
+                orders: 0,
+                trades: 0,
+                aggregates: 0,
+                updates: 0,
+            });
+        }
+        let mut world = Self { venue, naive, sessions: Vec::new(), keys: BTreeMap::new() };
+        world.naive.accounts.push(NaiveAccount::default());
+        let rates = [(0, 0), (100_000, 150_000), (WHOLE / 3, WHOLE), (7, 33_333_333)];
+        for (index, rates) in rates.into_iter().enumerate() {
+            world.add_account(["ann", "bob", "cat", "dan"][index], rates);
+        }
+        world.add_sessions();
+        world
+    }
+
+    fn add_account(&mut self, name: &str, rates: (i64, i64)) {
+        let (account, key) = self.venue.account(name, rates);
+        self.keys.insert(account, key);
+        self.naive.keys.push((account.0, KEY_ALL, false));
+        self.naive.accounts.push(NaiveAccount {
+            maker_rate: rates.0.into(),
+            taker_rate: rates.1.into(),
+            can_trade: true,
+            permissions: PERMISSION_SPOT,
+            ..Default::default()
+        });
+        for (asset, whole) in [(0, 12), (1, 25), (2, 8)] {
+            self.venue.deposit(account, AssetId(asset), whole * WHOLE);
+            self.naive.move_money(account, AssetId(asset), whole * WHOLE).unwrap();
+        }
+    }
+
+    /// A trader's session for each of two accounts, and an adapter's for all.
+    fn add_sessions(&mut self) {
+        let keys: Vec<KeyId> = self.keys.values().copied().collect();
+        for key in &keys[..2] {
+            let session = self.venue.logon("main", Role::Trader, Lane::Hot, *key);
+            self.sessions.push((session, *key));
+            self.naive.sessions.push(NaiveSession {
+                key: key.0,
+                adapter: false,
+                hot: true,
+                epoch: 1,
+                last: 0,
+            });
+        }
+        let session = self.venue.logon("rest", Role::Adapter, Lane::Hot, KeyId(0));
+        self.sessions.extend(keys[2..].iter().map(|key| (session, *key)));
+        self.naive.sessions.push(NaiveSession {
+            key: 0,
+            adapter: true,
+            hot: true,
+            epoch: 1,
+            last: 0,
+        });
+    }
+
+    fn header(&mut self, who: usize) -> CommandHeader {
+        let (session, key) = self.sessions[who];
+        self.venue.header(session, key)
+    }
+
+    /// A number near those that the symbol has given out.
+    fn pick(&self, symbol: u32, pick: u64) -> OrderId {
+        let last = self.naive.symbols.get(symbol as usize).map_or(0, |symbol| symbol.orders);
+        OrderId((last + 1).saturating_sub(pick % 16))
+    }
+
+    /// Runs pending work as the engine does: before the next command of the symbol.
+    fn settle(&mut self, symbol: u32) {
+        while self.naive.is_pending(symbol) {
+            self.run_pending();
+        }
+    }
+
+    fn run_pending(&mut self) {
+        let expected = self.naive.run_pending(self.venue.time_ns);
+        let found = self.venue.apply(&RunPending::default());
+        same(found, expected);
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Flawed(step, flaw) => self.send(step, Some(*flaw), false),
+            Step::Hasty(step) => self.send(step, None, true),
+            step => self.send(step, None, false),
+        }
+        self.compare();
+    }
+
+    fn send(&mut self, step: &Step, flaw: Option<Flaw>, hasty: bool) {
+        let time = self.venue.time_ns;
+        if let Step::New { symbol, .. }
+        | Step::Cancel { symbol, .. }
+        | Step::CancelNamed { symbol, .. }
+        | Step::Reduce { symbol, .. } = step
+            && !hasty
+        {
+            self.settle(*symbol);
+        }
+        match *step {
+            Step::New { who, .. } => {
+                let header = self.header(who);
+                let mut order = new_order(step, header);
+                if let Some(flaw) = flaw {
+                    spoil(&mut order, flaw, time);
+                }
+                same(self.venue.apply(&order), self.naive.new_order(&order, time));
+            }
+            Step::Cancel { who, symbol, pick } => {
+                let (command, order_id) = (self.header(who), self.pick(symbol, pick));
+                let message =
+                    CancelOrder { command, symbol: SymbolId(symbol), order_id, ..Default::default() };
+                same(self.venue.apply(&message), self.naive.cancel(&message, time));
+            }
+            Step::CancelNamed { who, symbol, pick, name } => {
+                let message = CancelOrderNamed {
+                    command: self.header(who),
+                    symbol: SymbolId(symbol),
+                    order_id: pick.map_or(OrderId(0), |pick| self.pick(symbol, pick)),
+                    client_order_id: named(NAMES[name]),
+                    cancel_client_order_id: named("cancel"),
+                    ..Default::default()
+                };
+                same(self.venue.apply(&message), self.naive.cancel_named(&message, time));
+            }
+            Step::Reduce { who, symbol, pick, lots, odd } => {
+                let message = ReduceOrder {
+                    command: self.header(who),
+                    symbol: SymbolId(symbol),
+                    order_id: self.pick(symbol, pick),
+                    new_quantity: units(symbol, 1, lots).1 + odd,
+                    ..Default::default()
+                };
+                same(self.venue.apply(&message), self.naive.reduce(&message, time));
+            }
+            Step::Pass { ns } => self.venue.time_ns += ns,
+            ref step => self.operate(step),
+        }
+    }
+
+    /// What the operator and the engine do.
+    fn operate(&mut self, step: &Step) {
+        match *step {
+            Step::Deposit { account, asset, amount } => {
+                let (account, asset) = (AccountId(account), AssetId(asset));
+                let found =
+                    self.venue.apply(&Deposit { account, asset, amount, ..Default::default() });
+                same(found, self.naive.move_money(account, asset, amount));
+            }
+            Step::Withdraw { account, asset, amount } => {
+                let (account, asset) = (AccountId(account), AssetId(asset));
+                let found =
+                    self.venue.apply(&Withdraw { account, asset, amount, ..Default::default() });
+                same(found, self.naive.move_money(account, asset, -amount));
+            }
+            Step::Status { symbol, status } => {
+                let message =
+                    SetSymbolStatus { symbol: SymbolId(symbol), status, ..Default::default() };
+                self.venue.must(&message);
+                self.naive.symbols[symbol as usize].status = status;
+            }
+            Step::Limits { open_orders, price_levels, pending_work, max_steps } => {
+                let limits =
+                    Limits { open_orders, price_levels, pending_work, max_steps, ..limits() };
+                // Below what is in use it is refused, which `tests/bad_input.rs` judges.
+                if self.venue.apply(&SetLimits { limits, ..Default::default() }).is_ok() {
+                    self.naive.limits = limits;
+                }
+            }
+            Step::RunPending => self.run_pending(),
+            ref other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// Balances, depth and pending work are the naive venue's.
+    fn compare(&self) {
+        let core = &self.venue.core;
+        for (id, account) in (0..).zip(&self.naive.accounts) {
+            for asset in 0..3 {
+                let balance = core.balance(AccountId(id), AssetId(asset)).unwrap();
+                let of = |map: &BTreeMap<u32, i128>| map.get(&asset).copied().unwrap_or(0) as i64;
+                assert_eq!(balance.free.0, of(&account.free), "free of {id}, asset {asset}");
+                assert_eq!(balance.locked.0, of(&account.locked), "locked of {id}, asset {asset}");
+            }
+        }
+        for (id, symbol) in (0..).zip(&self.naive.symbols) {
+            for (side, queues) in [(Side::Buy, &symbol.bids), (Side::Sell, &symbol.asks)] {
+                let depth = core.depth(SymbolId(id), side);
+                let mut found: Vec<_> =
+                    depth.map(|level| (level.price.0, level.orders as usize)).collect();
+                if side == Side::Buy {
+                    found.reverse();
+                }
+                let expected: Vec<_> =
+                    queues.iter().map(|(price, queue)| (*price, queue.len())).collect();
+                assert_eq!(found, expected, "depth of {id}");
+            }
+        }
+        let head = core.pending_head();
+        let head = head.map(|head| (head.symbol.0, head.session.0, head.correlation));
+        assert_eq!(head, self.naive.head());
+    }
+
+    /// Everything cancelled: nothing is locked, no slot is in use.
+    fn drain(mut self) -> Venue {
+        while !self.naive.pending.is_empty() {
+            self.run_pending();
+        }
+        self.venue.cancel_everything(&self.keys);
+        for account in self.keys.keys() {
+            for asset in 0..3 {
+                let balance = self.venue.core.balance(*account, AssetId(asset)).unwrap();
+                assert_eq!(balance.locked, Amount(0));
+            }
+        }
+        let counts = self.venue.core.counts();
+        assert_eq!((counts.open_orders, counts.price_levels, counts.pending_work), (0, 0, 0));
+        self.venue
+    }
+}
+
+fn new_order(step: &Step, command: CommandHeader) -> NewOrder {
+    let Step::New { symbol, buy, kind, price, lots, name, .. } = *step else {
+        unreachable!("{step:?}")
+    };
+    let (price, quantity) = units(symbol, price, lots);
+    let market = kind == 4;
+    NewOrder {
+        command,
+        symbol: SymbolId(symbol),
+        side: if buy { 1 } else { 2 },
+        order_type: if market { 2 } else { 1 },
+        time_in_force: if market { 0 } else { kind.max(1) },
+        price: if market { 0 } else { price },
+        quantity,
+        client_order_id: named(NAMES[name]),
+        ..Default::default()
+    }
+}
+
+fn spoil(order: &mut NewOrder, flaw: Flaw, time_ns: u64) {
+    match flaw {
+        Flaw::Session(session) => order.command.session = SessionId(session),
+        Flaw::Epoch => order.command.epoch.0 += 1,
+        Flaw::Sequence(back) => {
+            order.command.sequence.0 = order.command.sequence.0.saturating_sub(back);
+        }
+        Flaw::Key(key) => order.command.key_id = KeyId(key),
+        Flaw::Late => order.command.not_after_ns = time_ns - 1,
+        Flaw::Side(side) => order.side = side,
+        Flaw::Type(order_type) => order.order_type = order_type,
+        Flaw::Time(time_in_force) => order.time_in_force = time_in_force,
+        Flaw::Price(price) => order.price = price,
+        Flaw::Quantity(quantity) => order.quantity = quantity,
+        Flaw::Quote(amount) => order.quote_quantity = amount,
+        Flaw::Stop(price) => order.stop_price = price,
+        Flaw::Iceberg(quantity) => order.iceberg_quantity = quantity,
+        Flaw::Prevention(number) => order.self_trade_prevention = number,
+        Flaw::Flags(flags) => order.flags = flags,
+    }
+}
+
+fn same(found: Result<Vec<venue::Owned>, touchline_core::Reject>, expected: Outcome) {
+    assert_eq!(found.map_err(|reject| (reject.reason, reject.detail)), expected);
+}
+
+fn placements() -> impl Strategy<Value = Step> {
+    // Kinds: 0 and 1 GTC, 2 IOC, 3 FOK, 4 MARKET.
+    let kinds = prop::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 3, 3, 4]);
+    (0..4usize, 0..3u32, any::<bool>(), kinds, 1..13i64, 1..12i64, 0..NAMES.len()).prop_map(
+        |(who, symbol, buy, kind, price, lots, name)| Step::New {
+            who,
+            symbol,
+            buy,
+            kind,
+            price,
+            // Some that reach far into the book.
+            lots: if lots == 11 { 40 } else { lots },
+            name,
+        },
+    )
+}
+
+fn extremes() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        prop::sample::select(vec![i64::MIN, -1, 0, 1, 2, i64::MAX / 2, i64::MAX - 1, i64::MAX]),
+        any::<i64>(),
+        0..1_000_000_000i64,
+    ]
+}
+
+fn flaws() -> impl Strategy<Value = Flaw> {
+    prop_oneof![
+        (1..9u32).prop_map(Flaw::Session),
+        Just(Flaw::Epoch),
+        (0..40u64).prop_map(Flaw::Sequence),
+        (0..9u64).prop_map(Flaw::Key),
+        Just(Flaw::Late),
+        any::<u8>().prop_map(Flaw::Side),
+        (0..10u8).prop_map(Flaw::Type),
+        (0..5u8).prop_map(Flaw::Time),
+        extremes().prop_map(Flaw::Price),
+        extremes().prop_map(Flaw::Quantity),
+        extremes().prop_map(Flaw::Quote),
+        extremes().prop_map(Flaw::Stop),
+        extremes().prop_map(Flaw::Iceberg),
+        any::<u8>().prop_map(Flaw::Prevention),
+        (0..4u8).prop_map(Flaw::Flags),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let amounts = 1..3 * WHOLE;
+    let target = (0..4usize, 0..4u32, any::<u64>());
+    prop_oneof![
+        30 => placements(),
+        4 => (placements(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
+        2 => placements().prop_map(|step| Step::Hasty(Box::new(step))),
+        6 => target.clone().prop_map(|(who, symbol, pick)| Step::Cancel { who, symbol, pick }),
+        3 => (target.clone(), any::<bool>(), 0..NAMES.len()).prop_map(
+            |((who, symbol, pick), by_id, name)| {
+                Step::CancelNamed { who, symbol, pick: by_id.then_some(pick), name }
+            }),
+        5 => (target, -1..9i64, prop::sample::select(vec![0, 0, 0, 1, -1])).prop_map(
+            |((who, symbol, pick), lots, odd)| Step::Reduce { who, symbol, pick, lots, odd }),
+        1 => (0..6u32, 0..3u32, amounts.clone()).prop_map(
+            |(account, asset, amount)| Step::Deposit { account, asset, amount }),
+        1 => (0..6u32, 0..3u32, amounts).prop_map(
+            |(account, asset, amount)| Step::Withdraw { account, asset, amount }),
+        1 => (0..3u32, prop::sample::select(vec![2, 2, 2, 5, 1, 7])).prop_map(
+            |(symbol, status)| Step::Status { symbol, status }),
+        1 => (8..40u32, 5..30u32, 0..4u32, 1..5u32).prop_map(
+            |(open_orders, price_levels, pending_work, max_steps)| {
+                Step::Limits { open_orders, price_levels, pending_work, max_steps }
+            }),
+        2 => Just(Step::RunPending),
+        6 => prop_oneof![Just(1), 1..2_000_000_000u64].prop_map(|ns| Step::Pass { ns }),
+    ]
+}
+
+fn cases() -> u32 {
+    std::env::var("TOUCHLINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(250)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        max_shrink_iters: 4000,
+        ..Default::default()
+    })]
+
+    #[test]
+    fn agrees_with_the_naive_venue(steps in prop::collection::vec(steps(), 1..150)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.step(step);
+        }
+        world.drain().check_replay();
+    }
+}
+
+/// The same position and time for an order and its continuations: they are one aggregate trade per
+/// price, and it takes two of them.
+#[test]
+fn continuations_keep_their_place_and_their_reply() {
+    let mut world = World::new();
+    let resting = Step::New { who: 0, symbol: 0, buy: false, kind: 1, price: 3, lots: 1, name: 0 };
+    for _ in 0..5 {
+        world.step(&resting);
+    }
+    world.step(&Step::New { who: 1, symbol: 0, buy: true, kind: 1, price: 4, lots: 6, name: 1 });
+    assert_eq!(world.venue.core.counts().pending_work, 1);
+    assert!(world.venue.core.has_pending(SymbolId(0)));
+    world.step(&Step::Hasty(Box::new(resting.clone())));
+    world.step(&Step::RunPending);
+    assert_eq!(world.venue.core.counts().pending_work, 1);
+    world.step(&Step::RunPending);
+    let order = world.venue.core.open_order(SymbolId(0), OrderId(6)).unwrap();
+    assert_eq!(order.remaining, Qty(7_654_321));
+    assert_eq!(order.client_order_id, ClientOrderId::new("a").unwrap());
+    let counters = world.venue.core.symbol(SymbolId(0)).unwrap().counters;
+    assert_eq!((counters.trade, counters.aggregate_trade), (TradeId(5), AggregateTradeId(1)));
+    assert_eq!(world.venue.time_ns, START_NS);
+    world.drain().check_replay();
+}

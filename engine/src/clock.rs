@@ -1,0 +1,198 @@
+//! Engine time: nanoseconds since the epoch that never go back. Read once per turn by the duty
+//! thread, which puts it into each transaction; the core and replay know no other time.
+//!
+//! The monotonic clock carries it; once a second it is slewed towards real time by at most 500 µs,
+//! so that a corrected real-time clock never tears it. A real-time clock that stands off by more
+//! than a second was set by somebody: that is announced and not followed while the engine runs.
+
+use rustix::time::{ClockId, clock_gettime};
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+/// Largest correction per check.
+const SLEW_MAX_NS: i64 = 500_000;
+/// A real-time clock further off than this was stepped.
+const STEP_NS: u64 = NS_PER_SECOND;
+/// How far real time may lie behind the log's last time at a start.
+pub const BEHIND_MAX_NS: u64 = 5 * NS_PER_SECOND;
+
+/// Where time comes from.
+pub trait TimeSource {
+    /// A clock that never goes back, ns.
+    fn monotonic_ns(&self) -> u64;
+    /// Real time, ns since the epoch.
+    fn real_ns(&self) -> u64;
+}
+
+/// The system's clocks; on Linux no system call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemTime;
+
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    u64::try_from(time.tv_sec).unwrap_or(0) * NS_PER_SECOND
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+impl TimeSource for SystemTime {
+    fn monotonic_ns(&self) -> u64 {
+        read(ClockId::Monotonic)
+    }
+
+    fn real_ns(&self) -> u64 {
+        read(ClockId::Realtime)
+    }
+}
+
+/// What a reading noticed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockNotice {
+    /// Real time stands off by this many ns (positive: ahead) and is not followed.
+    Stepped {
+        /// Real time less engine time, ns.
+        offset_ns: i64,
+    },
+    /// Real time is within a second of engine time again.
+    Rejoined,
+}
+
+/// Engine time.
+#[derive(Debug)]
+pub struct Clock<T = SystemTime> {
+    source: T,
+    /// Engine time less monotonic time.
+    offset_ns: u64,
+    last_ns: u64,
+    next_check_ns: u64,
+    stepped: bool,
+}
+
+/// The log's last time lies ahead of real time by more than [`BEHIND_MAX_NS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the clock shows {behind_ms} ms less than the last time in the log: correct the clock, or start \
+     with --allow-clock-behind to go on from the log's time"
+)]
+pub struct ClockBehind {
+    /// How far behind, ms.
+    pub behind_ms: u64,
+}
+
+impl<T: TimeSource> Clock<T> {
+    /// Starts engine time at real time, or just behind the log's last time where that is later.
+    ///
+    /// # Errors
+    /// If real time is more than 5 s behind the log's last time, unless `allow_behind`.
+    pub fn start(source: T, log_last_ns: u64, allow_behind: bool) -> Result<Self, ClockBehind> {
+        let real = source.real_ns();
+        let behind = log_last_ns.saturating_sub(real);
+        if behind > BEHIND_MAX_NS && !allow_behind {
+            return Err(ClockBehind { behind_ms: behind / 1_000_000 });
+        }
+        let begin = real.max(log_last_ns + 1);
+        let monotonic = source.monotonic_ns();
+        Ok(Self {
+            source,
+            offset_ns: begin.saturating_sub(monotonic),
+            last_ns: log_last_ns,
+            next_check_ns: monotonic + NS_PER_SECOND,
+            stepped: behind > STEP_NS,
+        })
+    }
+
+    /// The time now, not below any time given before, and what the once-a-second check noticed.
+    pub fn now(&mut self) -> (u64, Option<ClockNotice>) {
+        let monotonic = self.source.monotonic_ns();
+        let mut notice = None;
+        if monotonic >= self.next_check_ns {
+            self.next_check_ns = monotonic + NS_PER_SECOND;
+            notice = self.check(monotonic);
+        }
+        self.last_ns = self.last_ns.max(monotonic + self.offset_ns);
+        (self.last_ns, notice)
+    }
+
+    #[cold]
+    fn check(&mut self, monotonic: u64) -> Option<ClockNotice> {
+        let engine = monotonic + self.offset_ns;
+        let real = self.source.real_ns();
+        let stepped_before = self.stepped;
+        self.stepped = real.abs_diff(engine) > STEP_NS;
+        let error = real.wrapping_sub(engine).cast_signed();
+        if self.stepped {
+            return (!stepped_before).then_some(ClockNotice::Stepped { offset_ns: error });
+        }
+        let slew = error.clamp(-SLEW_MAX_NS, SLEW_MAX_NS);
+        self.offset_ns = self.offset_ns.saturating_add_signed(slew);
+        stepped_before.then_some(ClockNotice::Rejoined)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[derive(Default)]
+    struct Fake {
+        monotonic: Cell<u64>,
+        real: Cell<u64>,
+    }
+
+    impl TimeSource for &Fake {
+        fn monotonic_ns(&self) -> u64 {
+            self.monotonic.get()
+        }
+        fn real_ns(&self) -> u64 {
+            self.real.get()
+        }
+    }
+
+    impl Fake {
+        fn pass(&self, ns: u64) {
+            self.monotonic.set(self.monotonic.get() + ns);
+            self.real.set(self.real.get() + ns);
+        }
+    }
+
+    #[test]
+    fn starts_behind_the_log_and_refuses_a_clock_far_behind_it() {
+        let fake = Fake { monotonic: Cell::new(50), real: Cell::new(10 * NS_PER_SECOND) };
+        let last = 12 * NS_PER_SECOND;
+        let mut clock = Clock::start(&fake, last, false).unwrap();
+        assert!(clock.now().0 > last);
+        let far = 16 * NS_PER_SECOND;
+        assert_eq!(Clock::start(&fake, far, false).unwrap_err().behind_ms, 6000);
+        assert!(Clock::start(&fake, far, true).unwrap().now().0 > far);
+    }
+
+    #[test]
+    fn slews_and_never_goes_back() {
+        let fake = Fake { monotonic: Cell::new(0), real: Cell::new(100 * NS_PER_SECOND) };
+        let mut clock = Clock::start(&fake, 0, false).unwrap();
+        let mut last = clock.now().0;
+        fake.real.set(fake.real.get() - 2_000_000);
+        for _ in 0..100 {
+            fake.pass(NS_PER_SECOND / 10);
+            let now = clock.now().0;
+            assert!(now >= last);
+            last = now;
+        }
+        assert_eq!(last, fake.real.get(), "2 ms are slewed away within 10 s");
+    }
+
+    #[test]
+    fn a_step_is_announced_once_and_not_followed() {
+        let fake = Fake { monotonic: Cell::new(0), real: Cell::new(100 * NS_PER_SECOND) };
+        let mut clock = Clock::start(&fake, 0, false).unwrap();
+        fake.real.set(50 * NS_PER_SECOND);
+        fake.pass(NS_PER_SECOND);
+        let (now, notice) = clock.now();
+        assert_eq!(now, 101 * NS_PER_SECOND);
+        assert!(matches!(notice, Some(ClockNotice::Stepped { offset_ns }) if offset_ns < 0));
+        fake.pass(NS_PER_SECOND);
+        assert_eq!(clock.now(), (102 * NS_PER_SECOND, None));
+        fake.real.set(103 * NS_PER_SECOND);
+        fake.monotonic.set(fake.monotonic.get() + NS_PER_SECOND);
+        assert_eq!(clock.now().1, Some(ClockNotice::Rejoined));
+    }
+}

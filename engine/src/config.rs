@@ -1,0 +1,311 @@
+//! The engine's part of `venue.toml`: settings of the process, and the venue's definition, which
+//! becomes logged commands at the first start ([`crate::genesis`]). Read by the executable.
+//!
+//! Every key has a default that the commented reference file `venue.toml` shows; unknown keys are
+//! errors. Decimals are texts, so that no float ever touches money.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use touchline_protocol::decimal;
+use touchline_protocol::message::command::Limits;
+use touchline_protocol::wait::WaitStrategy;
+
+/// A decimal of `venue.toml`, in 10⁻⁸ units, at least 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Decimal(pub i64);
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        decimal::parse(text.as_bytes())
+            .map(Self)
+            .map_err(|error| D::Error::custom(format!("decimal {text:?}: {error}")))
+    }
+}
+
+/// How idle threads wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wait {
+    /// Pause, yield, then park: idle costs next to nothing.
+    #[default]
+    Adaptive,
+    /// Never park: only with a core of its own.
+    Spin,
+}
+
+impl From<Wait> for WaitStrategy {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::Adaptive => Self::Adaptive,
+            Wait::Spin => Self::Spin,
+        }
+    }
+}
+
+/// Section `[engine]`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EngineSection {
+    /// How the duty thread waits.
+    pub wait: Wait,
+    /// Core that the duty thread is pinned to; none: not pinned.
+    pub core: Option<usize>,
+    /// Messages taken from each hot session per turn, 1 to 1024.
+    pub messages_per_turn: u32,
+    /// Messages taken from all cold sessions together per turn, 1 to 1024.
+    pub cold_messages_per_turn: u32,
+    /// Steps of pending work per turn, 1 to 1024.
+    pub pending_per_turn: u32,
+    /// Connections at once, 1 to 120.
+    pub connections: usize,
+}
+
+impl Default for EngineSection {
+    fn default() -> Self {
+        Self {
+            wait: Wait::Adaptive,
+            core: None,
+            messages_per_turn: 64,
+            cold_messages_per_turn: 4,
+            pending_per_turn: 4,
+            connections: 64,
+        }
+    }
+}
+
+/// Where the log's live window lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowPlace {
+    /// Shared memory where it has room, else the data folder.
+    #[default]
+    Auto,
+    /// Shared memory, or no start.
+    SharedMemory,
+    /// The data folder: write-back may stall the engine.
+    Data,
+}
+
+/// Section `[log]`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSection {
+    /// Size of a disk segment in MiB, even, 2 to 1024; frozen at the first start.
+    pub segment_mib: u64,
+    /// Where the live window lies.
+    pub window: WindowPlace,
+    /// Size of the live window in MiB, even, at least 8; 0: 64, or a quarter of what is free.
+    pub window_mib: u64,
+}
+
+impl Default for LogSection {
+    fn default() -> Self {
+        Self { segment_mib: 16, window: WindowPlace::Auto, window_mib: 0 }
+    }
+}
+
+/// Section `[limits]`: capacities, logged; a start with other values logs the change.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsSection {
+    /// Assets.
+    pub assets: u32,
+    /// Symbols.
+    pub symbols: u32,
+    /// Accounts, the fee account included.
+    pub accounts: u32,
+    /// API keys ever made.
+    pub keys: u32,
+    /// Durable sessions.
+    pub sessions: u32,
+    /// Open orders over all symbols.
+    pub open_orders: u32,
+    /// Occupied price levels over all symbols.
+    pub price_levels: u32,
+    /// Aggressors that wait to be continued.
+    pub pending_work: u32,
+    /// Makers that one transaction visits at most, 1 to 512.
+    pub max_steps: u32,
+    /// Orders per account in the first interval; 0: unlimited.
+    pub orders_per_interval_0: u32,
+    /// Orders per account in the second interval; 0: unlimited.
+    pub orders_per_interval_1: u32,
+    /// First interval in seconds.
+    pub interval_0_seconds: u32,
+    /// Second interval in seconds.
+    pub interval_1_seconds: u32,
+}
+
+impl Default for LimitsSection {
+    fn default() -> Self {
+        Self {
+            assets: 16,
+            symbols: 64,
+            accounts: 1024,
+            keys: 4096,
+            sessions: 256,
+            open_orders: 131_072,
+            price_levels: 65_536,
+            pending_work: 64,
+            max_steps: 256,
+            orders_per_interval_0: 50,
+            orders_per_interval_1: 160_000,
+            interval_0_seconds: 10,
+            interval_1_seconds: 86_400,
+        }
+    }
+}
+
+impl From<&LimitsSection> for Limits {
+    fn from(section: &LimitsSection) -> Self {
+        Self {
+            assets: section.assets,
+            symbols: section.symbols,
+            accounts: section.accounts,
+            keys: section.keys,
+            sessions: section.sessions,
+            open_orders: section.open_orders,
+            price_levels: section.price_levels,
+            pending_work: section.pending_work,
+            max_steps: section.max_steps,
+            orders_per_interval_0: section.orders_per_interval_0,
+            orders_per_interval_1: section.orders_per_interval_1,
+            interval_0_seconds: section.interval_0_seconds,
+            interval_1_seconds: section.interval_1_seconds,
+            reserved: 0,
+        }
+    }
+}
+
+/// An entry of `[[assets]]`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssetSection {
+    /// Unique name, 1 to 15 printable characters.
+    pub name: String,
+    /// Decimal places shown, at most 8.
+    #[serde(default = "eight")]
+    pub precision: u8,
+}
+
+const fn eight() -> u8 {
+    8
+}
+
+/// An entry of `[[symbols]]`. Filter values of 0 disable their rule (spot contract §2 Filters).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SymbolSection {
+    /// Unique name, 1 to 20 characters of A-Z, 0-9, `-`, `_`, `.`.
+    pub name: String,
+    /// Name of the base asset.
+    pub base: String,
+    /// Name of the quote asset.
+    pub quote: String,
+    /// PRICE_FILTER minPrice.
+    pub price_min: Decimal,
+    /// PRICE_FILTER maxPrice.
+    pub price_max: Decimal,
+    /// PRICE_FILTER tickSize.
+    pub tick_size: Decimal,
+    /// LOT_SIZE minQty.
+    pub lot_min: Decimal,
+    /// LOT_SIZE maxQty.
+    pub lot_max: Decimal,
+    /// LOT_SIZE stepSize.
+    pub lot_step: Decimal,
+    /// MARKET_LOT_SIZE minQty.
+    pub market_lot_min: Decimal,
+    /// MARKET_LOT_SIZE maxQty.
+    pub market_lot_max: Decimal,
+    /// MARKET_LOT_SIZE stepSize.
+    pub market_lot_step: Decimal,
+    /// MIN_NOTIONAL minNotional, for orders with a price.
+    pub min_notional: Decimal,
+    /// MAX_NUM_ORDERS maxNumOrders.
+    pub max_orders: u32,
+}
+
+/// An entry of `[[accounts]]`, made at the first start.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccountSection {
+    /// Unique name, 1 to 31 printable characters.
+    pub name: String,
+    /// Commission as the maker, share of the received amount.
+    #[serde(default)]
+    pub maker_rate: Decimal,
+    /// Commission as the taker, share of the received amount.
+    #[serde(default)]
+    pub taker_rate: Decimal,
+    /// API keys to make, with every permission.
+    #[serde(default)]
+    pub keys: u32,
+    /// Free balances by asset name.
+    #[serde(default)]
+    pub balances: BTreeMap<String, Decimal>,
+}
+
+/// All that the engine reads of `venue.toml`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EngineConfig {
+    /// The process.
+    pub engine: EngineSection,
+    /// The log.
+    pub log: LogSection,
+    /// Capacities.
+    pub limits: LimitsSection,
+    /// Assets of a new venue.
+    pub assets: Vec<AssetSection>,
+    /// Symbols of a new venue.
+    pub symbols: Vec<SymbolSection>,
+    /// Accounts of a new venue.
+    pub accounts: Vec<AccountSection>,
+}
+
+/// A value of the configuration that the engine cannot run with.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("venue.toml {key}: {problem}")]
+pub struct ConfigError {
+    /// The key.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl EngineConfig {
+    /// Checks the ranges that the types do not.
+    ///
+    /// # Errors
+    /// Names the first key that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let in_range = |key: &str, value: u64, least: u64, most: u64| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            let problem = format!("{value} is not between {least} and {most}");
+            Err(ConfigError { key: key.to_owned(), problem })
+        };
+        let engine = &self.engine;
+        in_range("engine.messages_per_turn", engine.messages_per_turn.into(), 1, 1024)?;
+        in_range("engine.cold_messages_per_turn", engine.cold_messages_per_turn.into(), 1, 1024)?;
+        in_range("engine.pending_per_turn", engine.pending_per_turn.into(), 1, 1024)?;
+        in_range("engine.connections", engine.connections as u64, 1, 120)?;
+        in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
+        if self.log.window_mib != 0 {
+            in_range("log.window_mib", self.log.window_mib, 8, 65_536)?;
+        }
+        for (key, mib) in
+            [("log.segment_mib", self.log.segment_mib), ("log.window_mib", self.log.window_mib)]
+        {
+            if mib % 2 != 0 {
+                let problem = format!("{mib} is not even");
+                return Err(ConfigError { key: key.to_owned(), problem });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,473 @@
+//! The duty thread: polls the sessions' rings, applies each command to the core, appends the
+//! transaction to the log and publishes the replies. Started by [`crate::run`], alone on its core.
+//!
+//! A turn takes a bounded number of messages from every hot session, a few from the cold ones and a
+//! few steps of pending work. While an aggressor waits to be continued nothing else is taken, so
+//! that nothing comes between its parts.
+
+mod connection;
+
+use crate::clock::{Clock, ClockNotice};
+use crate::config::EngineSection;
+use crate::gateway::Mail;
+use crate::log::{BeginError, LogWriter};
+use crate::mailbox::{FromDuty, ToDuty};
+use connection::Connection;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use touchline_core::{Applied, Context, Core, Outbox};
+use touchline_protocol::message::command::{ConnectionEnded, Logon, RunPending};
+use touchline_protocol::message::decode::{self, Command, Event};
+use touchline_protocol::message::enums::{Lane, RejectReason};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, Envelope, OrderContinues, SessionStarted,
+};
+use touchline_protocol::message::{Message, MessageHeader};
+use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
+use touchline_protocol::units::Position;
+use touchline_protocol::wait::Waiter;
+
+/// Longest sleep: so often the heartbeat moves when nothing else does.
+const IDLE_LIMIT: Duration = Duration::from_millis(500);
+/// Longest sleep while a message waits for log space or for a client to read its replies: neither
+/// the keeper nor a reading client rings.
+const STARVED_LIMIT: Duration = Duration::from_millis(1);
+
+/// Settings and links of the duty thread.
+pub struct DutyOptions {
+    /// The venue, as recovered.
+    pub core: Core,
+    /// The log's tail.
+    pub writer: LogWriter,
+    /// Engine time.
+    pub clock: Clock,
+    /// The gateway's mail.
+    pub mail: Arc<Mail>,
+    /// Set (and [`Mail::duty_signal`] rung) to end the thread.
+    pub stop: Arc<AtomicBool>,
+    /// Section `[engine]`.
+    pub settings: EngineSection,
+}
+
+/// The duty thread's state.
+pub struct Duty {
+    core: Core,
+    writer: LogWriter,
+    clock: Clock,
+    mail: Arc<Mail>,
+    stop: Arc<AtomicBool>,
+    settings: EngineSection,
+    connections: Vec<Connection>,
+    /// Where the cold lane goes on, so that each of its sessions has its turn.
+    next_cold: usize,
+    buffer: Box<MessageBuffer>,
+    waiter: Waiter,
+    now_ns: u64,
+}
+
+/// What became of a command of the engine's own.
+#[derive(Debug, thiserror::Error)]
+pub enum OwnCommandError {
+    /// The core rejected it.
+    #[error("{name} was rejected: {reason:?} (detail {detail})")]
+    Rejected {
+        /// The command.
+        name: &'static str,
+        /// Why.
+        reason: RejectReason,
+        /// As the reason says.
+        detail: u32,
+    },
+    /// The log cannot take it.
+    #[error("{name}: {source}")]
+    Log {
+        /// The command.
+        name: &'static str,
+        /// What the log said.
+        source: BeginError,
+    },
+    /// Its bytes are no command.
+    #[error(transparent)]
+    Decode(#[from] decode::DecodeError),
+}
+
+impl Duty {
+    /// Takes over; nothing is polled before [`run`](Self::run).
+    #[must_use]
+    pub fn new(options: DutyOptions) -> Self {
+        let DutyOptions { core, writer, mut clock, mail, stop, settings } = options;
+        let waiter = Waiter::new(settings.wait.into());
+        let (now_ns, _) = clock.now();
+        Self {
+            core,
+            writer,
+            clock,
+            mail,
+            stop,
+            connections: Vec::with_capacity(settings.connections),
+            settings,
+            next_cold: 0,
+            buffer: Box::new(MessageBuffer::new()),
+            waiter,
+            now_ns,
+        }
+    }
+
+    /// The venue.
+    #[must_use]
+    pub const fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Logs and applies a command of the engine's own session: at the start, before any client.
+    ///
+    /// # Errors
+    /// See [`OwnCommandError`]; nothing was changed.
+    pub fn own_command(&mut self, bytes: &[u8]) -> Result<(), OwnCommandError> {
+        self.read_clock();
+        let command = decode::command(bytes)?;
+        let name = command.name();
+        let context = Context { position: self.writer.position(), time_ns: self.now_ns };
+        let area =
+            self.writer.begin(bytes).map_err(|source| OwnCommandError::Log { name, source })?;
+        let mut outbox = Outbox::new(area);
+        match self.core.apply(&context, &command, &mut outbox) {
+            Ok(_) => {
+                let (length, count) = (outbox.len(), outbox.count());
+                self.writer.commit(self.now_ns, length, count);
+                Ok(())
+            }
+            Err(reject) => {
+                self.writer.abandon();
+                Err(OwnCommandError::Rejected {
+                    name,
+                    reason: reject.reason,
+                    detail: reject.detail,
+                })
+            }
+        }
+    }
+
+    /// Runs until told to stop; gives the log back for closing.
+    #[must_use]
+    pub fn run(mut self) -> LogWriter {
+        while !self.stop.load(Ordering::Acquire) {
+            if self.turn() == 0 {
+                self.idle();
+            } else {
+                self.waiter.reset();
+            }
+        }
+        self.writer
+    }
+
+    /// One turn; gives the amount of work done.
+    pub fn turn(&mut self) -> u32 {
+        self.read_clock();
+        let begin = self.writer.position();
+        let mut work = self.read_mail();
+        work += self.run_pending();
+        if self.core.pending_head().is_none() {
+            work += self.poll_hot();
+            work += self.poll_cold();
+        }
+        self.writer.attest_if_asked(self.now_ns);
+        for connection in &mut self.connections {
+            connection.wake_if_replied();
+        }
+        if self.writer.position() != begin {
+            self.writer.wake_keeper();
+        }
+        work
+    }
+
+    fn read_clock(&mut self) {
+        let (now_ns, notice) = self.clock.now();
+        self.now_ns = now_ns;
+        self.writer.control().set_heartbeat(now_ns);
+        if let Some(notice) = notice {
+            announce(notice);
+        }
+    }
+
+    fn idle(&mut self) {
+        let (stop, mail, connections) = (&self.stop, &self.mail, &self.connections);
+        let writer = &self.writer;
+        let lines = [mail.duty_signal.line(), writer.control().duty_line()]
+            .into_iter()
+            .chain(connections.iter().map(Connection::parking_line));
+        let room = writer.can_take();
+        let starved = !room || connections.iter().any(Connection::is_starved);
+        let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
+        self.waiter.idle(lines, limit, || {
+            stop.load(Ordering::Relaxed)
+                || mail.to_duty.has_mail()
+                || writer.attest_asked()
+                || (room && connections.iter().any(Connection::is_ready))
+        });
+    }
+
+    fn read_mail(&mut self) -> u32 {
+        let mut letters = 0;
+        while let Some(letter) = self.mail.to_duty.take() {
+            letters += 1;
+            match letter {
+                ToDuty::Logon { ticket, logon, end } => self.log_on(ticket, &logon, end),
+                ToDuty::Ended { session, epoch } => {
+                    let ended = self.connections.iter().position(|one| one.is(session, epoch));
+                    if let Some(index) = ended {
+                        self.end_connection(index, "its socket closed");
+                    }
+                }
+            }
+        }
+        letters
+    }
+
+    /// The logon is one logged command: it raises the epoch, which fences the session's older
+    /// connection, whose end is dropped here.
+    fn log_on(&mut self, ticket: usize, logon: &Logon, end: Box<SessionEnd>) {
+        match self.log_own(logon) {
+            Ok((started, position)) => {
+                let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
+                let older =
+                    self.connections.iter().position(|one| one.session() == started.session);
+                if let Some(index) = older {
+                    self.close(index, "replaced by a newer logon");
+                }
+                self.connections.push(Connection::new(started.session, started.epoch, lane, end));
+                self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
+            }
+            Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
+        }
+    }
+
+    fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), RejectReason> {
+        let bytes = bytemuck::bytes_of(logon);
+        let context = Context { position: self.writer.position(), time_ns: self.now_ns };
+        let area = self.writer.begin(bytes).map_err(|_| RejectReason::LogUnavailable)?;
+        let mut outbox = Outbox::new(area);
+        let applied = self.core.apply(&context, &Command::Logon(logon), &mut outbox);
+        let started = outbox.events().find_map(|event| match decode::event(event) {
+            Ok(Event::SessionStarted(started)) => Some(*started),
+            _ => None,
+        });
+        match (applied, started) {
+            (Ok(_), Some(started)) => {
+                let (length, count) = (outbox.len(), outbox.count());
+                Ok((started, self.writer.commit(self.now_ns, length, count)))
+            }
+            (applied, _) => {
+                self.writer.abandon();
+                Err(applied.err().map_or(RejectReason::Malformed, |reject| reject.reason))
+            }
+        }
+    }
+
+    /// Ends a connection: what was not yet polled is discarded, and the end is logged.
+    fn end_connection(&mut self, index: usize, why: &str) {
+        let connection = &self.connections[index];
+        let ended = ConnectionEnded {
+            ended_session: connection.session(),
+            ended_epoch: connection.epoch(),
+            ..Default::default()
+        };
+        self.close(index, why);
+        if let Err(error) = self.own_command(bytemuck::bytes_of(&ended)) {
+            // A log that is full or failed loses nothing here: the next start ends every connection.
+            eprintln!("engine: {error}");
+        }
+    }
+
+    fn close(&mut self, index: usize, why: &str) {
+        let connection = self.connections.swap_remove(index);
+        self.mail.tell_gateway(FromDuty::Closed {
+            session: connection.session(),
+            epoch: connection.epoch(),
+            why: why.to_owned(),
+            end: connection.into_end(),
+        });
+    }
+
+    fn poll_hot(&mut self) -> u32 {
+        let mut work = 0;
+        let mut index = 0;
+        while index < self.connections.len() {
+            if self.connections[index].lane() == Lane::Hot {
+                let (done, fault) = self.poll(index, self.settings.messages_per_turn);
+                work += done;
+                if let Some(fault) = fault {
+                    self.end_connection(index, &fault.to_string());
+                    continue;
+                }
+            }
+            index += 1;
+        }
+        work
+    }
+
+    /// At most `cold_messages_per_turn` over all cold sessions: a record never makes orders wait.
+    fn poll_cold(&mut self) -> u32 {
+        let mut left = self.settings.cold_messages_per_turn;
+        for _ in 0..self.connections.len() {
+            self.next_cold = (self.next_cold + 1) % self.connections.len().max(1);
+            let index = self.next_cold;
+            if left == 0 || index >= self.connections.len() {
+                break;
+            }
+            if self.connections[index].lane() != Lane::Cold {
+                continue;
+            }
+            let (done, fault) = self.poll(index, left);
+            left -= done;
+            if let Some(fault) = fault {
+                self.end_connection(index, &fault.to_string());
+            }
+        }
+        self.settings.cold_messages_per_turn - left
+    }
+
+    /// Takes up to `limit` messages of one session. Ends early when the log has no room, when an
+    /// aggressor is not finished, or when the session has no room for replies.
+    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<RingFault>) {
+        let Self { core, writer, connections, buffer, now_ns, .. } = self;
+        for done in 0..limit {
+            if !writer.can_take() || core.pending_head().is_some() {
+                return (done, None);
+            }
+            match connections[index].poll(buffer) {
+                Ok(None) => return (done, None),
+                Ok(Some(length)) => {
+                    execute(core, writer, &mut connections[index], buffer.bytes(length), *now_ns);
+                }
+                Err(fault) => return (done, Some(fault)),
+            }
+        }
+        (limit, None)
+    }
+
+    /// Continues the head of the pending work, a bounded number of times.
+    fn run_pending(&mut self) -> u32 {
+        let command = RunPending::default();
+        let bytes = bytemuck::bytes_of(&command);
+        for done in 0..self.settings.pending_per_turn {
+            let Some(head) = self.core.pending_head() else { return done };
+            let context = Context { position: self.writer.position(), time_ns: self.now_ns };
+            let Ok(area) = self.writer.begin(bytes) else { return done };
+            let mut outbox = Outbox::new(area);
+            if self.core.apply(&context, &Command::RunPending(&command), &mut outbox).is_err() {
+                self.writer.abandon();
+                return done;
+            }
+            let (length, count) = (outbox.len(), outbox.count());
+            let end = self.writer.commit(self.now_ns, length, count);
+            let owner =
+                self.connections.iter_mut().find(|one| one.is(head.session, head.epoch));
+            if let Some(connection) = owner {
+                let envelope = Envelope {
+                    correlation: head.correlation,
+                    sequence: head.sequence,
+                    position: end,
+                    time_ns: self.now_ns,
+                    session: head.session,
+                    ..Default::default()
+                };
+                reply_events(connection, envelope, self.writer.committed_events());
+            }
+        }
+        self.settings.pending_per_turn
+    }
+}
+
+/// Applies one message of a session: logged and answered, or rejected and answered.
+#[inline]
+fn execute(
+    core: &mut Core,
+    writer: &mut LogWriter,
+    connection: &mut Connection,
+    bytes: &[u8],
+    now_ns: u64,
+) {
+    let mut envelope = Envelope {
+        position: writer.position(),
+        time_ns: now_ns,
+        session: connection.session(),
+        ..Default::default()
+    };
+    let command = match decode::command(bytes) {
+        Ok(command) => command,
+        Err(_) => {
+            let template = decode::header(bytes).map_or(0, |header| header.template_id);
+            connection.reject(envelope, RejectReason::Malformed, 0, template);
+            return;
+        }
+    };
+    let header = command.header();
+    envelope.correlation = header.correlation;
+    envelope.sequence = header.sequence;
+    let template = decode::header(bytes).map_or(0, |header| header.template_id);
+    if header.session != connection.session() || header.epoch != connection.epoch() {
+        connection.reject(envelope, RejectReason::StaleEpoch, 0, template);
+        return;
+    }
+    let context = Context { position: writer.position(), time_ns: now_ns };
+    let Ok(area) = writer.begin(bytes) else {
+        connection.reject(envelope, RejectReason::LogUnavailable, 0, template);
+        return;
+    };
+    let mut outbox = Outbox::new(area);
+    match core.apply(&context, &command, &mut outbox) {
+        Ok(Applied::Committed) => {
+            let (length, count) = (outbox.len(), outbox.count());
+            envelope.position = writer.commit(now_ns, length, count);
+            reply_events(connection, envelope, writer.committed_events());
+        }
+        Ok(Applied::Valid) => {
+            reply_events(connection, envelope, outbox.events());
+            writer.abandon();
+        }
+        Err(reject) => {
+            writer.abandon();
+            connection.reject(envelope, reject.reason, reject.detail, template);
+        }
+    }
+}
+
+/// Sends a transaction's events to the session that caused it. The last one is the terminal reply,
+/// unless it says that the rest is still to come.
+#[inline]
+fn reply_events<'log>(
+    connection: &mut Connection,
+    mut envelope: Envelope,
+    events: impl Iterator<Item = &'log [u8]>,
+) {
+    let mut events = events.peekable();
+    while let Some(event) = events.next() {
+        let last = events.peek().is_none();
+        let continues = template_of(event)
+            == OrderContinues::TEMPLATE;
+        envelope.flags = if last && !continues { ENVELOPE_TERMINAL } else { 0 };
+        connection.reply(&envelope, event);
+    }
+    connection.publish(envelope.position);
+}
+
+fn template_of(event: &[u8]) -> u16 {
+    event
+        .get(..MessageHeader::BYTES)
+        .map_or(0, |head| bytemuck::pod_read_unaligned::<MessageHeader>(head).template_id)
+}
+
+#[cold]
+fn announce(notice: ClockNotice) {
+    match notice {
+        ClockNotice::Stepped { offset_ns } => eprintln!(
+            "engine: the real-time clock was set by {} ms; engine time goes on as it was until the \
+             next start",
+            offset_ns / 1_000_000
+        ),
+        ClockNotice::Rejoined => eprintln!("engine: the real-time clock agrees with engine time"),
+    }
+}
+

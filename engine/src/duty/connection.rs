@@ -1,0 +1,166 @@
+//! One connection as the duty thread sees it: its rings, and the credit that keeps the engine from
+//! ever waiting for a reader.
+//!
+//! A session is polled only while its reply ring has room for a terminal reply and a gap notice, so
+//! a command that is taken can always be answered. Fills use what is left; when they do not fit, one
+//! `Gap` says from which position on to read the log.
+
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
+use touchline_protocol::message::enums::{Lane, RejectReason};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Gap, Rejected};
+use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
+use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::wait::ParkingLine;
+
+/// Slots of the largest reply.
+const REPLY_SLOTS: u64 = ENVELOPED_BYTES_MAX.div_ceil(64) as u64;
+/// Slots of a gap notice.
+const GAP_SLOTS: u64 = 1;
+/// Slots that are kept free for the answer to a command that was taken.
+const CREDIT_SLOTS: u64 = REPLY_SLOTS + GAP_SLOTS;
+
+pub(super) struct Connection {
+    session: SessionId,
+    epoch: Epoch,
+    lane: Lane,
+    end: Box<SessionEnd>,
+    /// Position before the first transaction of which an event did not fit.
+    gap_from: Option<Position>,
+    /// Position behind the transaction replied to last.
+    last_position: Position,
+    replied: bool,
+    /// At its last poll it had no credit.
+    starved: bool,
+}
+
+impl Connection {
+    pub(super) const fn new(
+        session: SessionId,
+        epoch: Epoch,
+        lane: Lane,
+        end: Box<SessionEnd>,
+    ) -> Self {
+        Self {
+            session,
+            epoch,
+            lane,
+            end,
+            gap_from: None,
+            last_position: Position(0),
+            replied: false,
+            starved: false,
+        }
+    }
+
+    pub(super) const fn session(&self) -> SessionId {
+        self.session
+    }
+
+    pub(super) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub(super) const fn lane(&self) -> Lane {
+        self.lane
+    }
+
+    pub(super) fn is(&self, session: SessionId, epoch: Epoch) -> bool {
+        self.session == session && self.epoch == epoch
+    }
+
+    pub(super) fn parking_line(&self) -> ParkingLine<'_> {
+        self.end.signals.line()
+    }
+
+    /// True when there is a message that may be taken.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.starved && self.end.input.has_messages()
+    }
+
+    /// True when its messages wait for its reader.
+    pub(super) const fn is_starved(&self) -> bool {
+        self.starved
+    }
+
+    pub(super) fn into_end(self) -> Box<SessionEnd> {
+        self.end
+    }
+
+    /// The next message, unless the session has no credit for its answer.
+    #[inline]
+    pub(super) fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
+        self.starved = self.end.output.free_slots(CREDIT_SLOTS)? < CREDIT_SLOTS;
+        if self.starved {
+            return Ok(None);
+        }
+        self.end.input.poll(into)
+    }
+
+    /// Stages one event. A terminal reply always fits, by the credit; another may not.
+    #[inline]
+    pub(super) fn reply(&mut self, envelope: &Envelope, event: &[u8]) {
+        let terminal = envelope.flags & ENVELOPE_TERMINAL != 0;
+        if terminal {
+            self.stage_gap(envelope);
+        } else if self.gap_from.is_some() || !self.has_spare_room() {
+            self.gap_from.get_or_insert(self.last_position);
+            return;
+        }
+        self.stage(envelope, event);
+    }
+
+    fn has_spare_room(&mut self) -> bool {
+        let wanted = REPLY_SLOTS + CREDIT_SLOTS;
+        self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted)
+    }
+
+    #[inline]
+    fn stage_gap(&mut self, envelope: &Envelope) {
+        if let Some(from) = self.gap_from.take() {
+            let gap = Gap { from, ..Default::default() };
+            let envelope = Envelope { flags: 0, ..*envelope };
+            self.stage(&envelope, bytemuck::bytes_of(&gap));
+        }
+    }
+
+    #[inline]
+    fn stage(&mut self, envelope: &Envelope, event: &[u8]) {
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let staged = enclose(envelope, event, &mut enclosed)
+            .is_some_and(|length| self.end.output.stage(&enclosed[..length]).is_ok());
+        // A ring whose index the peer broke takes nothing more; the next poll ends the connection.
+        if !staged {
+            self.gap_from.get_or_insert(self.last_position);
+        }
+    }
+
+    pub(super) fn reject(
+        &mut self,
+        envelope: Envelope,
+        reason: RejectReason,
+        detail: u32,
+        template_id: u16,
+    ) {
+        let rejected = Rejected { reason: reason.to_wire(), template_id, detail, ..Default::default() };
+        let envelope = Envelope { flags: ENVELOPE_TERMINAL, ..envelope };
+        self.reply(&envelope, bytemuck::bytes_of(&rejected));
+        self.publish(envelope.position);
+    }
+
+    /// Lets the client see what is staged: the replies of the transaction that ends at `position`.
+    #[inline]
+    pub(super) fn publish(&mut self, position: Position) {
+        self.end.output.publish();
+        self.last_position = position;
+        self.replied = true;
+    }
+
+    /// Wakes the client if it sleeps: once per turn, because a wake is a system call.
+    #[inline]
+    pub(super) fn wake_if_replied(&mut self) {
+        if self.replied {
+            self.replied = false;
+            self.end.signals.wake_peer();
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The control page as the engine sees it: watermarks, state, and the signals between duty thread
+//! and keeper. Shared by log writer, keeper and whoever composes the engine.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+use touchline_protocol::{
+    log::{
+        control::{
+            APPENDED_OFFSET, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET, DURABLE_OFFSET,
+            DUTY_DOORBELL_OFFSET, DUTY_PARKED_OFFSET, HEARTBEAT_NS_OFFSET, KEEPER_DOORBELL_OFFSET,
+            KEEPER_PARKED_OFFSET, LogState, STATE_OFFSET, WINDOW_FILE,
+        },
+        place::WindowFolders,
+        segment::LogIdentity,
+    },
+    shm::{Region, Shared, ShmError},
+    sync::ReadOnlyU32,
+    units::{Incarnation, Position},
+    wait::{EventCounter, EventWatch, ParkingLine, wake_if_parked},
+};
+
+use super::lock::FolderLock;
+
+/// What stays the same while the engine runs, and the locks that keep it its own.
+pub(crate) struct Fixed {
+    pub(crate) identity: LogIdentity,
+    pub(crate) header: ControlHeader,
+    /// The window's folder.
+    pub(crate) folder: PathBuf,
+    pub(crate) folders: WindowFolders,
+    pub(crate) _data_lock: FolderLock,
+    pub(crate) _window_lock: FolderLock,
+}
+
+struct Inner {
+    fixed: Fixed,
+    appended: Shared<AtomicU64>,
+    durable: Shared<AtomicU64>,
+    durable_event: Shared<AtomicU32>,
+    state: Shared<AtomicU32>,
+    heartbeat_ns: Shared<AtomicU64>,
+    duty_parked: Shared<AtomicU32>,
+    duty_doorbell: Shared<AtomicU32>,
+    keeper_parked: Shared<AtomicU32>,
+    keeper_doorbell: Shared<AtomicU32>,
+    attest_asked: AtomicBool,
+    attested_to: AtomicU64,
+    keeper_stop: AtomicBool,
+    keeper_gone: AtomicBool,
+    failure: Mutex<Option<String>>,
+}
+
+/// A handle to the control page. Clones share it.
+#[derive(Clone)]
+pub struct Control {
+    inner: Arc<Inner>,
+}
+
+impl Control {
+    pub(crate) fn new(page: &Region, fixed: Fixed) -> Result<Self, ShmError> {
+        let inner = Inner {
+            fixed,
+            appended: page.u64_at(APPENDED_OFFSET)?,
+            durable: page.u64_at(DURABLE_OFFSET)?,
+            durable_event: page.u32_at(DURABLE_EVENT_OFFSET)?,
+            state: page.u32_at(STATE_OFFSET)?,
+            heartbeat_ns: page.u64_at(HEARTBEAT_NS_OFFSET)?,
+            duty_parked: page.u32_at(DUTY_PARKED_OFFSET)?,
+            duty_doorbell: page.u32_at(DUTY_DOORBELL_OFFSET)?,
+            keeper_parked: page.u32_at(KEEPER_PARKED_OFFSET)?,
+            keeper_doorbell: page.u32_at(KEEPER_DOORBELL_OFFSET)?,
+            attest_asked: AtomicBool::new(false),
+            attested_to: AtomicU64::new(0),
+            keeper_stop: AtomicBool::new(false),
+            keeper_gone: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The log.
+    #[must_use]
+    pub fn identity(&self) -> &LogIdentity {
+        &self.inner.fixed.identity
+    }
+
+    /// This engine's incarnation.
+    #[must_use]
+    pub fn incarnation(&self) -> Incarnation {
+        Incarnation(self.inner.fixed.header.incarnation)
+    }
+
+    /// The control page's file, for who is to map it read-only.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.inner.fixed.folder.join(CONTROL_FILE)
+    }
+
+    /// Behind the last published frame.
+    #[must_use]
+    pub fn appended(&self) -> Position {
+        // SYNC: pairs with the release store in `Tail::publish`.
+        Position(self.inner.appended.load(Ordering::Acquire))
+    }
+
+    /// On disk up to here.
+    #[must_use]
+    #[inline]
+    pub fn durable(&self) -> Position {
+        // SYNC: pairs with the release store in `set_durable`.
+        Position(self.inner.durable.load(Ordering::Acquire))
+    }
+
+    /// What the engine does with the log.
+    #[must_use]
+    pub fn state(&self) -> LogState {
+        // A word that names no state was written by somebody else: nothing is to be trusted.
+        LogState::from_word(self.inner.state.load(Ordering::Acquire)).unwrap_or(LogState::LogFailed)
+    }
+
+    /// Whether commands may be accepted.
+    #[must_use]
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        self.inner.state.load(Ordering::Acquire) == LogState::Running as u32
+    }
+
+    /// Why the log failed, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.inner.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts the moves of [`Control::durable`] and changes of [`Control::state`].
+    #[must_use]
+    pub fn durable_event(&self) -> EventWatch<'_> {
+        EventWatch::new(ReadOnlyU32::new(&self.inner.durable_event))
+    }
+
+    /// What the duty thread may sleep on besides its rings: the keeper rings when there is room again,
+    /// when it wants an attest record, and when the log has failed.
+    #[must_use]
+    pub fn duty_line(&self) -> ParkingLine<'_> {
+        ParkingLine::new(&self.inner.duty_parked, ReadOnlyU32::new(&self.inner.duty_doorbell))
+    }
+
+    /// The duty thread's sign of life, ns since the epoch.
+    #[inline]
+    pub fn set_heartbeat(&self, now_ns: u64) {
+        // SYNC: orders nothing; a number to be shown.
+        self.inner.heartbeat_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wake_duty(&self) {
+        wake_if_parked(ReadOnlyU32::new(&self.inner.duty_parked), &self.inner.duty_doorbell);
+    }
+
+    #[inline]
+    pub(crate) fn wake_keeper(&self) {
+        wake_if_parked(ReadOnlyU32::new(&self.inner.keeper_parked), &self.inner.keeper_doorbell);
+    }
+
+    pub(crate) fn keeper_line(&self) -> ParkingLine<'_> {
+        ParkingLine::new(&self.inner.keeper_parked, ReadOnlyU32::new(&self.inner.keeper_doorbell))
+    }
+
+    pub(crate) fn set_durable(&self, position: u64) {
+        // SYNC: pairs with the acquire loads here and in readers: below it the disk files hold
+        // what was written.
+        self.inner.durable.store(position, Ordering::Release);
+        EventCounter::new(&self.inner.durable_event).advance();
+    }
+
+    pub(crate) fn set_state(&self, state: LogState) {
+        // SYNC: pairs with the acquire loads above and in readers.
+        self.inner.state.store(state as u32, Ordering::Release);
+        EventCounter::new(&self.inner.durable_event).advance();
+    }
+
+    /// The keeper's last act when anything goes wrong: nothing becomes durable any more.
+    pub(crate) fn fail(&self, why: &str) {
+        let mut failure = self.inner.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert_with(|| why.to_owned());
+        drop(failure);
+        eprintln!(
+            "log failed at durable position {}: {why}; commands are refused from now on; repair the \
+             disk and start the engine again: what was appended is still in the live window",
+            self.durable()
+        );
+        self.set_state(LogState::LogFailed);
+        self.wake_duty();
+    }
+
+    #[inline]
+    pub(crate) fn attest_asked(&self) -> bool {
+        // SYNC: orders nothing; an attest record says what `durable` is when it is written.
+        self.inner.attest_asked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn ask_attest(&self) {
+        self.inner.attest_asked.store(true, Ordering::Relaxed);
+        self.wake_duty();
+    }
+
+    /// Called when a record was written that vouches for what lies before it and ends at `end`.
+    pub(crate) fn attested(&self, end: u64) {
+        self.inner.attested_to.store(end, Ordering::Relaxed);
+        self.inner.attest_asked.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn attested_to(&self) -> u64 {
+        self.inner.attested_to.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stop_keeper(&self) {
+        // SYNC: the doorbell's fence makes the keeper see it before it sleeps.
+        self.inner.keeper_stop.store(true, Ordering::Release);
+        self.wake_keeper();
+    }
+
+    pub(crate) fn keeper_should_stop(&self) -> bool {
+        self.inner.keeper_stop.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn keeper_is_gone(&self) -> bool {
+        self.inner.keeper_gone.load(Ordering::Acquire)
+    }
+
+    /// Called by the keeper's thread at its end, whatever ended it.
+    pub(crate) fn keeper_ends(&self) {
+        self.inner.keeper_gone.store(true, Ordering::Release);
+        EventCounter::new(&self.inner.durable_event).advance();
+    }
+
+    /// Removes the window's files after a clean end: all they hold is on disk. What cannot be removed
+    /// does no harm, because the page says that it does not count.
+    pub(crate) fn remove_window(&self) {
+        let folder = &self.inner.fixed.folder;
+        let removed = remove_window_files(folder);
+        if let Err(error) = removed {
+            eprintln!("live window {} stays behind: {error}", folder.display());
+        }
+        if *folder == self.inner.fixed.folders.shared_memory {
+            // Fails while other logs of this user have windows there, as it should.
+            let _in_use = fs::remove_dir(&self.inner.fixed.folders.user);
+        }
+    }
+}
+
+/// Removes control page, window and folder; nothing is left is no error.
+pub(crate) fn remove_window_files(folder: &Path) -> io::Result<()> {
+    let tolerate = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    tolerate(fs::remove_file(folder.join(CONTROL_FILE)))?;
+    tolerate(fs::remove_file(folder.join(WINDOW_FILE)))?;
+    tolerate(fs::remove_dir(folder))
+}

@@ -1,0 +1,170 @@
+//! The disk log as its writer sees it: whole blocks at positions, into segment files made ahead.
+//! Owned by the keeper; used by recovery before the keeper runs.
+//!
+//! A segment is made under the name `NNNNNNNN.seg.new`, filled with zeros, synced and then renamed:
+//! a file named `.seg` has its whole length and space, and a write into it changes no metadata that
+//! a later read depends on.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use memmap2::MmapMut;
+use thiserror::Error;
+use touchline_protocol::log::{
+    BLOCK_BYTES, SEGMENT_HEADER_BYTES, segment::LogIdentity, segment_path,
+};
+
+use super::storage::{BlockFile, Storage};
+
+/// Zeros written at once when a segment is made.
+const ZEROS_BYTES: u64 = 1 << 20;
+
+/// A disk call that failed.
+#[derive(Debug, Error)]
+#[error("{what} {}: {source}", path.display())]
+pub struct DiskError {
+    /// What was tried.
+    pub what: &'static str,
+    /// On which file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// For `map_err`.
+pub(crate) fn disk_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DiskError {
+    move |source| DiskError { what, path: path.to_owned(), source }
+}
+
+/// Zeroed memory at a page boundary, which direct writes need.
+pub(crate) fn aligned_buffer(bytes: u64) -> Result<MmapMut, DiskError> {
+    MmapMut::map_anon(usize::try_from(bytes).unwrap_or(usize::MAX))
+        .map_err(disk_error("reserving memory for", Path::new("disk buffers")))
+}
+
+/// The temporary name of a segment that is being made.
+pub(crate) fn unfinished_path(path: &Path) -> PathBuf {
+    path.with_extension("seg.new")
+}
+
+/// A segment that is being made.
+struct Unfinished {
+    number: u64,
+    file: Box<dyn BlockFile>,
+    zeroed: u64,
+}
+
+/// The segments of one log, to be written.
+pub(crate) struct DiskLog {
+    storage: Arc<dyn Storage>,
+    folder: PathBuf,
+    identity: LogIdentity,
+    /// One behind the highest segment that exists.
+    next: u64,
+    open: Option<(u64, Box<dyn BlockFile>)>,
+    unfinished: Option<Unfinished>,
+    zeros: MmapMut,
+}
+
+impl DiskLog {
+    /// A disk log in whose `folder` the segments below `next` exist.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        folder: PathBuf,
+        identity: LogIdentity,
+        next: u64,
+    ) -> Result<Self, DiskError> {
+        let zeros = aligned_buffer(ZEROS_BYTES)?;
+        Ok(Self { storage, folder, identity, next, open: None, unfinished: None, zeros })
+    }
+
+    /// One behind the highest segment that exists.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Makes the first segment with its header: afterwards there is a log.
+    pub(crate) fn create_first(&mut self) -> Result<(), DiskError> {
+        while !self.zero_some(0)? {}
+        let mut header = aligned_buffer(SEGMENT_HEADER_BYTES)?;
+        self.identity.write_header(0, &mut header);
+        if let Some(unfinished) = &self.unfinished {
+            let path = unfinished_path(&segment_path(&self.folder, 0));
+            unfinished
+                .file
+                .write_blocks(0, &header)
+                .map_err(disk_error("writing the header of", &path))?;
+        }
+        self.finish()
+    }
+
+    /// Writes whole blocks at `position`; they are durable when it returns. They lie in one segment.
+    /// The address of `bytes` is a multiple of [`BLOCK_BYTES`].
+    pub(crate) fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        debug_assert!(position.is_multiple_of(BLOCK_BYTES));
+        let number = position / self.identity.segment_bytes;
+        while self.next <= number {
+            self.make_some()?;
+        }
+        let path = segment_path(&self.folder, number);
+        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
+            let file = self.storage.open(&path).map_err(disk_error("opening", &path))?;
+            self.open = Some((number, file));
+        }
+        let Some((_, file)) = &self.open else { return Ok(()) };
+        file.write_blocks(position % self.identity.segment_bytes, bytes)
+            .map_err(disk_error("writing", &path))
+    }
+
+    /// Does a bounded part of making the segment behind the one last written; false when it exists.
+    pub(crate) fn make_ahead(&mut self) -> Result<bool, DiskError> {
+        let wanted = self.open.as_ref().map_or(0, |(open, _)| open + 1);
+        if self.next > wanted {
+            return Ok(false);
+        }
+        self.make_some()?;
+        Ok(true)
+    }
+
+    fn make_some(&mut self) -> Result<(), DiskError> {
+        if self.zero_some(self.next)? { self.finish() } else { Ok(()) }
+    }
+
+    /// Writes some zeros into the segment `number` that is being made; true when all are written.
+    fn zero_some(&mut self, number: u64) -> Result<bool, DiskError> {
+        let path = unfinished_path(&segment_path(&self.folder, number));
+        let segment_bytes = self.identity.segment_bytes;
+        let unfinished = match self.unfinished.take() {
+            Some(unfinished) if unfinished.number == number => unfinished,
+            _ => {
+                let file = self
+                    .storage
+                    .create(&path, segment_bytes)
+                    .map_err(disk_error("making", &path))?;
+                Unfinished { number, file, zeroed: 0 }
+            }
+        };
+        let unfinished = self.unfinished.insert(unfinished);
+        let count = ZEROS_BYTES.min(segment_bytes - unfinished.zeroed);
+        unfinished
+            .file
+            .write_blocks(unfinished.zeroed, &self.zeros[..count as usize])
+            .map_err(disk_error("filling", &path))?;
+        unfinished.zeroed += count;
+        Ok(unfinished.zeroed == segment_bytes)
+    }
+
+    fn finish(&mut self) -> Result<(), DiskError> {
+        let Some(Unfinished { number, file, .. }) = self.unfinished.take() else { return Ok(()) };
+        let path = segment_path(&self.folder, number);
+        let unfinished = unfinished_path(&path);
+        file.sync().map_err(disk_error("syncing", &unfinished))?;
+        self.storage.rename(&unfinished, &path).map_err(disk_error("naming", &path))?;
+        self.storage.sync_folder(&self.folder).map_err(disk_error("syncing", &self.folder))?;
+        self.next = number + 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! The keeper: the thread that makes the log durable and recycles the live window. Started when the
+//! log is opened; it alone writes segment files while the engine runs.
+//!
+//! It writes what is appended, as whole blocks, one write at a time, and moves `durable` to where
+//! each write ended. It never writes a byte that was not published, and never tries again a write
+//! that failed: after an error nothing becomes durable any more.
+
+use std::{
+    any::Any,
+    io, iter,
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use memmap2::MmapMut;
+use touchline_protocol::{
+    log::{BLOCK_BYTES, WINDOW_SEGMENT_BYTES, window_segment_rest},
+    wait::park,
+};
+
+use super::{
+    control::Control,
+    disk::{DiskError, DiskLog, aligned_buffer},
+    window::Body,
+};
+
+/// Segments of the window that are kept zeroed ahead of the tail.
+const PREPARED_AHEAD: u64 = 2 * WINDOW_SEGMENT_BYTES;
+
+/// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// The keeper's state, before and while its thread runs.
+pub(crate) struct Keeper {
+    body: Body,
+    disk: DiskLog,
+    control: Control,
+    buffer: MmapMut,
+    durable: u64,
+    attest_after: Duration,
+    /// When `appended` last moved, and to where.
+    moved: (Instant, u64),
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        body: Body,
+        disk: DiskLog,
+        control: Control,
+        durable: u64,
+        attest_after: Duration,
+    ) -> Result<Self, DiskError> {
+        let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
+        let moved = (Instant::now(), durable);
+        Ok(Self { body, disk, control, buffer, durable, attest_after, moved })
+    }
+
+    /// Writes all that is appended.
+    pub(crate) fn flush(&mut self) -> Result<(), DiskError> {
+        while self.write_some()? {}
+        Ok(())
+    }
+
+    /// Starts the thread.
+    pub(crate) fn start(self) -> io::Result<KeeperHandle> {
+        let control = self.control.clone();
+        let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || {
+            let control = self.control.clone();
+            match catch_unwind(AssertUnwindSafe(|| self.run())) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => control.fail(&error.to_string()),
+                Err(panic) => control.fail(&format!("the keeper panicked: {}", message(&*panic))),
+            }
+            control.keeper_ends();
+        })?;
+        Ok(KeeperHandle { control, thread: Some(thread) })
+    }
+
+    fn run(mut self) -> Result<(), DiskError> {
+        while !self.control.keeper_should_stop() {
+            let wrote = self.write_some()?;
+            let recycled = self.recycle();
+            if recycled {
+                self.control.wake_duty();
+            }
+            // The next segment is made when there is nothing else to do; without such a time, a part
+            // after each write, so that it is there when it is needed.
+            let segment_bytes = self.control.identity().segment_bytes;
+            let late = self.durable % segment_bytes > segment_bytes / 2;
+            let made = (late || !(wrote || recycled)) && self.disk.make_ahead()?;
+            if !(wrote || recycled || made) {
+                self.sleep();
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is appended up to the next boundary of a window segment, where a frame always
+    /// ends; false if there is nothing.
+    fn write_some(&mut self) -> Result<bool, DiskError> {
+        let appended = self.body.appended();
+        if appended != self.moved.1 {
+            self.moved = (Instant::now(), appended);
+        }
+        if appended == self.durable {
+            return Ok(false);
+        }
+        let end = appended.min(self.durable + window_segment_rest(self.durable));
+        let start = self.durable - self.durable % BLOCK_BYTES;
+        let used = (end - start) as usize;
+        let blocks = used.next_multiple_of(BLOCK_BYTES as usize);
+        self.body.copy(start, &mut self.buffer[..used]);
+        self.buffer[used..blocks].fill(0);
+        self.disk.write(start, &self.buffer[..blocks])?;
+        self.durable = end;
+        self.control.set_durable(end);
+        Ok(true)
+    }
+
+    /// Gives the tail another segment if it has few and the lowest one is on disk.
+    fn recycle(&mut self) -> bool {
+        let identity = *self.control.identity();
+        let appended = self.body.appended();
+        self.body.prepared() - appended < PREPARED_AHEAD
+            && self.body.recycle(self.durable, |position, segment| {
+                if position.is_multiple_of(identity.segment_bytes) {
+                    identity.write_header(position / identity.segment_bytes, segment);
+                }
+            })
+    }
+
+    /// Sleeps until there is something to write, or an attest record is due.
+    fn sleep(&mut self) {
+        let mut limit = LONGEST_SLEEP;
+        if self.durable > self.control.attested_to() && !self.control.attest_asked() {
+            let quiet = self.moved.0.elapsed();
+            if quiet >= self.attest_after {
+                self.control.ask_attest();
+            } else {
+                limit = limit.min(self.attest_after - quiet);
+            }
+        }
+        let Self { body, control, durable, .. } = self;
+        park(iter::once(control.keeper_line()), limit, || {
+            control.keeper_should_stop() || body.appended() != *durable
+        });
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+}
+
+/// The running keeper.
+pub struct KeeperHandle {
+    control: Control,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl KeeperHandle {
+    /// Ends the thread after the write it is at. What is appended and not durable yet stays in the
+    /// live window: close the [`super::LogWriter`] first. Dropping the handle does the same.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for KeeperHandle {
+    fn drop(&mut self) {
+        self.control.stop_keeper();
+        if let Some(thread) = self.thread.take() {
+            // The thread catches its own panics and has reported them.
+            let _ended = thread.join();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Making the live window: where it lies, how large it is, and its two files. Called when the log is
+//! opened, after everything an older window held is on disk.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{FallocateFlags, fallocate, statvfs},
+    process::getuid,
+};
+use touchline_protocol::{
+    log::{
+        WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
+        control::{CONTROL_BYTES, CONTROL_FILE, ControlHeader, WINDOW_FILE},
+        place::WindowFolders,
+    },
+    shm::{Region, ShmError},
+};
+
+use super::{WindowPlace, lock::FolderLock, window::Window};
+
+/// The control page's name while it is being made.
+const UNFINISHED_CONTROL: &str = "control.new";
+
+/// Where the window was put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowReport {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// True if it lies in shared memory.
+    pub in_shared_memory: bool,
+    /// Why it does not lie in shared memory although that was to be tried.
+    pub why_not: Option<String>,
+}
+
+/// A new window in its folder, which is locked.
+pub(crate) struct NewWindow {
+    pub(crate) window: Window,
+    pub(crate) lock: FolderLock,
+    pub(crate) report: WindowReport,
+}
+
+/// Makes the window's folder and file where `place` says, of `bytes` bytes or as large as is fitting.
+pub(crate) fn create(
+    folders: &WindowFolders,
+    place: WindowPlace,
+    bytes: Option<u64>,
+) -> Result<NewWindow, (PathBuf, io::Error)> {
+    let mut why_not = None;
+    if place != WindowPlace::Data {
+        match in_shared_memory(folders, bytes) {
+            Ok(new) => return Ok(new),
+            Err(error) if place == WindowPlace::SharedMemory => {
+                return Err((folders.shared_memory.clone(), error));
+            }
+            Err(error) => why_not = Some(error.to_string()),
+        }
+    }
+    let failed = |error| (folders.data.clone(), error);
+    make_folder(&folders.data).map_err(failed)?;
+    let bytes = fitting(&folders.data, bytes).map_err(failed)?;
+    let mut new = in_folder(&folders.data, bytes).map_err(failed)?;
+    new.report.why_not = why_not;
+    Ok(new)
+}
+
+fn in_shared_memory(folders: &WindowFolders, bytes: Option<u64>) -> io::Result<NewWindow> {
+    make_folder(&folders.user)?;
+    // Anybody may make folders where this one lies, so it could be somebody else's.
+    let metadata = fs::symlink_metadata(&folders.user)?;
+    if !metadata.is_dir() || metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other(format!(
+            "{} is not a folder that only this user may enter",
+            folders.user.display()
+        )));
+    }
+    let bytes = fitting(&folders.user, bytes)?;
+    make_folder(&folders.shared_memory)?;
+    let mut new = in_folder(&folders.shared_memory, bytes)?;
+    new.report.in_shared_memory = true;
+    Ok(new)
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// The size asked for, or a quarter of what is free up to [`WINDOW_BYTES_AUTO`].
+fn fitting(folder: &Path, asked: Option<u64>) -> io::Result<u64> {
+    if let Some(bytes) = asked {
+        return Ok(bytes);
+    }
+    let room = statvfs(folder)?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let bytes = (free / 4).min(WINDOW_BYTES_AUTO);
+    let bytes = bytes - bytes % WINDOW_SEGMENT_BYTES;
+    if bytes < WINDOW_BYTES_MIN {
+        return Err(io::Error::other(format!(
+            "only {free} bytes are free in {}, four times {WINDOW_BYTES_MIN} are needed",
+            folder.display()
+        )));
+    }
+    Ok(bytes)
+}
+
+fn in_folder(folder: &Path, bytes: u64) -> io::Result<NewWindow> {
+    let lock = FolderLock::take(File::open(folder)?, folder)?.ok_or_else(|| {
+        io::Error::other(format!("{} is locked by another process", folder.display()))
+    })?;
+    let path = folder.join(WINDOW_FILE);
+    let file = new_file(&path)?;
+    let window = reserve(&file, bytes).and_then(|()| Window::map(&file, bytes));
+    let window = window.inspect_err(|_| {
+        // Half a window would only take room.
+        let _gone = fs::remove_file(&path);
+    })?;
+    let report =
+        WindowReport { folder: folder.to_owned(), bytes, in_shared_memory: false, why_not: None };
+    Ok(NewWindow { window, lock, report })
+}
+
+/// A file that was not there: whoever has mapped an older one keeps that.
+fn new_file(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
+/// Makes a control page without its name: nobody finds it before [`publish`].
+pub(crate) fn create_control(folder: &Path, header: &ControlHeader) -> io::Result<Region> {
+    let file = new_file(&folder.join(UNFINISHED_CONTROL))?;
+    reserve(&file, CONTROL_BYTES as u64)?;
+    std::os::unix::fs::FileExt::write_all_at(&file, bytemuck::bytes_of(header), 0)?;
+    Region::map_file(&file, CONTROL_BYTES).map_err(|error| match error {
+        ShmError::System { source, .. } => source,
+        other => io::Error::other(other),
+    })
+}
+
+/// Gives the control page its name, in place of an older one.
+pub(crate) fn publish(folder: &Path) -> io::Result<()> {
+    fs::rename(folder.join(UNFINISHED_CONTROL), folder.join(CONTROL_FILE))
+}

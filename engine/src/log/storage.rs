@@ -1,0 +1,201 @@
+//! The few calls by which the log touches the disk, so that tests can put another disk under it.
+//! Called by the keeper for writing and by recovery for reading and repair.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::{
+    fs::{FallocateFlags, OFlags, fallocate},
+    io::Errno,
+};
+use touchline_protocol::log::BLOCK_BYTES;
+
+/// A disk that holds segment files.
+pub trait Storage: Send + Sync {
+    /// Names of the files in a folder.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
+
+    /// Makes a new file of `bytes` bytes, its space reserved; one of that name is replaced. What it
+    /// holds is not defined before it is written.
+    ///
+    /// # Errors
+    /// As the system says; no space left above all.
+    fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>>;
+
+    /// Opens an existing file for reading and writing.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>>;
+
+    /// Gives a file another name in the same folder, durable only after
+    /// [`Storage::sync_folder`].
+    ///
+    /// # Errors
+    /// As the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file, durable only after [`Storage::sync_folder`].
+    ///
+    /// # Errors
+    /// As the system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a folder durable.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+}
+
+/// An open file of blocks of [`BLOCK_BYTES`].
+pub trait BlockFile: Send {
+    /// Length in bytes.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Fills `into` from the byte `offset` on.
+    ///
+    /// # Errors
+    /// As the system says; also if the file ends before.
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Writes whole blocks; they are durable when it returns. `offset` and length are multiples of
+    /// [`BLOCK_BYTES`], and so is the address of `bytes`.
+    ///
+    /// # Errors
+    /// As the system says. How much was written is then unknown, and it is not to be tried again.
+    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes the file's length and space durable.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The machine's own file systems.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileStorage;
+
+impl Storage for FileStorage {
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<io::Result<_>>()?;
+        Ok(names)
+    }
+
+    fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
+        let file = DirectFile::open(
+            path,
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600),
+        )?;
+        match fallocate(&file.buffered, FallocateFlags::empty(), 0, bytes) {
+            // Not every file system can reserve; the zeros that are written next then do.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.buffered.set_len(bytes)?,
+            reserved => reserved?,
+        }
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
+        Ok(Box::new(DirectFile::open(path, OpenOptions::new().read(true).write(true))?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+}
+
+/// A file written past the page cache where the file system allows it.
+struct DirectFile {
+    /// For reading, which need not be aligned, and for writing where `direct` was refused.
+    buffered: File,
+    /// Opened with O_DIRECT and O_DSYNC.
+    direct: Option<File>,
+}
+
+impl DirectFile {
+    fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
+        let buffered = how.open(path)?;
+        let flags = (OFlags::DIRECT | OFlags::DSYNC).bits() as i32;
+        let direct = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+        let direct = match direct {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => None,
+            opened => Some(opened?),
+        };
+        Ok(Self { buffered, direct })
+    }
+}
+
+impl BlockFile for DirectFile {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.buffered.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.buffered.read_exact_at(into, offset)
+    }
+
+    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(offset.is_multiple_of(BLOCK_BYTES));
+        debug_assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
+        match &self.direct {
+            Some(file) => file.write_all_at(bytes, offset),
+            None => {
+                self.buffered.write_all_at(bytes, offset)?;
+                self.buffered.sync_data()
+            }
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.buffered.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::disk::aligned_buffer;
+
+    #[test]
+    fn blocks_come_back_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one");
+        let file = FileStorage.create(&path, 3 * BLOCK_BYTES).unwrap();
+        assert_eq!(file.length().unwrap(), 3 * BLOCK_BYTES);
+        let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
+        block.fill(7);
+        file.write_blocks(BLOCK_BYTES, &block).unwrap();
+        let other = FileStorage.open(&path).unwrap();
+        let mut read = [1; 20];
+        other.read(BLOCK_BYTES - 10, &mut read).unwrap();
+        assert_eq!(read[10..], [7; 10]);
+        assert!(other.read(3 * BLOCK_BYTES - 10, &mut read).is_err());
+        let renamed = folder.path().join("two");
+        FileStorage.rename(&path, &renamed).unwrap();
+        FileStorage.sync_folder(folder.path()).unwrap();
+        assert_eq!(FileStorage.list(folder.path()).unwrap(), ["two"]);
+        FileStorage.remove(&renamed).unwrap();
+        assert!(FileStorage.open(&renamed).is_err());
+    }
+}

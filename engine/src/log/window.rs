@@ -1,0 +1,298 @@
+//! The mapping of the live window, and who may touch which part of it. Used by the log writer, which
+//! owns a [`Tail`], and the keeper, which owns a [`Body`]; made by recovery as a [`Window`].
+//!
+//! Position p lies at offset p % W. At any moment the window holds W positions, from `base` to
+//! `prepared` = `base` + W, cut at `appended`:
+//!
+//! ```text
+//!   base                              appended                     prepared = base + W
+//!    ├── published, nobody writes ────────┤├── the Tail writes here ────┤
+//!    └ the Body takes the lowest segment from here when it is durable, zeroes it, and gives it to
+//!      the Tail as the highest one: base and prepared move up together
+//! ```
+//!
+//! Both boundaries are words of the control page: `appended` moves up when the tail publishes,
+//! `prepared_until` when the body hands over. Each is stored by one owner, with release, and loaded
+//! by the other with acquire, so that bytes change hands with everything written to them. The page
+//! is this engine's alone to write: the file is mode 0600 in a locked folder of mode 0700, and what
+//! is given away of it is read-only.
+#![allow(unsafe_code, reason = "the window is written through pointers into its mapping")]
+
+use std::{
+    fs::File,
+    io, ptr, slice,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering, fence},
+    },
+};
+
+use memmap2::{Advice, MmapOptions, MmapRaw};
+use rustix::io::Errno;
+use touchline_protocol::{
+    log::{
+        WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
+        control::{APPENDED_OFFSET, PREPARED_UNTIL_OFFSET, WINDOW_BASE_OFFSET},
+    },
+    shm::{Region, Shared, ShmError},
+};
+
+/// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
+const PAGE_BYTES: usize = 4096;
+
+/// The mapping: `bytes` bytes, present and writable.
+struct Mapping {
+    map: MmapRaw,
+    bytes: u64,
+}
+
+impl Mapping {
+    /// Where `position` lies, for `length` bytes that do not cross the mapping's end.
+    fn pointer(&self, position: u64, length: u64) -> *mut u8 {
+        let offset = position % self.bytes;
+        assert!(length <= self.bytes - offset, "{length} bytes at {position} cross the window");
+        // SAFETY: `offset` is below `bytes`, which `Window::map` made the length of the mapping.
+        unsafe { self.map.as_mut_ptr().add(offset as usize) }
+    }
+}
+
+/// A new window that nobody shares yet.
+pub(crate) struct Window {
+    mapping: Mapping,
+}
+
+impl Window {
+    /// Maps a new file of `bytes` bytes whose space is reserved, and makes every page present.
+    pub(crate) fn map(file: &File, bytes: u64) -> io::Result<Self> {
+        let length = usize::try_from(bytes).map_err(io::Error::other)?;
+        if bytes < WINDOW_BYTES_MIN || !bytes.is_multiple_of(WINDOW_SEGMENT_BYTES) {
+            return Err(io::Error::other(format!("a window of {bytes} bytes")));
+        }
+        if file.metadata()?.len() < bytes {
+            return Err(io::Error::other("the window's file is too short"));
+        }
+        let map = MmapOptions::new().len(length).map_raw(file)?;
+        let mut window = Self { mapping: Mapping { map, bytes } };
+        match window.mapping.map.advise(Advice::PopulateWrite) {
+            Ok(()) => {}
+            // Kernels before 5.14 do not know it, and some sandboxes refuse it.
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::INVAL | Errno::NOSYS | Errno::PERM)
+                ) =>
+            {
+                window.bytes().iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 0);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(window)
+    }
+
+    /// All bytes.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        let length = self.mapping.map.len();
+        // SAFETY: the mapping is `length` bytes, all present; bytes have no invalid values. Nobody
+        // else in this process has a reference into it: `self` is borrowed exclusively, and tail
+        // and body come into being only by consuming it. Other processes map it read-only.
+        unsafe { slice::from_raw_parts_mut(self.mapping.map.as_mut_ptr(), length) }
+    }
+
+    /// Hands the window, whose bytes stand for the positions from the window segment of `start` on,
+    /// to its two owners. `start` is where the next frame is written.
+    pub(crate) fn split(self, control: &Region, start: u64) -> Result<(Tail, Body), ShmError> {
+        let base = start - start % WINDOW_SEGMENT_BYTES;
+        let prepared = base + self.mapping.bytes;
+        let appended_word = control.u64_at(APPENDED_OFFSET)?;
+        let base_word = control.u64_at(WINDOW_BASE_OFFSET)?;
+        let prepared_word = control.u64_at(PREPARED_UNTIL_OFFSET)?;
+        // SYNC: the page has no readers before it gets its name.
+        appended_word.store(start, Ordering::Release);
+        base_word.store(base, Ordering::Release);
+        prepared_word.store(prepared, Ordering::Release);
+        let mapping = Arc::new(self.mapping);
+        let tail = Tail {
+            mapping: Arc::clone(&mapping),
+            start,
+            end: prepared,
+            appended: appended_word.clone(),
+            prepared_until: prepared_word.clone(),
+        };
+        let body =
+            Body { mapping, appended: start, prepared, appended_word, base_word, prepared_word };
+        Ok((tail, body))
+    }
+}
+
+/// The unpublished part of the window, for the one thread that appends.
+pub(crate) struct Tail {
+    mapping: Arc<Mapping>,
+    /// Everything below is published.
+    start: u64,
+    /// Everything from `start` up to here is this tail's.
+    end: u64,
+    appended: Shared<AtomicU64>,
+    prepared_until: Shared<AtomicU64>,
+}
+
+impl Tail {
+    /// Where the next frame begins, or the segment header before it.
+    #[inline]
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Whether the tail reaches up to `to`, or would after the next [`Tail::reaches`].
+    pub(crate) fn would_reach(&self, to: u64) -> bool {
+        // SYNC: decides nothing about who owns which byte; `reaches` looks again.
+        to <= self.end || to <= self.prepared_until.load(Ordering::Relaxed)
+    }
+
+    /// Whether the tail reaches up to `to`, after taking over what the body has handed up.
+    #[inline]
+    pub(crate) fn reaches(&mut self, to: u64) -> bool {
+        if to > self.end {
+            // SYNC: pairs with the release store in `Body::recycle`: the zeroing is complete.
+            let prepared = self.prepared_until.load(Ordering::Acquire);
+            // Never down, whatever somebody may have done to the page.
+            self.end = self.end.max(prepared);
+        }
+        to <= self.end
+    }
+
+    /// The bytes from `from` to `to`, which lie in one window segment.
+    ///
+    /// # Panics
+    /// If they are not all this tail's.
+    #[inline]
+    pub(crate) fn bytes(&mut self, from: u64, to: u64) -> &mut [u8] {
+        assert!(
+            self.start <= from && from <= to && to <= self.end,
+            "bytes {from} to {to} of a tail from {} to {}",
+            self.start,
+            self.end
+        );
+        let length = to - from;
+        let pointer = self.mapping.pointer(from, length);
+        // SAFETY: `pointer` is good for `length` bytes of the mapping, which `self.mapping` keeps.
+        // No other reference to them exists in this process: the body touches only positions below
+        // the `appended` it has loaded, which is at most `start`, and positions from `prepared` on,
+        // which is at least `end`; modulo W these never meet [start, end), because the body's lowest
+        // position is `prepared` - W and it gives up a segment, zeroed, before the tail can count it
+        // in `end`. This tail's own references borrow `self`.
+        unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
+    }
+
+    /// Publishes everything up to `to` and gives it up.
+    ///
+    /// # Panics
+    /// If it is not this tail's.
+    #[inline]
+    pub(crate) fn publish(&mut self, to: u64) {
+        assert!(self.start <= to && to <= self.end, "publishing {to} beyond {}", self.end);
+        self.start = to;
+        // SYNC: pairs with the acquire loads in `Body::appended` and in readers: whoever sees this
+        // position sees every byte below it.
+        self.appended.store(to, Ordering::Release);
+    }
+
+    /// Published bytes from `from` to `to`, at most one window segment behind [`Tail::start`], and
+    /// in one window segment.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub(crate) fn published(&self, from: u64, to: u64) -> &[u8] {
+        assert!(
+            from <= to && to <= self.start && self.start - from <= WINDOW_SEGMENT_BYTES,
+            "published bytes {from} to {to} behind {}",
+            self.start
+        );
+        let length = to - from;
+        let pointer = self.mapping.pointer(from, length);
+        // SAFETY: `pointer` is good for `length` bytes. Nobody writes them while `self` is
+        // borrowed: the tail gave them up, and the body recycles no segment that reaches within
+        // WINDOW_SEGMENT_BYTES of the `appended` it has loaded, which is at most `start`.
+        unsafe { slice::from_raw_parts(pointer, length as usize) }
+    }
+}
+
+/// The published part of the window, for the keeper.
+pub(crate) struct Body {
+    mapping: Arc<Mapping>,
+    /// The tail's `start` as last loaded.
+    appended: u64,
+    prepared: u64,
+    appended_word: Shared<AtomicU64>,
+    base_word: Shared<AtomicU64>,
+    prepared_word: Shared<AtomicU64>,
+}
+
+impl Body {
+    /// Looks how far the log is published.
+    ///
+    /// # Panics
+    /// If the control page says what cannot be: somebody else wrote to it.
+    pub(crate) fn appended(&mut self) -> u64 {
+        // SYNC: pairs with the release store in `Tail::publish`.
+        let appended = self.appended_word.load(Ordering::Acquire);
+        assert!(
+            self.appended <= appended && appended <= self.prepared,
+            "the control page says that {appended} is appended, which is not between {} and {}",
+            self.appended,
+            self.prepared
+        );
+        self.appended = appended;
+        appended
+    }
+
+    /// The position up to which the tail may write.
+    pub(crate) fn prepared(&self) -> u64 {
+        self.prepared
+    }
+
+    /// Copies published bytes from `from` on; they lie in one window segment.
+    ///
+    /// # Panics
+    /// If they are not published, or not in the window any more.
+    pub(crate) fn copy(&self, from: u64, into: &mut [u8]) {
+        let length = into.len() as u64;
+        let base = self.prepared - self.mapping.bytes;
+        assert!(
+            base <= from && from + length <= self.appended,
+            "copying {length} bytes at {from} of a window from {base} to {}",
+            self.appended
+        );
+        let pointer = self.mapping.pointer(from, length);
+        // SAFETY: `pointer` is good for `length` bytes, all between `base` and `appended`: the tail
+        // has given them up, and only `recycle`, which needs `self` exclusively, writes them again.
+        // `into` is memory of the caller's and does not overlap the mapping, of which no `&mut`
+        // can reach here.
+        unsafe { ptr::copy_nonoverlapping(pointer, into.as_mut_ptr(), into.len()) };
+    }
+
+    /// Takes the lowest segment, zeroes it, has `fill` write what belongs at its new position (given
+    /// to it), and hands it to the tail. False if it is not durable yet or still too near the tail.
+    pub(crate) fn recycle(&mut self, durable: u64, fill: impl FnOnce(u64, &mut [u8])) -> bool {
+        let base = self.prepared - self.mapping.bytes;
+        let new_base = base + WINDOW_SEGMENT_BYTES;
+        if new_base > durable || new_base + WINDOW_SEGMENT_BYTES > self.appended {
+            return false;
+        }
+        // SYNC: pairs with the fence in the readers' copying: whoever sees a byte of what is
+        // written below also sees this, and throws the copy away.
+        self.base_word.store(new_base, Ordering::Release);
+        fence(Ordering::SeqCst);
+        let pointer = self.mapping.pointer(self.prepared, WINDOW_SEGMENT_BYTES);
+        // SAFETY: `pointer` is good for a window segment, since `prepared` and the mapping's length
+        // are multiples of one. It holds the positions from `base` on, which are published, so not
+        // the tail's, and further behind `start` than the tail reads; after the store below they
+        // are the tail's, and this reference has ended.
+        let segment = unsafe { slice::from_raw_parts_mut(pointer, WINDOW_SEGMENT_BYTES as usize) };
+        segment.fill(0);
+        fill(self.prepared, segment);
+        self.prepared += WINDOW_SEGMENT_BYTES;
+        // SYNC: pairs with the acquire load in `Tail::reaches`.
+        self.prepared_word.store(self.prepared, Ordering::Release);
+        true
+    }
+}

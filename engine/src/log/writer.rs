@@ -1,0 +1,349 @@
+//! The log writer: appends transactions and the engine's own records to the live window. Owned by the
+//! duty thread; no allocation, no system call, no lock in what it does per command.
+//!
+//! ```text
+//! begin   the raw command stands behind a header of length 0: not a frame, but found after a crash
+//! (apply  writes the events behind it)
+//! commit  the header is sealed in front of both, and one release store publishes the frame
+//! abandon the header is wiped: nothing happened
+//! ```
+
+use thiserror::Error;
+use touchline_protocol::{
+    log::{
+        MAX_FRAME_BYTES, SEGMENT_HEADER_BYTES, align_frame,
+        control::LogState,
+        frame::{self, FRAME_HEADER_BYTES, FrameHeader, FrameKind, MAX_COMMAND_BYTES},
+        frame_start, window_segment_rest,
+    },
+    message::MessageHeader,
+    units::Position,
+};
+
+use std::time::Duration;
+
+use super::{control::Control, window::Tail};
+
+/// How often a closing writer looks whether the keeper has gone.
+const CLOSING_CHECK: Duration = Duration::from_millis(100);
+
+const MAX_FRAME: u64 = MAX_FRAME_BYTES as u64;
+const HEADER: u64 = FRAME_HEADER_BYTES as u64;
+
+/// Why nothing can be appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BeginError {
+    /// The disk does not keep up: the window holds nothing but what is not durable yet. To be tried
+    /// again; nothing is lost.
+    #[error("the live window is full at position {position}")]
+    Full {
+        /// Where the frame would begin.
+        position: u64,
+    },
+    /// The log does not take anything any more; see [`Control::failure`].
+    #[error("the log has failed or was closed")]
+    NotRunning,
+    /// No command is so long, or its length is not a multiple of eight.
+    #[error("a command of {bytes} bytes")]
+    CommandLength {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// Why the log was not closed cleanly. What was appended stays in the live window.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CloseError {
+    /// The disk failed before everything was durable.
+    #[error("the log had failed: {why}")]
+    Failed {
+        /// The keeper's error.
+        why: String,
+    },
+    /// The keeper was stopped first.
+    #[error("the keeper had been stopped before everything was durable")]
+    KeeperGone,
+    /// No room for the closing record.
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+}
+
+/// What was begun and not yet committed.
+#[derive(Clone, Copy)]
+struct Open {
+    start: u64,
+    command_length: usize,
+}
+
+/// Appends to the log.
+pub struct LogWriter {
+    tail: Tail,
+    control: Control,
+    salt: u32,
+    segment_bytes: u64,
+    incarnation: u32,
+    /// Time of the last frame.
+    time_ns: u64,
+    open: Option<Open>,
+    /// Events of the last committed transaction: from, to.
+    committed: (u64, u64),
+}
+
+impl LogWriter {
+    pub(crate) fn new(tail: Tail, control: Control, time_ns: u64) -> Self {
+        let identity = *control.identity();
+        let incarnation = control.incarnation().0;
+        let committed = (tail.start(), tail.start());
+        Self {
+            tail,
+            control,
+            salt: identity.salt,
+            segment_bytes: identity.segment_bytes,
+            incarnation,
+            time_ns,
+            open: None,
+            committed,
+        }
+    }
+
+    /// Where the next frame begins: the position of the transaction that is begun next. Everything
+    /// decided so far lies below it.
+    #[must_use]
+    #[inline]
+    pub fn position(&self) -> Position {
+        Position(frame_start(self.tail.start(), self.segment_bytes))
+    }
+
+    /// The control page.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Time of the last frame in the log, ns since the epoch; 0 in a new log.
+    #[must_use]
+    pub fn last_time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    /// Whether [`LogWriter::begin`] would find room and a log that runs.
+    #[must_use]
+    #[inline]
+    pub fn can_take(&self) -> bool {
+        self.control.is_running() && self.tail.would_reach(self.position().0 + MAX_FRAME)
+    }
+
+    /// Begins a transaction at [`LogWriter::position`]: puts the raw command into the tail,
+    /// unpublished, and gives the room for its events behind it: at least
+    /// [`touchline_protocol::log::frame::EVENTS_BYTES_MAX`], from a multiple of eight on. What was
+    /// begun before and not committed is overwritten.
+    ///
+    /// # Errors
+    /// See [`BeginError`]; nothing was changed.
+    #[inline]
+    pub fn begin(&mut self, command: &[u8]) -> Result<&mut [u8], BeginError> {
+        let bytes = command.len();
+        if bytes == 0 || bytes > MAX_COMMAND_BYTES || !bytes.is_multiple_of(8) {
+            return Err(BeginError::CommandLength { bytes });
+        }
+        let start = self.reserve()?;
+        let unpublished = FrameHeader {
+            kind: FrameKind::Transaction as u8,
+            incarnation: self.incarnation,
+            position: start,
+            command_length: bytes as u32,
+            ..FrameHeader::default()
+        };
+        self.open = Some(Open { start, command_length: bytes });
+        let frame = self.tail.bytes(start, start + MAX_FRAME);
+        let (header, body) = frame.split_at_mut(FRAME_HEADER_BYTES);
+        header.copy_from_slice(bytemuck::bytes_of(&unpublished));
+        let (place, outbox) = body.split_at_mut(bytes);
+        place.copy_from_slice(command);
+        Ok(outbox)
+    }
+
+    /// Publishes what was begun, with the first `event_bytes` bytes behind the command as its
+    /// `events` events, and gives the position behind it. `time_ns` is the time it was decided at.
+    /// Wakes nobody: see [`LogWriter::wake_keeper`].
+    ///
+    /// # Panics
+    /// If nothing was begun, or `event_bytes` is not a multiple of eight or more than there is room.
+    #[inline]
+    pub fn commit(&mut self, time_ns: u64, event_bytes: usize, events: u16) -> Position {
+        let Open { start, command_length } =
+            self.open.take().expect("a transaction is begun before it is committed");
+        let length = FRAME_HEADER_BYTES + command_length + event_bytes;
+        assert!(event_bytes.is_multiple_of(8) && length <= MAX_FRAME_BYTES);
+        self.committed = (start + HEADER + command_length as u64, start + length as u64);
+        let header = FrameHeader {
+            length: length as u32,
+            kind: FrameKind::Transaction as u8,
+            events,
+            command_length: command_length as u32,
+            ..FrameHeader::default()
+        };
+        self.publish(start, header, time_ns)
+    }
+
+    /// Forgets what was begun: the command was rejected.
+    #[inline]
+    pub fn abandon(&mut self) {
+        if let Some(Open { start, .. }) = self.open.take() {
+            self.tail.bytes(start, start + HEADER).fill(0);
+        }
+    }
+
+    /// The events of the last committed transaction, each with its header.
+    pub fn committed_events(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.tail.published(self.committed.0, self.committed.1);
+        std::iter::from_fn(move || {
+            let head = rest.get(..MessageHeader::BYTES)?;
+            let header: MessageHeader = bytemuck::pod_read_unaligned(head);
+            let length = MessageHeader::BYTES + usize::from(header.block_length);
+            let (event, behind) = rest.split_at_checked(length)?;
+            rest = behind;
+            Some(event)
+        })
+    }
+
+    /// Wakes the keeper if it sleeps. To be called once per turn in which anything was committed,
+    /// after the replies were published: it costs a fence, and a system call if the keeper sleeps.
+    #[inline]
+    pub fn wake_keeper(&self) {
+        self.control.wake_keeper();
+    }
+
+    /// Whether the keeper wants an attest record.
+    #[must_use]
+    #[inline]
+    pub fn attest_asked(&self) -> bool {
+        self.control.attest_asked()
+    }
+
+    /// Appends an attest record if the keeper wants one. To be called once per turn; it also counts
+    /// the header of a new disk segment as appended, as soon as the keeper has prepared it.
+    #[inline]
+    pub fn attest_if_asked(&mut self, time_ns: u64) {
+        if self.attest_asked() {
+            // Without room there is no quiet that the record would have to be written in.
+            let _full = self.append_record(FrameKind::Attest, time_ns);
+            self.wake_keeper();
+        }
+        self.pass_segment_header();
+    }
+
+    /// Ends the log: waits until everything is durable, appends the closing record, waits for that
+    /// too, and removes the live window. The keeper must still run, and nothing may be begun.
+    ///
+    /// # Errors
+    /// See [`CloseError`]: then the next start recovers as after a crash.
+    pub fn close(mut self) -> Result<Position, CloseError> {
+        self.abandon();
+        self.wait_durable()?;
+        let end = self.append_record(FrameKind::Closing, self.time_ns)?;
+        self.wait_durable()?;
+        self.control.set_state(LogState::Stopped);
+        self.control.remove_window();
+        Ok(end)
+    }
+
+    /// Appends one of the engine's own records, which consist of a header alone.
+    pub(crate) fn append_record(
+        &mut self,
+        kind: FrameKind,
+        time_ns: u64,
+    ) -> Result<Position, BeginError> {
+        let start = self.reserve()?;
+        let header =
+            FrameHeader { length: HEADER as u32, kind: kind as u8, ..FrameHeader::default() };
+        let end = self.publish(start, header, time_ns);
+        self.control.attested(end.0);
+        Ok(end)
+    }
+
+    /// Room for the largest frame; gives where it begins.
+    #[inline]
+    fn reserve(&mut self) -> Result<u64, BeginError> {
+        if !self.control.is_running() {
+            return Err(BeginError::NotRunning);
+        }
+        let position = self.position().0;
+        if !self.tail.reaches(position + MAX_FRAME) {
+            return Err(BeginError::Full { position });
+        }
+        self.pass_segment_header();
+        Ok(position)
+    }
+
+    /// Seals the frame at `start` and publishes it, with a padding behind it where the window segment
+    /// has no room for another frame; gives the position behind the frame.
+    #[inline]
+    fn publish(&mut self, start: u64, header: FrameHeader, time_ns: u64) -> Position {
+        let end = start + u64::from(header.length);
+        let next = align_frame(end);
+        self.time_ns = time_ns;
+        self.seal(start, header);
+        // Behind the frame: zeros up to the next one, which must not look like begun or like a frame
+        // whatever an abandoned transaction has left there.
+        let rest = window_segment_rest(start) - (next - start);
+        self.tail.bytes(end, next + rest.min(HEADER)).fill(0);
+        self.tail.publish(next);
+        if rest > 0 && rest < MAX_FRAME {
+            let padding = FrameHeader {
+                length: rest as u32,
+                kind: FrameKind::Padding as u8,
+                ..FrameHeader::default()
+            };
+            self.seal(next, padding);
+            self.tail.publish(next + rest);
+        }
+        self.pass_segment_header();
+        Position(next)
+    }
+
+    #[inline]
+    fn seal(&mut self, start: u64, header: FrameHeader) {
+        let header = FrameHeader {
+            incarnation: self.incarnation,
+            position: start,
+            time_ns: self.time_ns,
+            attested: self.control.durable().0,
+            ..header
+        };
+        let frame = self.tail.bytes(start, start + u64::from(header.length));
+        frame::seal(&header, frame, self.salt);
+    }
+
+    /// At the beginning of a disk segment: its header, which the keeper has prepared, is published
+    /// like a frame.
+    #[inline]
+    fn pass_segment_header(&mut self) {
+        let start = self.tail.start();
+        if start.is_multiple_of(self.segment_bytes)
+            && self.tail.reaches(start + SEGMENT_HEADER_BYTES)
+        {
+            self.tail.publish(start + SEGMENT_HEADER_BYTES);
+        }
+    }
+
+    fn wait_durable(&self) -> Result<(), CloseError> {
+        let control = &self.control;
+        self.wake_keeper();
+        loop {
+            let seen = control.durable_event().current();
+            // In this order: what the keeper did before it ended counts.
+            let gone = control.keeper_is_gone();
+            if control.durable().0 == self.tail.start() {
+                return Ok(());
+            }
+            if let Some(why) = control.failure() {
+                return Err(CloseError::Failed { why });
+            }
+            if gone {
+                return Err(CloseError::KeeperGone);
+            }
+            control.durable_event().wait_changed(seen, CLOSING_CHECK);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Mail between the duty thread and the gateway thread: rare, so it may lock and allocate. The duty
+//! thread looks at one atomic number per turn and takes the lock only when there is mail.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use touchline_protocol::message::command::Logon;
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::event::SessionStarted;
+use touchline_protocol::ring::SessionEnd;
+use touchline_protocol::units::{Epoch, Position, SessionId};
+
+/// A queue of letters in one direction.
+#[derive(Debug)]
+pub struct Mailbox<T> {
+    letters: Mutex<VecDeque<T>>,
+    waiting: AtomicUsize,
+}
+
+impl<T> Default for Mailbox<T> {
+    fn default() -> Self {
+        Self { letters: Mutex::new(VecDeque::new()), waiting: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Mailbox<T> {
+    /// Puts a letter in; the caller wakes the reader.
+    pub fn put(&self, letter: T) {
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        letters.push_back(letter);
+        // SYNC: the letter itself is handed over by the lock; the count only says when to take it.
+        self.waiting.store(letters.len(), Ordering::Release);
+    }
+
+    /// True when there may be a letter.
+    pub fn has_mail(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) != 0
+    }
+
+    /// Takes the oldest letter.
+    pub fn take(&self) -> Option<T> {
+        if !self.has_mail() {
+            return None;
+        }
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let letter = letters.pop_front();
+        self.waiting.store(letters.len(), Ordering::Release);
+        letter
+    }
+}
+
+/// From the gateway to the duty thread.
+pub enum ToDuty {
+    /// A peer proved who it is: log it on.
+    Logon {
+        /// Comes back in the answer.
+        ticket: usize,
+        /// The command to log.
+        logon: Box<Logon>,
+        /// The engine's end of the session's rings.
+        end: Box<SessionEnd>,
+    },
+    /// A connection's socket closed.
+    Ended {
+        /// Its session.
+        session: SessionId,
+        /// Its epoch.
+        epoch: Epoch,
+    },
+}
+
+/// From the duty thread to the gateway.
+pub enum FromDuty {
+    /// The session is open.
+    Opened {
+        /// The ticket of the logon.
+        ticket: usize,
+        /// The core's event.
+        started: SessionStarted,
+        /// Position behind the logon.
+        position: Position,
+    },
+    /// The core rejected the logon.
+    Refused {
+        /// The ticket of the logon.
+        ticket: usize,
+        /// Why.
+        reason: RejectReason,
+    },
+    /// The duty thread ended a connection: close its socket. The memory comes along because
+    /// unmapping it is a system call, which the duty thread leaves to others.
+    Closed {
+        /// Its session.
+        session: SessionId,
+        /// Its epoch.
+        epoch: Epoch,
+        /// Why, for the log line.
+        why: String,
+        /// The engine's end of the session's rings.
+        end: Box<SessionEnd>,
+    },
+}

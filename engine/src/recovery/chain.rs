@@ -1,0 +1,190 @@
+//! Walking along the frames on disk, and searching behind the place where they end. Called by recovery
+//! to find where the log ends and to replay it.
+
+use memmap2::MmapMut;
+use touchline_protocol::log::{
+    BLOCK_BYTES, FRAME_ALIGN, SEGMENT_HEADER_BYTES, WINDOW_SEGMENT_BYTES, align_frame,
+    frame::{self, FrameError, FrameHeader, FrameKind, Succession},
+    segment::SegmentError,
+    transaction::Transaction,
+};
+
+use super::{RecoveryError, segments::Segments};
+use crate::log::{DiskError, disk::aligned_buffer};
+
+static BLANK: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
+
+/// Why the frames do not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EndReason {
+    /// No further segment exists.
+    #[error("there is no further segment")]
+    NoSegment,
+    /// A segment's header is missing or wrong.
+    #[error(transparent)]
+    Segment(SegmentError),
+    /// The frame that belongs there is missing or wrong.
+    #[error(transparent)]
+    Frame(FrameError),
+}
+
+/// What a walk has seen.
+#[derive(Debug, Clone)]
+pub(super) struct Walked {
+    /// Behind the last good frame.
+    pub(super) end: u64,
+    /// Why it is the last.
+    pub(super) reason: EndReason,
+    /// Incarnation of the last frame; 0 if there is none.
+    pub(super) incarnation: u32,
+    /// Time of the last frame, ns since the epoch.
+    pub(super) time_ns: u64,
+    /// The highest position that a frame vouches for.
+    pub(super) attested: u64,
+    /// Transactions.
+    pub(super) transactions: u64,
+    /// True if the last frame, paddings aside, is a closing record.
+    pub(super) closed: bool,
+}
+
+/// Reads one window segment after the other, in which every frame lies whole.
+struct Pages<'segments> {
+    segments: &'segments Segments,
+    buffer: MmapMut,
+    /// Position of the buffer's first byte.
+    start: Option<u64>,
+}
+
+impl<'segments> Pages<'segments> {
+    fn new(segments: &'segments Segments) -> Result<Self, DiskError> {
+        Ok(Self { segments, buffer: aligned_buffer(WINDOW_SEGMENT_BYTES)?, start: None })
+    }
+
+    /// The bytes from `position` to the end of its window segment, all on disk.
+    fn at(&mut self, position: u64) -> Result<&[u8], DiskError> {
+        let offset = position % WINDOW_SEGMENT_BYTES;
+        let start = position - offset;
+        if self.start != Some(start) {
+            self.start = None;
+            self.segments.read(start, &mut self.buffer)?;
+            self.start = Some(start);
+        }
+        Ok(&self.buffer[offset as usize..])
+    }
+}
+
+/// Walks from `from`, the beginning of a frame or of a segment, along all good frames and shows each
+/// transaction to `visit`.
+pub(super) fn walk(
+    segments: &Segments,
+    from: u64,
+    visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
+) -> Result<Walked, RecoveryError> {
+    let identity = segments.identity;
+    let mut pages = Pages::new(segments)?;
+    let mut succession = Succession::new();
+    let mut walked = Walked {
+        end: from,
+        reason: EndReason::NoSegment,
+        incarnation: 0,
+        time_ns: 0,
+        attested: 0,
+        transactions: 0,
+        closed: false,
+    };
+    while walked.end < segments.end() {
+        let position = walked.end;
+        let bytes = pages.at(position)?;
+        if position.is_multiple_of(identity.segment_bytes) {
+            if let Err(error) = identity.check_header(position / identity.segment_bytes, bytes) {
+                walked.reason = EndReason::Segment(error);
+                return Ok(walked);
+            }
+            walked.end += SEGMENT_HEADER_BYTES;
+            continue;
+        }
+        let checked = frame::check(bytes, position, identity.salt)
+            .and_then(|header| succession.admit(&header).map(|()| header));
+        match checked {
+            Ok(header) => walked.take(&header, bytes, visit)?,
+            Err(error) => {
+                walked.reason = EndReason::Frame(error);
+                return Ok(walked);
+            }
+        }
+    }
+    Ok(walked)
+}
+
+impl Walked {
+    fn take(
+        &mut self,
+        header: &FrameHeader,
+        bytes: &[u8],
+        visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
+    ) -> Result<(), RecoveryError> {
+        match header.kind() {
+            Some(FrameKind::Transaction) => {
+                visit(&Transaction::of(*header, bytes))?;
+                self.transactions += 1;
+                self.closed = false;
+            }
+            Some(FrameKind::Closing) => self.closed = true,
+            Some(FrameKind::Padding) => {}
+            _ => self.closed = false,
+        }
+        self.incarnation = header.incarnation;
+        self.time_ns = header.time_ns;
+        self.attested = self.attested.max(header.attested);
+        self.end = align_frame(header.position + u64::from(header.length));
+        Ok(())
+    }
+}
+
+/// What lies behind the end of the frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Beyond {
+    /// The highest position that a good frame there vouches for.
+    pub(super) attested: u64,
+    /// The highest incarnation of a good frame there.
+    pub(super) incarnation: u32,
+    /// Good frames.
+    pub(super) frames: u64,
+    /// Position behind the last byte that is not zero, if there is one.
+    pub(super) used: Option<u64>,
+}
+
+/// Searches everything behind `end`, where the good frames end with one of `incarnation`.
+pub(super) fn search_beyond(
+    segments: &Segments,
+    end: u64,
+    incarnation: u32,
+) -> Result<Beyond, RecoveryError> {
+    let mut pages = Pages::new(segments)?;
+    let mut beyond = Beyond::default();
+    let mut position = end;
+    while position < segments.end() {
+        let bytes = pages.at(position)?;
+        let block = bytes.len().min((BLOCK_BYTES - position % BLOCK_BYTES) as usize);
+        // The comparison first: nearly all blocks are blank, and it is the faster look.
+        if bytes[..block] != BLANK[..block]
+            && let Some(last) = bytes[..block].iter().rposition(|&byte| byte != 0)
+        {
+            beyond.used = Some(position + last as u64 + 1);
+            for offset in (0..block).step_by(FRAME_ALIGN as usize) {
+                let place = position + offset as u64;
+                let header = frame::check(&bytes[offset..], place, segments.identity.salt);
+                // A frame of an older incarnation is a leftover of an end that was dropped before.
+                if let Ok(header) = header
+                    && header.incarnation >= incarnation
+                {
+                    beyond.frames += 1;
+                    beyond.attested = beyond.attested.max(header.attested);
+                    beyond.incarnation = beyond.incarnation.max(header.incarnation);
+                }
+            }
+        }
+        position += block as u64;
+    }
+    Ok(beyond)
+}

@@ -1,0 +1,283 @@
+//! The live window that the last engine has left: checking it against the disk, bringing onto disk what
+//! is only there, and taking it out of use. Called by recovery.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use touchline_protocol::{
+    log::{
+        BLOCK_BYTES, FRAME_ALIGN, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
+        control::{
+            APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET,
+            DURABLE_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION, WINDOW_BASE_OFFSET,
+            WINDOW_FILE,
+        },
+        frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, MAX_COMMAND_BYTES},
+        frame_start,
+        place::WindowFolders,
+        segment::LogIdentity,
+        window_segment_rest,
+    },
+    shm::{ReadOnlyRegion, Region, SharedReadOnly},
+    units::{Incarnation, Position},
+    wait::EventCounter,
+};
+
+use super::{
+    RecoveryError,
+    chain::{Walked, walk},
+    segments::Segments,
+};
+use crate::log::{
+    disk::{DiskLog, aligned_buffer},
+    lock::FolderLock,
+};
+
+/// A command whose application ended the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poison {
+    /// Incarnation of the engine that died.
+    pub incarnation: Incarnation,
+    /// Where the transaction would have begun.
+    pub position: Position,
+    /// Where the command was saved.
+    pub path: PathBuf,
+    /// The command.
+    pub command: Vec<u8>,
+}
+
+/// The window of the last engine in this running of the machine.
+pub(super) struct Leftover {
+    pub(super) folder: PathBuf,
+    pub(super) header: ControlHeader,
+    pub(super) base: u64,
+    pub(super) durable: u64,
+    pub(super) appended: u64,
+    /// False after a clean end, and when an earlier recovery has brought everything onto disk.
+    pub(super) counts: bool,
+    control: Region,
+    window: Option<SharedReadOnly<[AtomicU64]>>,
+    _lock: FolderLock,
+}
+
+impl Leftover {
+    /// The newest window of this log, if it is of this running of the machine.
+    pub(super) fn find(
+        folders: &WindowFolders,
+        identity: &LogIdentity,
+        boot_id: &[u8; 16],
+    ) -> Result<Option<Self>, RecoveryError> {
+        let mut newest: Option<Self> = None;
+        for folder in [&folders.shared_memory, &folders.data] {
+            let found = Self::open(folder, identity, boot_id)
+                .map_err(|source| RecoveryError::Window { folder: folder.clone(), source })?;
+            let Some(found) = found else { continue };
+            if newest.as_ref().is_none_or(|best| best.header.incarnation < found.header.incarnation)
+            {
+                newest = Some(found);
+            }
+        }
+        Ok(newest)
+    }
+
+    fn open(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<Option<Self>> {
+        let open = |name| OpenOptions::new().read(true).write(true).open(folder.join(name));
+        let file = match open(CONTROL_FILE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let lock = FolderLock::take(File::open(folder)?, folder)?
+            .ok_or_else(|| io::Error::other("locked by another process"))?;
+        let mut bytes = [0; size_of::<ControlHeader>()];
+        file.read_exact_at(&mut bytes, 0)?;
+        let header: ControlHeader = bytemuck::pod_read_unaligned(&bytes);
+        if header.boot_id != *boot_id && header.magic == MAGIC {
+            // Of an earlier running of the machine: its bytes reached the disk in any order or not.
+            return Ok(None);
+        }
+        check_header(&header, identity)?;
+        let control = Region::map_file(&file, CONTROL_BYTES).map_err(io::Error::other)?;
+        let word = |offset| {
+            let word = control.u64_at(offset).map_err(io::Error::other)?;
+            io::Result::Ok(word.load(Ordering::Acquire))
+        };
+        let (base, durable, appended) =
+            (word(WINDOW_BASE_OFFSET)?, word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
+        let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
+        let counts = LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
+        let sound = base <= durable
+            && durable <= appended
+            && appended - base <= header.window_bytes
+            && base.is_multiple_of(WINDOW_SEGMENT_BYTES)
+            && durable.is_multiple_of(FRAME_ALIGN)
+            && appended.is_multiple_of(FRAME_ALIGN);
+        if !sound {
+            return Err(io::Error::other(format!(
+                "the control page says window base {base}, durable {durable}, appended {appended}"
+            )));
+        }
+        let window = if counts { Some(map_window(&open(WINDOW_FILE)?, &header)?) } else { None };
+        Ok(Some(Self {
+            folder: folder.to_owned(),
+            header,
+            base,
+            durable,
+            appended,
+            counts,
+            control,
+            window,
+            _lock: lock,
+        }))
+    }
+
+    /// Copies the window's bytes from `position` on; they lie in one window segment.
+    fn copy(&self, position: u64, into: &mut [u8]) {
+        let Some(window) = &self.window else { return };
+        let mut words = vec![0; into.len().div_ceil(8)];
+        let first = (position % self.header.window_bytes / 8) as usize;
+        window.view().copy_to(first, &mut words);
+        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
+    }
+
+    /// Start step 2: what both window and disk must have is the same in both, and the disk has
+    /// nothing that the window does not know of.
+    pub(super) fn compare(&self, segments: &Segments) -> Result<(), RecoveryError> {
+        if self.durable > segments.end() {
+            return Err(self.gap(segments));
+        }
+        let mut position = self.base.max(segments.begin());
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        while position < self.durable {
+            let length = window_segment_rest(position).min(self.durable - position) as usize;
+            ours.resize(length, 0);
+            theirs.resize(length, 0);
+            self.copy(position, &mut ours);
+            segments.read(position, &mut theirs)?;
+            // The comparison as a whole first: it is the faster look.
+            if ours != theirs
+                && let Some(byte) = ours.iter().zip(&theirs).position(|(a, b)| a != b)
+            {
+                let (path, offset) = segments.place(position + byte as u64);
+                return Err(RecoveryError::WindowDiffers {
+                    folder: self.folder.clone(),
+                    path,
+                    offset,
+                    position: position + byte as u64,
+                    durable: self.durable,
+                });
+            }
+            position += length as u64;
+        }
+        self.check_not_older(&walk(segments, self.durable, &mut |_| Ok(()))?)
+    }
+
+    fn gap(&self, segments: &Segments) -> RecoveryError {
+        RecoveryError::WindowGap {
+            folder: self.folder.clone(),
+            disk_end: segments.end(),
+            durable: self.durable,
+        }
+    }
+
+    /// The keeper never writes what is not appended, so a disk that goes on where the window ends was
+    /// written by an engine that did not know of this window.
+    fn check_not_older(&self, disk: &Walked) -> Result<(), RecoveryError> {
+        if disk.end <= self.appended && disk.incarnation <= self.header.incarnation {
+            return Ok(());
+        }
+        Err(RecoveryError::WindowStale {
+            folder: self.folder.clone(),
+            appended: self.appended,
+            incarnation: self.header.incarnation,
+            disk_end: disk.end,
+            disk_incarnation: disk.incarnation,
+        })
+    }
+
+    /// Start step 3: writes to disk what only the window has; gives its bytes.
+    pub(super) fn flush(&self, disk: &mut DiskLog) -> Result<u64, RecoveryError> {
+        let mut buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
+        let mut done = self.durable;
+        while done < self.appended {
+            let end = self.appended.min(done + window_segment_rest(done));
+            let start = done - done % BLOCK_BYTES;
+            let used = (end - start) as usize;
+            let blocks = used.next_multiple_of(BLOCK_BYTES as usize);
+            self.copy(start, &mut buffer[..used]);
+            buffer[used..blocks].fill(0);
+            disk.write(start, &buffer[..blocks])?;
+            done = end;
+        }
+        Ok(self.appended - self.durable)
+    }
+
+    /// The command that stands begun behind the last frame: the engine died while it applied it.
+    pub(super) fn poison(&self) -> Option<(u64, Vec<u8>)> {
+        let start = frame_start(self.appended, self.header.segment_bytes);
+        let rest = window_segment_rest(start);
+        if start >= self.base + self.header.window_bytes || rest < FRAME_HEADER_BYTES as u64 {
+            return None;
+        }
+        let mut head = [0; FRAME_HEADER_BYTES];
+        self.copy(start, &mut head);
+        let header = FrameHeader::read(&head).ok()?;
+        let length = header.command_length as usize;
+        let begun = header.length == 0
+            && header.kind() == Some(FrameKind::Transaction)
+            && header.position == start
+            && header.incarnation == self.header.incarnation
+            && (1..=MAX_COMMAND_BYTES).contains(&length)
+            && (FRAME_HEADER_BYTES + length) as u64 <= rest;
+        if !begun || self.window.is_none() {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        self.copy(start + FRAME_HEADER_BYTES as u64, &mut bytes);
+        Some((start, bytes))
+    }
+
+    /// Takes the window out of use: everything that counts is on disk. Readers are told; the page
+    /// stays until another one replaces it, so that a crash in between is not taken for a loss.
+    pub(super) fn retire(&self) -> Result<(), RecoveryError> {
+        let failed = |source| RecoveryError::Window { folder: self.folder.clone(), source };
+        let word = |offset| self.control.u32_at(offset).map_err(io::Error::other);
+        // SYNC: pairs with readers' acquire loads.
+        word(STATE_OFFSET).map_err(failed)?.store(LogState::Stopped as u32, Ordering::Release);
+        let event = word(DURABLE_EVENT_OFFSET).map_err(failed)?;
+        EventCounter::new(&event).advance();
+        match fs::remove_file(self.folder.join(WINDOW_FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {
+    let refuse = |why: String| Err(io::Error::other(why));
+    if header.magic != MAGIC || header.version != VERSION {
+        return refuse(format!(
+            "control page of layout {}, this build knows layout {VERSION}",
+            header.version
+        ));
+    }
+    if header.log_id != identity.log_id || header.segment_bytes != identity.segment_bytes {
+        return refuse("control page of another log".to_owned());
+    }
+    let bytes = header.window_bytes;
+    if bytes < WINDOW_BYTES_MIN || !bytes.is_multiple_of(WINDOW_SEGMENT_BYTES) {
+        return refuse(format!("control page of a window of {bytes} bytes"));
+    }
+    Ok(())
+}
+
+fn map_window(file: &File, header: &ControlHeader) -> io::Result<SharedReadOnly<[AtomicU64]>> {
+    let bytes = usize::try_from(header.window_bytes).map_err(io::Error::other)?;
+    let region = ReadOnlyRegion::map_file(file, bytes).map_err(io::Error::other)?;
+    region.words(0, bytes / 8).map_err(io::Error::other)
+}

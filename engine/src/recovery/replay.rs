@@ -1,0 +1,130 @@
+//! Replaying the log: every transaction's command is applied again, and the events it causes must be
+//! byte for byte those of the log. Called by recovery during its walk.
+
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
+
+use touchline_protocol::{
+    log::{MAX_FRAME_BYTES, transaction::Transaction},
+    units::Position,
+};
+
+use super::{RecoveryError, segments::Segments};
+
+/// How often a long replay tells how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// What the log is replayed into.
+pub trait Replayed {
+    /// Applies the command of the transaction that begins at `position`, as decided at `time_ns`, and
+    /// writes its events to the beginning of `outbox`, which is aligned to eight and has room for the
+    /// largest transaction; gives their bytes and their number.
+    ///
+    /// # Errors
+    /// Why the command, which was once accepted, is not.
+    fn replay(
+        &mut self,
+        position: Position,
+        time_ns: u64,
+        command: &[u8],
+        outbox: &mut [u8],
+    ) -> Result<(usize, u16), String>;
+}
+
+/// How far a replay is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Replayed up to here.
+    pub position: Position,
+    /// Room in the log's files: replay ends at or before it.
+    pub of: Position,
+    /// Transactions replayed.
+    pub transactions: u64,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "replayed {} transactions, up to position {} of at most {}",
+            self.transactions, self.position, self.of
+        )
+    }
+}
+
+/// A replay in progress.
+pub(super) struct Replay<'state, R> {
+    state: &'state mut R,
+    progress: &'state mut dyn FnMut(Progress),
+    of: Position,
+    transactions: u64,
+    told: Instant,
+    outbox: Box<[u64]>,
+}
+
+impl<'state, R: Replayed> Replay<'state, R> {
+    pub(super) fn new(
+        state: &'state mut R,
+        progress: &'state mut dyn FnMut(Progress),
+        of: u64,
+    ) -> Self {
+        Self {
+            state,
+            progress,
+            of: Position(of),
+            transactions: 0,
+            told: Instant::now(),
+            outbox: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
+        }
+    }
+
+    /// Replays one transaction.
+    pub(super) fn apply(
+        &mut self,
+        segments: &Segments,
+        transaction: &Transaction<'_>,
+    ) -> Result<(), RecoveryError> {
+        self.compare(transaction).map_err(|why| {
+            let position = transaction.position();
+            let (path, offset) = segments.place(position.0);
+            RecoveryError::Replay { path, offset, position: position.0, why }
+        })?;
+        self.transactions += 1;
+        if self.told.elapsed() >= PROGRESS_EVERY {
+            self.told = Instant::now();
+            (self.progress)(Progress {
+                position: transaction.end(),
+                of: self.of,
+                transactions: self.transactions,
+            });
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, transaction: &Transaction<'_>) -> Result<(), String> {
+        let outbox: &mut [u8] = bytemuck::cast_slice_mut(&mut self.outbox);
+        let (length, count) = self.state.replay(
+            transaction.position(),
+            transaction.time_ns(),
+            transaction.command_bytes(),
+            outbox,
+        )?;
+        let logged = transaction.event_bytes();
+        if count != transaction.event_count() || length != logged.len() {
+            return Err(format!(
+                "replay gives {count} events of {length} bytes, the log has {} of {}",
+                transaction.event_count(),
+                logged.len()
+            ));
+        }
+        let different = outbox.iter().zip(logged).position(|(new, old)| new != old);
+        match different {
+            Some(byte) => Err(format!(
+                "replay gives other events than the log, from their byte {byte} of {length} on"
+            )),
+            None => Ok(()),
+        }
+    }
+}

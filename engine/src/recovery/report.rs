@@ -1,0 +1,161 @@
+//! What a start of the log found and did, for the operator and for whoever composes the engine. Made by
+//! recovery, completed when the log is open.
+
+use std::path::PathBuf;
+
+use touchline_protocol::units::{Incarnation, Position};
+
+use super::{leftover::Poison, tail::Dropped};
+use crate::log::{LogOptions, LogWriter, WindowReport};
+
+/// What was found and done.
+#[derive(Clone, Debug)]
+pub struct StartReport {
+    /// Random id of the log.
+    pub log_id: [u8; 16],
+    /// The incarnation that begins.
+    pub incarnation: Incarnation,
+    /// Where the next frame begins, behind the record of this incarnation.
+    pub position: Position,
+    /// Where the log of the earlier incarnations ended.
+    pub recovered_end: Position,
+    /// Transactions replayed.
+    pub transactions: u64,
+    /// Time of the last frame, ns since the epoch; 0 in a new log.
+    pub last_time_ns: u64,
+    /// True if there was no log and one was made.
+    pub new_log: bool,
+    /// True if the last engine ended cleanly.
+    pub clean: bool,
+    /// Bytes that only the live window had, and that were brought onto disk.
+    pub from_window: u64,
+    /// What was taken out of the log behind its end.
+    pub dropped: Dropped,
+    /// The log was damaged below this position, where it had been durable, and opened all the same.
+    pub loss_accepted_below: Option<Position>,
+    /// The last engine did not end cleanly and its live window is gone: what was acknowledged before it
+    /// was durable, and lay behind this position, is lost.
+    pub appended_only_lost_behind: Option<Position>,
+    /// A command whose application ended the last engine.
+    pub poison: Option<Poison>,
+    /// Where the live window lies.
+    pub window: WindowReport,
+    /// The control page's file.
+    pub control_path: PathBuf,
+    /// The same in words, a line each, for the operator.
+    pub lines: Vec<String>,
+}
+
+/// What is known before there is a window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    pub(super) incarnation: u32,
+    pub(super) recovered_end: u64,
+    pub(super) transactions: u64,
+    pub(super) last_time_ns: u64,
+    pub(super) new_log: bool,
+    pub(super) clean: bool,
+    pub(super) from_window: u64,
+    pub(super) dropped: Dropped,
+    pub(super) end_reason: String,
+    pub(super) loss_accepted_below: Option<u64>,
+    pub(super) window_lost: bool,
+    pub(super) poison: Option<Poison>,
+}
+
+impl Findings {
+    /// The report of a log that is open.
+    pub(crate) fn finish(
+        self,
+        writer: &LogWriter,
+        window: WindowReport,
+        options: &LogOptions,
+    ) -> StartReport {
+        let lines = self.lines(&window, options);
+        StartReport {
+            log_id: writer.control().identity().log_id,
+            incarnation: Incarnation(self.incarnation),
+            position: writer.position(),
+            recovered_end: Position(self.recovered_end),
+            transactions: self.transactions,
+            last_time_ns: self.last_time_ns,
+            new_log: self.new_log,
+            clean: self.clean,
+            from_window: self.from_window,
+            dropped: self.dropped,
+            loss_accepted_below: self.loss_accepted_below.map(Position),
+            appended_only_lost_behind: self.window_lost.then_some(Position(self.recovered_end)),
+            poison: self.poison,
+            window,
+            control_path: writer.control().path(),
+            lines,
+        }
+    }
+
+    fn lines(&self, window: &WindowReport, options: &LogOptions) -> Vec<String> {
+        let mut lines = Vec::new();
+        let end = self.recovered_end;
+        if self.new_log {
+            lines.push(format!("log: a new log was made in {}", options.data.display()));
+        } else {
+            lines.push(format!(
+                "log: {} transactions up to position {end}, the last engine ended {}",
+                self.transactions,
+                if self.clean { "cleanly" } else { "without closing the log" }
+            ));
+        }
+        if self.from_window > 0 {
+            lines.push(format!(
+                "log: {} bytes up to position {end} were only in the live window and are on disk now",
+                self.from_window
+            ));
+        }
+        if let Some(below) = self.loss_accepted_below {
+            lines.push(format!(
+                "log: LOSS ACCEPTED: it was durable up to position {below} at least and ends at {end} \
+                 now"
+            ));
+        }
+        if self.dropped.bytes > 0 {
+            let files: Vec<_> =
+                self.dropped.kept_in.iter().map(|path| path.display().to_string()).collect();
+            lines.push(format!(
+                "log: ends at position {end} ({}); {} bytes behind it, with {} whole frames, were \
+                 taken out and are kept in {}",
+                self.end_reason,
+                self.dropped.bytes,
+                self.dropped.frames,
+                files.join(", ")
+            ));
+        }
+        if self.window_lost {
+            lines.push(format!(
+                "log: the live window of the last engine is gone: commands that were acknowledged \
+                 before they were durable, behind position {end}, are lost"
+            ));
+        }
+        if let Some(poison) = &self.poison {
+            lines.push(format!(
+                "log: the last engine died while it applied a command at position {}; the command is \
+                 kept in {}",
+                poison.position,
+                poison.path.display()
+            ));
+        }
+        lines.push(window_line(window));
+        lines
+    }
+}
+
+fn window_line(window: &WindowReport) -> String {
+    let place =
+        format!("log: live window of {} MiB in {}", window.bytes >> 20, window.folder.display());
+    if window.in_shared_memory {
+        return place;
+    }
+    let why = window.why_not.as_deref().unwrap_or("as configured");
+    format!(
+        "{place} ({why}): it lies in the page cache, whose write-back can stall the duty thread for \
+         milliseconds"
+    )
+}

@@ -1,0 +1,134 @@
+//! The disk log as recovery sees it: which segments there are, and their bytes at positions. Called by
+//! every step of recovery.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use touchline_protocol::log::{
+    segment::{LogIdentity, SegmentError},
+    segment_number, segment_path,
+};
+
+use super::RecoveryError;
+use crate::log::{
+    DiskError,
+    disk::{disk_error, unfinished_path},
+    storage::{BlockFile, Storage},
+};
+
+/// Bytes of a segment's header that hold anything.
+const HEADER_BYTES: usize = 64;
+
+/// The segments of a log: all from `first` up to the one before `next` exist.
+pub(crate) struct Segments {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) folder: PathBuf,
+    pub(crate) identity: LogIdentity,
+    pub(crate) first: u64,
+    pub(crate) next: u64,
+}
+
+/// Numbers of the segments in a folder in their order; unfinished ones are removed.
+pub(super) fn list(storage: &dyn Storage, folder: &Path) -> Result<Vec<u64>, RecoveryError> {
+    let mut numbers = Vec::new();
+    for name in storage.list(folder).map_err(disk_error("listing", folder))? {
+        if let Some(number) = segment_number(&name) {
+            numbers.push(number);
+        } else if name.strip_suffix(".new").is_some_and(|name| segment_number(name).is_some()) {
+            let path = folder.join(name);
+            storage.remove(&path).map_err(disk_error("removing", &path))?;
+        }
+    }
+    numbers.sort_unstable();
+    if let Some(hole) = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
+        return Err(RecoveryError::MissingSegment {
+            missing: segment_path(folder, hole[0] + 1),
+            next: segment_path(folder, hole[1]),
+        });
+    }
+    Ok(numbers)
+}
+
+impl Segments {
+    /// The segments `numbers`, of which there is at least one; the log is known by the first one's
+    /// header. All files must have their whole length.
+    pub(super) fn open(
+        storage: Arc<dyn Storage>,
+        folder: PathBuf,
+        numbers: &[u64],
+    ) -> Result<Self, RecoveryError> {
+        let (Some(&first), Some(&last)) = (numbers.first(), numbers.last()) else {
+            return Err(RecoveryError::NotFromBeginning { folder, position: 0 });
+        };
+        let path = segment_path(&folder, first);
+        let file = storage.open(&path).map_err(disk_error("opening", &path))?;
+        let mut header = [0; HEADER_BYTES];
+        file.read(0, &mut header).map_err(disk_error("reading the header of", &path))?;
+        let refuse = |source| RecoveryError::FirstSegment { path: path.clone(), source };
+        let (identity, number) = LogIdentity::read_header(&header).map_err(refuse)?;
+        if number != first {
+            return Err(refuse(SegmentError::Number { found: number, expected: first }));
+        }
+        let segments = Self { storage, folder, identity, first, next: last + 1 };
+        for &number in numbers {
+            let path = segments.path(number);
+            let length = segments.file(number)?.length().map_err(disk_error("reading", &path))?;
+            if length != identity.segment_bytes {
+                return Err(RecoveryError::SegmentLength {
+                    path,
+                    found: length,
+                    expected: identity.segment_bytes,
+                });
+            }
+        }
+        Ok(segments)
+    }
+
+    pub(crate) fn path(&self, number: u64) -> PathBuf {
+        segment_path(&self.folder, number)
+    }
+
+    /// The file that holds `position`, and the offset in it.
+    pub(crate) fn place(&self, position: u64) -> (PathBuf, u64) {
+        let segment_bytes = self.identity.segment_bytes;
+        (self.path(position / segment_bytes), position % segment_bytes)
+    }
+
+    /// Position of the first byte there is.
+    pub(crate) fn begin(&self) -> u64 {
+        self.first * self.identity.segment_bytes
+    }
+
+    /// Position behind the last byte there is room for.
+    pub(crate) fn end(&self) -> u64 {
+        self.next * self.identity.segment_bytes
+    }
+
+    pub(crate) fn file(&self, number: u64) -> Result<Box<dyn BlockFile>, DiskError> {
+        let path = self.path(number);
+        self.storage.open(&path).map_err(disk_error("opening", &path))
+    }
+
+    /// Fills `into` with the bytes from `position` on, which lie in one segment that exists.
+    pub(crate) fn read(&self, position: u64, into: &mut [u8]) -> Result<(), DiskError> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        let (path, offset) = self.place(position);
+        self.file(position / self.identity.segment_bytes)?
+            .read(offset, into)
+            .map_err(disk_error("reading", &path))
+    }
+
+    /// Takes in the segments that were made since, up to the one before `next`.
+    pub(super) fn extend(&mut self, next: u64) {
+        self.next = self.next.max(next);
+    }
+
+    /// The temporary name of a file that is to replace or accompany a segment.
+    pub(super) fn unfinished(&self, number: u64) -> PathBuf {
+        unfinished_path(&self.path(number))
+    }
+}

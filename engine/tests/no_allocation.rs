@@ -1,0 +1,262 @@
+//! The hot path allocates nothing: a million mixed commands go ring → log → match → ring through a
+//! real duty thread's turns over a real log, and the allocations of that thread are counted.
+#![allow(unsafe_code, reason = "counting allocations needs a global allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use touchline_core::Core;
+use touchline_engine::clock::{Clock, SystemTime};
+use touchline_engine::config::EngineConfig;
+use touchline_engine::duty::{Duty, DutyOptions};
+use touchline_engine::gateway;
+use touchline_engine::genesis::Genesis;
+use touchline_engine::log::{self, LogOptions, WindowPlace};
+use touchline_engine::mailbox::{FromDuty, ToDuty};
+use touchline_engine::recovery::Replayed;
+use touchline_protocol::message::command::{CancelOrder, Logon, NewOrder, ReduceOrder};
+use touchline_protocol::message::decode::{Event, disclose};
+use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::message::event::SessionStarted;
+use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
+use touchline_protocol::text::{ClientOrderId, Name};
+use touchline_protocol::units::{KeyId, OrderId, Position, Sequence, SymbolId};
+
+struct Counting;
+
+thread_local! {
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    if WATCHED.get() {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; the counting touches only
+// thread-local cells without destructors.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`, which is passed on as it is.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: as above; the pointer came from `System` with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const VENUE: &str = r#"
+[limits]
+orders_per_interval_0 = 0
+orders_per_interval_1 = 0
+open_orders = 65536
+
+[[assets]]
+name = "BTC"
+[[assets]]
+name = "USDT"
+[[symbols]]
+name = "BTCUSDT"
+base = "BTC"
+quote = "USDT"
+[[accounts]]
+name = "A"
+maker_rate = "0.001"
+taker_rate = "0.002"
+keys = 1
+balances = { BTC = "1000000000", USDT = "1000000000" }
+"#;
+
+struct NothingToReplay;
+
+impl Replayed for NothingToReplay {
+    fn replay(
+        &mut self,
+        position: Position,
+        _: u64,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<(usize, u16), String> {
+        Err(format!("a new log has a transaction at {position}"))
+    }
+}
+
+struct Bench {
+    duty: Duty,
+    client: SessionEnd,
+    session: SessionStarted,
+    sequence: u64,
+    buffer: MessageBuffer,
+    open: Vec<OrderId>,
+    replies: u64,
+    rejects: u64,
+    trades: u64,
+    // Declared last: the duty thread's log lets go of its files first.
+    _keeper: log::KeeperHandle,
+}
+
+fn bench(data: &Path) -> Bench {
+    let config: EngineConfig = toml::from_str(VENUE).unwrap();
+    let options = LogOptions {
+        data: data.to_owned(),
+        window_place: WindowPlace::Auto,
+        window_bytes: Some(16 << 20),
+        segment_bytes: 4 << 20,
+        accept_loss: false,
+    };
+    let log = log::open(&options, &mut NothingToReplay, &mut |_| {}).unwrap();
+    let (_poll, mail) = gateway::mail().unwrap();
+    let mut duty = Duty::new(DutyOptions {
+        core: Core::new(),
+        writer: log.writer,
+        clock: Clock::start(SystemTime, 0, false).unwrap(),
+        mail: Arc::clone(&mail),
+        stop: Arc::new(AtomicBool::new(false)),
+        settings: config.engine.clone(),
+    });
+    for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
+        duty.own_command(command).unwrap();
+    }
+    let capacities = RingCapacities::new(1024, 16_384).unwrap();
+    let (end, descriptors) = SessionEnd::create(capacities).unwrap();
+    let client = SessionEnd::attach(&descriptors, capacities).unwrap();
+    let mut logon = Logon {
+        name: Name::new("bench").unwrap(),
+        role: Role::Trader.to_wire(),
+        lane: Lane::Hot.to_wire(),
+        ..Default::default()
+    };
+    logon.command.key_id = KeyId(1);
+    mail.to_duty.put(ToDuty::Logon { ticket: 1, logon: Box::new(logon), end: Box::new(end) });
+    duty.turn();
+    let Some(FromDuty::Opened { started, .. }) = mail.from_duty.take() else {
+        panic!("the logon was refused")
+    };
+    Bench {
+        duty,
+        client,
+        session: started,
+        sequence: 0,
+        buffer: MessageBuffer::new(),
+        open: Vec::with_capacity(100_000),
+        replies: 0,
+        rejects: 0,
+        trades: 0,
+        _keeper: log.keeper,
+    }
+}
+
+impl Bench {
+    fn send(&mut self, random: u64) {
+        self.sequence += 1;
+        let mut order = NewOrder {
+            symbol: SymbolId(0),
+            side: if random & 1 == 0 { Side::Buy } else { Side::Sell }.to_wire(),
+            order_type: OrderType::Limit.to_wire(),
+            time_in_force: TimeInForce::Gtc.to_wire(),
+            price: 10_000_000_000 + ((random >> 8) % 200) as i64 * 1_000_000,
+            quantity: 1_000_000 + ((random >> 16) % 100) as i64 * 1_000_000,
+            client_order_id: ClientOrderId::new(&format!("{:020}", self.sequence)).unwrap(),
+            ..Default::default()
+        };
+        order.command.sequence = Sequence(self.sequence);
+        order.command.session = self.session.session;
+        order.command.epoch = self.session.epoch;
+        order.command.key_id = KeyId(1);
+        let pick = self.open.len().checked_sub(1).map(|last| (random >> 24) as usize % (last + 1));
+        match ((random >> 1) % 16, pick) {
+            (0..6, Some(pick)) => {
+                let order_id = self.open.swap_remove(pick);
+                let cancel = CancelOrder { order_id, command: order.command, ..Default::default() };
+                self.push(bytemuck::bytes_of(&cancel));
+                return;
+            }
+            (6, Some(pick)) => {
+                let reduce = ReduceOrder {
+                    order_id: self.open[pick],
+                    new_quantity: 500_000,
+                    command: order.command,
+                    ..Default::default()
+                };
+                self.push(bytemuck::bytes_of(&reduce));
+                return;
+            }
+            (7, _) => order.time_in_force = TimeInForce::Ioc.to_wire(),
+            (8, _) => order.time_in_force = TimeInForce::Fok.to_wire(),
+            (9, _) => {
+                order.order_type = OrderType::Market.to_wire();
+                order.time_in_force = 0;
+                order.price = 0;
+            }
+            _ => {}
+        }
+        self.push(bytemuck::bytes_of(&order));
+    }
+
+    fn push(&mut self, message: &[u8]) {
+        self.client.output.try_push(message).unwrap();
+    }
+
+    /// Turns until every command sent is answered.
+    fn settle(&mut self) {
+        while self.replies < self.sequence {
+            WATCHED.set(true);
+            self.duty.turn();
+            WATCHED.set(false);
+            while let Some(length) = self.client.input.poll(&mut self.buffer).unwrap() {
+                let (envelope, event) = disclose(self.buffer.bytes(length)).unwrap();
+                self.replies += u64::from(envelope.flags & 1);
+                match event.event().unwrap() {
+                    Event::OrderAccepted(accepted) => self.open.push(accepted.order_id),
+                    Event::Trade(_) => self.trades += 1,
+                    Event::Rejected(_) => self.rejects += 1,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_mixed_commands_allocate_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = bench(folder.path());
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    while bench.sequence < 1_000_000 {
+        for _ in 0..64 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            bench.send(random);
+        }
+        bench.settle();
+    }
+    assert!(bench.trades > 100_000, "the flow trades: {} trades", bench.trades);
+    assert!(bench.rejects < bench.sequence / 2, "most is accepted: {} rejects", bench.rejects);
+    assert_eq!(ALLOCATIONS.get(), 0);
+}
+
+#[test]
+fn the_counter_counts() {
+    WATCHED.set(true);
+    drop(std::hint::black_box(Box::new(1)));
+    WATCHED.set(false);
+    assert_eq!(ALLOCATIONS.get(), 2);
+}
