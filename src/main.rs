@@ -1,2 +1,65 @@
-//! Scaffold.
-fn main() {}
+//! `touchline`, the executable: parses the command line, composes the parts and supervises them.
+
+mod admin;
+mod cli;
+mod settings;
+mod up;
+
+use clap::Parser;
+use cli::{Arguments, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        None => up::run(&arguments.up),
+        Some(Command::Up(up)) => up::run(&up),
+        Some(Command::Engine(engine)) => run_engine(&engine),
+        Some(Command::Adapter(adapter)) => run_adapter(&adapter),
+        Some(Command::Admin(admin)) => admin::run(&admin),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("touchline: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
+    end_with_supervisor(arguments.supervised)?;
+    let settings = settings::load(&arguments.settings)?;
+    touchline_engine::run(touchline_engine::EngineOptions {
+        data: arguments.data.data.clone(),
+        config: settings.engine,
+        accept_loss: arguments.accept_loss,
+        allow_clock_behind: arguments.allow_clock_behind,
+    })
+}
+
+fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
+    end_with_supervisor(arguments.supervised)?;
+    let mut settings = settings::load(&arguments.settings)?;
+    if let Some(prefix) = &arguments.header_prefix {
+        settings.adapter.header_prefix.clone_from(prefix);
+    }
+    touchline_adapter::run(touchline_adapter::AdapterOptions {
+        data: arguments.data.data.clone(),
+        http: arguments.http,
+        config: settings.adapter,
+    })?;
+    Ok(())
+}
+
+/// A supervised process gets SIGTERM when its supervisor dies, so that a killed `up` leaves nothing
+/// that would hold the data folder.
+fn end_with_supervisor(supervised: bool) -> anyhow::Result<()> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    if supervised {
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        // A supervisor that died before the line above has already been replaced by init.
+        anyhow::ensure!(getppid().is_some_and(|parent| !parent.is_init()), "the supervisor is gone");
+    }
+    Ok(())
+}

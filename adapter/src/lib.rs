@@ -2,13 +2,17 @@
 //! Composed and started by the executable.
 
 pub mod api_error;
+pub mod config;
 pub mod front;
 pub mod http;
 pub mod link;
 pub mod parameters;
+mod process;
 pub mod request_weight;
 pub mod route;
 pub mod signature;
 pub mod spot;
 pub mod timing;
 pub mod views;
+
+pub use process::{AdapterOptions, RunError, run};

@@ -92,7 +92,14 @@ fn routes() -> Vec<Route<Handler>> {
     vec![
         row(Get, "/api/v3/ping", Security::None, fixed(1), 0, Handler::Ping),
         row(Get, "/api/v3/time", Security::None, fixed(1), 0, Handler::Time),
-        row(Get, "/api/v3/exchangeInfo", Security::None, fixed(10), 0, Handler::ExchangeInformation),
+        row(
+            Get,
+            "/api/v3/exchangeInfo",
+            Security::None,
+            fixed(10),
+            0,
+            Handler::ExchangeInformation,
+        ),
         row(Get, "/api/v3/depth", Security::None, Weight::ByDepthLimit, 0, Handler::Depth),
         row(Post, "/api/v3/order", Security::Trade, fixed(1), 1, Handler::PlaceOrder),
         row(Get, "/api/v3/order", Security::UserData, fixed(2), 0, Handler::QueryOrder),
@@ -305,7 +312,9 @@ impl Exchange {
             Outcome::NotSent(NotSent::Busy) => {
                 return self.answer(Err(ApiError::too_many_requests_queued()));
             }
-            Outcome::Unknown(Doubt::Timeout) => return self.answer(Err(ApiError::engine_timeout())),
+            Outcome::Unknown(Doubt::Timeout) => {
+                return self.answer(Err(ApiError::engine_timeout()));
+            }
             Outcome::Unknown(Doubt::ConnectionLost | Doubt::UnexpectedReply) => {
                 return self.answer(Err(ApiError::unexpected_response()));
             }

@@ -189,6 +189,31 @@ impl Views {
     }
 }
 
+/// What a test does in the tailer's place.
+#[cfg(test)]
+impl Views {
+    pub(crate) fn arrive(&self, position: Position) {
+        self.move_to(position);
+    }
+
+    pub(crate) fn expire_now(&self) {
+        self.expire(Instant::now());
+    }
+
+    pub(crate) fn halt(&self) {
+        self.stop();
+    }
+
+    pub(crate) fn fold(
+        &self,
+        command: touchline_protocol::message::decode::Command<'_>,
+        events: &[touchline_protocol::message::decode::Event<'_>],
+    ) {
+        let events = events.iter().copied().map(Ok);
+        self.write(|state| state.fold(u64::MAX, command, events)).expect("a sound transaction");
+    }
+}
+
 /// A callback that panics costs its own request only: what it holds is dropped, which answers it.
 fn call(callback: Callback, outcome: Result<(), NotReached>) {
     let _panicked = catch_unwind(AssertUnwindSafe(|| callback(outcome)));
@@ -207,7 +232,11 @@ mod tests {
         Views::new(State::new(10), || Position(30))
     }
 
-    fn wait(views: &Views, position: u64, deadline: Instant) -> mpsc::Receiver<Result<(), NotReached>> {
+    fn wait(
+        views: &Views,
+        position: u64,
+        deadline: Instant,
+    ) -> mpsc::Receiver<Result<(), NotReached>> {
         let (sender, receiver) = mpsc::channel();
         views.when_reached(Position(position), deadline, move |outcome| {
             sender.send(outcome).unwrap();

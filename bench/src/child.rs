@@ -48,6 +48,7 @@ pub fn become_program(parent: i32, program: &[OsString]) -> Result<Infallible> {
 #[derive(Debug)]
 pub struct Guarded {
     child: Child,
+    is_waited_for: bool,
 }
 
 impl Guarded {
@@ -56,7 +57,7 @@ impl Guarded {
     /// # Errors
     /// If the system refuses.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        Ok(Self { child: command.spawn()? })
+        Ok(Self { child: command.spawn()?, is_waited_for: false })
     }
 
     /// The process, to take its pipes.
@@ -64,11 +65,14 @@ impl Guarded {
         &mut self.child
     }
 
-    /// Sends a signal; nothing if the process has been waited for.
+    /// Sends a signal, unless the process has been waited for: its id may be another's by then.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        if self.is_waited_for {
+            return Ok(());
+        }
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
         Ok(kill_process(pid, signal)?)
@@ -78,8 +82,10 @@ impl Guarded {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn wait(mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait()?;
+        self.is_waited_for = true;
+        Ok(status)
     }
 }
 

@@ -33,8 +33,11 @@ pub const SYMBOL: SymbolId = SymbolId(0);
 /// Slots of both rings of the trader's session: the largest, so that many commands can be under way.
 const SLOTS: u32 = 16_384;
 
-/// Longest that an engine may take to start or to end.
-const LIFE_LIMIT: Duration = Duration::from_secs(60);
+/// Longest that an engine may take to start.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Longest that an engine may take to end when it is asked to.
+const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// Longest that the answer to an admin command may take.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
@@ -80,11 +83,40 @@ pub struct EngineOptions {
     pub wait: WaitStrategy,
 }
 
+/// The process. Dropped, it is asked to end, so that it removes what it holds in shared memory; only
+/// if it does not is it killed.
+struct Process {
+    guarded: Guarded,
+    output: Receiver<String>,
+}
+
+impl Process {
+    /// Asks the process to end and waits for the end of its output; false if it does not come.
+    fn ask_to_end(&self) -> bool {
+        // A paused process acts on the first only after the second. Both fail only if it has ended.
+        let _asked = self.guarded.signal(Signal::TERM);
+        let _resumed = self.guarded.signal(Signal::CONT);
+        let begin = Instant::now();
+        while begin.elapsed() < END_LIMIT {
+            let left = END_LIMIT.saturating_sub(begin.elapsed());
+            if self.output.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.ask_to_end();
+    }
+}
+
 /// A running engine, ended with its data folder when dropped.
 pub struct Engine {
     // Ended before its folder goes: fields are dropped in this order.
-    process: Guarded,
-    output: Receiver<String>,
+    process: Process,
     key: KeyId,
     secret: String,
     wait: WaitStrategy,
@@ -104,20 +136,20 @@ impl Engine {
         let config = folder.path().join("venue.toml");
         fs::write(&config, VENUE)?;
         let errors = folder.path().join("stderr");
-        let mut process = Guarded::spawn(
+        let mut guarded = Guarded::spawn(
             child::command(&options.executable, arguments(folder.path(), &config, options.wait))?
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(File::create(&errors)?),
         )?;
-        let output = lines(&mut process)?;
-        let ready = wait_ready(&output);
-        let made = ready.and_then(|()| Provisioned::make(folder.path()));
+        let output = lines(&mut guarded)?;
+        let process = Process { guarded, output };
+        let made = wait_ready(&process.output).and_then(|()| Provisioned::make(folder.path()));
         let Provisioned { key, secret } = made.with_context(|| {
             let said = fs::read_to_string(&errors).unwrap_or_default();
             format!("engine {}: {}", options.executable.display(), said.trim())
         })?;
-        Ok(Self { process, output, key, secret, wait: options.wait, folder })
+        Ok(Self { process, key, secret, wait: options.wait, folder })
     }
 
     /// Opens a trader's session.
@@ -144,7 +176,7 @@ impl Engine {
     /// # Errors
     /// If the system refuses.
     pub fn pause(&self) -> Result<()> {
-        Ok(self.process.signal(Signal::STOP)?)
+        Ok(self.process.guarded.signal(Signal::STOP)?)
     }
 
     /// Lets a paused process go on.
@@ -152,28 +184,20 @@ impl Engine {
     /// # Errors
     /// If the system refuses.
     pub fn resume(&self) -> Result<()> {
-        Ok(self.process.signal(Signal::CONT)?)
+        Ok(self.process.guarded.signal(Signal::CONT)?)
     }
 
     /// Ends the engine the way an operator does, and waits for it.
     ///
     /// # Errors
     /// If it does not end in time, or not with success.
-    pub fn stop(self) -> Result<()> {
-        let Self { process, output, folder, .. } = self;
-        process.signal(Signal::TERM)?;
-        let begin = Instant::now();
-        loop {
-            match output.recv_timeout(SLICE) {
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if begin.elapsed() > LIFE_LIMIT => {
-                    bail!("the engine did not end within {LIFE_LIMIT:?} of SIGTERM");
-                }
-                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-        let status = process.wait()?;
-        let said = fs::read_to_string(folder.path().join("stderr")).unwrap_or_default();
+    pub fn stop(mut self) -> Result<()> {
+        anyhow::ensure!(
+            self.process.ask_to_end(),
+            "the engine did not end within {END_LIMIT:?} of SIGTERM"
+        );
+        let status = self.process.guarded.wait()?;
+        let said = fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
         anyhow::ensure!(status.success(), "the engine ended with {status}: {}", said.trim());
         Ok(())
     }
@@ -215,8 +239,8 @@ fn wait_ready(output: &Receiver<String>) -> Result<()> {
             Ok(line) if line.starts_with("engine ready") => return Ok(()),
             Ok(_) => {}
             Err(RecvTimeoutError::Disconnected) => bail!("it ended before it was ready"),
-            Err(RecvTimeoutError::Timeout) if begin.elapsed() > LIFE_LIMIT => {
-                bail!("it was not ready within {LIFE_LIMIT:?}")
+            Err(RecvTimeoutError::Timeout) if begin.elapsed() > START_LIMIT => {
+                bail!("it was not ready within {START_LIMIT:?}")
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -264,22 +288,5 @@ fn call<C: ClientCommand>(admin: &mut Client, mut command: C) -> Result<u64> {
     match reply.event.event()? {
         Event::Done(done) => Ok(done.id),
         other => bail!("the engine answered {} with {}", C::NAME, other.name()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_engine_that_does_not_start_is_reported() {
-        let scratch = tempfile::tempdir().unwrap();
-        let options = EngineOptions {
-            executable: "/nonexistent/touchline".into(),
-            scratch: scratch.path().to_owned(),
-            wait: WaitStrategy::Adaptive,
-        };
-        assert!(Engine::start(&options).is_err());
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing is left behind");
     }
 }

@@ -4,4 +4,12 @@
 //! [`recording`] reads and explains recorded exchange data without any engine, [`replay`] drives an
 //! engine with it, [`rtt`] measures round trips; the rest is what they share.
 
+pub mod child;
+pub mod cli;
+pub mod engine;
+pub mod interrupt;
+pub mod latency;
+pub mod machine;
 pub mod recording;
+pub mod replay;
+pub mod rtt;

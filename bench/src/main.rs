@@ -1,1 +1,7 @@
-fn main(){}
+//! The executable `touchline-bench`: see [`touchline_bench::cli`] for its commands.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    touchline_bench::cli::main()
+}

@@ -17,7 +17,6 @@ use serde::Serialize;
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::interrupt;
 use crate::latency::{Distribution, Percentiles, median, ratio};
 use crate::machine::Machine;
 
@@ -65,7 +64,6 @@ impl Baselines {
     pub fn measure(&mut self, trips: u32) -> Result<(Percentiles, Percentiles)> {
         let (mut bare, mut ring) = (Distribution::default(), Distribution::default());
         for _ in 0..BLOCKS {
-            interrupt::check()?;
             self.block(trips.div_ceil(BLOCKS), &mut bare, &mut ring)?;
         }
         Ok((bare.percentiles(), ring.percentiles()))
@@ -162,7 +160,6 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     let [mut bare, mut ring, mut order, mut cancel] = [(); 4].map(|()| Distribution::default());
     let trips = options.messages.div_ceil(BLOCKS);
     for _ in 0..BLOCKS {
-        interrupt::check()?;
         match &mut session {
             // A spinning engine would take a core from the baselines.
             Some((engine, _)) if options.wait == WaitStrategy::Spin => {
@@ -214,9 +211,10 @@ fn median_run(runs: &[Run]) -> Run {
 
 fn ratios(runs: &[Run]) -> Ratios {
     let of = |numerator: fn(&Run) -> Option<Percentiles>, denominator: fn(&Run) -> Percentiles| {
-        median(runs.iter().filter_map(|run| {
-            (numerator(run)?.p50 * 100).checked_div(denominator(run).p50)
-        }))
+        median(
+            runs.iter()
+                .filter_map(|run| (numerator(run)?.p50 * 100).checked_div(denominator(run).p50)),
+        )
     };
     Ratios {
         ring_to_bare: of(|run| Some(run.ring), |run| run.bare),

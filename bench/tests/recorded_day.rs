@@ -42,8 +42,7 @@ fn the_recorded_hour_gives_the_published_figures() {
     let completion = |recorded_depth| Completion { revealed_orders: true, recorded_depth };
     let revealed = Flow::completed(&rows, completion(None));
     let completed = Flow::completed(&rows, completion(Some(50)));
-    let tops =
-        Tops { plain: &plain.tops, revealed: &revealed.tops, completed: &completed.tops };
+    let tops = Tops { plain: &plain.tops, revealed: &revealed.tops, completed: &completed.tops };
     let comparison = compare(tops, &recorded).unwrap();
     assert_eq!(
         comparison,

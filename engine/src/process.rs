@@ -21,7 +21,7 @@ use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits};
 use touchline_protocol::message::decode;
-use touchline_protocol::units::{Position, SessionId};
+use touchline_protocol::units::Position;
 
 const MIB: u64 = 1 << 20;
 
@@ -150,8 +150,7 @@ fn begin(
     config: &EngineConfig,
     incarnation: u32,
 ) -> Result<()> {
-    let done = duty.core().session(SessionId::ENGINE).map(|session| session.last_sequence);
-    for command in genesis.remaining(done.unwrap_or_default()) {
+    for command in genesis.remaining(duty.core().engine_sequence()) {
         duty.own_command(command).context("venue definition")?;
     }
     let started = EngineStarted { incarnation, ..Default::default() };

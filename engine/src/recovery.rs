@@ -359,7 +359,7 @@ fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
         writeln!(file, "{}", std::process::id())
     };
     let for_pid = file.try_clone().map_err(disk_error("opening", &path))?;
-    let taken = FolderLock::take(file, &path).map_err(disk_error("locking", &path))?;
+    let taken = FolderLock::take(file).map_err(disk_error("locking", &path))?;
     let lock = taken.ok_or_else(|| RecoveryError::Locked {
         path: path.clone(),
         pid: holder.trim().parse().ok(),

@@ -116,7 +116,7 @@ fn bench(data: &Path) -> Bench {
     let config: EngineConfig = toml::from_str(VENUE).unwrap();
     let options = LogOptions {
         data: data.to_owned(),
-        window_place: WindowPlace::Auto,
+        window_place: WindowPlace::Data,
         window_bytes: Some(16 << 20),
         segment_bytes: 4 << 20,
         accept_loss: false,

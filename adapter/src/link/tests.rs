@@ -1,4 +1,4 @@
-use super::wire::Replies;
+use super::wire::{Halves, Replies};
 use super::*;
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -60,7 +60,7 @@ struct FakeCommands {
 struct FakeReplies(Receiver<Move>, Option<Move>);
 
 impl Wire for FakeWire {
-    fn connect(&self) -> Result<(Box<dyn Commands>, Box<dyn Replies>), ConnectError> {
+    fn connect(&self) -> Result<Halves, ConnectError> {
         match self.0.lock().unwrap().try_recv() {
             Ok((commands, replies)) => Ok((Box::new(commands), Box::new(replies))),
             Err(_) => Err(ConnectError::Unexpected("silence")),
@@ -113,12 +113,16 @@ impl Site {
         let (moves, moves_end) = mpsc::channel();
         let offer = (FakeCommands { commands, refusal }, FakeReplies(moves_end, None));
         self.offers.send(offer).unwrap();
+        self.until_connected(true);
+        EngineEnd { commands: commands_end, moves }
+    }
+
+    fn until_connected(&self, connected: bool) {
         let begin = Instant::now();
-        while !self.link.is_connected() {
-            assert!(begin.elapsed() < PATIENCE, "the link does not connect");
+        while self.link.is_connected() != connected {
+            assert!(begin.elapsed() < PATIENCE, "the link never becomes connected: {connected}");
             std_thread::yield_now();
         }
-        EngineEnd { commands: commands_end, moves }
     }
 
     fn place(&self, deadline: Instant) -> Receiver<Outcome> {
@@ -177,16 +181,18 @@ fn a_full_ring_is_busy_and_a_broken_one_is_left() {
     let outcome = site.place(far()).try_recv().unwrap();
     assert_eq!(outcome, Outcome::NotSent(NotSent::Busy));
     full.moves.send(Move::HangUp).unwrap();
-    while site.link.is_connected() {
-        std_thread::yield_now();
-    }
+    site.until_connected(false);
     let fault = touchline_protocol::ring::RingFault::IndexJump { head: 9, tail: 1, capacity: 4 };
     let _broken = site.connect(Some(SendError::Ring(fault)));
     let outcome = site.place(far()).try_recv().unwrap();
     assert_eq!(outcome, Outcome::NotSent(NotSent::Disconnected));
     let engine = site.connect(None);
     let outcome = site.place(far());
-    engine.reply(engine.correlation(), ENVELOPE_TERMINAL, Event::OrderCanceled(&OrderCanceled::default()));
+    engine.reply(
+        engine.correlation(),
+        ENVELOPE_TERMINAL,
+        Event::OrderCanceled(&OrderCanceled::default()),
+    );
     assert!(matches!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
 }
 
@@ -197,10 +203,7 @@ fn an_engine_that_goes_away_leaves_doubt_and_the_link_comes_back() {
     let outcome = site.place(far());
     let lost = engine.correlation();
     engine.moves.send(Move::HangUp).unwrap();
-    assert_eq!(
-        outcome.recv_timeout(PATIENCE).unwrap(),
-        Outcome::Unknown(Doubt::ConnectionLost)
-    );
+    assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Unknown(Doubt::ConnectionLost));
     let engine = site.connect(None);
     let outcome = site.place(far());
     let fresh = engine.correlation();
@@ -224,7 +227,11 @@ fn a_deadline_leaves_doubt_and_a_later_reply_is_dropped() {
     assert_eq!(late.recv_timeout(PATIENCE).unwrap(), Outcome::Unknown(Doubt::Timeout));
     engine.reply(correlation, ENVELOPE_TERMINAL, Event::OrderResult(&OrderResult::default()));
     let next = site.place(far());
-    engine.reply(engine.correlation(), ENVELOPE_TERMINAL, Event::OrderResult(&OrderResult::default()));
+    engine.reply(
+        engine.correlation(),
+        ENVELOPE_TERMINAL,
+        Event::OrderResult(&OrderResult::default()),
+    );
     assert!(matches!(next.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
     assert_eq!(late.try_recv(), Err(mpsc::TryRecvError::Disconnected), "told once only");
 }
@@ -246,10 +253,7 @@ fn a_stopped_link_leaves_doubt() {
     let outcome = site.place(far());
     engine.correlation();
     site.link.stop();
-    assert_eq!(
-        outcome.recv_timeout(PATIENCE).unwrap(),
-        Outcome::Unknown(Doubt::ConnectionLost)
-    );
+    assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Unknown(Doubt::ConnectionLost));
     assert!(!site.link.is_connected());
 }
 
@@ -259,8 +263,16 @@ fn a_callback_that_panics_costs_its_own_request() {
     let engine = site.connect(None);
     let panics = Box::new(|_| panic!("asked to"));
     site.link.submit(OrderCommand::Cancel(CancelOrderNamed::default()), far(), panics);
-    engine.reply(engine.correlation(), ENVELOPE_TERMINAL, Event::OrderCanceled(&OrderCanceled::default()));
+    engine.reply(
+        engine.correlation(),
+        ENVELOPE_TERMINAL,
+        Event::OrderCanceled(&OrderCanceled::default()),
+    );
     let outcome = site.place(far());
-    engine.reply(engine.correlation(), ENVELOPE_TERMINAL, Event::OrderResult(&OrderResult::default()));
+    engine.reply(
+        engine.correlation(),
+        ENVELOPE_TERMINAL,
+        Event::OrderResult(&OrderResult::default()),
+    );
     assert!(matches!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
 }

@@ -9,13 +9,16 @@ use touchline_protocol::client::{
 
 use super::OrderCommand;
 
+/// The two halves of one connection.
+pub(super) type Halves = (Box<dyn Commands>, Box<dyn Replies>);
+
 /// Opens connections.
 pub(super) trait Wire: Send + 'static {
-    /// One connection's two halves.
+    /// A connection.
     ///
     /// # Errors
     /// When there is no engine, or it refuses.
-    fn connect(&self) -> Result<(Box<dyn Commands>, Box<dyn Replies>), ConnectError>;
+    fn connect(&self) -> Result<Halves, ConnectError>;
 }
 
 /// The sending half.
@@ -36,7 +39,7 @@ pub(super) trait Replies {
 pub(super) struct EngineSocket(pub(super) ClientOptions);
 
 impl Wire for EngineSocket {
-    fn connect(&self) -> Result<(Box<dyn Commands>, Box<dyn Replies>), ConnectError> {
+    fn connect(&self) -> Result<Halves, ConnectError> {
         let (sender, receiver) = Client::connect(&self.0)?.split();
         Ok((Box::new(sender), Box::new(receiver)))
     }

@@ -35,7 +35,7 @@ pub(super) fn client_order_id() -> Result<ClientOrderId, getrandom::Error> {
 pub(super) fn uuid() -> Result<String, getrandom::Error> {
     let mut random = [0; 16];
     getrandom::fill(&mut random)?;
-    let bits = u128::from_be_bytes(random);
+    let bits = u128::from_le_bytes(random);
     let versioned = bits & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
     Ok(format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",

@@ -10,6 +10,7 @@ use super::{Handler, Shared};
 use crate::api_error::ApiError;
 use crate::http::{Method, Request};
 use crate::parameters::{ParameterError, Parameters};
+use crate::request_weight::RequestWeights;
 use crate::route::{Route, Security};
 use crate::signature::SigningKey;
 use crate::timing;
@@ -66,9 +67,9 @@ impl<'a> Intake<'a> {
         self.shared.views.read(look)
     }
 
-    /// The request-weight limits, for exchangeInfo.
-    pub(super) fn shared(&self) -> &'a Shared {
-        self.shared
+    /// The request weights, whose limits exchangeInfo lists.
+    pub(super) const fn weights(&self) -> &RequestWeights {
+        &self.shared.weights
     }
 
     /// To be called when a handler of an open route has read its parameters.

@@ -7,11 +7,11 @@ use touchline_protocol::message::command::{
 };
 
 use super::intake::Intake;
+use super::json;
 use super::names;
 use super::responses::{
     Decimal, Empty, ExchangeInformation, Filter, OrderBook, RateLimit, ServerTime, Symbol,
 };
-use super::json;
 use crate::api_error::ApiError;
 use crate::http::Reply;
 use crate::parameters::ParameterError;
@@ -70,7 +70,7 @@ pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiErro
         Ok::<_, ApiError>(ExchangeInformation {
             timezone: "UTC",
             server_time: intake.now_ms(),
-            rate_limits: rate_limits(&intake.shared().weights, &state.venue.limits),
+            rate_limits: rate_limits(intake.weights(), &state.venue.limits),
             exchange_filters: [],
             symbols,
         })
@@ -83,9 +83,8 @@ fn symbols(venue: &Venue, wanted: Option<&[&str]>) -> Result<Vec<Symbol>, ApiErr
     if wanted.is_some_and(|names| names.iter().any(|name| venue.symbol_named(name).is_none())) {
         return Err(ApiError::invalid_symbol());
     }
-    let is_wanted = |symbol: &&venue::Symbol| {
-        wanted.is_none_or(|names| names.contains(&symbol.name.as_str()))
-    };
+    let is_wanted =
+        |symbol: &&venue::Symbol| wanted.is_none_or(|names| names.contains(&symbol.name.as_str()));
     Ok(venue.symbols().iter().filter(is_wanted).map(|found| symbol(venue, found)).collect())
 }
 
@@ -122,7 +121,7 @@ fn filters(set: &SymbolFilters) -> Vec<Filter> {
     let any = |values: [i64; 3]| values.iter().any(|value| *value != 0);
     let mut filters = Vec::with_capacity(10);
     if any([set.price_min, set.price_max, set.tick_size]) {
-        filters.push(Filter::PriceFilter {
+        filters.push(Filter::Price {
             min_price: Decimal(set.price_min),
             max_price: Decimal(set.price_max),
             tick_size: Decimal(set.tick_size),

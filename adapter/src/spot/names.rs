@@ -4,9 +4,7 @@
 use touchline_protocol::message::command::{
     PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT, PERMISSION_TRADE_GROUP_2,
 };
-use touchline_protocol::message::enums::{
-    OrderStatus, OrderType, Side, SymbolStatus, TimeInForce,
-};
+use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
 
 use crate::request_weight::Interval;
 
@@ -36,11 +34,8 @@ const ORDER_TYPES: [(&str, OrderType); 7] = [
 const TIMES_IN_FORCE: [(&str, TimeInForce); 3] =
     [("GTC", TimeInForce::Gtc), ("IOC", TimeInForce::Ioc), ("FOK", TimeInForce::Fok)];
 
-const RESPONSE_TYPES: [(&str, ResponseType); 3] = [
-    ("ACK", ResponseType::Ack),
-    ("RESULT", ResponseType::Result),
-    ("FULL", ResponseType::Full),
-];
+const RESPONSE_TYPES: [(&str, ResponseType); 3] =
+    [("ACK", ResponseType::Ack), ("RESULT", ResponseType::Result), ("FULL", ResponseType::Full)];
 
 const PERMISSIONS: [(&str, u8); 4] = [
     ("SPOT", PERMISSION_SPOT),

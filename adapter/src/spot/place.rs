@@ -61,7 +61,9 @@ impl<'a> Sent<'a> {
         parameters: &Parameters<'_>,
     ) -> Result<(), ApiError> {
         let (required, refused): (&[&str], &[&str]) = match kind {
-            OrderType::Limit => (&["timeInForce", "quantity", "price"], &["quoteOrderQty", "stopPrice"]),
+            OrderType::Limit => {
+                (&["timeInForce", "quantity", "price"], &["quoteOrderQty", "stopPrice"])
+            }
             OrderType::Market => (&[], &["timeInForce", "price", "stopPrice", "icebergQty"]),
             OrderType::StopLoss | OrderType::TakeProfit => (
                 &["quantity", "stopPrice"],
@@ -89,7 +91,8 @@ impl<'a> Sent<'a> {
             return Err(ApiError::parameter_not_required(name));
         }
         let may_rest = self.time_in_force.and_then(names::read_time_in_force);
-        if self.iceberg_quantity.is_some() && may_rest.is_some_and(|time| time != TimeInForce::Gtc) {
+        if self.iceberg_quantity.is_some() && may_rest.is_some_and(|time| time != TimeInForce::Gtc)
+        {
             return Err(ApiError::unsupported_order_combination());
         }
         Ok(())
@@ -101,64 +104,52 @@ pub(super) struct Placement {
     symbol: SymbolName,
     commission_asset: AssetName,
     client_order_id: ClientOrderId,
-    side: Side,
-    kind: OrderType,
-    time_in_force: TimeInForce,
+    choices: Choices,
     price: i64,
-    response_type: ResponseType,
     limits: Limits,
 }
 
-/// What the views say of the order's symbol.
-struct Market {
-    symbol: venue::SymbolFacts,
-    limits: Limits,
+/// The enumerations of a placement, read.
+#[derive(Clone, Copy)]
+struct Choices {
+    kind: OrderType,
+    side: Side,
+    /// `None` for types that have none.
+    time_in_force: Option<TimeInForce>,
+    response_type: ResponseType,
+}
+
+impl Choices {
+    fn read(sent: &Sent<'_>) -> Result<Self, ApiError> {
+        let time_in_force = sent
+            .time_in_force
+            .map(|text| names::read_time_in_force(text).ok_or(ApiError::invalid_time_in_force()))
+            .transpose()?;
+        let kind = names::read_order_type(sent.kind).ok_or(ApiError::invalid_order_type())?;
+        let side = names::read_side(sent.side).ok_or(ApiError::invalid_side())?;
+        let response_type = match (sent.response_type, kind) {
+            (Some(text), _) => {
+                names::read_response_type(text).ok_or(ApiError::invalid_response_type())?
+            }
+            (None, OrderType::Market | OrderType::Limit) => ResponseType::Full,
+            (None, _) => ResponseType::Ack,
+        };
+        Ok(Self { kind, side, time_in_force, response_type })
+    }
 }
 
 pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
-    let parameters = &intake.parameters;
-    let sent = Sent::read(parameters)?;
+    let sent = Sent::read(&intake.parameters)?;
     let admission = intake.signed()?;
-    let kind = names::read_order_type(sent.kind);
-    if let Some(kind) = kind {
-        sent.check_combination(kind, parameters)?;
+    if let Some(kind) = names::read_order_type(sent.kind) {
+        sent.check_combination(kind, &intake.parameters)?;
     }
-    let market = intake
-        .read(|state| {
-            let symbol = state.venue.facts(sent.symbol)?;
-            Some(Market { symbol, limits: state.venue.limits })
-        })
+    let (symbol, limits) = intake
+        .read(|state| Some((state.venue.facts(sent.symbol)?, state.venue.limits)))
         .ok_or(ApiError::invalid_symbol())?;
-    let time_in_force = match sent.time_in_force {
-        Some(text) => {
-            Some(names::read_time_in_force(text).ok_or(ApiError::invalid_time_in_force())?)
-        }
-        None => None,
-    };
-    let kind = kind.ok_or(ApiError::invalid_order_type())?;
-    let side = names::read_side(sent.side).ok_or(ApiError::invalid_side())?;
-    let response_type = match (sent.response_type, kind) {
-        (Some(text), _) => {
-            names::read_response_type(text).ok_or(ApiError::invalid_response_type())?
-        }
-        (None, OrderType::Market | OrderType::Limit) => ResponseType::Full,
-        (None, _) => ResponseType::Ack,
-    };
-    let symbol = &market.symbol;
-    let (base, quote) = (symbol.base.precision, symbol.quote.precision);
-    let mut command = NewOrder {
-        symbol: symbol.id,
-        side: side.to_wire(),
-        order_type: kind.to_wire(),
-        time_in_force: time_in_force.map_or(0, TimeInForce::to_wire),
-        price: units("price", sent.price, quote)?,
-        quantity: units("quantity", sent.quantity, base)?,
-        quote_quantity: units("quoteOrderQty", sent.quote_quantity, quote)?,
-        stop_price: units("stopPrice", sent.stop_price, quote)?,
-        iceberg_quantity: units("icebergQty", sent.iceberg_quantity, base)?,
-        ..Default::default()
-    };
-    check_capability(symbol, &sent, &command)?;
+    let choices = Choices::read(&sent)?;
+    let mut command = command(&sent, choices, &symbol)?;
+    check_capability(&symbol, &sent, &command)?;
     command.client_order_id = match sent.client_order_id {
         Some(name) => name,
         None => ids::client_order_id().map_err(|_| ApiError::unknown())?,
@@ -168,21 +159,35 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let placement = Placement {
         symbol: symbol.name,
         // Commission comes out of what is received (facts §4).
-        commission_asset: match side {
+        commission_asset: match choices.side {
             Side::Buy => symbol.base.name,
             Side::Sell => symbol.quote.name,
         },
         client_order_id: command.client_order_id,
-        side,
-        kind,
-        time_in_force: time_in_force.unwrap_or(TimeInForce::Gtc),
+        choices,
         price: command.price,
-        response_type,
-        limits: market.limits,
+        limits,
     };
-    Ok(Submission {
-        command: OrderCommand::Place(command),
-        report: Report::Placement(placement),
+    Ok(Submission { command: OrderCommand::Place(command), report: Report::Placement(placement) })
+}
+
+fn command(
+    sent: &Sent<'_>,
+    choices: Choices,
+    symbol: &venue::SymbolFacts,
+) -> Result<NewOrder, ApiError> {
+    let (base, quote) = (symbol.base.precision, symbol.quote.precision);
+    Ok(NewOrder {
+        symbol: symbol.id,
+        side: choices.side.to_wire(),
+        order_type: choices.kind.to_wire(),
+        time_in_force: choices.time_in_force.map_or(0, TimeInForce::to_wire),
+        price: units("price", sent.price, quote)?,
+        quantity: units("quantity", sent.quantity, base)?,
+        quote_quantity: units("quoteOrderQty", sent.quote_quantity, quote)?,
+        stop_price: units("stopPrice", sent.stop_price, quote)?,
+        iceberg_quantity: units("icebergQty", sent.iceberg_quantity, base)?,
+        ..Default::default()
     })
 }
 
@@ -224,7 +229,7 @@ impl Placement {
         let sum = |of: fn(&touchline_protocol::message::event::Trade) -> i64| {
             decision.trades.iter().map(|trade| i128::from(of(trade))).sum::<i128>()
         };
-        self.response_type != ResponseType::Full
+        self.choices.response_type != ResponseType::Full
             || sum(|trade| trade.quantity) == i128::from(result.executed_quantity)
                 && sum(|trade| trade.quote_amount) == i128::from(result.executed_quote)
     }
@@ -258,7 +263,7 @@ impl Placement {
         let result = match &decision.terminal {
             Terminal::Placed(result) => result,
             Terminal::Rejected(rejected) => {
-                return Err(reject::placement(rejected, self.kind, &self.limits));
+                return Err(reject::placement(rejected, self.choices.kind, &self.limits));
             }
             Terminal::Canceled(_) => return Err(ApiError::unexpected_response()),
         };
@@ -269,7 +274,7 @@ impl Placement {
             client_order_id: self.client_order_id.as_str(),
             transact_time: decision.time_ns / 1_000_000,
         };
-        let reply = match self.response_type {
+        let reply = match self.choices.response_type {
             ResponseType::Ack => json(200, &acknowledgement)?,
             ResponseType::Result => json(200, &self.placed(acknowledgement, result, None)?)?,
             ResponseType::Full => {
@@ -286,8 +291,7 @@ impl Placement {
         result: &OrderResult,
         fills: Option<Vec<Fill<'a>>>,
     ) -> Result<Placed<'a>, ApiError> {
-        let status =
-            OrderStatus::from_wire(result.status).ok_or(ApiError::unexpected_response())?;
+        let status = OrderStatus::from_wire(result.status).ok_or(ApiError::unexpected_response())?;
         Ok(Placed {
             acknowledgement,
             price: Decimal(self.price),
@@ -295,9 +299,11 @@ impl Placement {
             executed_qty: Decimal(result.executed_quantity),
             cummulative_quote_qty: Decimal(result.executed_quote),
             status: names::order_status(status),
-            time_in_force: names::time_in_force(self.time_in_force),
-            r#type: names::order_type(self.kind),
-            side: names::side(self.side),
+            time_in_force: names::time_in_force(
+                self.choices.time_in_force.unwrap_or(TimeInForce::Gtc),
+            ),
+            r#type: names::order_type(self.choices.kind),
+            side: names::side(self.choices.side),
             fills,
         })
     }

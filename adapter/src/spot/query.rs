@@ -51,9 +51,8 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
             None => state.orders.latest(account, symbol, name.client_order_id),
         };
         // Somebody else's order is as unknown as none.
-        let order = order
-            .filter(|order| order.account == account)
-            .ok_or(ApiError::order_not_found())?;
+        let order =
+            order.filter(|order| order.account == account).ok_or(ApiError::order_not_found())?;
         if !name.client_order_id.is_empty() && order.client_order_id != name.client_order_id {
             return Err(ApiError::client_order_id_mismatch());
         }

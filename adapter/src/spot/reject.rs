@@ -135,8 +135,7 @@ mod tests {
     fn every_reject_of_a_placement_has_its_code_and_text() {
         let disconnected = "Internal error; unable to process your request. Please try again.";
         let unknown = "An unknown error occured while processing the request.";
-        let overloaded =
-            "Server is currently overloaded with other requests. Please try again in a few minutes.";
+        let overloaded = "Server is currently overloaded with other requests. Please try again in a few minutes.";
         let key = "Invalid API-key, IP, or permissions for action.";
         let expected = [
             (500, -1000, unknown),
@@ -238,9 +237,6 @@ mod tests {
     fn the_second_interval_is_named_by_its_unit_alone() {
         let reason = RejectReason::TooManyOrders.to_wire();
         let error = placement(&rejected(reason, 1), OrderType::Limit, &limits());
-        assert_eq!(
-            error.message,
-            "Too many new orders; current limit is 160000 orders per DAY."
-        );
+        assert_eq!(error.message, "Too many new orders; current limit is 160000 orders per DAY.");
     }
 }

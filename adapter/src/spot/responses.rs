@@ -90,16 +90,47 @@ pub(super) struct Symbol {
 #[derive(Debug, Serialize)]
 #[serde(tag = "filterType", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 pub(super) enum Filter {
-    PriceFilter { min_price: Decimal, max_price: Decimal, tick_size: Decimal },
-    PercentPrice { multiplier_up: Decimal, multiplier_down: Decimal, avg_price_mins: u32 },
-    LotSize { min_qty: Decimal, max_qty: Decimal, step_size: Decimal },
-    MinNotional { min_notional: Decimal, apply_to_market: bool, avg_price_mins: u32 },
-    IcebergParts { limit: u32 },
-    MarketLotSize { min_qty: Decimal, max_qty: Decimal, step_size: Decimal },
-    MaxNumOrders { max_num_orders: u32 },
-    MaxNumAlgoOrders { max_num_algo_orders: u32 },
-    MaxNumIcebergOrders { max_num_iceberg_orders: u32 },
-    MaxPosition { max_position: Decimal },
+    #[serde(rename = "PRICE_FILTER")]
+    Price {
+        min_price: Decimal,
+        max_price: Decimal,
+        tick_size: Decimal,
+    },
+    PercentPrice {
+        multiplier_up: Decimal,
+        multiplier_down: Decimal,
+        avg_price_mins: u32,
+    },
+    LotSize {
+        min_qty: Decimal,
+        max_qty: Decimal,
+        step_size: Decimal,
+    },
+    MinNotional {
+        min_notional: Decimal,
+        apply_to_market: bool,
+        avg_price_mins: u32,
+    },
+    IcebergParts {
+        limit: u32,
+    },
+    MarketLotSize {
+        min_qty: Decimal,
+        max_qty: Decimal,
+        step_size: Decimal,
+    },
+    MaxNumOrders {
+        max_num_orders: u32,
+    },
+    MaxNumAlgoOrders {
+        max_num_algo_orders: u32,
+    },
+    MaxNumIcebergOrders {
+        max_num_iceberg_orders: u32,
+    },
+    MaxPosition {
+        max_position: Decimal,
+    },
 }
 
 /// POST /order, form ACK.

@@ -128,7 +128,14 @@ impl Log {
     }
 
     /// Folds the placement of a limit order that rests at once.
-    pub(crate) fn rest(&mut self, account: AccountId, side: Side, id: u64, price: i64, quantity: i64) {
+    pub(crate) fn rest(
+        &mut self,
+        account: AccountId,
+        side: Side,
+        id: u64,
+        price: i64,
+        quantity: i64,
+    ) {
         let (order, accepted) = limit_order(account, side, id, price, quantity);
         let result = resting(&accepted, id);
         self.place(&order, &accepted, &[], &result).unwrap();

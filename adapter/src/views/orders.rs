@@ -93,12 +93,7 @@ impl Orders {
     /// None yet; `closed_max` closed ones are remembered, the oldest is forgotten first.
     #[must_use]
     pub fn new(closed_max: usize) -> Self {
-        Self {
-            orders: HashMap::new(),
-            latest: HashMap::new(),
-            closed: VecDeque::new(),
-            closed_max,
-        }
+        Self { orders: HashMap::new(), latest: HashMap::new(), closed: VecDeque::new(), closed_max }
     }
 
     /// The order with this number, open or closed of late.

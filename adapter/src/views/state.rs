@@ -265,7 +265,7 @@ impl State {
             Command::SetRules(set) if set.rules > RULES_KNOWN => {
                 Err(FoldError::Rules { found: set.rules, known: RULES_KNOWN })
             }
-            Command::SetRules(_) => Ok(()),
+            Command::SetRules(_) | Command::EngineStarted(_) => Ok(()),
             Command::SetLimits(set) => {
                 self.venue.limits = set.limits;
                 Ok(())

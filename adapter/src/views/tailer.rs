@@ -16,7 +16,7 @@ use super::Views;
 use super::error::FoldError;
 
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
-pub const IDLE: Duration = Duration::from_millis(20);
+pub const IDLE: Duration = Duration::from_millis(50);
 
 /// Transactions folded in one go: as long readers wait, and so long at the most.
 const BATCH: usize = 64;

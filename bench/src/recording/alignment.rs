@@ -72,9 +72,8 @@ fn start(
     let second_index = |x: usize| (x + differences).checked_sub(2 * step);
     let left_out = step.checked_sub(1).and_then(|lower| reached(before, lower)).map(|x| x + 1);
     let put_in = reached(before, step);
-    let within = |x: &usize| {
-        *x <= first_length && second_index(*x).is_some_and(|y| y <= second_length)
-    };
+    let within =
+        |x: &usize| *x <= first_length && second_index(*x).is_some_and(|y| y <= second_length);
     let best = left_out.filter(within).max(put_in.filter(within))?;
     Some((best, second_index(best)?))
 }

@@ -135,7 +135,8 @@ impl Book {
     /// The best level of each side.
     #[must_use]
     pub fn top(&self) -> Top {
-        let best = |side| self.levels(side).next().map_or((0, 0), |(price, level)| (price, level.size));
+        let best =
+            |side| self.levels(side).next().map_or((0, 0), |(price, level)| (price, level.size));
         let ((ask_price, ask_size), (bid_price, bid_size)) = (best(Side::Sell), best(Side::Buy));
         Top { ask_price, ask_size, bid_price, bid_size }
     }
@@ -146,7 +147,10 @@ impl Book {
             Side::Buy => (None, Some(self.buys.iter().rev())),
             Side::Sell => (Some(self.sells.iter()), None),
         };
-        up.into_iter().flatten().chain(down.into_iter().flatten()).map(|(price, level)| (*price, level))
+        up.into_iter()
+            .flatten()
+            .chain(down.into_iter().flatten())
+            .map(|(price, level)| (*price, level))
     }
 
     const fn side(&self, side: Side) -> &BTreeMap<i64, Level> {

@@ -154,7 +154,9 @@ mod tests {
     use super::*;
 
     fn tops(asks: &[i64]) -> Vec<Top> {
-        asks.iter().map(|&ask_size| Top { ask_price: 103, ask_size, bid_price: 100, bid_size: 1 }).collect()
+        asks.iter()
+            .map(|&ask_size| Top { ask_price: 103, ask_size, bid_price: 100, bid_size: 1 })
+            .collect()
     }
 
     #[test]

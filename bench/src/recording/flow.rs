@@ -167,9 +167,9 @@ fn revealed(rows: &[Row]) -> BTreeMap<u64, Resting> {
                 revealed
                     .entry(row.order)
                     .and_modify(|known| {
-                        *known = known.filter(|k| (k.side, k.price) == (side, price)).map(|k| {
-                            Resting { size: k.size + size, ..k }
-                        });
+                        *known = known
+                            .filter(|k| (k.side, k.price) == (side, price))
+                            .map(|k| Resting { size: k.size + size, ..k });
                     })
                     .or_insert(Some(Resting { side, price, size }));
             }
@@ -410,10 +410,8 @@ mod tests {
              1.0,3,21,5,91,1\n\
              1.0,3,22,5,92,1\n",
         );
-        let flow = Flow::completed(
-            &rows,
-            Completion { revealed_orders: false, recorded_depth: Some(1) },
-        );
+        let flow =
+            Flow::completed(&rows, Completion { revealed_orders: false, recorded_depth: Some(1) });
         assert_eq!(flow.counts.orders_beyond_depth, 1, "20; 21 is mentioned later");
         assert_eq!(flow.steps[2], Step { row: 1, order: 0, action: Action::Cancel { size: 5 } });
         assert_eq!(flow.tops[5].bid_size, 0);

@@ -115,10 +115,7 @@ pub fn read_top_of_book(path: &Path) -> Result<Vec<Top>, RowsError> {
     read(path, parse_top)
 }
 
-fn read<T>(
-    path: &Path,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<T>, RowsError> {
+fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, RowsError> {
     let failed = |source| RowsError::File { path: path.to_owned(), source };
     let (rows, count, first) = parse_lines(open(path).map_err(failed)?, parse).map_err(failed)?;
     if count > 0 {
@@ -254,7 +251,8 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
     if !digits(seconds) || !digits(fraction) || fraction.len() > 18 {
         return Err(wrong());
     }
-    let seconds: u64 = seconds.parse().ok().filter(|&seconds| seconds < 86_400).ok_or_else(wrong)?;
+    let seconds: u64 =
+        seconds.parse().ok().filter(|&seconds| seconds < 86_400).ok_or_else(wrong)?;
     let fraction: u64 = format!("{fraction:0<9}")[..9].parse().map_err(|_| wrong())?;
     Ok(seconds * 1_000_000_000 + fraction)
 }

@@ -231,11 +231,8 @@ impl Driver<'_> {
     fn stage(&mut self) -> Result<bool, SendError> {
         let step = self.flow.steps[self.next];
         let known = self.orders[step.order];
-        let command = CommandHeader {
-            correlation: self.next as u64,
-            key_id: self.key,
-            ..Default::default()
-        };
+        let command =
+            CommandHeader { correlation: self.next as u64, key_id: self.key, ..Default::default() };
         let id = match (step.action, known.id) {
             (Action::Add(_) | Action::Execute { .. }, id) => id.unwrap_or_default(),
             (Action::Cancel { .. }, Some(id)) => id,

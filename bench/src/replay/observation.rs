@@ -158,7 +158,8 @@ impl Observer<'_> {
                 let open = OrderStatus::from_wire(result.status).is_some_and(OrderStatus::is_open);
                 if open && let Some(order) = self.orders.get_mut(&result.order_id) {
                     order.rests = true;
-                    let (side, price, left) = (order.side, order.price, order.quantity - order.executed);
+                    let (side, price, left) =
+                        (order.side, order.price, order.quantity - order.executed);
                     self.change_level(side, price, left);
                 }
                 outcome.result = Some(**result);

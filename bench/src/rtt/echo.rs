@@ -14,6 +14,7 @@ use touchline_protocol::ring::{
 use touchline_protocol::wait::{WaitStrategy, Waiter};
 
 use super::peer::{Patience, Peer, PeerKind};
+use crate::interrupt;
 use crate::latency::Distribution;
 use crate::machine::nanoseconds;
 
@@ -86,6 +87,7 @@ impl Echo {
         message[..2].copy_from_slice(&block_length.to_le_bytes());
         let mut before = Instant::now();
         for trip in 0..warm_up + trips {
+            interrupt::check()?;
             message[8..12].copy_from_slice(&trip.to_le_bytes());
             self.end.send(&message)?;
             let length = self.end.receive()?;

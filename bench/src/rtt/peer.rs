@@ -17,7 +17,7 @@ use crate::child::{self, Guarded};
 use crate::interrupt;
 
 /// Name of the hidden subcommand that [`serve`] is.
-pub const SUBCOMMAND: &str = "rtt-peer";
+const SUBCOMMAND: &str = "rtt-peer";
 
 /// Longest wait for one answer of the other process.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -99,4 +99,3 @@ pub fn serve(kind: PeerKind) -> Result<()> {
         PeerKind::EchoAdaptive | PeerKind::EchoSpin => echo::serve(kind, descriptors, blocks),
     }
 }
-

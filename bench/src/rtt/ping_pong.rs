@@ -12,6 +12,7 @@ use touchline_protocol::shm::{PeerAccess, Region, Shared};
 use touchline_protocol::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
 use super::peer::{Patience, Peer, PeerKind};
+use crate::interrupt;
 use crate::latency::Distribution;
 use crate::machine::nanoseconds;
 
@@ -93,6 +94,7 @@ impl PingPong {
         let mut payload = [0; SEQUENCE];
         let mut before = Instant::now();
         for trip in 0..warm_up + trips {
+            interrupt::check()?;
             self.lines.sequence += 1;
             self.lines.send(&payload);
             self.lines.receive(&mut payload)?;

@@ -61,7 +61,7 @@ pub const MAXIMA: Limits = Limits {
     accounts: 1 << 24,
     keys: 1 << 24,
     sessions: 1 << 20,
-    open_orders: 1 << 26,
+    open_orders: 1 << 24,
     price_levels: 1 << 24,
     pending_work: 1 << 14,
     max_steps: STEPS_MAX,

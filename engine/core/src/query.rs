@@ -181,6 +181,12 @@ impl Core {
         self.last_time_ns
     }
 
+    /// The last sequence of the engine's own session: how much of the venue's definition is done.
+    #[must_use]
+    pub const fn engine_sequence(&self) -> Sequence {
+        self.engine_sequence
+    }
+
     /// How much of each capacity is in use.
     #[must_use]
     pub const fn counts(&self) -> Counts {

@@ -1,6 +1,8 @@
 //! The book alone against a naive one: plain sorted maps of queues, written without a thought for
 //! speed.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use touchline_core::book::{
@@ -80,8 +82,8 @@ impl NaiveBook {
         let prices = self.reachable(side, price.0);
         let levels = self.bids.len() + self.asks.len();
         let has_level = self.side(side).contains_key(&price.0);
-        let full = self.orders() >= ORDERS_MAX as usize
-            || levels >= LEVELS_MAX as usize && !has_level;
+        let full =
+            self.orders() >= ORDERS_MAX as usize || levels >= LEVELS_MAX as usize && !has_level;
         if time_in_force == TimeInForce::Gtc && prices.is_empty() && full {
             return Err(BookError::Full);
         }
@@ -205,12 +207,12 @@ fn check_equal(book: &OrderBook, naive: &NaiveBook) {
         assert_eq!(book.best(side).map(|price| price.0), expected.first().map(|level| level.0));
         let queue: Vec<_> = levels
             .iter()
-            .flat_map(|(_, queue)| queue.iter().map(|order| (order.id, order.owner, order.remaining)))
+            .flat_map(|(_, queue)| {
+                queue.iter().map(|order| (order.id, order.owner, order.remaining))
+            })
             .collect();
-        let found: Vec<_> = book
-            .orders(side)
-            .map(|order| (order.id.0, order.owner, order.remaining.0))
-            .collect();
+        let found: Vec<_> =
+            book.orders(side).map(|order| (order.id.0, order.owner, order.remaining.0)).collect();
         assert_eq!(found, queue, "time priority");
     }
     assert_eq!(book.len() as usize, naive.orders());
@@ -305,12 +307,8 @@ fn level_totals_do_not_overflow() {
         book.place(&order, &mut Reports::default()).unwrap();
     }
     assert_eq!(book.depth(Side::Sell).next().unwrap().quantity, 3 * i64::MAX as u128);
-    let buy = NewBookOrder {
-        id: OrderId(9),
-        side: Side::Buy,
-        time_in_force: TimeInForce::Fok,
-        ..order
-    };
+    let buy =
+        NewBookOrder { id: OrderId(9), side: Side::Buy, time_in_force: TimeInForce::Fok, ..order };
     let mut reports = Reports::default();
     assert_eq!(book.place(&buy, &mut reports), Ok(Placed::Filled));
     assert_eq!(reports.0, [(OrderId(1), 0, Price(5), Qty::MAX, Qty(0))]);

@@ -1,58 +1,30 @@
 //! Random commands against the naive venue: the same events, balances and depth after each of them,
 //! and afterwards the same from a replay. `TOUCHLINE_CASES` sets the number of cases.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "model/cancels.rs"]
+mod cancels;
+#[path = "model/checks.rs"]
+mod checks;
 #[path = "model/naive.rs"]
 mod naive;
+#[path = "model/steps.rs"]
+mod steps;
 #[path = "support/venue.rs"]
 mod venue;
 
 use naive::{NaiveAccount, NaiveSession, NaiveSymbol, NaiveVenue, Outcome};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use steps::{Flaw, Step, steps};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, Role, Side};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::*;
 use venue::{START_NS, Venue, WHOLE, named};
 
-const NAMES: [&str; 4] = ["", "a", "b", "a longer client order id of 36 bytes."];
-
-/// One thing in a command that a client got wrong.
-#[derive(Clone, Copy, Debug)]
-enum Flaw {
-    Session(u32),
-    Epoch,
-    Sequence(u64),
-    Key(u64),
-    Late,
-    Side(u8),
-    Type(u8),
-    Time(u8),
-    Price(i64),
-    Quantity(i64),
-    Quote(i64),
-    Stop(i64),
-    Iceberg(i64),
-    Prevention(u8),
-    Flags(u8),
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    New { who: usize, symbol: u32, buy: bool, kind: u8, price: i64, lots: i64, name: usize },
-    Flawed(Box<Step>, Flaw),
-    /// Places without having run the symbol's pending work.
-    Hasty(Box<Step>),
-    Cancel { who: usize, symbol: u32, pick: u64 },
-    CancelNamed { who: usize, symbol: u32, pick: Option<u64>, name: usize },
-    Reduce { who: usize, symbol: u32, pick: u64, lots: i64, odd: i64 },
-    Deposit { account: u32, asset: u32, amount: i64 },
-    Withdraw { account: u32, asset: u32, amount: i64 },
-    Status { symbol: u32, status: u8 },
-    Limits { open_orders: u32, price_levels: u32, pending_work: u32, max_steps: u32 },
-    RunPending,
-    Pass { ns: u64 },
-}
+const NAMES: [&str; 4] = ["", "a", "b", "a longer client order id of 36 bytes"];
 
 /// Price of tick `tick` and quantity of `lots` lots, chosen so that notionals do not come out even.
 fn units(symbol: u32, tick: i64, lots: i64) -> (i64, i64) {
@@ -67,6 +39,13 @@ struct World {
     naive: NaiveVenue,
     sessions: Vec<(SessionId, KeyId)>,
     keys: BTreeMap<AccountId, KeyId>,
+}
+
+/// What a cancel or reduction is about.
+struct Target {
+    command: CommandHeader,
+    order_id: OrderId,
+    name: ClientOrderId,
 }
 
 fn limits() -> Limits {
@@ -184,10 +163,20 @@ impl World {
         self.venue.header(session, key)
     }
 
-    /// A number near those that the symbol has given out.
-    fn pick(&self, symbol: u32, pick: u64) -> OrderId {
-        let last = self.naive.symbols.get(symbol as usize).map_or(0, |symbol| symbol.orders);
-        OrderId((last + 1).saturating_sub(pick % 16))
+    /// Mostly an open order and its owner; else whoever it is and a number near those given out.
+    fn aim(&mut self, who: usize, symbol: u32, pick: u64) -> Target {
+        let open = |side| self.venue.core.open_orders(SymbolId(symbol), side);
+        let open: Vec<_> = open(Side::Buy).chain(open(Side::Sell)).collect();
+        if pick.is_multiple_of(4) || open.is_empty() {
+            let last = self.naive.symbols.get(symbol as usize).map_or(0, |symbol| symbol.orders);
+            let order_id = OrderId((last + 1).saturating_sub(pick / 4 % 16));
+            return Target { command: self.header(who), order_id, name: ClientOrderId::EMPTY };
+        }
+        let order = &open[(pick / 4) as usize % open.len()];
+        let key = self.keys[&order.account];
+        let owner = self.sessions.iter().position(|(_, of)| *of == key).unwrap();
+        let (order_id, name) = (order.order_id, order.client_order_id);
+        Target { command: self.header(owner), order_id, name }
     }
 
     /// Runs pending work as the engine does: before the next command of the symbol.
@@ -232,27 +221,30 @@ impl World {
                 same(self.venue.apply(&order), self.naive.new_order(&order, time));
             }
             Step::Cancel { who, symbol, pick } => {
-                let (command, order_id) = (self.header(who), self.pick(symbol, pick));
-                let message =
-                    CancelOrder { command, symbol: SymbolId(symbol), order_id, ..Default::default() };
+                let Target { command, order_id, .. } = self.aim(who, symbol, pick);
+                let symbol = SymbolId(symbol);
+                let message = CancelOrder { command, symbol, order_id, ..Default::default() };
                 same(self.venue.apply(&message), self.naive.cancel(&message, time));
             }
-            Step::CancelNamed { who, symbol, pick, name } => {
+            Step::CancelNamed { who, symbol, pick, by_id, name } => {
+                let target = self.aim(who, symbol, pick);
+                let names = [target.name, target.name, target.name, named(NAMES[name])];
                 let message = CancelOrderNamed {
-                    command: self.header(who),
+                    command: target.command,
                     symbol: SymbolId(symbol),
-                    order_id: pick.map_or(OrderId(0), |pick| self.pick(symbol, pick)),
-                    client_order_id: named(NAMES[name]),
+                    order_id: if by_id { target.order_id } else { OrderId(0) },
+                    client_order_id: names[name],
                     cancel_client_order_id: named("cancel"),
                     ..Default::default()
                 };
                 same(self.venue.apply(&message), self.naive.cancel_named(&message, time));
             }
             Step::Reduce { who, symbol, pick, lots, odd } => {
+                let Target { command, order_id, .. } = self.aim(who, symbol, pick);
                 let message = ReduceOrder {
-                    command: self.header(who),
+                    command,
                     symbol: SymbolId(symbol),
-                    order_id: self.pick(symbol, pick),
+                    order_id,
                     new_quantity: units(symbol, 1, lots).1 + odd,
                     ..Default::default()
                 };
@@ -389,82 +381,8 @@ fn same(found: Result<Vec<venue::Owned>, touchline_core::Reject>, expected: Outc
     assert_eq!(found.map_err(|reject| (reject.reason, reject.detail)), expected);
 }
 
-fn placements() -> impl Strategy<Value = Step> {
-    // Kinds: 0 and 1 GTC, 2 IOC, 3 FOK, 4 MARKET.
-    let kinds = prop::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 3, 3, 4]);
-    (0..4usize, 0..3u32, any::<bool>(), kinds, 1..13i64, 1..12i64, 0..NAMES.len()).prop_map(
-        |(who, symbol, buy, kind, price, lots, name)| Step::New {
-            who,
-            symbol,
-            buy,
-            kind,
-            price,
-            // Some that reach far into the book.
-            lots: if lots == 11 { 40 } else { lots },
-            name,
-        },
-    )
-}
-
-fn extremes() -> impl Strategy<Value = i64> {
-    prop_oneof![
-        prop::sample::select(vec![i64::MIN, -1, 0, 1, 2, i64::MAX / 2, i64::MAX - 1, i64::MAX]),
-        any::<i64>(),
-        0..1_000_000_000i64,
-    ]
-}
-
-fn flaws() -> impl Strategy<Value = Flaw> {
-    prop_oneof![
-        (1..9u32).prop_map(Flaw::Session),
-        Just(Flaw::Epoch),
-        (0..40u64).prop_map(Flaw::Sequence),
-        (0..9u64).prop_map(Flaw::Key),
-        Just(Flaw::Late),
-        any::<u8>().prop_map(Flaw::Side),
-        (0..10u8).prop_map(Flaw::Type),
-        (0..5u8).prop_map(Flaw::Time),
-        extremes().prop_map(Flaw::Price),
-        extremes().prop_map(Flaw::Quantity),
-        extremes().prop_map(Flaw::Quote),
-        extremes().prop_map(Flaw::Stop),
-        extremes().prop_map(Flaw::Iceberg),
-        any::<u8>().prop_map(Flaw::Prevention),
-        (0..4u8).prop_map(Flaw::Flags),
-    ]
-}
-
-fn steps() -> impl Strategy<Value = Step> {
-    let amounts = 1..3 * WHOLE;
-    let target = (0..4usize, 0..4u32, any::<u64>());
-    prop_oneof![
-        30 => placements(),
-        4 => (placements(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
-        2 => placements().prop_map(|step| Step::Hasty(Box::new(step))),
-        6 => target.clone().prop_map(|(who, symbol, pick)| Step::Cancel { who, symbol, pick }),
-        3 => (target.clone(), any::<bool>(), 0..NAMES.len()).prop_map(
-            |((who, symbol, pick), by_id, name)| {
-                Step::CancelNamed { who, symbol, pick: by_id.then_some(pick), name }
-            }),
-        5 => (target, -1..9i64, prop::sample::select(vec![0, 0, 0, 1, -1])).prop_map(
-            |((who, symbol, pick), lots, odd)| Step::Reduce { who, symbol, pick, lots, odd }),
-        1 => (0..6u32, 0..3u32, amounts.clone()).prop_map(
-            |(account, asset, amount)| Step::Deposit { account, asset, amount }),
-        1 => (0..6u32, 0..3u32, amounts).prop_map(
-            |(account, asset, amount)| Step::Withdraw { account, asset, amount }),
-        1 => (0..3u32, prop::sample::select(vec![2, 2, 2, 5, 1, 7])).prop_map(
-            |(symbol, status)| Step::Status { symbol, status }),
-        1 => (8..40u32, 5..30u32, 0..4u32, 1..5u32).prop_map(
-            |(open_orders, price_levels, pending_work, max_steps)| {
-                Step::Limits { open_orders, price_levels, pending_work, max_steps }
-            }),
-        2 => Just(Step::RunPending),
-        6 => prop_oneof![Just(1), 1..2_000_000_000u64].prop_map(|ns| Step::Pass { ns }),
-    ]
-}
-
 fn cases() -> u32 {
-    std::env::var("TOUCHLINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(250)
+    std::env::var("TOUCHLINE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1200)
 }
 
 proptest! {

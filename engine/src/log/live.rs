@@ -113,7 +113,7 @@ fn fitting(folder: &Path, asked: Option<u64>) -> io::Result<u64> {
 }
 
 fn in_folder(folder: &Path, bytes: u64) -> io::Result<NewWindow> {
-    let lock = FolderLock::take(File::open(folder)?, folder)?.ok_or_else(|| {
+    let lock = FolderLock::take(File::open(folder)?)?.ok_or_else(|| {
         io::Error::other(format!("{} is locked by another process", folder.display()))
     })?;
     let path = folder.join(WINDOW_FILE);

@@ -85,6 +85,8 @@ pub struct LogWriter {
     /// Time of the last frame.
     time_ns: u64,
     open: Option<Open>,
+    /// Something was published since the keeper was last woken.
+    unannounced: bool,
     /// Events of the last committed transaction: from, to.
     committed: (u64, u64),
 }
@@ -102,6 +104,7 @@ impl LogWriter {
             incarnation,
             time_ns,
             open: None,
+            unannounced: false,
             committed,
         }
     }
@@ -207,11 +210,14 @@ impl LogWriter {
         })
     }
 
-    /// Wakes the keeper if it sleeps. To be called once per turn in which anything was committed,
-    /// after the replies were published: it costs a fence, and a system call if the keeper sleeps.
+    /// Wakes the keeper if anything was published since the last call and it sleeps. To be called once
+    /// per turn, after the replies were published: it costs a fence, and a system call if the keeper
+    /// sleeps. Without it nothing is lost, but it becomes durable up to a second late.
     #[inline]
-    pub fn wake_keeper(&self) {
-        self.control.wake_keeper();
+    pub fn wake_keeper(&mut self) {
+        if std::mem::take(&mut self.unannounced) {
+            self.control.wake_keeper();
+        }
     }
 
     /// Whether the keeper wants an attest record.
@@ -228,7 +234,6 @@ impl LogWriter {
         if self.attest_asked() {
             // Without room there is no quiet that the record would have to be written in.
             let _full = self.append_record(FrameKind::Attest, time_ns);
-            self.wake_keeper();
         }
         self.pass_segment_header();
     }
@@ -283,6 +288,7 @@ impl LogWriter {
         let end = start + u64::from(header.length);
         let next = align_frame(end);
         self.time_ns = time_ns;
+        self.unannounced = true;
         self.seal(start, header);
         // Behind the frame: zeros up to the next one, which must not look like begun or like a frame
         // whatever an abandoned transaction has left there.
@@ -327,9 +333,9 @@ impl LogWriter {
         }
     }
 
-    fn wait_durable(&self) -> Result<(), CloseError> {
-        let control = &self.control;
+    fn wait_durable(&mut self) -> Result<(), CloseError> {
         self.wake_keeper();
+        let control = &self.control;
         loop {
             let seen = control.durable_event().current();
             // In this order: what the keeper did before it ended counts.

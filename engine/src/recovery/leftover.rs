@@ -91,7 +91,7 @@ impl Leftover {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let lock = FolderLock::take(File::open(folder)?, folder)?
+        let lock = FolderLock::take(File::open(folder)?)?
             .ok_or_else(|| io::Error::other("locked by another process"))?;
         let mut bytes = [0; size_of::<ControlHeader>()];
         file.read_exact_at(&mut bytes, 0)?;

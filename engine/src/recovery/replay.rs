@@ -119,12 +119,12 @@ impl<'state, R: Replayed> Replay<'state, R> {
                 logged.len()
             ));
         }
-        let different = outbox.iter().zip(logged).position(|(new, old)| new != old);
-        match different {
-            Some(byte) => Err(format!(
-                "replay gives other events than the log, from their byte {byte} of {length} on"
-            )),
-            None => Ok(()),
+        if outbox[..length] == *logged {
+            return Ok(());
         }
+        let same = outbox.iter().zip(logged).take_while(|(new, old)| new == old).count();
+        Err(format!(
+            "replay gives other events than the log, from their byte {same} of {length} on"
+        ))
     }
 }

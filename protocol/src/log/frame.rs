@@ -32,6 +32,12 @@ use super::{MAX_FRAME_BYTES, window_segment_rest};
 /// Bytes of the header.
 pub const FRAME_HEADER_BYTES: usize = size_of::<FrameHeader>();
 
+/// Room for events that every transaction has, bytes.
+pub const EVENTS_BYTES_MAX: usize = 60 << 10;
+
+/// Largest command in a frame, bytes.
+pub const MAX_COMMAND_BYTES: usize = MAX_FRAME_BYTES - FRAME_HEADER_BYTES - EVENTS_BYTES_MAX;
+
 /// The header as it lies in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 #[repr(C)]

@@ -1,10 +1,12 @@
 //! The fold against made-up frames, and against a naive model of the same venue.
 
+use super::RULES_KNOWN;
 use crate::views::accounts::Balance;
 use crate::views::book::Level;
 use crate::views::error::FoldError;
-use crate::views::fixture::{ALICE, BOB, BTC, BTCUSDT, ETH, Log, ONE, USDT, limit_order, lock, resting};
-use super::RULES_KNOWN;
+use crate::views::fixture::{
+    ALICE, BOB, BTC, BTCUSDT, ETH, Log, ONE, USDT, limit_order, lock, resting,
+};
 
 use proptest::prelude::*;
 use touchline_protocol::message::command::{
@@ -17,7 +19,9 @@ use touchline_protocol::message::event::{
     Done, OrderCanceled, OrderContinues, OrderReduced, OrderResult, Rejected, Trade,
 };
 use touchline_protocol::text::{AssetName, ClientOrderId, Name};
-use touchline_protocol::units::{AccountId, AssetId, BookUpdateId, KeyId, OrderId, SymbolId, TradeId};
+use touchline_protocol::units::{
+    AccountId, AssetId, BookUpdateId, KeyId, OrderId, SymbolId, TradeId,
+};
 
 fn balance(log: &Log, account: AccountId, asset: AssetId) -> (i64, i64) {
     let Balance { free, locked } = log.state.accounts.get(account).unwrap().balance(asset);
@@ -146,8 +150,7 @@ fn a_continued_aggressor_rests_only_when_it_is_done() {
 #[test]
 fn definitions_and_money_from_outside() {
     let mut log = Log::venue();
-    let withdraw =
-        Withdraw { account: BOB, asset: BTC, amount: 999 * ONE, ..Default::default() };
+    let withdraw = Withdraw { account: BOB, asset: BTC, amount: 999 * ONE, ..Default::default() };
     let done = Done { free: ONE, ..Default::default() };
     log.fold(Command::Withdraw(&withdraw), &[Event::Done(&done)]).unwrap();
     assert_eq!(balance(&log, BOB, BTC), (ONE, 0));
@@ -163,7 +166,10 @@ fn definitions_and_money_from_outside() {
     assert!(log.state.venue.symbol_named("btcusdt").is_none());
     log.done(Command::RevokeKey(&RevokeKey { key: KeyId(2), ..Default::default() }), 0);
     let revoked = |key| log.state.accounts.key(KeyId(key)).map(|key| key.revoked);
-    assert_eq!([revoked(0), revoked(1), revoked(2), revoked(3)], [None, Some(false), Some(true), None]);
+    assert_eq!(
+        [revoked(0), revoked(1), revoked(2), revoked(3)],
+        [None, Some(false), Some(true), None]
+    );
 }
 
 #[test]
@@ -198,11 +204,7 @@ fn contradictions_are_named() {
             Event::Done(&done(2)),
             FoldError::NotNext { what: "account", found: 2, expected: 3 },
         ),
-        (
-            Command::CreateKey(&key),
-            Event::Done(&done(3)),
-            FoldError::UnknownAccount(AccountId(9)),
-        ),
+        (Command::CreateKey(&key), Event::Done(&done(3)), FoldError::UnknownAccount(AccountId(9))),
         (
             Command::Deposit(&deposit),
             Event::Done(&Done { free: 6, ..Default::default() }),
@@ -233,11 +235,7 @@ fn contradictions_are_named() {
                 expected: 2 * i128::from(ONE),
             },
         ),
-        (
-            Command::RunPending(&pending),
-            Event::OrderCanceled(&negative),
-            FoldError::Negative(-1),
-        ),
+        (Command::RunPending(&pending), Event::OrderCanceled(&negative), FoldError::Negative(-1)),
         (
             Command::RunPending(&pending),
             Event::OrderContinues(&symbol),
@@ -347,7 +345,13 @@ impl Model {
                     order_id: OrderId(open.id),
                     symbol: BTCUSDT,
                     executed_quantity: open.quantity - open.remaining,
-                    executed_quote: self.log.state.orders.get(BTCUSDT, OrderId(open.id)).unwrap().executed_quote,
+                    executed_quote: self
+                        .log
+                        .state
+                        .orders
+                        .get(BTCUSDT, OrderId(open.id))
+                        .unwrap()
+                        .executed_quote,
                     released: open.held,
                     book_update_id: BookUpdateId(self.updates),
                     status: OrderStatus::Canceled.to_wire(),

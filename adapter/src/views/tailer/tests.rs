@@ -128,7 +128,10 @@ fn transactions_and_the_watermark_move_the_views() {
     site.log.send(Next::Watermark(1 << 20)).unwrap();
     assert_eq!(site.wait(1 << 20, PATIENCE), Ok(()));
     let behind = site.wait(1 << 21, Duration::ZERO);
-    assert_eq!(behind, Err(NotReached::Behind { at: Position(1 << 20), wanted: Position(1 << 21) }));
+    assert_eq!(
+        behind,
+        Err(NotReached::Behind { at: Position(1 << 20), wanted: Position(1 << 21) })
+    );
 }
 
 #[test]
@@ -137,10 +140,7 @@ fn a_contradiction_stops_the_views_and_is_named() {
     site.log.send(Next::Frame(Box::new(definition(0, 4096)))).unwrap();
     site.log.send(Next::Frame(Box::new(definition(5, 4288)))).unwrap();
     let end = site.ended.recv_timeout(PATIENCE).unwrap().unwrap();
-    assert_eq!(
-        end.to_string(),
-        "transaction at log position 4288: asset got number 5, expected 1"
-    );
+    assert_eq!(end.to_string(), "transaction at log position 4288: asset got number 5, expected 1");
     assert!(site.views.is_stopped());
     assert!(matches!(site.wait(1 << 20, PATIENCE), Err(NotReached::Stopped { .. })));
 }

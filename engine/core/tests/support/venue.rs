@@ -13,13 +13,13 @@ use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::*;
 
 /// One whole unit.
-pub const WHOLE: i64 = UNITS_PER_WHOLE;
+pub(crate) const WHOLE: i64 = UNITS_PER_WHOLE;
 /// A time to begin with.
-pub const START_NS: u64 = 1_700_000_000_000_000_000;
+pub(crate) const START_NS: u64 = 1_700_000_000_000_000_000;
 
 /// An event, taken out of the outbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owned {
+pub(crate) enum Owned {
     Accepted(OrderAccepted),
     Trade(Trade),
     Result(OrderResult),
@@ -33,7 +33,7 @@ pub enum Owned {
 }
 
 impl Owned {
-    pub fn read(bytes: &[u8]) -> Self {
+    pub(crate) fn read(bytes: &[u8]) -> Self {
         match decode::event(bytes).expect("the core writes sound events") {
             Event::OrderAccepted(event) => Self::Accepted(*event),
             Event::Trade(event) => Self::Trade(*event),
@@ -51,38 +51,38 @@ impl Owned {
 }
 
 /// An accepted command, as the log would keep it.
-pub struct Entry {
-    pub context: Context,
+pub(crate) struct Entry {
+    pub(crate) context: Context,
     /// Command bytes, aligned.
-    pub command: Vec<u64>,
-    pub events: Vec<u8>,
+    pub(crate) command: Vec<u64>,
+    pub(crate) events: Vec<u8>,
 }
 
 /// A core under test.
-pub struct Venue {
-    pub core: Core,
-    pub time_ns: u64,
-    pub position: u64,
-    pub journal: Vec<Entry>,
+pub(crate) struct Venue {
+    pub(crate) core: Core,
+    pub(crate) time_ns: u64,
+    pub(crate) position: u64,
+    pub(crate) journal: Vec<Entry>,
     /// Next sequence by session.
-    pub sequences: BTreeMap<u32, u64>,
+    pub(crate) sequences: BTreeMap<u32, u64>,
     buffer: Vec<u64>,
 }
 
 /// An outbox's memory.
-pub fn outbox_memory() -> Vec<u64> {
+pub(crate) fn outbox_memory() -> Vec<u64> {
     vec![0; OUTBOX_BYTES_MAX.div_ceil(8)]
 }
 
 /// The bytes of a message in memory aligned to eight.
-pub fn aligned(bytes: &[u8]) -> Vec<u64> {
+pub(crate) fn aligned(bytes: &[u8]) -> Vec<u64> {
     let mut words = vec![0; bytes.len().div_ceil(8)];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
     words
 }
 
 impl Venue {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             core: Core::new(),
             time_ns: START_NS,
@@ -93,17 +93,17 @@ impl Venue {
         }
     }
 
-    pub fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         Context { position: Position(self.position), time_ns: self.time_ns }
     }
 
     /// Applies a command. A reject must change nothing; an accepted command must leave a sound venue.
-    pub fn apply<M: Message>(&mut self, message: &M) -> Result<Vec<Owned>, Reject> {
+    pub(crate) fn apply<M: Message>(&mut self, message: &M) -> Result<Vec<Owned>, Reject> {
         self.apply_bytes(&aligned(bytemuck::bytes_of(message)))
     }
 
     /// As [`apply`](Self::apply), for bytes that decode to a command.
-    pub fn apply_bytes(&mut self, words: &[u64]) -> Result<Vec<Owned>, Reject> {
+    pub(crate) fn apply_bytes(&mut self, words: &[u64]) -> Result<Vec<Owned>, Reject> {
         let context = self.context();
         let command = decode::command(bytemuck::cast_slice(words)).expect("a command");
         let before = self.core.state_hash();
@@ -137,17 +137,17 @@ impl Venue {
     }
 
     /// Applies a command that must be accepted.
-    pub fn must<M: Message>(&mut self, message: &M) -> Vec<Owned> {
+    pub(crate) fn must<M: Message>(&mut self, message: &M) -> Vec<Owned> {
         self.apply(message).unwrap_or_else(|reject| panic!("{} rejected: {reject:?}", M::NAME))
     }
 
     /// A header of the engine.
-    pub fn engine() -> CommandHeader {
+    pub(crate) fn engine() -> CommandHeader {
         CommandHeader::default()
     }
 
     /// A header of a session with its next sequence and present epoch.
-    pub fn header(&mut self, session: SessionId, key_id: KeyId) -> CommandHeader {
+    pub(crate) fn header(&mut self, session: SessionId, key_id: KeyId) -> CommandHeader {
         let sequence = self.sequences.entry(session.0).or_default();
         *sequence += 1;
         CommandHeader {
@@ -160,21 +160,21 @@ impl Venue {
         }
     }
 
-    pub fn set_rules(&mut self) {
+    pub(crate) fn set_rules(&mut self) {
         self.must(&SetRules { rules: 1, ..Default::default() });
     }
 
-    pub fn set_limits(&mut self, limits: Limits) {
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
         self.must(&SetLimits { limits, ..Default::default() });
     }
 
-    pub fn asset(&mut self, name: &str) -> AssetId {
+    pub(crate) fn asset(&mut self, name: &str) -> AssetId {
         let name = AssetName::new(name).unwrap();
         self.must(&DefineAsset { name, precision: 8, ..Default::default() });
         self.core.find_asset(&name).unwrap()
     }
 
-    pub fn symbol(
+    pub(crate) fn symbol(
         &mut self,
         name: &str,
         (base, quote): (AssetId, AssetId),
@@ -195,7 +195,11 @@ impl Venue {
     }
 
     /// An account with a key for everything.
-    pub fn account(&mut self, name: &str, (maker_rate, taker_rate): (i64, i64)) -> (AccountId, KeyId) {
+    pub(crate) fn account(
+        &mut self,
+        name: &str,
+        (maker_rate, taker_rate): (i64, i64),
+    ) -> (AccountId, KeyId) {
         let name = Name::new(name).unwrap();
         self.must(&CreateAccount {
             name,
@@ -211,11 +215,11 @@ impl Venue {
         (account, KeyId(done.id))
     }
 
-    pub fn deposit(&mut self, account: AccountId, asset: AssetId, amount: i64) {
+    pub(crate) fn deposit(&mut self, account: AccountId, asset: AssetId, amount: i64) {
         self.must(&Deposit { account, asset, amount, ..Default::default() });
     }
 
-    pub fn logon(&mut self, name: &str, role: Role, lane: Lane, key_id: KeyId) -> SessionId {
+    pub(crate) fn logon(&mut self, name: &str, role: Role, lane: Lane, key_id: KeyId) -> SessionId {
         let events = self.must(&Logon {
             command: CommandHeader { key_id, ..Default::default() },
             name: Name::new(name).unwrap(),
@@ -228,7 +232,7 @@ impl Venue {
     }
 
     /// Runs all pending work.
-    pub fn drain(&mut self) -> Vec<Owned> {
+    pub(crate) fn drain(&mut self) -> Vec<Owned> {
         let mut events = Vec::new();
         while self.core.pending_head().is_some() {
             events.extend(self.must(&RunPending::default()));
@@ -237,7 +241,7 @@ impl Venue {
     }
 
     /// Cancels every open order on behalf of its owner.
-    pub fn cancel_everything(&mut self, keys: &BTreeMap<AccountId, KeyId>) {
+    pub(crate) fn cancel_everything(&mut self, keys: &BTreeMap<AccountId, KeyId>) {
         use touchline_protocol::message::enums::Side;
         for symbol in (0..self.core.counts().symbols).map(SymbolId) {
             for side in [Side::Buy, Side::Sell] {
@@ -258,7 +262,7 @@ impl Venue {
 
     /// Applies the journal to a fresh core whose tables are laid out differently: the same events, the
     /// same state.
-    pub fn check_replay(&self) {
+    pub(crate) fn check_replay(&self) {
         let mut core = Core::with_table_seed(0x5eed);
         let mut memory = outbox_memory();
         for entry in &self.journal {
@@ -274,12 +278,12 @@ impl Venue {
 }
 
 /// A client order id.
-pub fn named(name: &str) -> ClientOrderId {
+pub(crate) fn named(name: &str) -> ClientOrderId {
     ClientOrderId::new(name).unwrap()
 }
 
 /// Limits that no small test reaches.
-pub fn roomy() -> Limits {
+pub(crate) fn roomy() -> Limits {
     Limits {
         assets: 8,
         symbols: 8,
@@ -299,7 +303,7 @@ pub fn roomy() -> Limits {
 }
 
 /// Puts a header in front of arbitrary message bytes, as if a client had written it.
-pub fn with_message_header(template: u16, words: &mut [u64]) {
+pub(crate) fn with_message_header(template: u16, words: &mut [u64]) {
     let header = MessageHeader {
         block_length: (words.len() * 8 - MessageHeader::BYTES) as u16,
         template_id: template,

@@ -1,0 +1,190 @@
+//! The adapter's part of `venue.toml`: section `[adapter]`. Read by the executable.
+//!
+//! Every key has a default; unknown keys are errors.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+use touchline_protocol::client::Acknowledgement;
+use touchline_protocol::log::reader::Follow;
+
+use crate::spot::HEADER_PREFIX;
+
+/// Longest header prefix, in characters.
+const HEADER_PREFIX_CHARACTERS_MAX: usize = 32;
+
+/// Longest instance name, in characters: a session is named by it and a suffix of four.
+const INSTANCE_CHARACTERS_MAX: usize = 27;
+
+/// When a write counts as done, and what a read may show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledge {
+    /// Once it is on disk: no power cut takes back what a client was told.
+    #[default]
+    Durable,
+    /// Once the engine has published it: sooner, and safe from a crash of a process.
+    Appended,
+}
+
+impl From<Acknowledge> for Acknowledgement {
+    fn from(level: Acknowledge) -> Self {
+        match level {
+            Acknowledge::Durable => Self::Durable,
+            Acknowledge::Appended => Self::Appended,
+        }
+    }
+}
+
+impl From<Acknowledge> for Follow {
+    fn from(level: Acknowledge) -> Self {
+        match level {
+            Acknowledge::Durable => Self::Durable,
+            Acknowledge::Appended => Self::Appended,
+        }
+    }
+}
+
+/// Section `[adapter]`.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdapterConfig {
+    /// When a write counts as done: `"durable"` or `"appended"`.
+    pub acknowledge: Acknowledge,
+    /// Longest that a request may take, 1 to 60,000 ms.
+    pub deadline_ms: u64,
+    /// Prefix of the service's own header names: 1 to 32 letters, digits and dashes.
+    pub header_prefix: String,
+    /// Request weight per client address and minute, at least 1.
+    pub request_weight_per_minute: u64,
+    /// Open client connections, 1 to 1,000,000.
+    pub connections: usize,
+    /// Threads that serve connections, 1 to 64.
+    pub workers: usize,
+    /// Name of this adapter, 1 to 27 letters, digits and dashes: adapters that run at the same time
+    /// on one engine need different ones.
+    pub instance: String,
+    /// Closed orders that can be queried, the newest ones; 1 to 100,000,000.
+    pub closed_orders: usize,
+}
+
+impl Default for AdapterConfig {
+    fn default() -> Self {
+        Self {
+            acknowledge: Acknowledge::Durable,
+            deadline_ms: 10_000,
+            header_prefix: HEADER_PREFIX.to_owned(),
+            request_weight_per_minute: 1200,
+            connections: 10_000,
+            workers: 1,
+            instance: "adapter".to_owned(),
+            closed_orders: 100_000,
+        }
+    }
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("adapter.{key} is {found}, must be {expected}")]
+pub struct ConfigError {
+    /// The key.
+    pub key: &'static str,
+    /// Its value.
+    pub found: String,
+    /// What it may be.
+    pub expected: &'static str,
+}
+
+impl AdapterConfig {
+    /// Checks every value against its range.
+    ///
+    /// # Errors
+    /// The first that is outside.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let number = |key, found: u64, most: u64, expected| {
+            let found_text = found.to_string();
+            (1..=most).contains(&found).then_some(()).ok_or(ConfigError {
+                key,
+                found: found_text,
+                expected,
+            })
+        };
+        number("deadline_ms", self.deadline_ms, 60_000, "1 to 60000")?;
+        let weight = self.request_weight_per_minute;
+        number("request_weight_per_minute", weight, u64::MAX, "at least 1")?;
+        number("connections", self.connections as u64, 1_000_000, "1 to 1000000")?;
+        number("workers", self.workers as u64, 64, "1 to 64")?;
+        let closed = self.closed_orders as u64;
+        number("closed_orders", closed, 100_000_000, "1 to 100000000")?;
+        let text = |key, found: &String, most: usize, expected| {
+            let is_name = (1..=most).contains(&found.len())
+                && found.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+            is_name.then_some(()).ok_or(ConfigError { key, found: format!("{found:?}"), expected })
+        };
+        text(
+            "header_prefix",
+            &self.header_prefix,
+            HEADER_PREFIX_CHARACTERS_MAX,
+            "1 to 32 letters, digits and dashes",
+        )?;
+        text(
+            "instance",
+            &self.instance,
+            INSTANCE_CHARACTERS_MAX,
+            "1 to 27 letters, digits and dashes",
+        )
+    }
+
+    /// Longest that a request may take.
+    #[must_use]
+    pub const fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<AdapterConfig, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn every_key_has_a_default_and_unknown_ones_are_refused() {
+        assert_eq!(read("{}").unwrap(), AdapterConfig::default());
+        AdapterConfig::default().validate().unwrap();
+        let read_one = read(r#"{"acknowledge":"appended","deadline_ms":5}"#).unwrap();
+        assert_eq!(read_one.acknowledge, Acknowledge::Appended);
+        assert_eq!(read_one.deadline(), Duration::from_millis(5));
+        assert!(read(r#"{"deadline":5}"#).unwrap_err().to_string().contains("deadline"));
+        assert!(read(r#"{"acknowledge":"soon"}"#).is_err());
+    }
+
+    #[test]
+    fn values_out_of_range_are_named() {
+        for (json, message) in [
+            (r#"{"deadline_ms":0}"#, "adapter.deadline_ms is 0, must be 1 to 60000"),
+            (r#"{"deadline_ms":60001}"#, "adapter.deadline_ms is 60001, must be 1 to 60000"),
+            (
+                r#"{"request_weight_per_minute":0}"#,
+                "adapter.request_weight_per_minute is 0, must be at least 1",
+            ),
+            (r#"{"connections":0}"#, "adapter.connections is 0, must be 1 to 1000000"),
+            (r#"{"workers":65}"#, "adapter.workers is 65, must be 1 to 64"),
+            (r#"{"closed_orders":0}"#, "adapter.closed_orders is 0, must be 1 to 100000000"),
+            (
+                r#"{"header_prefix":"X:Y"}"#,
+                "adapter.header_prefix is \"X:Y\", must be 1 to 32 letters, digits and dashes",
+            ),
+            (
+                r#"{"instance":""}"#,
+                "adapter.instance is \"\", must be 1 to 27 letters, digits and dashes",
+            ),
+        ] {
+            let error = read(json).unwrap().validate().unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The adapter process: views, link and front put together, started, watched and ended in order.
+//! Called by the executable.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use thiserror::Error;
+use touchline_protocol::client::{ClientOptions, SOCKET_NAME};
+use touchline_protocol::credentials::{MasterKey, MasterKeyError};
+use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::segment::SegmentError;
+use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::text::Name;
+
+use crate::config::{AdapterConfig, ConfigError};
+use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
+use crate::link::Link;
+use crate::spot::{Spot, SpotConfig};
+use crate::views::Views;
+use crate::views::state::State;
+use crate::views::tailer::{TailError, Tailer, Watermark};
+
+/// Name of the master key's file in the data folder.
+const MASTER_KEY_FILE: &str = "master.key";
+
+/// Name of the file that holds the process id while the adapter runs.
+const PID_FILE: &str = "adapter.pid";
+
+/// Pause between two looks for something that is not there yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Longest wait at the end for requests that are being answered.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// Longest that a step of the handshake with the engine may take.
+const HANDSHAKE: Duration = Duration::from_secs(2);
+
+/// What an adapter needs to know.
+#[derive(Debug, Clone)]
+pub struct AdapterOptions {
+    /// The engine's data folder.
+    pub data: PathBuf,
+    /// Where to serve HTTP; port 0 takes any free one.
+    pub http: SocketAddr,
+    /// Section `[adapter]` of the settings.
+    pub config: AdapterConfig,
+}
+
+/// Why an adapter did not start or did not go on.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A setting is out of range.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Signals cannot be waited for.
+    #[error("cannot wait for signals: {0}")]
+    Signals(io::Error),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    /// The master key cannot be read.
+    #[error(transparent)]
+    MasterKey(#[from] MasterKeyError),
+    /// The process id cannot be written down.
+    #[error("{}: {source}", path.display())]
+    Pid {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A thread cannot be started.
+    #[error("cannot start thread {name}: {source}")]
+    Thread {
+        /// Its name.
+        name: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The front cannot be started.
+    #[error(transparent)]
+    Front(#[from] FrontError),
+    /// The views cannot follow the log any more; nothing could be answered truthfully.
+    #[error("the views do not follow the log any more: {0}")]
+    Views(TailError),
+    /// The thread of the views has ended without saying why: it has panicked.
+    #[error("the views do not follow the log any more")]
+    ViewsEnded,
+}
+
+/// What the main thread waits for.
+enum Notice {
+    /// Somebody asked for the end.
+    Stop,
+    /// The tailer has ended by itself.
+    ViewsEnded(Option<TailError>),
+}
+
+/// Runs the adapter until SIGINT or SIGTERM. Waits for the engine's log and keys if they are not
+/// there yet; serves reads without the engine once they are. Prints one line on stdout, `adapter
+/// ready http=ADDRESS`, when the views have caught up and the engine is reached.
+///
+/// # Errors
+/// See [`RunError`]; everything is ended by then.
+pub fn run(options: AdapterOptions) -> Result<(), RunError> {
+    let (sender, notices) = mpsc::channel();
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(RunError::Signals)?;
+    let handle = signals.handle();
+    let stop = sender.clone();
+    let waiting = thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for _signal in signals.forever() {
+                // The main thread may be gone already: then there is nothing to stop.
+                let _gone = stop.send(Notice::Stop);
+            }
+        })
+        .map_err(|source| RunError::Thread { name: "signals", source })?;
+    let outcome = serve(&options, &sender, &notices, &mut io::stdout());
+    handle.close();
+    let _panicked = waiting.join();
+    outcome
+}
+
+/// Starts everything, says when it is ready, and ends it at the first notice.
+fn serve(
+    options: &AdapterOptions,
+    sender: &Sender<Notice>,
+    notices: &Receiver<Notice>,
+    out: &mut impl Write,
+) -> Result<(), RunError> {
+    options.config.validate()?;
+    let Some((reader, keys)) = wait_for_engine_files(options, notices)? else { return Ok(()) };
+    let _pid = PidFile::write(&options.data.join(PID_FILE))?;
+    let parts = Parts::start(options, reader, keys, sender.clone())?;
+    let outcome = parts.watch(notices, out);
+    parts.end();
+    outcome
+}
+
+/// The log and the keys, as soon as both are there; `None` if the end was asked for first.
+fn wait_for_engine_files(
+    options: &AdapterOptions,
+    notices: &Receiver<Notice>,
+) -> Result<Option<(LogReader, MasterKey)>, RunError> {
+    let follow = options.config.acknowledge.into();
+    let mut told = false;
+    loop {
+        let missing = match (
+            LogReader::open(&options.data, follow),
+            MasterKey::load(&options.data.join(MASTER_KEY_FILE)),
+        ) {
+            (Ok(reader), Ok(keys)) => return Ok(Some((reader, keys))),
+            (Err(error), _) if is_not_there_yet(&error) => error.to_string(),
+            (Err(error), _) => return Err(error.into()),
+            (Ok(_), Err(MasterKeyError::File { path, source }))
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                format!("no master key at {}", path.display())
+            }
+            (Ok(_), Err(error)) => return Err(error.into()),
+        };
+        if !told {
+            eprintln!("adapter: waiting for the engine's first start: {missing}");
+            told = true;
+        }
+        match notices.recv_timeout(LOOK_AGAIN) {
+            Err(RecvTimeoutError::Timeout) => {}
+            _ => return Ok(None),
+        }
+    }
+}
+
+/// The engine makes the folders, then the first segment, then writes its header.
+fn is_not_there_yet(error: &ReadError) -> bool {
+    match error {
+        ReadError::NoLog { .. } | ReadError::Segment { source: SegmentError::Blank, .. } => true,
+        ReadError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// Everything that runs.
+struct Parts {
+    front: FrontHandle,
+    link: Arc<Link>,
+    tailer: Tailer,
+    views: Arc<Views>,
+}
+
+impl Parts {
+    fn start(
+        options: &AdapterOptions,
+        reader: LogReader,
+        keys: MasterKey,
+        sender: Sender<Notice>,
+    ) -> Result<Self, RunError> {
+        let config = &options.config;
+        let watermark = Watermark::new(LogReader::open(&options.data, config.acknowledge.into())?);
+        let views = Views::new(State::new(config.closed_orders), move || watermark.now());
+        let views = Arc::new(views);
+        let tailer = Tailer::start(reader, Arc::clone(&views), move |end| {
+            // The main thread may be gone already: then nobody needs to be told.
+            let _gone = sender.send(Notice::ViewsEnded(end));
+        })
+        .map_err(|source| RunError::Thread { name: "views", source })?;
+        let link = Link::start(link_options(options))
+            .map_err(|source| RunError::Thread { name: "engine-link", source })?;
+        let link = Arc::new(link);
+        let spot = SpotConfig {
+            header_prefix: config.header_prefix.clone(),
+            request_weight_per_minute: config.request_weight_per_minute,
+            deadline: config.deadline(),
+        };
+        let spot = Spot::new(spot, Arc::clone(&views), link.clone(), keys);
+        let front = FrontConfig {
+            workers: config.workers,
+            max_connections: config.connections,
+            ..FrontConfig::new(options.http)
+        };
+        let front = Front::start(front, Arc::new(spot))?;
+        Ok(Self { front, link, tailer, views })
+    }
+
+    /// Says when all is ready, and waits for the end.
+    fn watch(&self, notices: &Receiver<Notice>, out: &mut impl Write) -> Result<(), RunError> {
+        loop {
+            let is_ready = self.link.is_connected() && self.views.reached() >= self.views.current();
+            if is_ready {
+                break;
+            }
+            match notices.recv_timeout(LOOK_AGAIN) {
+                Err(RecvTimeoutError::Timeout) => {}
+                notice => return end_of(notice.ok()),
+            }
+        }
+        // Whoever started the adapter may have closed its end: that is no reason not to serve.
+        let _closed = writeln!(out, "adapter ready http={}", self.front.local_addr())
+            .and_then(|()| out.flush());
+        end_of(notices.recv().ok())
+    }
+
+    /// Requests first, so that each gets its answer; then what answers them.
+    fn end(self) {
+        let Self { front, link, tailer, views: _ } = self;
+        let cut_off = front.shutdown(LAST_REQUESTS);
+        if cut_off > 0 {
+            eprintln!("adapter: {cut_off} connections were cut off");
+        }
+        link.stop();
+        drop(tailer);
+    }
+}
+
+fn end_of(notice: Option<Notice>) -> Result<(), RunError> {
+    match notice {
+        None | Some(Notice::Stop) => Ok(()),
+        Some(Notice::ViewsEnded(Some(error))) => Err(RunError::Views(error)),
+        Some(Notice::ViewsEnded(None)) => Err(RunError::ViewsEnded),
+    }
+}
+
+fn link_options(options: &AdapterOptions) -> ClientOptions {
+    let name = format!("{}-hot", options.config.instance);
+    // The configuration bounds the instance's name so that this fits.
+    let name = Name::new(&name).unwrap_or_default();
+    let socket = options.data.join(SOCKET_NAME);
+    ClientOptions {
+        acknowledgement: options.config.acknowledge.into(),
+        handshake_timeout: HANDSHAKE,
+        ..ClientOptions::new(socket, Role::Adapter, Lane::Hot, name)
+    }
+}
+
+/// The process id in its file, for as long as this lives.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn write(path: &Path) -> Result<Self, RunError> {
+        fs::write(path, format!("{}\n", std::process::id()))
+            .map_err(|source| RunError::Pid { path: path.to_owned(), source })?;
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // A file that is gone already needs no removing.
+        let _gone = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

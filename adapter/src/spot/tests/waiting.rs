@@ -1,0 +1,122 @@
+//! When an answer has to wait for the views, and for how long.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use touchline_protocol::message::command::{CreateKey, KEY_ALL};
+use touchline_protocol::message::decode::{Command, Event};
+use touchline_protocol::message::enums::OrderStatus;
+use touchline_protocol::message::event::{Done, OrderCanceled};
+use touchline_protocol::units::{KeyId, Position};
+
+use super::fixture::{Site, body, config, decided, open};
+use crate::http::Method::{Delete, Get, Post};
+use crate::link::{Decision, Outcome, Terminal};
+use crate::spot::SpotConfig;
+use crate::views::fixture::{ALICE, Log};
+
+fn canceled() -> OrderCanceled {
+    OrderCanceled {
+        side: 1,
+        order_type: 1,
+        status: OrderStatus::Canceled.to_wire(),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn a_read_waits_for_all_that_was_acknowledged_when_it_came() {
+    let site = Site::new(Log::venue());
+    site.watermark.store(640, Ordering::SeqCst);
+    let waiting = [
+        site.send(site.signed(Get, "account", "")),
+        site.send(site.signed(Get, "order", "symbol=BTCUSDT&orderId=1")),
+        site.send(open(Get, "depth", "symbol=BTCUSDT")),
+        site.send(open(Get, "exchangeInfo", "")),
+    ];
+    site.watermark.store(1280, Ordering::SeqCst);
+    let later = site.send(open(Get, "depth", "symbol=BTCUSDT"));
+    assert_eq!(site.reply(open(Get, "ping", "")).status, 200, "needs no view");
+    assert_eq!(site.reply(open(Get, "time", "")).status, 200, "needs no view");
+    assert!(waiting.iter().all(|reply| reply.try_recv().is_err()));
+    site.views.arrive(Position(640));
+    for (reply, status) in waiting.iter().zip([200, 400, 200, 200]) {
+        assert_eq!(reply.try_recv().unwrap().status, status);
+    }
+    assert!(later.try_recv().is_err());
+    site.views.arrive(Position(1280));
+    assert_eq!(later.try_recv().unwrap().status, 200);
+}
+
+#[test]
+fn a_read_waits_for_what_its_own_adapter_has_answered() {
+    let site = Site::new(Log::venue());
+    site.expect(Outcome::Decided(Decision {
+        position: Position(320),
+        time_ns: 0,
+        trades: Vec::new(),
+        terminal: Terminal::Canceled(canceled()),
+    }));
+    let cancel = site.signed(Delete, "order", "symbol=BTCUSDT&orderId=1");
+    assert_eq!(site.reply(cancel).status, 200);
+    let read = site.send(open(Get, "depth", "symbol=BTCUSDT"));
+    assert!(read.try_recv().is_err());
+    site.views.arrive(Position(320));
+    assert_eq!(read.try_recv().unwrap().status, 200);
+}
+
+#[test]
+fn a_view_that_stays_behind_is_a_timeout() {
+    let config = SpotConfig { deadline: Duration::ZERO, ..config() };
+    let site = Site::with(Log::venue(), config);
+    site.watermark.store(640, Ordering::SeqCst);
+    let reply = site.send(open(Get, "depth", "symbol=BTCUSDT"));
+    site.views.expire_now();
+    let reply = reply.try_recv().unwrap();
+    assert_eq!(
+        (reply.status, body(&reply)),
+        (
+            504,
+            r#"{"code":-1007,"msg":"Timeout waiting for response from backend server. Send status unknown; execution status unknown."}"#
+        )
+    );
+}
+
+#[test]
+fn a_view_that_has_stopped_is_an_internal_error() {
+    let site = Site::new(Log::venue());
+    site.views.halt();
+    site.watermark.store(640, Ordering::SeqCst);
+    let reply = site.reply(open(Get, "depth", "symbol=BTCUSDT"));
+    assert_eq!(
+        (reply.status, body(&reply)),
+        (
+            500,
+            r#"{"code":-1001,"msg":"Internal error; unable to process your request. Please try again."}"#
+        )
+    );
+}
+
+/// An order does not wait for the views, unless they know its key or its symbol not yet.
+#[test]
+fn an_order_waits_only_for_a_key_or_a_symbol_that_may_be_new() {
+    let site = Site::new(Log::venue());
+    site.watermark.store(640, Ordering::SeqCst);
+    site.expect(decided(Terminal::Canceled(canceled())));
+    let query = "symbol=BTCUSDT&orderId=1";
+    assert_eq!(site.reply(site.signed(Delete, "order", query)).status, 200);
+    let new_key = site.send(site.signed_by(KeyId(3), Delete, "order", query));
+    let no_symbol =
+        site.send(site.signed(Post, "order", "symbol=ADA&side=BUY&type=MARKET&quantity=1"));
+    let illegal = site.reply(site.signed(Post, "order", "symbol=ada"));
+    assert_eq!(illegal.status, 400);
+    assert!(new_key.try_recv().is_err() && no_symbol.try_recv().is_err());
+    let create = CreateKey { account: ALICE, permissions: KEY_ALL, ..Default::default() };
+    let done = Done { id: 3, ..Default::default() };
+    site.views.fold(Command::CreateKey(&create), &[Event::Done(&done)]);
+    site.expect(decided(Terminal::Canceled(canceled())));
+    site.views.arrive(Position(640));
+    assert_eq!(new_key.try_recv().unwrap().status, 200);
+    let no_symbol = no_symbol.try_recv().unwrap();
+    assert_eq!(body(&no_symbol), r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+}

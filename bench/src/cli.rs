@@ -1,0 +1,249 @@
+//! The command line: arguments, help and exit codes. Called by the executable.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand, ValueEnum};
+use touchline_protocol::wait::WaitStrategy;
+
+use crate::engine::EngineOptions;
+use crate::replay::{self, ReplayOptions};
+use crate::rtt::{self, PeerKind, RttOptions};
+use crate::{child, interrupt};
+
+const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
+                          130 interrupted.";
+
+/// Measurements of Touchline against a real engine process.
+#[derive(Parser, Debug)]
+#[command(name = "touchline-bench", version, after_help = EXIT_CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Replay recorded exchange order flow, check every outcome and the book, and time it
+    #[command(after_help = REPLAY_HELP)]
+    Replay(ReplayArguments),
+    /// Measure round trips through an engine beside a bare ring and a bare cache line
+    #[command(after_help = RTT_HELP)]
+    Rtt(RttArguments),
+    #[command(hide = true, name = child::SUBCOMMAND, trailing_var_arg = true)]
+    Child {
+        parent: i32,
+        #[arg(allow_hyphen_values = true)]
+        program: Vec<OsString>,
+    },
+    #[command(hide = true)]
+    RttPeer { kind: PeerKind },
+}
+
+const REPLAY_HELP: &str = "\
+Rows become commands: 1 LIMIT GTC, 2 reduction, 3 cancel, 4 opposite LIMIT IOC that must hit exactly
+the recorded order, 5 and 7 none. Rows about orders that no row introduced are skipped and counted.
+An execution out of price-time order is taken from the named order directly and counted by cause.
+
+The top of book after each row is rebuilt from the engine's replies alone. Distinct states (both
+sides present, other than the one before) are matched with the recorded ones by the longest common
+subsequence. The recorded file is cut where the completed flow ends best.
+
+The completed flow is a second pass with what the recording itself reveals: orders that no row
+introduced (later rows tell their price, side and size; their number tells when they came), and
+orders that left the recorded depth and are never mentioned again (removed there, unseen). A
+difference of the first pass is explained only if one of the two changes the top of book where it is,
+and only differences that the second pass does not have any more are explained at all. The rest is
+`other`.
+
+Exit code 1 if `other` is not 0, a command had an unexpected outcome, the engine's book differs from
+the independent price-time book after any row, or a measured pass had other events.";
+
+const RTT_HELP: &str = "\
+Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
+processes, a 64-byte message through the ring to an echoing process, and a LIMIT order that rests and
+its cancel through a real engine. Ratios are taken within a run; medians over the runs are printed.";
+
+#[derive(clap::Args, Debug)]
+struct EngineArguments {
+    /// The executable touchline [default: beside this one]
+    #[arg(long, value_name = "PATH")]
+    engine: Option<PathBuf>,
+    /// Folder for temporary data folders [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// How the engine and this side wait
+    #[arg(long, value_enum, default_value_t = Wait::Adaptive)]
+    wait: Wait,
+    /// Measured runs, whose medians are printed; 0 leaves only the checks
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Print one line of JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args, Debug)]
+struct ReplayArguments {
+    /// Recorded messages: CSV or gzip of it
+    file: PathBuf,
+    /// Recorded top-of-book states [default: the only file named *top-of-book* beside FILE]
+    #[arg(long, value_name = "FILE")]
+    top_of_book: Option<PathBuf>,
+    /// Best price levels per side that the recording covers
+    #[arg(long, value_name = "LEVELS", default_value_t = 50)]
+    depth: usize,
+    /// Commands per second of the scheduled pass, or max to leave it out
+    #[arg(long, value_name = "N|max", default_value = "50000", value_parser = rate)]
+    rate: Rate,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(clap::Args, Debug)]
+struct RttArguments {
+    /// Round trips of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    /// Measure the two baselines only
+    #[arg(long, conflicts_with = "engine")]
+    no_engine: bool,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Wait {
+    /// Pause, yield, then sleep
+    Adaptive,
+    /// Never give the core away
+    Spin,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Rate(Option<u32>);
+
+fn rate(text: &str) -> Result<Rate, String> {
+    if text == "max" {
+        return Ok(Rate(None));
+    }
+    match text.parse() {
+        Ok(rate @ 1..=100_000_000) => Ok(Rate(Some(rate))),
+        _ => Err("expected max or a number from 1 to 100000000".to_owned()),
+    }
+}
+
+/// Parses the command line and does what it says.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(_) if interrupt::is_interrupted() => {
+            eprintln!("touchline-bench: interrupted");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            eprintln!("touchline-bench: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// True if all checks passed.
+fn run(command: Command) -> Result<bool> {
+    match command {
+        Command::Child { parent, program } => match child::become_program(parent, &program)? {},
+        Command::RttPeer { kind } => rtt::serve(kind).map(|()| true),
+        Command::Replay(arguments) => {
+            interrupt::watch()?;
+            run_replay(arguments)
+        }
+        Command::Rtt(arguments) => {
+            interrupt::watch()?;
+            run_rtt(&arguments)
+        }
+    }
+}
+
+fn run_replay(arguments: ReplayArguments) -> Result<bool> {
+    let top_of_book = match arguments.top_of_book {
+        Some(path) => path,
+        None => replay::top_of_book_beside(&arguments.file)?,
+    };
+    let report = replay::run(&ReplayOptions {
+        messages: arguments.file,
+        top_of_book,
+        recorded_depth: arguments.depth,
+        engine: arguments.engine.options()?,
+        rate: arguments.rate.0,
+        runs: arguments.engine.runs,
+    })?;
+    if arguments.engine.json {
+        println!("{}", report.json()?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(report.passed())
+}
+
+fn run_rtt(arguments: &RttArguments) -> Result<bool> {
+    let engine = if arguments.no_engine { None } else { Some(arguments.engine.options()?) };
+    let report = rtt::run(&RttOptions {
+        engine,
+        wait: arguments.engine.wait.into(),
+        runs: arguments.engine.runs,
+        messages: arguments.messages,
+    })?;
+    if arguments.engine.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(true)
+}
+
+impl EngineArguments {
+    fn options(&self) -> Result<EngineOptions> {
+        let executable = match &self.engine {
+            Some(path) => path.clone(),
+            None => std::env::current_exe()?.with_file_name("touchline"),
+        };
+        let executable = executable.canonicalize().with_context(|| {
+            format!("no engine at {}: build it, or name it by --engine", executable.display())
+        })?;
+        let scratch = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
+        Ok(EngineOptions { executable, scratch, wait: self.wait.into() })
+    }
+}
+
+impl From<Wait> for WaitStrategy {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::Adaptive => Self::Adaptive,
+            Wait::Spin => Self::Spin,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn rates_are_numbers_or_max() {
+        assert_eq!(rate("max"), Ok(Rate(None)));
+        assert_eq!(rate("1000"), Ok(Rate(Some(1000))));
+        for wrong in ["0", "-1", "", "1e5", "100000001"] {
+            assert!(rate(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

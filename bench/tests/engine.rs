@@ -1,0 +1,141 @@
+//! The executable against a real engine: recordings replayed and checked, round trips measured.
+//!
+//! Needs the executable `touchline`: `TOUCHLINE_ENGINE`, or beside `touchline-bench`, where
+//! `cargo test --workspace` builds it. The recorded hour also needs the data folder, `TOUCHLINE_DATA`
+//! or `../shared/data` beside the workspace. Skipped where one is absent, unless
+//! `TOUCHLINE_REQUIRE_ALL=1`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const BENCH: &str = env!("CARGO_BIN_EXE_touchline-bench");
+
+fn found(what: &str, path: PathBuf) -> Option<PathBuf> {
+    if path.exists() {
+        return Some(path);
+    }
+    let required = std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_some_and(|value| value == "1");
+    assert!(!required, "no {what} at {}", path.display());
+    println!("skipped: no {what} at {}", path.display());
+    None
+}
+
+fn engine() -> Option<PathBuf> {
+    let path = std::env::var_os("TOUCHLINE_ENGINE")
+        .map_or_else(|| Path::new(BENCH).with_file_name("touchline"), PathBuf::from);
+    found("engine", path)
+}
+
+fn recorded_hour() -> Option<PathBuf> {
+    let folder = std::env::var_os("TOUCHLINE_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
+        PathBuf::from,
+    );
+    found("recorded data", folder.join("aapl-2012-06-21-first-hour.messages.csv.gz"))
+}
+
+fn bench(engine: &Path, arguments: &[&str]) -> Output {
+    Command::new(BENCH)
+        .args(arguments)
+        .arg("--engine")
+        .arg(engine)
+        .output()
+        .expect("the executable was built for this test")
+}
+
+fn json(output: &Output) -> Value {
+    let error = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {error}"))
+}
+
+/// Order 9 is introduced by no row, 4 is older than 11 although its row comes later, and 13 passes
+/// over the older 11.
+const MESSAGES: &str = "1.0,1,10,50,100,1\n\
+    1.1,1,11,30,100,1\n\
+    1.2,1,12,20,103,-1\n\
+    1.3,5,0,10,101,1\n\
+    1.4,2,10,20,100,1\n\
+    1.5,4,10,30,100,1\n\
+    1.6,1,4,7,100,1\n\
+    1.7,4,4,5,100,1\n\
+    1.7,4,4,2,100,1\n\
+    1.8,1,13,9,100,1\n\
+    1.9,4,13,9,100,1\n\
+    2.0,3,9,40,102,-1\n\
+    2.1,3,11,30,100,1\n";
+
+const STATES: &str = "102,40,100,50\n\
+    102,40,100,80\n\
+    102,40,100,60\n\
+    102,40,100,30\n\
+    102,40,100,37\n\
+    102,40,100,32\n\
+    102,40,100,30\n\
+    102,40,100,39\n\
+    102,40,100,30\n\
+    103,20,100,30\n\
+    103,20,99,7\n";
+
+fn replay_small(engine: &Path, states: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let messages = folder.path().join("small.messages.csv");
+    std::fs::write(&messages, MESSAGES).expect("a file in it");
+    std::fs::write(folder.path().join("small.top-of-book.csv"), states).expect("a file in it");
+    let messages = messages.to_str().expect("the path is UTF-8");
+    bench(engine, &["replay", messages, "--json", "--runs", "1", "--rate", "1000"])
+}
+
+#[test]
+fn a_small_recording_is_reproduced() {
+    let Some(engine) = engine() else { return };
+    let output = replay_small(&engine, STATES);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    assert_eq!(report["counts"]["unseen_cancels"], 1);
+    assert_eq!(report["plain"]["hits"], 1);
+    assert_eq!(report["plain"]["unexpected"], 0);
+    assert_eq!(report["comparison"]["completed_matched"], 10);
+    assert_eq!(report["comparison"]["not_recorded"]["other"], 0);
+    assert_eq!(report["median"]["one_by_one"]["count"], report["plain"]["commands"]);
+    assert_eq!(report["passes_that_differ"], 0);
+}
+
+#[test]
+fn a_recorded_state_that_cannot_be_explained_fails_the_check() {
+    let Some(engine) = engine() else { return };
+    let output = replay_small(&engine, &STATES.replace("100,37", "100,38"));
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(1), "{report:#}");
+    assert!(report["other"].as_u64().unwrap() > 0);
+    assert_eq!(report["passed"], false);
+}
+
+#[test]
+fn the_recorded_hour_is_reproduced() {
+    let (Some(engine), Some(messages)) = (engine(), recorded_hour()) else { return };
+    let messages = messages.to_str().unwrap();
+    let output = bench(&engine, &["replay", messages, "--json", "--runs", "0"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    assert_eq!(report["plain"]["commands"], 89_712);
+    assert_eq!(report["plain"]["hits"], 4_031);
+    assert_eq!(report["plain"]["rows_off_reference"], 0);
+    assert_eq!(report["comparison"]["matched"], 23_361);
+    assert_eq!(report["comparison"]["matched_by_look_ahead"], 23_342);
+    assert_eq!(report["comparison"]["completed_matched"], 23_440);
+    assert_eq!(report["other"], 0);
+}
+
+#[test]
+fn round_trips_through_the_engine_are_measured() {
+    let Some(engine) = engine() else { return };
+    let output = bench(&engine, &["rtt", "--json", "--runs", "1", "--messages", "100"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    for kind in ["bare", "ring", "order", "cancel"] {
+        assert_eq!(report["median"][kind]["count"], 100, "{kind}");
+    }
+    assert!(report["ratios"]["order_to_ring"].as_u64().unwrap() > 0);
+}

@@ -1,0 +1,95 @@
+//! The executable's baselines between real processes, and its exit codes.
+
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+        .args(arguments)
+        .output()
+        .expect("the executable was built for this test")
+}
+
+#[test]
+fn baselines_are_measured_between_processes() {
+    let arguments = ["rtt", "--no-engine", "--messages", "200", "--runs", "2", "--json"];
+    let output = bench(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        for kind in ["bare", "ring"] {
+            assert_eq!(run[kind]["count"], 200, "{kind}");
+            assert!(run[kind]["p50"].as_u64().unwrap() > 0, "{kind}");
+        }
+        assert!(run["order"].is_null());
+    }
+    assert!(report["ratios"]["ring_to_bare"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn what_cannot_be_run_ends_with_2_and_says_why() {
+    for (arguments, said) in [
+        (&["replay", "/nonexistent/messages.csv"][..], "nonexistent"),
+        (&["rtt", "--engine", "/nonexistent/touchline"][..], "no engine at"),
+        (&["replay"][..], "FILE"),
+        (&["rtt", "--messages", "0"][..], "--messages"),
+    ] {
+        let output = bench(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(said), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn an_engine_that_does_not_start_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().to_str().unwrap();
+    let output = bench(&["rtt", "--engine", "/bin/false", "--scratch", folder]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("ended before it was ready"), "{error}");
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_interruption_ends_the_children_too() {
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+        .args(["rtt", "--no-engine", "--messages", "100000000", "--runs", "1000"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = bench.id();
+    // Both baselines have a process of their own; until they run there is nothing to interrupt.
+    let children = loop {
+        assert!(bench.try_wait().unwrap().is_none(), "it ended by itself");
+        let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        let children: Vec<i32> = list.split_whitespace().map(|id| id.parse().unwrap()).collect();
+        if children.len() == 2 {
+            break children;
+        }
+        std::thread::yield_now();
+    };
+    let process = |id: i32| Pid::from_raw(id).unwrap();
+    kill_process(process(pid.try_into().unwrap()), Signal::INT).unwrap();
+    assert_eq!(bench.wait().unwrap().code(), Some(130));
+    for child in children {
+        assert!(test_kill_process(process(child)).is_err(), "child {child} is alive");
+    }
+}
+
+#[test]
+fn malformed_rows_are_named_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let messages = folder.path().join("messages.csv");
+    std::fs::write(&messages, "1.0,1,5,18,5853200,1\n1.0,9,5,18,5853200,1\n").unwrap();
+    std::fs::write(folder.path().join("top-of-book.csv"), "1,2,3,4\n").unwrap();
+    let own = env!("CARGO_BIN_EXE_touchline-bench");
+    let output = bench(&["replay", messages.to_str().unwrap(), "--engine", own]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error.contains("line 2: event \"9\""), "{error}");
+}

@@ -1,0 +1,116 @@
+//! The naive venue: what a new order must pass.
+
+use crate::naive::*;
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::RejectReason as Why;
+
+impl NaiveVenue {
+    pub(crate) fn check_shape(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+        check(m.side == BUY || m.side == SELL, Why::InvalidSide)?;
+        check((1..=7).contains(&m.order_type), Why::InvalidOrderType)?;
+        if m.order_type == LIMIT {
+            check((1..=3).contains(&m.time_in_force), Why::InvalidTimeInForce)?;
+        }
+        let taken = m.order_type <= MARKET && symbol.order_types >> m.order_type & 1 == 1;
+        check(taken, Why::OrderTypeNotSupported)?;
+        let zero = [m.quote_quantity, m.stop_price, m.iceberg_quantity] == [0; 3]
+            && m.self_trade_prevention == 0
+            && m.flags <= 1;
+        let market = m.order_type == LIMIT || m.price == 0 && m.time_in_force == 0;
+        check(zero && market, Why::UnsupportedCombination)
+    }
+
+    pub(crate) fn check_filters(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+        let f = &symbol.filters;
+        let limit = m.order_type == LIMIT;
+        check(!limit || m.price > 0, Why::InvalidPrice)?;
+        check(m.quantity > 0, Why::InvalidQuantity)?;
+        let price = fits(m.price, f.price_min, f.price_max, f.tick_size);
+        check(!limit || price, Why::PriceFilter)?;
+        check(fits(m.quantity, f.lot_min, f.lot_max, f.lot_step), Why::LotSize)?;
+        let lot = fits(m.quantity, f.market_lot_min, f.market_lot_max, f.market_lot_step);
+        check(limit || lot, Why::MarketLotSize)?;
+        if limit { Self::check_notional(f, m.price, m.quantity) } else { Ok(()) }
+    }
+
+    pub(crate) fn check_notional(
+        f: &SymbolFilters,
+        price: i64,
+        quantity: i64,
+    ) -> Result<(), (Why, u32)> {
+        check(up(price, quantity) <= i128::from(i64::MAX / 2), Why::Overflow)?;
+        check(down(price, quantity) > 0, Why::NotionalTooSmall)?;
+        let notional = i128::from(price) * i128::from(quantity);
+        check(notional >= i128::from(f.min_notional) * ONE, Why::MinNotional)
+    }
+
+    pub(crate) fn check_state(&self, account: u32, m: &NewOrder) -> Result<i128, (Why, u32)> {
+        let symbol = &self.symbols[m.symbol.0 as usize];
+        let own: Vec<_> = symbol.open().filter(|order| order.account == account).collect();
+        let most = symbol.filters.max_orders as usize;
+        check(most == 0 || own.len() < most, Why::MaxNumOrders)?;
+        let taken = own.iter().any(|order| order.name == m.client_order_id);
+        check(m.client_order_id.is_empty() || !taken, Why::DuplicateClientOrderId)?;
+        self.check_capacity(symbol, m)?;
+        let free = &self.accounts[account as usize].free;
+        let free = free.get(&symbol.paid_with(m.side)).copied().unwrap_or(0);
+        let needed = match (m.side, m.order_type) {
+            (SELL, _) => i128::from(m.quantity),
+            (_, LIMIT) => up(m.price, m.quantity),
+            _ => {
+                let mut open = m.quantity;
+                let mut cost = 0;
+                for (price, queue) in &symbol.asks {
+                    let there: i64 =
+                        queue.iter().map(|order| order.quantity - order.executed).sum();
+                    cost += up(*price, there.min(open));
+                    open -= there.min(open);
+                }
+                cost
+            }
+        };
+        check(needed <= free, Why::InsufficientBalance)?;
+        Ok(needed)
+    }
+
+    fn check_capacity(&self, symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+        let prices = symbol.reachable(m.side, m.price);
+        if !prices.is_empty() {
+            let other = if m.side == BUY { &symbol.asks } else { &symbol.bids };
+            let (mut makers, mut open) = (0, i128::from(m.quantity));
+            for price in prices {
+                if open > 0 {
+                    makers += other[&price].len() as u32;
+                    open -= other[&price]
+                        .iter()
+                        .map(|order| i128::from(order.quantity - order.executed))
+                        .sum::<i128>();
+                }
+            }
+            let full = self.pending.len() as u32 >= self.limits.pending_work;
+            if full && makers > self.limits.max_steps {
+                return Err((Why::CapacityReached, 7));
+            }
+            return Ok(());
+        }
+        if m.order_type != LIMIT || m.time_in_force != GTC {
+            return Ok(());
+        }
+        let kept = self
+            .pending
+            .iter()
+            .filter(|(_, order)| order.order_type == LIMIT && order.time_in_force == GTC);
+        let kept = kept.count();
+        let orders: usize = self.symbols.iter().map(|symbol| symbol.open().count()).sum();
+        if orders + kept >= self.limits.open_orders as usize {
+            return Err((Why::CapacityReached, 5));
+        }
+        let levels: usize =
+            self.symbols.iter().map(|symbol| symbol.bids.len() + symbol.asks.len()).sum();
+        let own = if m.side == BUY { &symbol.bids } else { &symbol.asks };
+        if levels + kept >= self.limits.price_levels as usize && !own.contains_key(&m.price) {
+            return Err((Why::CapacityReached, 6));
+        }
+        Ok(())
+    }
+}

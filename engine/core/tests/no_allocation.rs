@@ -1,0 +1,307 @@
+//! Not one allocation over a million commands, whatever they are and whether they are accepted.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox};
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::enums::{Lane, Role, Side};
+use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
+use touchline_protocol::units::*;
+
+thread_local! {
+    /// Calls of the allocator by this thread.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    CALLS.with(|calls| calls.set(calls.get() + 1));
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; counting in a constant-initialised
+// thread-local without a destructor neither allocates nor unwinds.
+#[allow(unsafe_code, reason = "the only way to see every allocation is to be the allocator")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const ACCOUNTS: u64 = 4;
+const SYMBOLS: u64 = 2;
+const NAMES: usize = 1000;
+
+/// A small deterministic generator: 64-bit linear congruence, high bits used.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+struct Driver {
+    core: Core,
+    memory: Vec<u64>,
+    names: Vec<ClientOrderId>,
+    dice: Dice,
+    now: u64,
+    accepted: u64,
+    rejected: u64,
+}
+
+impl Driver {
+    fn send(&mut self, command: &Command<'_>) -> bool {
+        self.now += 100;
+        let context = Context { position: Position(self.now), time_ns: self.now };
+        let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut self.memory));
+        let accepted = self.core.apply(&context, command, &mut outbox).is_ok();
+        self.accepted += u64::from(accepted);
+        self.rejected += u64::from(!accepted);
+        accepted
+    }
+
+    fn must(&mut self, command: &Command<'_>) {
+        assert!(self.send(command), "{}", command.name());
+    }
+
+    fn genesis() -> Self {
+        let names = (0..NAMES).map(|n| ClientOrderId::new(&format!("order-{n}")).unwrap());
+        let mut made = Self {
+            core: Core::new(),
+            memory: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
+            names: names.collect(),
+            dice: Dice(42),
+            now: 1_700_000_000_000_000_000,
+            accepted: 0,
+            rejected: 0,
+        };
+        made.must(&Command::SetRules(&SetRules { rules: 1, ..Default::default() }));
+        let limits = Limits {
+            assets: 2,
+            symbols: SYMBOLS as u32,
+            accounts: ACCOUNTS as u32 + 1,
+            keys: ACCOUNTS as u32,
+            sessions: 8,
+            open_orders: 2000,
+            price_levels: 300,
+            pending_work: 2,
+            max_steps: 4,
+            orders_per_interval_0: 2_000_000,
+            orders_per_interval_1: 0,
+            interval_0_seconds: 10,
+            interval_1_seconds: 60,
+            reserved: 0,
+        };
+        made.must(&Command::SetLimits(&SetLimits { limits, ..Default::default() }));
+        for name in ["BASE", "QUOTE"] {
+            let name = AssetName::new(name).unwrap();
+            made.must(&Command::DefineAsset(&DefineAsset { name, ..Default::default() }));
+        }
+        for name in ["ONE", "TWO"] {
+            made.must(&Command::DefineSymbol(&DefineSymbol {
+                name: SymbolName::new(name).unwrap(),
+                base: AssetId(0),
+                quote: AssetId(1),
+                status: 2,
+                order_types: touchline_core::ORDER_TYPES,
+                permissions: PERMISSION_SPOT,
+                ..Default::default()
+            }));
+        }
+        made.accounts();
+        made
+    }
+
+    fn accounts(&mut self) {
+        for account in 1..=ACCOUNTS as u32 {
+            self.must(&Command::CreateAccount(&CreateAccount {
+                name: Name::new(&format!("account {account}")).unwrap(),
+                maker_rate: 10_000,
+                taker_rate: 20_000,
+                flags: ACCOUNT_CAN_TRADE,
+                permissions: PERMISSION_SPOT,
+                ..Default::default()
+            }));
+            let account = AccountId(account);
+            let permissions = KEY_ALL;
+            self.must(&Command::CreateKey(&CreateKey {
+                account,
+                permissions,
+                ..Default::default()
+            }));
+            for asset in [AssetId(0), AssetId(1)] {
+                let amount = 1_000_000 * UNITS_PER_WHOLE;
+                self.must(&Command::Deposit(&Deposit {
+                    account,
+                    asset,
+                    amount,
+                    ..Default::default()
+                }));
+            }
+        }
+    }
+
+    /// The last order of a symbol, less a few.
+    fn recent(&mut self, symbol: SymbolId) -> OrderId {
+        let last = self.core.symbol(symbol).unwrap().counters.order.0;
+        OrderId(last.saturating_sub(self.dice.roll(1500)))
+    }
+
+    fn order(&mut self, command: CommandHeader, symbol: SymbolId) {
+        let kind = self.dice.roll(20);
+        let name = self.dice.roll(NAMES as u64 * 2) as usize;
+        let market = kind == 0;
+        let message = NewOrder {
+            command,
+            symbol,
+            side: 1 + self.dice.roll(2) as u8,
+            order_type: if market { 2 } else { 1 },
+            time_in_force: [0, 2, 2, 3].get(kind as usize).copied().unwrap_or(1),
+            price: if market { 0 } else { (900 + self.dice.roll(200) as i64) * 1_000_000 },
+            quantity: (1 + self.dice.roll(50) as i64) * 1_000_000,
+            client_order_id: self.names.get(name).copied().unwrap_or_default(),
+            ..Default::default()
+        };
+        self.send(&Command::NewOrder(&message));
+    }
+
+    /// One command of any kind.
+    fn any(&mut self) {
+        if self.core.pending_head().is_some() {
+            self.send(&Command::RunPending(&RunPending::default()));
+            return;
+        }
+        let key_id = KeyId(1 + self.dice.roll(ACCOUNTS));
+        let command = CommandHeader { key_id, ..Default::default() };
+        let symbol = SymbolId(self.dice.roll(SYMBOLS + 1) as u32 % SYMBOLS as u32);
+        match self.dice.roll(100) {
+            0..55 => self.order(command, symbol),
+            55..85 => {
+                let order_id = self.recent(symbol);
+                let owner = self.core.open_order(symbol, order_id).map(|order| order.account.0);
+                let key_id = owner.map_or(key_id, |account| KeyId(account.into()));
+                let command = CommandHeader { key_id, ..command };
+                let message = CancelOrder { command, symbol, order_id, ..Default::default() };
+                self.send(&Command::CancelOrder(&message));
+            }
+            85..90 => {
+                let client_order_id = self.names[self.dice.roll(NAMES as u64) as usize];
+                let message =
+                    CancelOrderNamed { command, symbol, client_order_id, ..Default::default() };
+                self.send(&Command::CancelOrderNamed(&message));
+            }
+            90..96 => {
+                let order_id = self.recent(symbol);
+                let new_quantity = 1 + self.dice.roll(30_000_000) as i64;
+                let message =
+                    ReduceOrder { command, symbol, order_id, new_quantity, ..Default::default() };
+                self.send(&Command::ReduceOrder(&message));
+            }
+            roll => self.cold(roll, command),
+        }
+    }
+
+    fn cold(&mut self, roll: u64, command: CommandHeader) {
+        let account = AccountId(command.key_id.0 as u32);
+        match roll {
+            96 => {
+                let message = Logon {
+                    command,
+                    name: Name::new("session").unwrap(),
+                    role: Role::Trader.to_wire(),
+                    lane: Lane::Hot.to_wire(),
+                    ..Default::default()
+                };
+                self.send(&Command::Logon(&message));
+            }
+            97 => {
+                let amount = 1000;
+                self.send(&Command::Deposit(&Deposit { account, amount, ..Default::default() }));
+            }
+            98 => {
+                let message = Withdraw { account, amount: 1000, ..Default::default() };
+                self.send(&Command::Withdraw(&message));
+            }
+            _ => {
+                let message = SetSymbolStatus { status: 2, ..Default::default() };
+                self.send(&Command::SetSymbolStatus(&message));
+                self.send(&Command::EngineStarted(&EngineStarted::default()));
+                let (ended_session, ended_epoch) = (SessionId(1), Epoch(1));
+                let message = ConnectionEnded { ended_session, ended_epoch, ..Default::default() };
+                self.send(&Command::ConnectionEnded(&message));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_million_commands_allocate_nothing() {
+    let mut driver = Driver::genesis();
+    for _ in 0..20_000 {
+        driver.any();
+    }
+    let before = CALLS.get();
+    assert!(before > 0, "genesis and the test itself have allocated");
+    for _ in 0..1_000_000 {
+        driver.any();
+    }
+    let calls = CALLS.get() - before;
+    assert_eq!(calls, 0, "calls of the allocator");
+    assert!(driver.accepted > 500_000, "{} accepted", driver.accepted);
+    assert!(driver.rejected > 10_000, "{} rejected", driver.rejected);
+    let trades: u64 = (0..SYMBOLS as u32)
+        .map(|symbol| driver.core.symbol(SymbolId(symbol)).unwrap().counters.trade.0)
+        .sum();
+    assert!(trades > 100_000, "{trades} trades");
+
+    driver.core.validate().unwrap();
+    while driver.core.pending_head().is_some() {
+        driver.must(&Command::RunPending(&RunPending::default()));
+    }
+    for symbol in (0..SYMBOLS as u32).map(SymbolId) {
+        for side in [Side::Buy, Side::Sell] {
+            let orders: Vec<_> = driver.core.open_orders(symbol, side).collect();
+            assert!(!orders.is_empty(), "something is left to drain");
+            for order in orders {
+                let command =
+                    CommandHeader { key_id: KeyId(order.account.0.into()), ..Default::default() };
+                let order_id = order.order_id;
+                let message = CancelOrder { command, symbol, order_id, ..Default::default() };
+                driver.must(&Command::CancelOrder(&message));
+            }
+        }
+    }
+    let counts = driver.core.counts();
+    assert_eq!((counts.open_orders, counts.price_levels, counts.pending_work), (0, 0, 0));
+    for account in 0..=ACCOUNTS as u32 {
+        for asset in [AssetId(0), AssetId(1)] {
+            let balance = driver.core.balance(AccountId(account), asset).unwrap();
+            assert_eq!(balance.locked, Amount(0));
+        }
+    }
+    driver.core.validate().unwrap();
+}

@@ -1,0 +1,269 @@
+//! Bytes that changed, files that are missing, windows that do not belong.
+
+use std::fs;
+
+use touchline_engine::recovery::RecoveryError;
+use touchline_protocol::log::segment::SegmentError;
+
+use crate::support::{Model, Place, Random, SEGMENT, copy_folder};
+
+/// A log of `count` transactions, each durable before the next is appended: all but the last are
+/// vouched for. The engine was killed, and the window is gone.
+fn attested_log(seed: u64, count: usize) -> (Place, Model) {
+    let place = Place::new();
+    let mut random = Random::new(seed);
+    let mut venue = place.open();
+    for _ in 0..count {
+        venue.submit(&random.command(4_000));
+        venue.settle();
+    }
+    let (model, _) = venue.kill();
+    place.lose_window();
+    (place, model)
+}
+
+fn refusal(place: &Place) -> RecoveryError {
+    match place.try_open() {
+        Ok(_) => panic!("the log was opened"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn damage_where_the_log_was_durable_is_refused_and_named() {
+    let (mut place, model) = attested_log(20, 40);
+    let damaged = &model.records[20];
+    let before = place.read(damaged.position, 64);
+    place.flip(damaged.position + 52);
+    let error = refusal(&place);
+    let last = model.records.last().unwrap().position;
+    assert!(
+        matches!(&error, RecoveryError::Damaged { path, offset, position, attested, .. }
+            if *path == place.segment(0)
+                && *offset == damaged.position
+                && *position == damaged.position
+                && *attested == last),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(text.contains("checksum") && text.contains("--accept-loss"), "{text}");
+
+    // Nothing was changed by refusing.
+    place.flip(damaged.position + 52);
+    assert_eq!(place.read(damaged.position, 64), before);
+    let kept = place.root.path().join("kept");
+    copy_folder(&place.options.data, &kept);
+    assert_eq!(place.open().model, model);
+
+    fs::remove_dir_all(&place.options.data).unwrap();
+    copy_folder(&kept, &place.options.data);
+    place.flip(damaged.position + 52);
+    place.options.accept_loss = true;
+    let venue = place.open();
+    assert_eq!(venue.model.records, model.records[..20]);
+    let report = venue.report().clone();
+    assert_eq!(report.loss_accepted_below.unwrap().0, last);
+    assert_eq!(report.recovered_end.0, damaged.position);
+    assert_eq!(report.dropped.frames, 19);
+    assert!(report.lines.iter().any(|line| line.contains("LOSS ACCEPTED")));
+    // The good frames behind the damage lie in the kept file where they lay in the segment.
+    let [file] = &report.dropped.kept_in[..] else { panic!("{:?}", report.dropped) };
+    let file = fs::read(file).unwrap();
+    let record = &model.records[30];
+    let command = record.position as usize + 48;
+    assert_eq!(file[command..command + record.command.len()], record.command);
+    venue.close();
+    place.options.accept_loss = false;
+    assert_eq!(place.open().model.records, model.records[..20]);
+}
+
+#[test]
+fn damage_in_the_last_write_ends_the_log_and_is_kept() {
+    let (place, model) = attested_log(21, 10);
+    let last = model.records.last().unwrap();
+    let position = last.position + 30;
+    place.flip(position);
+    let torn = place.read(last.position, (last.bytes_end() - last.position) as usize);
+    let venue = place.open();
+    assert_eq!(venue.model.records, model.records[..9]);
+    let report = venue.report();
+    assert_eq!(report.recovered_end.0, last.position);
+    assert_eq!((report.dropped.frames, report.loss_accepted_below), (0, None));
+    assert_eq!(report.dropped.kept_in, [place.segment(0).with_extension("dropped-2")]);
+    let kept = fs::read(&report.dropped.kept_in[0]).unwrap();
+    assert_eq!(kept[last.position as usize..last.bytes_end() as usize], torn);
+    let line = report.lines.iter().find(|line| line.contains("taken out")).unwrap();
+    assert!(line.contains(&format!("position {}", last.position)), "{line}");
+}
+
+#[test]
+fn whole_segments_behind_the_end_are_kept_under_another_name() {
+    let (mut place, model) = attested_log(22, 1);
+    // From here on with the disk held up, so that no frame vouches for another.
+    let mut random = Random::new(23);
+    let mut venue = place.open();
+    place.disk.hold(true);
+    while venue.log.control.appended().0 < 2 * SEGMENT + SEGMENT / 2 {
+        venue.append(&random.command(60_000));
+    }
+    place.disk.hold(false);
+    venue.settle();
+    let end = venue.log.control.durable().0;
+    let (longer, _) = venue.kill();
+    place.lose_window();
+    let first = &longer.records[2];
+    place.flip(first.position);
+    let venue = place.open();
+    assert_eq!(venue.model.records, longer.records[..2]);
+    assert_eq!(venue.model.records[..1], model.records);
+    assert_eq!(
+        venue.report().dropped.bytes,
+        end.min(longer.records.last().unwrap().bytes_end()) - first.position
+    );
+    venue.close();
+    let names = place.names();
+    for number in 0..3 {
+        let name = format!("{number:08}.dropped-3");
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(!names.contains(&"00000002.seg".to_owned()), "{names:?}");
+    place.options.accept_loss = false;
+    assert_eq!(place.open().model.records, longer.records[..2]);
+}
+
+#[test]
+fn a_disk_that_differs_from_the_window_is_refused() {
+    let place = Place::new();
+    let mut random = Random::new(24);
+    let mut venue = place.open();
+    for _ in 0..20 {
+        venue.submit(&random.command(4_000));
+    }
+    venue.settle();
+    let (model, durable) = venue.kill();
+    let position = model.records[10].position + 48;
+    place.flip(position);
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::WindowDiffers { position: at, durable: up_to, .. }
+            if *at == position && *up_to == durable),
+        "{error}"
+    );
+    place.flip(position);
+    assert_eq!(place.open().model, model);
+}
+
+#[test]
+fn a_missing_segment_is_refused() {
+    let place = Place::new();
+    let mut random = Random::new(25);
+    let mut venue = place.open();
+    while venue.log.control.appended().0 < 3 * SEGMENT + SEGMENT / 4 {
+        venue.submit(&random.command(60_000));
+    }
+    venue.settle();
+    let (model, durable) = venue.kill();
+    let away = place.root.path().join("away");
+    let moved = |number: u64, test: &dyn Fn(RecoveryError)| {
+        fs::rename(place.segment(number), &away).unwrap();
+        test(refusal(&place));
+        fs::rename(&away, place.segment(number)).unwrap();
+    };
+    moved(1, &|error| {
+        assert!(
+            matches!(&error, RecoveryError::MissingSegment { missing, .. }
+                if *missing == place.segment(1)),
+            "{error}"
+        );
+    });
+    moved(0, &|error| {
+        assert!(
+            matches!(&error, RecoveryError::NotFromBeginning { position: SEGMENT, .. }),
+            "{error}"
+        );
+    });
+    // Whatever was made ahead is not missed; what the window knows to be durable is.
+    let _ahead = fs::remove_file(place.segment(4));
+    moved(3, &|error| {
+        assert!(
+            matches!(&error, RecoveryError::WindowGap { disk_end, durable: up_to, .. }
+                if *disk_end == 3 * SEGMENT && *up_to == durable),
+            "{error}"
+        );
+    });
+    let short = fs::OpenOptions::new().write(true).open(place.segment(2)).unwrap();
+    short.set_len(SEGMENT - 4096).unwrap();
+    assert!(matches!(refusal(&place), RecoveryError::SegmentLength { .. }));
+    short.set_len(SEGMENT).unwrap();
+    drop(short);
+    drop(model);
+}
+
+#[test]
+fn an_old_window_of_a_log_that_went_on_without_it_is_refused() {
+    let place = Place::new();
+    let mut random = Random::new(26);
+    let live = place.options.data.join("live");
+    let away = place.root.path().join("away");
+    let mut venue = place.open();
+    for _ in 0..5 {
+        venue.submit(&random.command(1_000));
+    }
+    venue.settle();
+    venue.kill();
+    fs::rename(&live, &away).unwrap();
+    let mut venue = place.open();
+    for _ in 0..5 {
+        venue.submit(&random.command(1_000));
+    }
+    venue.settle();
+    let (model, _) = venue.kill();
+    place.lose_window();
+    fs::rename(&away, &live).unwrap();
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::WindowStale { incarnation: 1, disk_incarnation: 2, .. }),
+        "{error}"
+    );
+    fs::remove_dir_all(&live).unwrap();
+    assert_eq!(place.open().model, model);
+}
+
+#[test]
+fn a_window_of_an_earlier_boot_does_not_count() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    venue.settle();
+    let (model, _) = venue.kill();
+    // The boot id stands at 32 in the control page.
+    let control = place.options.data.join("live").join("control");
+    let mut bytes = fs::read(&control).unwrap();
+    bytes[32] ^= 1;
+    fs::write(&control, bytes).unwrap();
+    fs::write(place.options.data.join("live").join("window"), b"whatever was written back")
+        .unwrap();
+    let venue = place.open();
+    assert_eq!(venue.model, model);
+    assert!(venue.report().appended_only_lost_behind.is_some());
+}
+
+#[test]
+fn a_log_of_another_format_is_refused_with_both_versions() {
+    let place = Place::new();
+    place.open().close();
+    place.write(8, &[9, 0]);
+    let error = refusal(&place);
+    assert!(
+        matches!(
+            &error,
+            RecoveryError::FirstSegment {
+                source: SegmentError::Version { found_major: 9, .. },
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(text.contains("9.0") && text.contains("1.x"), "{text}");
+}

@@ -1,0 +1,125 @@
+//! Disks that fail while the engine runs, or cannot keep up.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use touchline_engine::log::{BeginError, CloseError, Log};
+use touchline_protocol::log::{WINDOW_BYTES_MIN, control::LogState};
+
+use crate::support::{Place, Random, SEGMENT, Venue};
+
+fn wait_until_failed(venue: &Venue) {
+    let control = &venue.log.control;
+    loop {
+        let seen = control.durable_event().current();
+        if control.state() == LogState::LogFailed {
+            return;
+        }
+        control.durable_event().wait_changed(seen, Duration::from_secs(10));
+    }
+}
+
+/// The log has failed: `durable` stays, commands are refused, nothing that was appended is lost.
+fn check_failed(place: &Place, mut venue: Venue, durable: u64, why: &str) {
+    wait_until_failed(&venue);
+    let control = &venue.log.control;
+    assert_eq!(control.durable().0, durable);
+    assert!(control.failure().unwrap().contains(why), "{:?}", control.failure());
+    assert!(!venue.log.writer.can_take());
+    assert_eq!(venue.log.writer.begin(&[0; 8]), Err(BeginError::NotRunning));
+    let Venue { log, model, .. } = venue;
+    let Log { writer, keeper, control, .. } = log;
+    assert!(matches!(writer.close(), Err(CloseError::Failed { .. })));
+    keeper.stop();
+    assert_eq!(control.durable().0, durable);
+    drop(control);
+    place.disk.broken.store(false, Ordering::SeqCst);
+    place.disk.panics.store(false, Ordering::SeqCst);
+    let venue = place.open();
+    assert!(venue.report().from_window > 0);
+    assert_eq!(venue.model, model);
+}
+
+#[test]
+fn an_io_error_stops_the_log_for_good() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    venue.settle();
+    let durable = venue.log.control.durable().0;
+    place.disk.broken.store(true, Ordering::SeqCst);
+    venue.submit(&[16; 16]);
+    wait_until_failed(&venue);
+    // A disk that works again changes nothing: what a failed write has done is not known.
+    place.disk.broken.store(false, Ordering::SeqCst);
+    check_failed(&place, venue, durable, "os error 5");
+}
+
+#[test]
+fn a_full_disk_stops_the_log() {
+    let place = Place::new();
+    let mut random = Random::new(30);
+    let mut venue = place.open();
+    venue.settle();
+    // Until a segment must be made; only then is there anything to say that the disk is full.
+    place.disk.errno.store(28, Ordering::SeqCst);
+    place.disk.hold(true);
+    while venue.log.control.appended().0 < SEGMENT + SEGMENT / 2 {
+        venue.append(&random.command(60_000));
+    }
+    let durable = venue.log.control.durable().0;
+    place.disk.broken.store(true, Ordering::SeqCst);
+    venue.log.writer.wake_keeper();
+    place.disk.hold(false);
+    check_failed(&place, venue, durable, "os error 28");
+}
+
+#[test]
+fn a_panic_of_the_keeper_stops_the_log() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.settle();
+    let durable = venue.log.control.durable().0;
+    // The message of the panic is part of the test's output.
+    place.disk.panics.store(true, Ordering::SeqCst);
+    venue.submit(&[16; 16]);
+    check_failed(&place, venue, durable, "the disk driver went mad");
+}
+
+#[test]
+fn a_disk_that_does_not_keep_up_fills_the_window_and_nothing_is_lost() {
+    let place = Place::new();
+    let mut random = Random::new(31);
+    let mut venue = place.open();
+    place.disk.hold(true);
+    while venue.log.writer.can_take() {
+        venue.append(&random.command(60_000));
+    }
+    let position = venue.log.writer.position().0;
+    assert!(position > WINDOW_BYTES_MIN - 3 * SEGMENT, "{position}");
+    assert_eq!(venue.log.writer.begin(&[0; 8]), Err(BeginError::Full { position }));
+    assert_eq!(venue.log.writer.position().0, position);
+    place.disk.hold(false);
+    for _ in 0..200 {
+        venue.submit(&random.command(60_000));
+    }
+    let known = venue.close();
+    assert_eq!(place.open().model, known);
+}
+
+#[test]
+fn closing_without_a_keeper_says_so() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.settle();
+    venue.append(&[16; 16]);
+    let Venue { log: Log { writer, keeper, control, .. }, model, .. } = venue;
+    drop(control);
+    keeper.stop();
+    match writer.close() {
+        // The keeper may have written it before it saw that it was to stop; then only the closing
+        // record is missing.
+        Err(CloseError::KeeperGone) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(place.open().model, model);
+}

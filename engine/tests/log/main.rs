@@ -1,0 +1,10 @@
+//! The log from end to end: appended by a writer, made durable by the keeper, followed by readers,
+//! cut off by crashes of every kind, and opened again.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
+
+mod crash;
+mod damage;
+mod failure;
+mod reader;
+mod round_trip;
+mod support;

@@ -1,0 +1,299 @@
+//! Readers: live, from disk, across restarts, and when history was lost.
+
+use std::{fs, path::Path, thread, time::Duration};
+
+use touchline_protocol::{
+    log::{
+        WINDOW_BYTES_MIN,
+        control::LogState,
+        reader::{Follow, LogReader, ReadError},
+        transaction::Bookmark,
+    },
+    units::{Incarnation, Position},
+};
+
+use crate::support::{Place, Random, Record, SEGMENT};
+
+fn reader(place: &Place, follow: Follow) -> LogReader {
+    LogReader::open_with(&place.options.data, follow, &place.environment.shared_memory).unwrap()
+}
+
+fn next(reader: &mut LogReader) -> Option<Record> {
+    let transaction = reader.next().unwrap_or_else(|error| panic!("{error}"))?;
+    Some(Record {
+        position: transaction.position().0,
+        end: transaction.end().0,
+        time_ns: transaction.time_ns(),
+        command: transaction.command_bytes().to_vec(),
+        events: transaction.event_bytes().to_vec(),
+        count: transaction.event_count(),
+    })
+}
+
+fn rest(reader: &mut LogReader) -> Vec<Record> {
+    std::iter::from_fn(|| next(reader)).collect()
+}
+
+/// Follows until `count` transactions were read.
+fn follow(data: &Path, shared_memory: &Path, follow: Follow, count: usize) -> Vec<Record> {
+    let mut reader = LogReader::open_with(data, follow, shared_memory).unwrap();
+    let mut records = Vec::new();
+    while records.len() < count {
+        match next(&mut reader) {
+            Some(record) => records.push(record),
+            None => reader.wait(Duration::from_millis(50)).unwrap(),
+        }
+    }
+    assert_eq!(next(&mut reader), None);
+    records
+}
+
+#[test]
+fn readers_follow_a_busy_writer_over_laps_and_segments() {
+    const COUNT: usize = 1_500;
+    let place = Place::new();
+    let mut random = Random::new(40);
+    let mut venue = place.open();
+    let data = &place.options.data;
+    let shared_memory = &place.environment.shared_memory;
+    thread::scope(|scope| {
+        let readers = [Follow::Appended, Follow::Durable, Follow::Appended]
+            .map(|mode| scope.spawn(move || follow(data, shared_memory, mode, COUNT)));
+        for _ in 0..COUNT {
+            venue.submit(&random.command(40_000));
+        }
+        for reader in readers {
+            let records = reader.join().unwrap();
+            assert!(records == venue.model.records);
+        }
+    });
+    assert!(venue.log.control.appended().0 > 2 * WINDOW_BYTES_MIN);
+    // One that comes late finds all of it, most of it on disk alone.
+    assert!(rest(&mut reader(&place, Follow::Appended)) == venue.model.records);
+}
+
+#[test]
+fn only_what_is_durable_is_read_where_that_is_asked_for() {
+    let place = Place::new();
+    let mut venue = place.open();
+    place.disk.hold(true);
+    let record = venue.submit(&[16; 16]);
+    let mut durable = reader(&place, Follow::Durable);
+    let mut appended = reader(&place, Follow::Appended);
+    assert_eq!(next(&mut durable), None);
+    assert_eq!(next(&mut appended), Some(record.clone()));
+    assert!(durable.watermark() < appended.watermark());
+    place.disk.hold(false);
+    venue.settle();
+    assert_eq!(next(&mut durable), Some(record));
+    assert_eq!(durable.position(), venue.log.control.durable());
+}
+
+#[test]
+fn what_was_begun_is_never_read() {
+    let place = Place::new();
+    let mut venue = place.open();
+    let mut reader = reader(&place, Follow::Appended);
+    venue.log.writer.begin(&[16; 16]).unwrap();
+    assert_eq!(next(&mut reader), None);
+    venue.log.writer.abandon();
+    let record = venue.append(&[8; 8]);
+    assert_eq!(rest(&mut reader), [record]);
+}
+
+#[test]
+fn a_reader_outlives_engines() {
+    let place = Place::new();
+    let mut random = Random::new(41);
+    let mut venue = place.open();
+    let mut readers = [reader(&place, Follow::Appended), reader(&place, Follow::Durable)];
+    let mut read = [Vec::new(), Vec::new()];
+    for run in 0..8 {
+        for _ in 0..40 {
+            venue.submit(&random.command(60_000));
+        }
+        venue.settle();
+        for (reader, read) in readers.iter_mut().zip(&mut read) {
+            // A reader that does not look while an engine runs catches up with the next one.
+            if run % 3 != 2 {
+                read.extend(rest(reader));
+                assert!(*read == venue.model.records);
+            }
+        }
+        if run % 2 == 0 {
+            venue.close();
+            assert_ne!(readers[0].state(), Some(LogState::Running));
+        } else {
+            venue.kill();
+        }
+        venue = place.open();
+        for reader in &mut readers {
+            assert!(reader.attach().unwrap());
+            assert!(!reader.attach().unwrap());
+            assert_eq!(reader.incarnation(), Some(Incarnation(run + 2)));
+        }
+    }
+}
+
+#[test]
+fn waiting_ends_when_an_engine_comes_back() {
+    let place = Place::new();
+    let mut venue = place.open();
+    let mut reader = reader(&place, Follow::Durable);
+    let first = venue.submit(&[16; 16]);
+    venue.close();
+    assert_eq!(rest(&mut reader), [first]);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            loop {
+                if let Some(record) = next(&mut reader) {
+                    return record;
+                }
+                reader.wait(Duration::from_secs(3600)).unwrap();
+            }
+        });
+        let mut venue = place.open();
+        let second = venue.submit(&[24; 24]);
+        assert_eq!(waiting.join().unwrap(), second);
+    });
+}
+
+#[test]
+fn without_an_engine_the_log_is_read_to_its_end_on_disk() {
+    let place = Place::new();
+    let mut random = Random::new(42);
+    let mut venue = place.open();
+    while venue.log.control.appended().0 < 2 * SEGMENT {
+        venue.submit(&random.command(60_000));
+    }
+    let model = venue.close();
+    let mut reader = reader(&place, Follow::Durable);
+    assert_eq!((reader.incarnation(), reader.state()), (None, None));
+    assert!(rest(&mut reader) == model.records);
+    // And goes on when there is one.
+    let mut venue = place.open();
+    let record = venue.submit(&[16; 16]);
+    venue.settle();
+    reader.wait(Duration::from_secs(1)).unwrap();
+    assert_eq!(reader.state(), Some(LogState::Running));
+    assert_eq!(next(&mut reader), Some(record));
+}
+
+#[test]
+fn a_reader_is_told_when_its_history_is_not_part_of_the_log_any_more() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    venue.settle();
+    place.disk.hold(true);
+    let lost = venue.append(&[24; 24]);
+    let mut ahead = reader(&place, Follow::Appended);
+    let mut behind = reader(&place, Follow::Durable);
+    assert_eq!(rest(&mut ahead).len(), 2);
+    assert_eq!(rest(&mut behind).len(), 1);
+    // A power cut that the readers survive, as far as they can tell.
+    place.disk.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    place.disk.hold(false);
+    venue.kill();
+    place.lose_window();
+    place.disk.broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    let mut venue = place.open();
+    // The log grows beyond where the reader stood, with something else.
+    for _ in 0..5 {
+        venue.submit(&[32; 32]);
+    }
+    venue.settle();
+    let error = ahead.attach().unwrap_err();
+    assert!(
+        matches!(error, ReadError::HistoryLost { position } if position == lost.position),
+        "{error}"
+    );
+    assert!(behind.attach().unwrap());
+    assert_eq!(rest(&mut behind), venue.model.records[1..]);
+}
+
+#[test]
+fn a_bookmark_is_found_again_or_not() {
+    let place = Place::new();
+    let mut random = Random::new(43);
+    let mut venue = place.open();
+    let mut first = reader(&place, Follow::Appended);
+    for _ in 0..400 {
+        venue.submit(&random.command(60_000));
+    }
+    venue.settle();
+    let mut bookmarks = Vec::new();
+    while let Some(transaction) = first.next().unwrap() {
+        bookmarks.push(transaction.bookmark());
+    }
+    let mut second = reader(&place, Follow::Durable);
+    // From disk and from the window.
+    for index in [0, 200, 398] {
+        assert!(second.resume(&bookmarks[index]).unwrap());
+        assert_eq!(next(&mut second).as_ref(), Some(&venue.model.records[index + 1]));
+    }
+    let position = second.position();
+    let bookmark = bookmarks[100];
+    let others = [
+        Bookmark { crc: bookmark.crc ^ 1, ..bookmark },
+        Bookmark { incarnation: Incarnation(9), ..bookmark },
+        Bookmark { position: Position(bookmark.position.0 + 64), ..bookmark },
+        Bookmark { position: Position(bookmark.position.0 + 1), ..bookmark },
+        Bookmark { position: Position(0), ..bookmark },
+        Bookmark { position: Position(u64::MAX - 63), ..bookmark },
+    ];
+    for other in others {
+        assert!(!second.resume(&other).unwrap(), "{other:?}");
+        assert_eq!(second.position(), position);
+    }
+}
+
+#[test]
+fn what_is_older_than_the_log_is_refused() {
+    let place = Place::new();
+    let mut random = Random::new(44);
+    let mut venue = place.open();
+    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 2 * SEGMENT {
+        venue.submit(&random.command(60_000));
+    }
+    venue.settle();
+    fs::remove_file(place.segment(0)).unwrap();
+    let mut reader = reader(&place, Follow::Durable);
+    assert_eq!(reader.position(), Position(SEGMENT));
+    let records = rest(&mut reader);
+    assert!(records == venue.model.records[venue.model.records.len() - records.len()..]);
+    reader.seek(Position(4096));
+    let error = reader.next().unwrap_err();
+    assert!(matches!(error, ReadError::TooOld { position: 4096, oldest: SEGMENT }), "{error}");
+}
+
+#[test]
+fn damage_below_the_watermark_is_named() {
+    let place = Place::new();
+    let mut random = Random::new(45);
+    let mut venue = place.open();
+    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 2 * SEGMENT {
+        venue.submit(&random.command(60_000));
+    }
+    venue.settle();
+    let damaged = venue.model.records[3].position;
+    place.flip(damaged + 49);
+    let mut reader = reader(&place, Follow::Durable);
+    for _ in 0..3 {
+        assert!(next(&mut reader).is_some());
+    }
+    let error = reader.next().unwrap_err();
+    assert!(
+        matches!(&error, ReadError::Damaged { path, offset, .. }
+            if *path == place.segment(0) && *offset == damaged),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_folder_without_a_log_is_refused() {
+    let place = Place::new();
+    fs::create_dir_all(place.options.data.join("log")).unwrap();
+    let opened = LogReader::open(&place.options.data, Follow::Durable);
+    assert!(matches!(opened, Err(ReadError::NoLog { .. })));
+}

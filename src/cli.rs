@@ -1,0 +1,135 @@
+//! The command line: what can be asked of the executable, and the help texts.
+
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A trading venue in a box.
+///
+/// Without a subcommand it runs `up`: the engine and the REST adapter, on a demo venue if the data
+/// folder is new.
+#[derive(Parser, Debug)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) up: UpArguments,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run engine and adapter, restart what dies, end both on Ctrl-C (the default)
+    Up(UpArguments),
+    /// Run the matching engine alone
+    Engine(EngineArguments),
+    /// Run the REST adapter alone, beside an engine on the same data folder
+    Adapter(AdapterArguments),
+    /// Provision a running venue: accounts, deposits, API keys
+    Admin(AdminArguments),
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DataArguments {
+    /// Data folder; made if it does not exist
+    #[arg(long, value_name = "DIR", default_value = "./touchline-data")]
+    pub(crate) data: PathBuf,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct SettingsArguments {
+    /// Settings and, for a new data folder, the venue's definition; without it the demo venue
+    #[arg(long, value_name = "venue.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set one key of venue.toml, such as engine.wait=spin; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct UpArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+    /// Address of the REST API; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) http: SocketAddr,
+    /// Prefix of the API's own headers, such as X-SVC in X-SVC-APIKEY
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) header_prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArguments,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct EngineArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArguments,
+    /// Open a damaged log by dropping what lies behind the damage; what was dropped is printed
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+    /// Start although the clock shows much less than the log's last time
+    #[arg(long)]
+    pub(crate) allow_clock_behind: bool,
+    /// End when the parent process dies
+    #[arg(long, hide = true)]
+    pub(crate) supervised: bool,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct AdapterArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+    /// Address of the REST API; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) http: SocketAddr,
+    /// Prefix of the API's own headers, such as X-SVC in X-SVC-APIKEY
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) header_prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArguments,
+    /// End when the parent process dies
+    #[arg(long, hide = true)]
+    pub(crate) supervised: bool,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct AdminArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: AdminAction,
+}
+
+#[derive(Subcommand, Debug, Clone)]
+pub(crate) enum AdminAction {
+    /// Create an account; prints its number
+    Account {
+        /// Unique name, 1 to 31 printable characters
+        name: String,
+        /// Commission as the maker, share of the received amount
+        #[arg(long, default_value = "0.001")]
+        maker_rate: String,
+        /// Commission as the taker, share of the received amount
+        #[arg(long, default_value = "0.001")]
+        taker_rate: String,
+    },
+    /// Add to an account's free balance
+    Deposit {
+        /// Name of the account
+        account: String,
+        /// Name of the asset
+        asset: String,
+        /// Amount, such as 1.5
+        amount: String,
+    },
+    /// Create an API key with every permission; prints it and its secret
+    Key {
+        /// Name of the account
+        account: String,
+    },
+}

@@ -1,0 +1,117 @@
+//! Settings: `venue.toml` and `--set`, taken apart into what the engine and the adapter read.
+
+use crate::cli::SettingsArguments;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use toml::{Table, Value};
+use touchline_adapter::config::AdapterConfig;
+use touchline_engine::config::EngineConfig;
+
+/// The reference file: every key with its default, and the demo venue.
+const REFERENCE: &str = include_str!("../venue.toml");
+
+/// The settings of both processes.
+pub(crate) struct Settings {
+    pub(crate) engine: EngineConfig,
+    pub(crate) adapter: AdapterConfig,
+}
+
+/// Reads the file that the arguments name, or else the built-in demo venue, and sets single keys.
+pub(crate) fn load(arguments: &SettingsArguments) -> Result<Settings> {
+    let (text, source) = match &arguments.config {
+        None => (REFERENCE.to_owned(), "built-in venue.toml".to_owned()),
+        Some(path) => {
+            let text = fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            (text, path.display().to_string())
+        }
+    };
+    let mut table: Table = text.parse().with_context(|| source.clone())?;
+    for assignment in &arguments.set {
+        set(&mut table, assignment).with_context(|| format!("--set {assignment}"))?;
+    }
+    let adapter = match table.remove("adapter") {
+        None => AdapterConfig::default(),
+        Some(section) => {
+            section.try_into().with_context(|| format!("{source}, section [adapter]"))?
+        }
+    };
+    let engine: EngineConfig = table.try_into().with_context(|| source)?;
+    engine.validate()?;
+    Ok(Settings { engine, adapter })
+}
+
+/// Sets `section.key=value`; a value that is no TOML value is taken as text.
+fn set(table: &mut Table, assignment: &str) -> Result<()> {
+    let Some((path, text)) = assignment.split_once('=') else { bail!("expected KEY=VALUE") };
+    let Some((section, key)) = path.split_once('.') else { bail!("expected SECTION.KEY=VALUE") };
+    if section.is_empty() || key.is_empty() || key.contains('.') {
+        bail!("expected SECTION.KEY=VALUE");
+    }
+    let value = format!("value = {text}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut parsed| parsed.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()));
+    let section = table
+        .entry(section.to_owned())
+        .or_insert_with(|| Value::Table(Table::new()))
+        .as_table_mut()
+        .with_context(|| format!("{section} has several entries; edit the file instead"))?;
+    section.insert(key.to_owned(), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(set: &[&str]) -> Result<Settings> {
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        load(&SettingsArguments { config: None, set })
+    }
+
+    #[test]
+    fn the_reference_file_shows_the_defaults() {
+        let Settings { engine, adapter } = with(&[]).unwrap();
+        let defaults = EngineConfig::default();
+        assert_eq!(engine.engine, defaults.engine);
+        assert_eq!(engine.log, defaults.log);
+        assert_eq!(engine.limits, defaults.limits);
+        assert_eq!(adapter, AdapterConfig::default());
+        assert_eq!(engine.symbols.len(), 3);
+        assert_eq!(engine.accounts.len(), 2);
+    }
+
+    #[test]
+    fn the_reference_file_names_every_key() {
+        // A key that the file does not name would keep the old value here and so be noticed.
+        let table: Table = REFERENCE.parse().unwrap();
+        let named = |section: &str| table[section].as_table().unwrap().len();
+        // `engine.core` has no default: it stands in the file as a comment.
+        assert_eq!(named("engine") + 1, 6);
+        assert!(REFERENCE.contains("# core = "));
+        assert_eq!(named("log"), 3);
+        assert_eq!(named("limits"), 13);
+    }
+
+    #[test]
+    fn single_keys_are_set_and_wrong_ones_named() {
+        let settings = with(&["engine.wait=spin", "log.window_mib=16"]).unwrap();
+        assert_eq!(settings.engine.engine.wait, touchline_engine::config::Wait::Spin);
+        assert_eq!(settings.engine.log.window_mib, 16);
+        for (wrong, named) in [
+            ("engine.wait", "KEY=VALUE"),
+            ("wait=spin", "SECTION.KEY"),
+            ("engine.weight=3", "weight"),
+            ("engine.wait=fast", "fast"),
+            ("motor.wait=spin", "motor"),
+            ("log.window_mib=7", "log.window_mib"),
+            ("log.segment_mib=3", "log.segment_mib"),
+            ("adapter.nothing=1", "nothing"),
+        ] {
+            let error = with(&[wrong]).err().map(|error| format!("{error:#}"));
+            assert!(error.as_ref().is_some_and(|text| text.contains(named)), "{wrong}: {error:?}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! One supervised child process: started, heard, restarted with back-off, ended.
+
+use super::Notice;
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A child that lived this long starts again with the first pause.
+const LIVED_LONG: Duration = Duration::from_secs(10);
+/// How often a child that is ending is looked at.
+const END_STEP: Duration = Duration::from_millis(10);
+
+/// Which child it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Engine,
+    Adapter,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Engine => "engine",
+            Self::Adapter => "adapter",
+        })
+    }
+}
+
+/// A child process and what is known of it.
+pub(super) struct Child {
+    role: Role,
+    arguments: Vec<String>,
+    sender: Sender<Notice>,
+    process: Option<std::process::Child>,
+    started: Instant,
+    ready: bool,
+    restarts: u32,
+    pause: Duration,
+    restart_at: Option<Instant>,
+    /// Where the adapter serves, once it has said so.
+    pub(super) address: Option<String>,
+}
+
+impl Child {
+    pub(super) fn new(role: Role, arguments: Vec<String>, sender: Sender<Notice>) -> Self {
+        Self {
+            role,
+            arguments,
+            sender,
+            process: None,
+            started: Instant::now(),
+            ready: false,
+            restarts: 0,
+            pause: FIRST_PAUSE,
+            restart_at: None,
+            address: None,
+        }
+    }
+
+    pub(super) fn start(&mut self) -> Result<()> {
+        let executable = std::env::current_exe().context("cannot find this executable")?;
+        let mut process = Command::new(executable)
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start the {}", self.role))?;
+        let output = process.stdout.take().context("a piped child has a standard output")?;
+        self.process = Some(process);
+        self.started = Instant::now();
+        self.ready = false;
+        self.restart_at = None;
+        let (role, sender) = (self.role, self.sender.clone());
+        thread::Builder::new().name(format!("{role} output")).spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(Notice::Line(role, line)).is_err() {
+                    return;
+                }
+            }
+            // A supervisor that is gone needs no notice.
+            let _heard = sender.send(Notice::Closed(role));
+        })?;
+        Ok(())
+    }
+
+    /// Takes in a line that the child printed.
+    pub(super) fn line(&mut self, line: &str) {
+        println!("{}: {line}", self.role);
+        let Some(rest) = line.strip_prefix(&format!("{} ready", self.role)) else { return };
+        self.ready = true;
+        let named = rest.split_whitespace().find_map(|word| word.strip_prefix("http="));
+        if let Some(address) = named {
+            self.address = Some(address.to_owned());
+        }
+        if self.restarts > 0 {
+            println!("touchline: the {} is back", self.role);
+        }
+    }
+
+    pub(super) const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    pub(super) fn replace_argument(&mut self, name: &str, value: &str) {
+        if let Some(at) = self.arguments.iter().position(|argument| argument == name) {
+            self.arguments[at + 1] = value.to_owned();
+        }
+    }
+
+    /// Waits for a child that closed its output.
+    pub(super) fn reap(&mut self) -> Result<ExitStatus> {
+        let mut process = self.process.take().context("no such child")?;
+        Ok(process.wait()?)
+    }
+
+    /// The child died: plans its restart.
+    pub(super) fn died(&mut self) -> Result<()> {
+        let status = self.reap()?;
+        if self.started.elapsed() >= LIVED_LONG {
+            self.pause = FIRST_PAUSE;
+        }
+        println!(
+            "touchline: the {} died ({status}); the rest goes on, restart in {} ms",
+            self.role,
+            self.pause.as_millis()
+        );
+        self.restart_at = Some(Instant::now() + self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Ok(())
+    }
+
+    /// How long until the planned restart.
+    pub(super) fn until_restart(&self) -> Option<Duration> {
+        self.restart_at.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    pub(super) fn restart_if_due(&mut self) -> Result<()> {
+        if self.until_restart().is_some_and(|left| left.is_zero()) {
+            self.restarts += 1;
+            self.start()?;
+        }
+        Ok(())
+    }
+
+    /// Asks the child to end and waits; kills it when it takes longer than `limit`.
+    pub(super) fn end(&mut self, limit: Duration) -> Result<()> {
+        self.restart_at = None;
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
+            // It may just have ended by itself; the wait below tells.
+            let _asked = kill_process(pid, Signal::TERM);
+        }
+        let deadline = Instant::now() + limit;
+        while process.try_wait()?.is_none() {
+            if Instant::now() >= deadline {
+                eprintln!("touchline: the {} did not end in {limit:?} and is killed", self.role);
+                process.kill()?;
+            }
+            thread::sleep(END_STEP);
+        }
+        Ok(())
+    }
+}

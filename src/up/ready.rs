@@ -1,0 +1,111 @@
+//! The ready block of `touchline up`: where the venue is and how to try it, on the terminal and in
+//! `<data>/demo.env`.
+
+use crate::cli::UpArguments;
+use crate::settings::Settings;
+use anyhow::{Context, Result};
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::units::KeyId;
+
+/// An account of the venue's definition with its first API key.
+struct Credentials {
+    account: String,
+    api_key: String,
+    secret: String,
+}
+
+pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &str) -> Result<()> {
+    let data = &arguments.data.data;
+    let prefix = arguments.header_prefix.as_ref().unwrap_or(&settings.adapter.header_prefix);
+    let credentials = credentials(data, settings)?;
+    let environment = data.join("demo.env");
+    write_environment(&environment, address, prefix, &credentials)?;
+    print!("{}", block(data, &environment, address, &credentials)?);
+    std::io::stdout().flush()?;
+    Ok(())
+}
+
+/// Keys are numbered in the order of their accounts, so the first key of each account follows from
+/// the definition.
+fn credentials(data: &Path, settings: &Settings) -> Result<Vec<Credentials>> {
+    let master = MasterKey::load(&data.join("master.key"))?;
+    let mut next = 1;
+    let mut all = Vec::new();
+    for account in &settings.engine.accounts {
+        if account.keys > 0 {
+            let key = KeyId(next);
+            all.push(Credentials {
+                account: account.name.clone(),
+                api_key: master.api_key(key),
+                secret: master.secret(key),
+            });
+        }
+        next += u64::from(account.keys);
+    }
+    Ok(all)
+}
+
+fn write_environment(
+    path: &Path,
+    address: &str,
+    prefix: &str,
+    credentials: &[Credentials],
+) -> Result<()> {
+    let mut text = format!("BASE_URL=http://{address}\nHEADER_PREFIX={prefix}\n");
+    for (one, suffix) in credentials.iter().zip(["", "_B"]) {
+        let Credentials { api_key, secret, .. } = one;
+        write!(text, "API_KEY{suffix}={api_key}\nSECRET_KEY{suffix}={secret}\n")?;
+    }
+    let draft = path.with_extension("env.draft");
+    let failed = || format!("cannot write {}", path.display());
+    // An older draft might be readable by others: its mode stays when it is opened again.
+    let _gone = fs::remove_file(&draft);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .with_context(failed)?;
+    file.write_all(text.as_bytes()).with_context(failed)?;
+    fs::rename(&draft, path).with_context(failed)
+}
+
+fn block(
+    data: &Path,
+    environment: &Path,
+    address: &str,
+    credentials: &[Credentials],
+) -> Result<String> {
+    let mut text = String::new();
+    writeln!(text, "\nTouchline is up.\n")?;
+    writeln!(text, "  address     http://{address}")?;
+    writeln!(text, "  data        {}", data.display())?;
+    for Credentials { account, api_key, secret } in credentials {
+        writeln!(text, "  account {account:<3} key     {api_key}")?;
+        writeln!(text, "              secret  {secret}")?;
+    }
+    writeln!(text, "  variables   {}\n", environment.display())?;
+    writeln!(text, "Look at a book:\n")?;
+    writeln!(text, "  curl 'http://{address}/api/v3/depth?symbol=BTCUSDT'\n")?;
+    if !credentials.is_empty() {
+        writeln!(text, "Place an order (needs openssl to sign):\n")?;
+        writeln!(text, "  {}\n", order_line(environment))?;
+    }
+    writeln!(text, "Ctrl-C ends it; the next start goes on where it stopped.\nready")?;
+    Ok(text)
+}
+
+fn order_line(environment: &Path) -> String {
+    format!(
+        ". '{}'; \
+         q=\"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=20000&timestamp=$(date +%s000)\"; \
+         curl -X POST -H \"$HEADER_PREFIX-APIKEY: $API_KEY\" \
+         \"$BASE_URL/api/v3/order?$q&signature=$(printf %s \"$q\" | openssl dgst -sha256 -hmac \"$SECRET_KEY\" | sed 's/.* //')\"",
+        environment.display()
+    )
+}

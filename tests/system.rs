@@ -1,0 +1,23 @@
+//! Tests of the whole system: the built executable, its two processes and its files, seen only from
+//! outside (REST, the binary protocol, signals, exit codes), against the service contract.
+
+mod system {
+    mod bad_input;
+    mod binary;
+    mod book_model;
+    mod cancels;
+    mod crash;
+    mod http;
+    mod json;
+    mod lifecycle;
+    mod malformed_http;
+    mod orders;
+    mod process;
+    mod public_data;
+    mod random;
+    mod raw_session;
+    mod structure;
+    mod trader;
+    mod units;
+    mod venue;
+}

@@ -1,0 +1,339 @@
+//! Starting, stopping, losing a part, provisioning: what an operator does with the executable.
+
+use super::http::Key;
+use super::process::{Process, eventually, processes_on};
+use super::trader::levels;
+use super::units::WHOLE;
+use super::venue::{Part, Venue, borrowed};
+use rustix::process::Signal;
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, thread};
+
+const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
+
+#[test]
+fn a_second_start_continues_where_the_first_stopped() {
+    let mut venue = Venue::up(&[]);
+    let (mut a, mut b) = (venue.a(), venue.b());
+    let first = a.limit("BTCUSDT", "SELL", "1", "30000").integer_at("orderId");
+    b.limit("BTCUSDT", "BUY", "0.25", "30000");
+    let bid = b.limit("BTCUSDT", "BUY", "0.25", "29000").integer_at("orderId");
+    let before = (a.balances(), b.balances(), a.order("BTCUSDT", first), b.order("BTCUSDT", bid));
+    let depth = venue.http().get("/api/v3/depth?symbol=BTCUSDT").ok();
+    let keys = (venue.key_a(), venue.key_b());
+
+    for signal in [Signal::TERM, Signal::INT] {
+        assert_eq!(venue.stop_up(signal).code(), Some(0), "a clean end after {signal:?}");
+        for name in ["up", "engine", "adapter"] {
+            let file = venue.data().join(format!("{name}.pid"));
+            assert!(!file.exists(), "{} is left after a clean end", file.display());
+        }
+        venue.start_up();
+        assert_eq!(
+            (venue.key_a().api, venue.key_a().secret),
+            (keys.0.api.clone(), keys.0.secret.clone())
+        );
+        assert_eq!(
+            (venue.key_b().api, venue.key_b().secret),
+            (keys.1.api.clone(), keys.1.secret.clone())
+        );
+        let (mut a, mut b) = (venue.a(), venue.b());
+        let after =
+            (a.balances(), b.balances(), a.order("BTCUSDT", first), b.order("BTCUSDT", bid));
+        assert_eq!(after, before);
+        let again = venue.http().get("/api/v3/depth?symbol=BTCUSDT").ok();
+        assert_eq!(again, depth);
+    }
+    let (mut a, mut b) = (venue.a(), venue.b());
+    let next = b.limit("BTCUSDT", "BUY", "0.75", "30000");
+    assert_eq!(next.integer_at("orderId"), bid + 1, "numbers go on");
+    assert_eq!(next.text_at("status"), "FILLED");
+    assert_eq!(a.order("BTCUSDT", first).text_at("status"), "FILLED");
+}
+
+#[test]
+fn engine_and_adapter_alone_end_cleanly_by_either_signal() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut venue = Venue::separate(&[]);
+        venue.a().place(SELL);
+        for part in [Part::Adapter, Part::Engine] {
+            let process = venue.part(part);
+            process.signal(signal);
+            assert_eq!(process.wait_for_end().code(), Some(0), "{part:?} after {signal:?}");
+        }
+        assert_eq!(processes_on(venue.data()), Vec::<u32>::new());
+    }
+}
+
+#[test]
+fn without_its_engine_the_adapter_serves_what_it_can_and_heals() {
+    let mut venue = Venue::separate(&["--set", "adapter.deadline_ms=3000"]);
+    let mut a = venue.a();
+    let id = a.limit("BTCUSDT", "SELL", "1", "50000").integer_at("orderId");
+    let balances = a.balances();
+    venue.kill9(Part::Engine);
+
+    for _ in 0..3 {
+        let refused = a.call("POST", "/api/v3/order", SELL);
+        assert!(refused.is_unknown(), "an order without an engine: {refused:?}");
+        let (status, code, _) = refused.error();
+        assert!(
+            [(500, -1000), (500, -1001), (500, -1006), (504, -1007), (503, -1008), (503, -1016)]
+                .contains(&(status, code)),
+            "{refused:?}"
+        );
+        let cancel = a.call("DELETE", "/api/v3/order", &format!("symbol=BTCUSDT&orderId={id}"));
+        assert!(cancel.is_unknown(), "a cancel without an engine: {cancel:?}");
+    }
+    let mut http = venue.http();
+    assert_eq!(http.get("/api/v3/ping").body, "{}");
+    assert!(http.get("/api/v3/time").ok().integer_at("serverTime") > 0);
+    let info = http.get("/api/v3/exchangeInfo").ok();
+    assert_eq!(info.at("symbols").items().len(), 3);
+    let depth = http.get("/api/v3/depth?symbol=BTCUSDT").ok();
+    assert_eq!(levels(&depth, "asks"), [(50_000 * WHOLE, WHOLE)]);
+    assert_eq!(a.balances(), balances);
+    assert_eq!(a.order("BTCUSDT", id).text_at("status"), "NEW");
+    let wrong = a.call("POST", "/api/v3/order", "symbol=BTCUSDT");
+    assert_eq!(wrong.status, 400, "what needs no engine to be refused is refused: {wrong:?}");
+
+    venue.start_engine();
+    venue.wait_until_engine_answers();
+    assert_eq!(a.balances(), balances, "no order that was answered with 5XX came through later");
+    let depth = venue.http().get("/api/v3/depth?symbol=BTCUSDT").ok();
+    assert_eq!(levels(&depth, "asks"), [(50_000 * WHOLE, WHOLE)]);
+    assert_eq!(a.limit("BTCUSDT", "SELL", "1", "50000").integer_at("orderId"), id + 1);
+}
+
+#[test]
+fn the_supervisor_says_so_and_restarts_what_died() {
+    let mut venue = Venue::up(&[]);
+    let id = venue.a().limit("BTCUSDT", "SELL", "1", "50000").integer_at("orderId");
+    for (part, name) in [(Part::Engine, "engine"), (Part::Adapter, "adapter")] {
+        let before = venue.pid(name).expect("its pid file is there while it runs");
+        let printed = venue.supervisor().lines().len();
+        venue.kill9(part);
+        venue.supervisor().wait_for(printed, "line about the death", |line| {
+            line.contains(name) && !line.contains("ready")
+        });
+        assert!(
+            eventually(|| venue.pid(name).is_some_and(|pid| pid != before)),
+            "{name} is not restarted; printed:\n{}",
+            venue.supervisor().lines().join("\n")
+        );
+        let address = venue.address();
+        let reachable = eventually(|| {
+            venue.a().send("GET", "/api/v3/account", "").is_ok_and(|reply| reply.status == 200)
+        });
+        assert!(reachable, "nothing serves {address} any more");
+        venue.wait_until_engine_answers();
+        venue.read_environment();
+        assert_eq!(venue.environment("BASE_URL"), format!("http://{address}"));
+        assert_eq!(venue.a().order("BTCUSDT", id).text_at("status"), "NEW");
+    }
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+}
+
+#[test]
+fn a_second_supervisor_or_engine_on_the_same_folder_is_refused() {
+    let venue = Venue::up(&[]);
+    for command in ["up", "engine"] {
+        let arguments = venue.arguments(command, command == "up");
+        let mut second = Process::start(&borrowed(&arguments));
+        let status = second.wait_for_end();
+        assert!(!status.success(), "a second {command} runs");
+        assert!(!second.lines().is_empty(), "{command} is refused without a word");
+    }
+    venue.a().place(SELL);
+}
+
+/// Runs `touchline admin` to its end; success and what it printed.
+fn admin(data: &Path, arguments: &[&str]) -> (bool, String) {
+    let data = data.to_str().expect("temporary folders have plain names");
+    let mut process = Process::start(&[&["admin", "--data", data], arguments].concat());
+    let status = process.wait_for_end();
+    (status.success(), process.lines().join("\n"))
+}
+
+/// The words of a text that have only letters and digits.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// The two 64-character words in the output of `admin key`.
+fn key_in(text: &str) -> Key {
+    let found: Vec<_> = words(text).filter(|word| word.len() == 64).collect();
+    match found[..] {
+        [api, secret] => Key { api: api.to_owned(), secret: secret.to_owned() },
+        _ => panic!("no key and secret in {text:?}"),
+    }
+}
+
+fn number_in(text: &str) -> u32 {
+    let numbers: Vec<u32> = words(text).filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [number] => number,
+        _ => panic!("not one number in {text:?}"),
+    }
+}
+
+#[test]
+fn a_third_account_is_provisioned_and_trades() {
+    let mut venue = Venue::up(&[]);
+    let run = |arguments: &[&str]| -> String {
+        let (success, output) = admin(venue.data(), arguments);
+        assert!(success, "admin {arguments:?} failed: {output}");
+        output
+    };
+    let account =
+        number_in(&run(&["account", "carol", "--maker-rate", "0.0005", "--taker-rate", "0.002"]));
+    assert!(account > 2, "the demo accounts have 1 and 2");
+    run(&["deposit", "carol", "USDT", "50000.5"]);
+    let key = key_in(&run(&["key", "carol"]));
+    let json = run(&["--json", "key", "carol"]);
+    let second_key = key_in(&json);
+    serde_json::from_str::<super::json::Json>(&json).expect("--json prints JSON");
+    assert_ne!(second_key.api, key.api);
+
+    let mut carol = venue.trader(key.clone());
+    let reply = carol.account();
+    assert_eq!(reply.integer_at("makerCommission"), 5);
+    assert_eq!(reply.integer_at("takerCommission"), 20);
+    assert_eq!(carol.balances()["USDT"], (50_000 * WHOLE + WHOLE / 2, 0));
+    assert_eq!(carol.balances()["BTC"], (0, 0));
+    venue.a().limit("BTCUSDT", "SELL", "1", "40000");
+    let bought = carol.limit("BTCUSDT", "BUY", "1", "40000");
+    let fill = &bought.at("fills").items()[0];
+    assert_eq!(fill.text_at("commission"), "0.00200000", "her own taker rate");
+    assert_eq!(carol.balances()["BTC"], (WHOLE - 2 * WHOLE / 1000, 0));
+    assert_eq!(venue.trader(second_key).balances(), carol.balances());
+
+    let before = carol.balances();
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    venue.start_up();
+    assert_eq!(venue.trader(key).balances(), before, "what was provisioned is in the log");
+}
+
+#[test]
+fn admin_refuses_what_makes_no_sense_and_changes_nothing() {
+    let venue = Venue::up(&[]);
+    let before = (venue.a().balances(), venue.b().balances());
+    let bad: [&[&str]; 13] = [
+        &["deposit", "A", "NOSUCH", "1"],
+        &["deposit", "A", "BTC", "0"],
+        &["deposit", "A", "BTC", "-1"],
+        &["deposit", "A", "BTC", "1e5"],
+        &["deposit", "A", "BTC", "1.123456789"],
+        &["deposit", "A", "BTC", "999999999999999999999"],
+        &["deposit", "99", "BTC", "1"],
+        &["deposit", "nobody", "BTC", "1"],
+        &["account", ""],
+        &["account", "A"],
+        &["account", "dora", "--maker-rate", "1.5"],
+        &["key", "99"],
+        &["launder"],
+    ];
+    for arguments in bad {
+        let (success, output) = admin(venue.data(), arguments);
+        assert!(!success, "admin {arguments:?} succeeded: {output}");
+        assert!(!output.is_empty(), "admin {arguments:?} fails without a word");
+    }
+    let (success, output) = admin(&venue.data().join("no-venue-here"), &["key", "1"]);
+    assert!(!success && !output.is_empty(), "{output}");
+    assert_eq!((venue.a().balances(), venue.b().balances()), before);
+}
+
+#[test]
+fn the_live_window_can_lie_in_the_data_folder() {
+    let mut venue = Venue::separate(&["--set", "log.window=data"]);
+    let live = venue.data().join("live");
+    assert!(live.join("window").exists(), "no window in {}", live.display());
+    let said = venue.part(Part::Engine).lines();
+    assert!(
+        said.iter().any(|line| line.contains("window") && line.contains("live")),
+        "nothing is said about the window: {said:?}"
+    );
+    let mut a = venue.a();
+    let id = a.limit("BTCUSDT", "SELL", "1", "50000").integer_at("orderId");
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    venue.wait_until_engine_answers();
+    assert_eq!(a.order("BTCUSDT", id).text_at("status"), "NEW");
+}
+
+#[test]
+fn help_names_the_commands_and_bad_flags_are_refused() {
+    let mut help = Process::start(&["--help"]);
+    assert_eq!(help.wait_for_end().code(), Some(0));
+    let text = help.lines().join("\n");
+    for word in ["up", "engine", "adapter", "admin"] {
+        assert!(words(&text).any(|found| found == word), "--help does not name {word}:\n{text}");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("temporary folders have plain names");
+    let bad: [&[&str]; 10] = [
+        &["--no-such-flag"],
+        &["no-such-command"],
+        &["up", "--data", data, "--http", "nowhere"],
+        &["up", "--data", data, "--http", "127.0.0.1:99999"],
+        &["up", "--data", data, "--http", "127.0.0.1:0", "--set", "log.no_such_key=1"],
+        &["up", "--data", data, "--http", "127.0.0.1:0", "--set", "no-equals-sign"],
+        &["up", "--data", data, "--http", "127.0.0.1:0", "--set", "log.segment_mib=many"],
+        &["up", "--data", data, "--http", "127.0.0.1:0", "--config", "/no/such/file"],
+        &["up", "--data", data, "--http", "127.0.0.1:0", "--header-prefix", "no blanks: ever"],
+        &["up", "--data", "/proc/no-folder-here", "--http", "127.0.0.1:0"],
+    ];
+    for arguments in bad {
+        let mut process = Process::start(arguments);
+        let status = process.wait_for_end();
+        assert!(status.code().is_some_and(|code| code != 0), "{arguments:?}: {status}");
+        assert!(!process.lines().is_empty(), "{arguments:?} is refused without a word");
+        assert!(processes_on(folder.path()).is_empty(), "{arguments:?} leaves processes");
+    }
+}
+
+#[test]
+fn up_is_the_default_command_and_its_folder_the_default_folder() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let options =
+        ["--http", "127.0.0.1:0", "--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
+    let mut process = Process::start_in(folder.path(), &options);
+    process.wait_for(0, "ready line", |line| line.trim() == "ready");
+    let block = process.lines();
+    assert!(block.iter().any(|line| line.contains("curl ")), "no curl line: {block:?}");
+    let data = folder.path().join("touchline-data");
+    let environment = fs::read_to_string(data.join("demo.env")).expect("demo.env is written");
+    let shown = |name: &str| {
+        let value = environment.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+        let value = value.unwrap_or_else(|| panic!("demo.env lacks {name}"));
+        block.iter().any(|line| line.contains(value))
+    };
+    assert!(shown("BASE_URL") && shown("API_KEY") && shown("API_KEY_B"), "{block:?}");
+    process.signal(Signal::INT);
+    assert_eq!(process.wait_for_end().code(), Some(0));
+}
+
+/// Time that a process has computed so far, in clock ticks of 10 ms (`/proc/<pid>/stat` counts in
+/// hundredths of a second on every Linux machine that Touchline runs on).
+fn ticks_used(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+    let (_, fields) = stat.rsplit_once(") ").expect("the name ends with a parenthesis");
+    let fields: Vec<_> = fields.split(' ').collect();
+    // Fields 14 and 15 of the whole line; the first one here is field 3.
+    let number = |at: usize| fields[at - 3].parse::<u64>().expect("a count of ticks");
+    number(14) + number(15)
+}
+
+#[test]
+fn an_idle_venue_leaves_the_processor_alone() {
+    let venue = Venue::up(&[]);
+    venue.a().place(SELL);
+    let pids = ["engine", "adapter"].map(|name| venue.pid(name).expect("it runs"));
+    let used = || pids.iter().map(|&pid| ticks_used(pid)).sum::<u64>();
+    let before = used();
+    thread::sleep(Duration::from_secs(5));
+    let ticks = used() - before;
+    assert!(ticks < 25, "{ticks} ticks of 10 ms in 5 s: at least 5 % of one core");
+}

@@ -1,0 +1,212 @@
+//! Invariants of the architecture that can be read from the source tree: who depends on whom, where
+//! unsafe code stands, and what must not be left in the code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file longer than this has more than one purpose.
+const MAX_LINES: usize = 700;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust source of the workspace with its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for folder in ["src", "protocol", "engine", "adapter", "bench", "tests", "tuning"] {
+        collect(&root().join(folder), &mut found);
+    }
+    assert!(found.len() > 30, "only {} sources found", found.len());
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<(String, String)>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" {
+            collect(&path, found);
+        } else if name.ends_with(".rs") {
+            let shown = path.strip_prefix(root()).expect("below the root").display().to_string();
+            let text = fs::read_to_string(&path).expect("sources are UTF-8");
+            found.push((shown, text));
+        }
+    }
+}
+
+/// Names in the dependency tables of a package; `development` adds those of its tests.
+fn dependencies(package: &str, development: bool) -> Vec<String> {
+    let path = root().join(package).join("Cargo.toml");
+    let text = fs::read_to_string(&path).expect("every package has a Cargo.toml");
+    let mut within = false;
+    let mut names = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let table = header.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
+            within = match table {
+                "dependencies" | "build-dependencies" => !header.starts_with("workspace"),
+                "dev-dependencies" => development,
+                _ => false,
+            };
+        } else if within && let Some((name, _)) = line.split_once(['.', '=', ' ']) {
+            names.push(name.trim_matches('"').to_owned());
+        }
+    }
+    names
+}
+
+fn own(names: Vec<String>) -> Vec<String> {
+    let mut own: Vec<_> = names.into_iter().filter(|name| name.starts_with("touchline")).collect();
+    own.sort();
+    own
+}
+
+#[test]
+fn packages_depend_in_one_direction() {
+    for development in [false, true] {
+        assert_eq!(own(dependencies("protocol", development)), Vec::<String>::new());
+        assert_eq!(own(dependencies("engine/core", development)), ["touchline-protocol"]);
+    }
+    assert_eq!(own(dependencies("adapter", false)), ["touchline-protocol"]);
+    assert_eq!(own(dependencies("engine", false)), ["touchline-core", "touchline-protocol"]);
+    for package in [".", "protocol", "engine", "engine/core", "adapter"] {
+        let names = own(dependencies(package, true));
+        assert!(!names.contains(&"touchline-bench".to_owned()), "{package} depends on the bench");
+        if package == "adapter" {
+            assert!(!names.contains(&"touchline-engine".to_owned()), "adapter depends on engine");
+        }
+        if package == "engine" {
+            assert!(!names.contains(&"touchline-adapter".to_owned()), "engine depends on adapter");
+        }
+    }
+}
+
+#[test]
+fn the_engine_knows_no_web() {
+    let web = ["hyper", "http", "serde_json", "tokio", "jsonwebtoken", "argon2", "may_minihttp"];
+    for package in ["engine", "engine/core", "protocol"] {
+        for name in dependencies(package, false) {
+            assert!(!web.iter().any(|word| name.starts_with(word)), "{package} depends on {name}");
+        }
+    }
+}
+
+#[test]
+fn the_two_services_of_the_adapter_do_not_meet() {
+    for (path, text) in sources() {
+        for (own, other) in [("spot", "jobs"), ("jobs", "spot")] {
+            let in_service = path.starts_with(&format!("adapter/src/{own}/"))
+                || path == format!("adapter/src/{own}.rs");
+            if in_service {
+                for (number, line) in code_lines(&text) {
+                    assert!(
+                        !line.contains(&format!("{other}::")),
+                        "{path}:{number}: {own} uses {other}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_core_is_deterministic_by_construction() {
+    let text = fs::read_to_string(root().join("engine/core/src/lib.rs")).expect("core is there");
+    for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+        assert!(text.lines().any(|line| line.trim() == attribute), "core lacks {attribute}");
+    }
+    let banned = ["std::", "f32", "f64", "HashMap", "HashSet", "Instant", "SystemTime"];
+    for (path, text) in sources() {
+        if !path.starts_with("engine/core/src/") || path.contains("test") {
+            continue;
+        }
+        for (number, line) in code_lines(before_tests(&text)) {
+            for word in banned {
+                let found = words(line, word);
+                assert!(!found, "{path}:{number}: {word} in the core: {line}");
+            }
+        }
+    }
+}
+
+/// True when `line` contains `word` where no longer name goes on in front of it.
+fn words(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+    })
+}
+
+/// The part of a source in front of its unit tests.
+fn before_tests(text: &str) -> &str {
+    text.find("#[cfg(test)]").map_or(text, |at| &text[..at])
+}
+
+/// Lines with their numbers, comments cut off.
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+}
+
+#[test]
+fn every_unsafe_block_says_why_it_is_sound() {
+    let mut blocks = 0;
+    for (path, text) in sources() {
+        let lines: Vec<_> = text.lines().collect();
+        for (number, line) in code_lines(&text) {
+            let opens = [concat!("unsafe", " {"), concat!("unsafe", " impl")];
+            if opens.iter().any(|open| words(line, open)) && !line.contains('"') {
+                blocks += 1;
+                assert!(is_justified(&lines[..number]), "{path}:{number}: no SAFETY above: {line}");
+            }
+        }
+    }
+    assert!(blocks > 0, "shared memory is mapped somewhere, so the search finds nothing any more");
+}
+
+/// True when the comment right above the last line, or within its own statement, has a SAFETY note.
+fn is_justified(lines: &[&str]) -> bool {
+    let (_, above) = lines.split_last().expect("the line itself is there");
+    for line in above.iter().rev().map(|line| line.trim()) {
+        if line.starts_with("// SAFETY:") {
+            return true;
+        }
+        // The statement may have begun on an earlier line, and attributes may stand in between.
+        let goes_on = line.starts_with("//")
+            || line.starts_with("#[")
+            || line.ends_with('(')
+            || line.ends_with('=')
+            || line.ends_with(',')
+            || line.ends_with(')')
+            || line.ends_with("=>");
+        if !goes_on {
+            return false;
+        }
+    }
+    false
+}
+
+#[test]
+fn files_are_short_and_nothing_is_left_to_do() {
+    let banned = [
+        concat!("to", "do!("),
+        concat!("unimpl", "emented!("),
+        concat!("#[ig", "nore"),
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("dbg", "!("),
+    ];
+    for (path, text) in sources() {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_LINES, "{path} has {lines} lines, at most {MAX_LINES} are allowed");
+        assert!(text.starts_with("//!"), "{path} does not begin with its purpose");
+        for (index, line) in text.lines().enumerate() {
+            for word in banned {
+                assert!(!line.contains(word), "{path}:{}: {word}", index + 1);
+            }
+        }
+        assert!(!path.ends_with("/mod.rs"), "{path}: modules are foo.rs and foo/");
+    }
+}
