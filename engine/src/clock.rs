@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Fake {
         monotonic: Cell<u64>,
         real: Cell<u64>,
