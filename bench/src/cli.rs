@@ -80,7 +80,7 @@ struct EngineArguments {
     /// Measured runs, whose medians are printed; 0 leaves only the checks
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Print one line of JSON instead of text
+    /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
     #[arg(long)]
     json: bool,
 }

@@ -412,10 +412,22 @@ fn options() -> Vec<&'static str> {
     UNLIMITED.into_iter().chain(["--set", "adapter.deadline_ms=2000"]).collect()
 }
 
+/// Kills the engine again while it recovers, now and then, and starts it for good.
+fn restart_engine(crash: &mut Crash) {
+    if crash.random.below(4) == 0 {
+        let arguments = crash.venue.arguments("engine", false);
+        let mut again = Process::start(&borrowed(&arguments));
+        thread::sleep(Duration::from_micros(crash.random.below(40_000)));
+        again.kill();
+    }
+    crash.venue.start_engine();
+}
+
 #[test]
 fn a_killed_engine_loses_nothing_under_its_supervisor() {
     let mut crash = Crash::new(Venue::up(&options()), seed());
-    let rounds = rounds().div_ceil(2);
+    // The supervisor's back-off makes these rounds slow, so they are the fewest.
+    let rounds = rounds() / 5;
     for _ in 0..rounds {
         crash.trade_and_kill(|venue, _| venue.kill9(Part::Engine));
         crash.settle();
@@ -424,9 +436,21 @@ fn a_killed_engine_loses_nothing_under_its_supervisor() {
 }
 
 #[test]
+fn a_killed_engine_loses_nothing_beside_a_living_adapter() {
+    let mut crash = Crash::new(Venue::separate(&options()), seed());
+    let rounds = rounds() * 2 / 5;
+    for _ in 0..rounds {
+        crash.trade_and_kill(|venue, _| venue.kill9(Part::Engine));
+        restart_engine(&mut crash);
+        crash.settle();
+    }
+    crash.finish(rounds);
+}
+
+#[test]
 fn both_processes_killed_lose_nothing() {
     let mut crash = Crash::new(Venue::separate(&options()), seed());
-    let rounds = rounds() / 2;
+    let rounds = rounds() * 2 / 5;
     for _ in 0..rounds {
         crash.trade_and_kill(|venue, random| {
             let mut parts = [Part::Engine, Part::Adapter];
@@ -435,14 +459,7 @@ fn both_processes_killed_lose_nothing() {
             }
             parts.into_iter().for_each(|part| venue.kill9(part));
         });
-        // Now and then the engine dies again while it recovers.
-        if crash.random.below(4) == 0 {
-            let arguments = crash.venue.arguments("engine", false);
-            let mut again = Process::start(&borrowed(&arguments));
-            thread::sleep(Duration::from_micros(crash.random.below(40_000)));
-            again.kill();
-        }
-        crash.venue.start_engine();
+        restart_engine(&mut crash);
         crash.venue.start_adapter();
         crash.settle();
     }

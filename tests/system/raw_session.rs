@@ -230,9 +230,18 @@ impl RawSession {
         self.client_pages.write_all_at(&head.to_le_bytes(), HEAD_AT).expect("its own index");
     }
 
-    /// Waits until the engine has closed the connection.
-    pub(crate) fn wait_for_end(&mut self) {
-        assert!(is_closed(&mut self.socket));
+    /// True once the engine has closed the connection; false if it does not.
+    pub(crate) fn ends(&self) -> bool {
+        self.socket.set_nonblocking(true).expect("a socket of ours");
+        eventually(|| self.has_ended())
+    }
+
+    /// Looks at the socket, which has to be non-blocking.
+    fn has_ended(&self) -> bool {
+        match (&self.socket).read(&mut [0; 8]) {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
     }
 
     /// Waits for the next reply; `None` when the engine has ended the connection instead.
@@ -240,11 +249,9 @@ impl RawSession {
         self.socket.set_nonblocking(true).expect("a socket of ours");
         let mut ended = false;
         let answered = eventually(|| {
-            ended = matches!((&self.socket).read(&mut [0; 8]), Ok(0))
-                || self.socket.peer_addr().is_err();
+            ended = self.has_ended();
             ended || self.published_replies() != self.replies_read
         });
-        self.socket.set_nonblocking(false).expect("a socket of ours");
         assert!(answered, "neither a reply nor an end");
         (self.published_replies() != self.replies_read).then(|| self.take_reply())
     }

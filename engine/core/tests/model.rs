@@ -279,10 +279,8 @@ impl World {
             Step::Limits { open_orders, price_levels, pending_work, max_steps } => {
                 let limits =
                     Limits { open_orders, price_levels, pending_work, max_steps, ..limits() };
-                // Below what is in use it is refused, which `tests/bad_input.rs` judges.
-                if self.venue.apply(&SetLimits { limits, ..Default::default() }).is_ok() {
-                    self.naive.limits = limits;
-                }
+                let found = self.venue.apply(&SetLimits { limits, ..Default::default() });
+                same(found, self.naive.set_limits(limits));
             }
             Step::RunPending => self.run_pending(),
             ref other => unreachable!("{other:?}"),
@@ -416,6 +414,8 @@ fn continuations_keep_their_place_and_their_reply() {
     assert_eq!(world.venue.core.counts().pending_work, 1);
     assert!(world.venue.core.has_pending(SymbolId(0)));
     world.step(&Step::Hasty(Box::new(resting.clone())));
+    let below = Limits { open_orders: 3, ..limits() };
+    assert!(world.venue.apply(&SetLimits { limits: below, ..Default::default() }).is_err());
     world.step(&Step::RunPending);
     assert_eq!(world.venue.core.counts().pending_work, 1);
     world.step(&Step::RunPending);

@@ -204,3 +204,26 @@ fn a_halt_stops_placement_but_not_what_is_pending_nor_cancels() {
     assert_eq!(balances(&venue, 1), [98 * WHOLE, 0, 102 * WHOLE, 0]);
     venue.check_replay();
 }
+
+#[test]
+fn order_counts_follow_calendar_windows() {
+    let mut venue = world();
+    let counts = |venue: &mut Venue| {
+        let events = venue.must(&order(BOB, BUY, IOC, WHOLE, WHOLE));
+        (result(&events).order_count_0, result(&events).order_count_1)
+    };
+    // The start lies on a whole ten seconds and 80,000 s into a day.
+    assert_eq!(counts(&mut venue), (1, 1));
+    venue.time_ns += 9_999_999_999;
+    assert_eq!(counts(&mut venue), (2, 2));
+    venue.time_ns += 1;
+    assert_eq!(counts(&mut venue), (1, 3));
+    let ann = venue.must(&order(ANN, BUY, IOC, WHOLE, WHOLE));
+    assert_eq!(result(&ann).order_count_1, 1, "each account has its own");
+    // Another length makes other windows; the count of the other interval goes on.
+    venue.set_limits(Limits { interval_0_seconds: 20, ..roomy() });
+    assert_eq!(counts(&mut venue), (1, 4));
+    venue.time_ns += 86_400_000_000_000;
+    assert_eq!(counts(&mut venue), (1, 1));
+    venue.check_replay();
+}

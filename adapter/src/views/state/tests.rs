@@ -10,8 +10,8 @@ use crate::views::fixture::{
 
 use proptest::prelude::*;
 use touchline_protocol::message::command::{
-    CreateAccount, CreateKey, DefineAsset, Deposit, ReduceOrder, RevokeKey, RunPending, SetRules,
-    SetSymbolStatus, Withdraw,
+    CreateAccount, CreateKey, DefineAsset, Deposit, EngineStarted, ReduceOrder, RevokeKey,
+    RunPending, SetRules, SetSymbolStatus, Withdraw,
 };
 use touchline_protocol::message::decode::{Command, DecodeError, Event};
 use touchline_protocol::message::enums::{OrderStatus, Side, SymbolStatus};
@@ -164,6 +164,7 @@ fn definitions_and_money_from_outside() {
     let symbol = log.state.venue.symbol_named("BTCUSDT").unwrap();
     assert_eq!((symbol.status, symbol.id), (SymbolStatus::Halt, BTCUSDT));
     assert!(log.state.venue.symbol_named("btcusdt").is_none());
+    log.done(Command::EngineStarted(&EngineStarted::default()), 0);
     log.done(Command::RevokeKey(&RevokeKey { key: KeyId(2), ..Default::default() }), 0);
     let revoked = |key| log.state.accounts.key(KeyId(key)).map(|key| key.revoked);
     assert_eq!(

@@ -1,8 +1,10 @@
 //! The naive venue: what a new order must pass.
 
 use crate::naive::*;
+use crate::venue::Owned;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::RejectReason as Why;
+use touchline_protocol::message::event::Done;
 
 impl NaiveVenue {
     pub(crate) fn check_shape(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
@@ -96,21 +98,35 @@ impl NaiveVenue {
         if m.order_type != LIMIT || m.time_in_force != GTC {
             return Ok(());
         }
-        let kept = self
-            .pending
-            .iter()
-            .filter(|(_, order)| order.order_type == LIMIT && order.time_in_force == GTC);
-        let kept = kept.count();
-        let orders: usize = self.symbols.iter().map(|symbol| symbol.open().count()).sum();
-        if orders + kept >= self.limits.open_orders as usize {
+        let (orders, levels, kept) = self.in_use();
+        if orders + kept >= self.limits.open_orders {
             return Err((Why::CapacityReached, 5));
         }
-        let levels: usize =
-            self.symbols.iter().map(|symbol| symbol.bids.len() + symbol.asks.len()).sum();
         let own = if m.side == BUY { &symbol.bids } else { &symbol.asks };
-        if levels + kept >= self.limits.price_levels as usize && !own.contains_key(&m.price) {
+        if levels + kept >= self.limits.price_levels && !own.contains_key(&m.price) {
             return Err((Why::CapacityReached, 6));
         }
         Ok(())
+    }
+
+    /// Open orders, occupied levels, and what of each pending orders may still need.
+    fn in_use(&self) -> (u32, u32, u32) {
+        let rests = |order: &&NaiveOrder| order.order_type == LIMIT && order.time_in_force == GTC;
+        let orders: usize = self.symbols.iter().map(|symbol| symbol.open().count()).sum();
+        let levels: usize =
+            self.symbols.iter().map(|symbol| symbol.bids.len() + symbol.asks.len()).sum();
+        let kept = self.pending.iter().map(|(_, order)| order).filter(rests).count();
+        (orders as u32, levels as u32, kept as u32)
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: Limits) -> Outcome {
+        let (orders, levels, kept) = self.in_use();
+        let used = [orders + kept, levels + kept, self.pending.len() as u32];
+        let asked = [limits.open_orders, limits.price_levels, limits.pending_work];
+        if let Some(at) = (0..3).find(|&at| asked[at] < used[at]) {
+            return Err((Why::LimitOutOfRange, 5 + at as u32));
+        }
+        self.limits = limits;
+        Ok(vec![Owned::Done(Done::default())])
     }
 }

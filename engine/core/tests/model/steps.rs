@@ -148,7 +148,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Step> {
             |(account, asset, amount)| Step::Withdraw { account, asset, amount }),
         1 => (0..3u32, prop::sample::select(vec![2, 2, 2, 2, 2, 2, 5, 1, 7])).prop_map(
             |(symbol, status)| Step::Status { symbol, status }),
-        1 => (8..40u32, 5..30u32, 0..4u32, 1..5u32).prop_map(
+        1 => (2..40u32, 2..30u32, 0..4u32, 1..5u32).prop_map(
             |(open_orders, price_levels, pending_work, max_steps)| {
                 Step::Limits { open_orders, price_levels, pending_work, max_steps }
             }),

@@ -1,0 +1,189 @@
+//! The state hash sees everything that is state, and nothing else.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/venue.rs"]
+mod venue;
+
+use std::collections::BTreeMap;
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::units::*;
+use venue::{Venue, WHOLE, named, roomy};
+
+const ONE: SymbolId = SymbolId(0);
+
+fn world() -> Venue {
+    let mut venue = Venue::new();
+    venue.set_rules();
+    venue.set_limits(Limits { max_steps: 1, ..roomy() });
+    let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
+    venue.symbol("ONE", pair, SymbolFilters::default());
+    for name in ["ann", "bob"] {
+        let (account, _) = venue.account(name, (0, 0));
+        venue.deposit(account, pair.0, 100 * WHOLE);
+        venue.deposit(account, pair.1, 100 * WHOLE);
+    }
+    venue.logon("desk", Role::Adapter, Lane::Hot, KeyId(0));
+    // Positions and times are set by the tests from here on.
+    venue.position = 1 << 20;
+    venue
+}
+
+fn order(price: i64, name: &str) -> NewOrder {
+    NewOrder {
+        command: CommandHeader { key_id: KeyId(1), ..Default::default() },
+        symbol: ONE,
+        side: 1,
+        order_type: 1,
+        time_in_force: 1,
+        price,
+        quantity: WHOLE,
+        client_order_id: named(name),
+        ..Default::default()
+    }
+}
+
+fn cancel(order_id: u64) -> CancelOrder {
+    CancelOrder {
+        command: CommandHeader { key_id: KeyId(1), ..Default::default() },
+        symbol: ONE,
+        order_id: OrderId(order_id),
+        ..Default::default()
+    }
+}
+
+/// The same venue, but for one thing each.
+#[test]
+fn one_difference_is_seen() {
+    type Change = fn(&mut Venue);
+    let base: Change = |venue| {
+        venue.must(&order(WHOLE, "a"));
+    };
+    let others: &[(&str, Change)] = &[
+        ("nothing placed", |_| ()),
+        ("price", |venue| {
+            venue.must(&order(WHOLE + 1, "a"));
+        }),
+        ("client order id", |venue| {
+            venue.must(&order(WHOLE, "b"));
+        }),
+        ("priority", |venue| {
+            venue.position += 8;
+            venue.must(&order(WHOLE, "a"));
+        }),
+        ("owner", |venue| {
+            let mut order = order(WHOLE, "a");
+            order.command.key_id = KeyId(2);
+            venue.must(&order);
+        }),
+        ("session", |venue| {
+            let mut order = order(WHOLE, "a");
+            order.command = venue.header(SessionId(1), KeyId(1));
+            venue.must(&order);
+        }),
+        ("time", |venue| {
+            venue.time_ns += 1;
+            venue.must(&order(WHOLE, "a"));
+        }),
+        ("sequence of the engine", |venue| {
+            let mut order = order(WHOLE, "a");
+            order.command.sequence = Sequence(1);
+            venue.must(&order);
+        }),
+        ("an order that came and went", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.must(&order(WHOLE, "b"));
+            venue.must(&cancel(2));
+        }),
+        ("a connection", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.must(&EngineStarted::default());
+        }),
+        ("a limit", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.set_limits(Limits { max_steps: 2, ..roomy() });
+        }),
+        ("a key", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.must(&CreateKey { account: AccountId(1), ..Default::default() });
+        }),
+        ("a revoked key", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.must(&RevokeKey { key: KeyId(2), ..Default::default() });
+        }),
+        ("a status", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.must(&SetSymbolStatus { symbol: ONE, status: 5, ..Default::default() });
+        }),
+        ("money", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.deposit(AccountId(1), AssetId(0), 1);
+        }),
+        ("money of another", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.deposit(AccountId(2), AssetId(0), 1);
+        }),
+        ("a new epoch", |venue| {
+            venue.must(&order(WHOLE, "a"));
+            venue.logon("desk", Role::Adapter, Lane::Hot, KeyId(0));
+        }),
+    ];
+    let mut seen = BTreeMap::new();
+    for (what, change) in others.iter().chain([&("base", base)]) {
+        let mut venue = world();
+        change(&mut venue);
+        if let Some(other) = seen.insert(venue.core.state_hash(), what) {
+            panic!("{what} and {other} have the same hash");
+        }
+    }
+}
+
+/// What an aggressor has still to do is state; so is who waits for it.
+#[test]
+fn pending_work_is_seen() {
+    let pending = |correlation, quantity| {
+        let mut venue = world();
+        for _ in 0..3 {
+            venue.must(&order(WHOLE, ""));
+        }
+        let mut sell = order(WHOLE, "");
+        (sell.side, sell.quantity) = (2, quantity);
+        sell.command.correlation = correlation;
+        venue.must(&sell);
+        assert!(venue.core.pending_head().is_some());
+        venue.core.state_hash()
+    };
+    assert_eq!(pending(1, 2 * WHOLE), pending(1, 2 * WHOLE));
+    assert_ne!(pending(1, 2 * WHOLE), pending(2, 2 * WHOLE));
+    assert_ne!(pending(1, 2 * WHOLE), pending(1, 3 * WHOLE));
+}
+
+/// Other slots, other free lists, other table sizes: the same state.
+#[test]
+fn memory_layout_is_not_seen() {
+    let run = |order_of_cancels: [u64; 3], large: bool| {
+        let mut venue = world();
+        let small = Limits { max_steps: 1, ..roomy() };
+        if large {
+            let large = Limits { open_orders: 9000, price_levels: 4000, accounts: 40, ..small };
+            venue.set_limits(Limits { assets: 9, symbols: 11, ..large });
+        } else {
+            venue.set_limits(small);
+        }
+        venue.set_limits(small);
+        for price in 1..=4 {
+            venue.must(&order(price * WHOLE, &format!("{price}")));
+        }
+        for id in order_of_cancels {
+            venue.must(&cancel(id));
+        }
+        venue.position = 1 << 24;
+        venue.must(&order(7 * WHOLE, "again"));
+        venue.must(&order(5 * WHOLE, "and again"));
+        venue.core.state_hash()
+    };
+    let expected = run([1, 2, 3], false);
+    assert_eq!(run([3, 1, 2], false), expected);
+    assert_eq!(run([2, 3, 1], true), expected);
+}
