@@ -2,6 +2,7 @@
 //! command and is reported once it is durable.
 
 use crate::cli::{AdminAction, AdminArguments};
+use crate::names::Names;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
@@ -14,16 +15,15 @@ use touchline_protocol::client::{
 };
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::decimal;
-use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
     Deposit, KEY_ALL, PERMISSION_SPOT,
 };
-use touchline_protocol::message::decode::{Command, Event};
+use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::Done;
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{AccountId, Amount, AssetId, KeyId};
+use touchline_protocol::units::{Amount, KeyId};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -38,7 +38,11 @@ pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
         AdminAction::Deposit { account, asset, amount } => deposit(data, account, asset, amount)?,
         AdminAction::Key { account } => create_key(data, account)?,
     };
-    if arguments.json { println!("{object}") } else { println!("{text}") }
+    if arguments.json {
+        println!("{object}");
+    } else {
+        println!("{text}");
+    }
     Ok(())
 }
 
@@ -121,8 +125,7 @@ fn decimal_of(what: &str, text: &str) -> Result<i64> {
 
 fn send<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Done> {
     let name = Name::new("admin").unwrap_or_default();
-    let mut options =
-        ClientOptions::new(data.join(SOCKET_NAME), Role::Admin, Lane::Cold, name);
+    let mut options = ClientOptions::new(data.join(SOCKET_NAME), Role::Admin, Lane::Cold, name);
     options.acknowledgement = Acknowledgement::Durable;
     let mut client = Client::connect(&options)?;
     let reply = client.call(command, LIMIT)?;
@@ -130,50 +133,4 @@ fn send<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Done> {
         Event::Done(done) => Ok(*done),
         other => bail!("the engine answered with {}", other.name()),
     }
-}
-
-/// Names of accounts and assets, as the log defines them.
-#[derive(Default)]
-struct Names {
-    accounts: Vec<(String, AccountId)>,
-    assets: Vec<(String, AssetId)>,
-}
-
-impl Names {
-    fn read(data: &Path) -> Result<Self> {
-        let mut names = Self::default();
-        let mut reader = LogReader::open(data, Follow::Durable)?;
-        while let Some(transaction) = reader.next()? {
-            let done = transaction.events().find_map(|event| match event {
-                Ok(Event::Done(done)) => Some(done.id),
-                _ => None,
-            });
-            let Some(id) = done.and_then(|id| u32::try_from(id).ok()) else { continue };
-            match transaction.command() {
-                Ok(Command::CreateAccount(account)) => {
-                    names.accounts.push((account.name.to_string(), AccountId(id)));
-                }
-                Ok(Command::DefineAsset(asset)) => {
-                    names.assets.push((asset.name.to_string(), AssetId(id)));
-                }
-                _ => {}
-            }
-        }
-        Ok(names)
-    }
-
-    fn account(&self, name: &str) -> Result<AccountId> {
-        find(&self.accounts, "account", name)
-    }
-
-    fn asset(&self, name: &str) -> Result<AssetId> {
-        find(&self.assets, "asset", name)
-    }
-}
-
-fn find<I: Copy>(known: &[(String, I)], what: &str, name: &str) -> Result<I> {
-    known.iter().find(|(one, _)| one == name).map(|(_, id)| *id).with_context(|| {
-        let names: Vec<&str> = known.iter().map(|(one, _)| one.as_str()).collect();
-        format!("no {what} {name:?}; there is {}", names.join(", "))
-    })
 }

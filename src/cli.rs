@@ -72,9 +72,9 @@ pub(crate) struct EngineArguments {
     /// Start although the clock shows much less than the log's last time
     #[arg(long)]
     pub(crate) allow_clock_behind: bool,
-    /// End when the parent process dies
-    #[arg(long, hide = true)]
-    pub(crate) supervised: bool,
+    /// End when this parent process dies
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(crate) supervised: Option<i32>,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -89,9 +89,9 @@ pub(crate) struct AdapterArguments {
     pub(crate) header_prefix: Option<String>,
     #[command(flatten)]
     pub(crate) settings: SettingsArguments,
-    /// End when the parent process dies
-    #[arg(long, hide = true)]
-    pub(crate) supervised: bool,
+    /// End when this parent process dies
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(crate) supervised: Option<i32>,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -120,7 +120,7 @@ pub(crate) enum AdminAction {
     },
     /// Add to an account's free balance
     Deposit {
-        /// Name of the account
+        /// Name or number of the account
         account: String,
         /// Name of the asset
         asset: String,
@@ -129,7 +129,7 @@ pub(crate) enum AdminAction {
     },
     /// Create an API key with every permission; prints it and its secret
     Key {
-        /// Name of the account
+        /// Name or number of the account
         account: String,
     },
 }

@@ -2,6 +2,8 @@
 
 mod admin;
 mod cli;
+mod names;
+mod notice;
 mod settings;
 mod up;
 
@@ -21,7 +23,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("touchline: {error:#}");
+            notice::alert!("touchline: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -54,12 +56,13 @@ fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
 
 /// A supervised process gets SIGTERM when its supervisor dies, so that a killed `up` leaves nothing
 /// that would hold the data folder.
-fn end_with_supervisor(supervised: bool) -> anyhow::Result<()> {
-    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-    if supervised {
+fn end_with_supervisor(supervisor: Option<i32>) -> anyhow::Result<()> {
+    use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+    if supervisor.is_some() {
         set_parent_process_death_signal(Some(Signal::TERM))?;
-        // A supervisor that died before the line above has already been replaced by init.
-        anyhow::ensure!(getppid().is_some_and(|parent| !parent.is_init()), "the supervisor is gone");
+        // A supervisor that died before the line above is not the parent any more.
+        let parent = getppid().map(Pid::as_raw_pid);
+        anyhow::ensure!(parent == supervisor, "the supervisor is gone");
     }
     Ok(())
 }

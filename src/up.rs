@@ -5,20 +5,24 @@ mod child;
 mod ready;
 
 use crate::cli::{SettingsArguments, UpArguments};
+use crate::notice::{alert, say};
 use crate::settings::{self, Settings};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 /// A child that has not ended this long after SIGTERM is killed.
 const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// Silence after which no more lines of ended children are waited for.
+const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// What the supervisor waits for.
 enum Notice {
@@ -41,17 +45,34 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
     let (sender, notices) = channel();
     watch_signals(sender.clone())?;
-    let pid_file = data.join("up.pid");
-    fs::write(&pid_file, std::process::id().to_string())?;
     let mut supervisor = Supervisor {
         engine: Child::new(Role::Engine, engine_arguments(arguments), sender.clone()),
         adapter: Child::new(Role::Adapter, adapter_arguments(arguments), sender),
         notices,
     };
     let outcome = supervisor.run(arguments, &settings);
-    supervisor.end();
-    let _gone = fs::remove_file(&pid_file);
-    outcome
+    let ended_well = supervisor.end();
+    outcome?;
+    ensure!(ended_well, "a child did not end well");
+    Ok(())
+}
+
+/// The supervisor's process id in its file, for as long as this lives. Made once the engine holds the
+/// data folder's lock, so a second supervisor never touches the first one's.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn write(path: PathBuf) -> Result<Self> {
+        fs::write(&path, std::process::id().to_string())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        let _gone = fs::remove_file(&self.0);
+    }
 }
 
 fn watch_signals(sender: Sender<Notice>) -> Result<()> {
@@ -74,12 +95,13 @@ fn common_arguments(data: &Path, settings: &SettingsArguments) -> Vec<String> {
     for set in &settings.set {
         arguments.extend(["--set".to_owned(), set.clone()]);
     }
-    arguments.push("--supervised".to_owned());
+    arguments.extend(["--supervised".to_owned(), std::process::id().to_string()]);
     arguments
 }
 
 fn engine_arguments(arguments: &UpArguments) -> Vec<String> {
-    [vec!["engine".to_owned()], common_arguments(&arguments.data.data, &arguments.settings)].concat()
+    [vec!["engine".to_owned()], common_arguments(&arguments.data.data, &arguments.settings)]
+        .concat()
 }
 
 fn adapter_arguments(arguments: &UpArguments) -> Vec<String> {
@@ -104,6 +126,7 @@ impl Supervisor {
         if !self.await_first_start(Role::Engine)? {
             return Ok(());
         }
+        let _pid_file = PidFile::write(arguments.data.data.join("up.pid"))?;
         self.adapter.start()?;
         if !self.await_first_start(Role::Adapter)? {
             return Ok(());
@@ -160,22 +183,31 @@ impl Supervisor {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => bail!("no child can be heard any more"),
             }
-            self.engine.restart_if_due()?;
-            self.adapter.restart_if_due()?;
+            self.engine.restart_if_due();
+            self.adapter.restart_if_due();
         }
     }
 
-    /// Ends the adapter, then the engine: so what the adapter has in hand is still answered.
-    fn end(&mut self) {
+    /// Ends the adapter, then the engine: so what the adapter has in hand is still answered. False if
+    /// one did not end well.
+    fn end(&mut self) -> bool {
+        let mut ended_well = true;
         for child in [&mut self.adapter, &mut self.engine] {
-            if let Err(error) = child.end(END_LIMIT) {
-                eprintln!("touchline: {error:#}");
+            match child.end(END_LIMIT) {
+                Ok(well) => ended_well &= well,
+                Err(error) => {
+                    alert!("touchline: {error:#}");
+                    ended_well = false;
+                }
             }
         }
-        while let Ok(Notice::Line(role, line)) = self.notices.recv_timeout(Duration::from_millis(50))
-        {
-            println!("{role}: {line}");
+        // What they said last is still on its way.
+        while let Ok(notice) = self.notices.recv_timeout(LAST_LINES) {
+            if let Notice::Line(role, line) = notice {
+                say!("{role}: {line}");
+            }
         }
-        println!("ended");
+        say!("ended");
+        ended_well
     }
 }

@@ -6,6 +6,7 @@ pub mod config;
 pub mod front;
 pub mod http;
 pub mod link;
+mod notice;
 pub mod parameters;
 mod process;
 pub mod request_weight;

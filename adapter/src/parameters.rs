@@ -42,8 +42,8 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// [`ParameterError::TooMany`] above [`MAX_PARAMETERS`], [`ParameterError::Duplicate`] when a
-    /// name stands twice in the same place, [`ParameterError::Invalid`] for a name or value that
-    /// is not UTF-8 once decoded.
+    /// name stands twice in the same place, [`ParameterError::Invalid`] for a name that is not
+    /// UTF-8 once decoded. A value that is not breaks every pattern instead.
     pub fn parse(query: &'a [u8], body: &'a [u8]) -> Result<Self, ParameterError> {
         let received = pairs(query).count() + pairs(body).count();
         if received > MAX_PARAMETERS {
@@ -306,6 +306,9 @@ fn illegal(name: &'static str, legal: &'static str) -> ParameterError {
     ParameterError::IllegalCharacters { name: name.into(), legal: legal.into() }
 }
 
+/// Stands for a value that is not UTF-8: it breaks the pattern of every parameter (facts §1.3 -1100).
+const NOT_TEXT: &str = "\u{fffd}";
+
 fn pairs(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     raw.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty())
 }
@@ -319,7 +322,8 @@ fn collect<'a>(entries: &mut Vec<Entry<'a>>, raw: &'a [u8]) -> Result<(), Parame
             None => (pair, &[][..]),
         };
         let name = decode(name).ok_or_else(|| ParameterError::invalid_sent(name))?;
-        let value = decode(value).ok_or_else(|| ParameterError::invalid_sent(name.as_bytes()))?;
+        // What is no text keeps a mark in its place, which no pattern allows.
+        let value = decode(value).unwrap_or(Cow::Borrowed(NOT_TEXT));
         if entries[first..].iter().any(|entry| entry.name == name) {
             return Err(ParameterError::duplicate_sent(&name));
         }

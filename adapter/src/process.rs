@@ -1,6 +1,7 @@
 //! The adapter process: views, link and front put together, started, watched and ended in order.
 //! Called by the executable.
 
+use crate::notice::alert;
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -169,7 +170,7 @@ fn wait_for_engine_files(
             (Ok(_), Err(error)) => return Err(error.into()),
         };
         if !told {
-            eprintln!("adapter: waiting for the engine's first start: {missing}");
+            alert!("adapter: waiting for the engine's first start: {missing}");
             told = true;
         }
         match notices.recv_timeout(LOOK_AGAIN) {
@@ -253,7 +254,7 @@ impl Parts {
         let Self { front, link, tailer, views: _ } = self;
         let cut_off = front.shutdown(LAST_REQUESTS);
         if cut_off > 0 {
-            eprintln!("adapter: {cut_off} connections were cut off");
+            alert!("adapter: {cut_off} connections were cut off");
         }
         link.stop();
         drop(tailer);

@@ -1,7 +1,8 @@
 //! Engine time: nanoseconds since the epoch that never go back. Read once per turn by the duty
 //! thread, which puts it into each transaction; the core and replay know no other time.
 //!
-//! The monotonic clock carries it; once a second it is slewed towards real time by at most 500 µs,
+//! The system's monotonic clock carries it, the one that counts a suspended machine's sleep; once a
+//! second it is slewed towards real time by at most 500 µs,
 //! so that a corrected real-time clock never tears it. A real-time clock that stands off by more
 //! than a second was set by somebody: that is announced and not followed while the engine runs.
 
@@ -35,7 +36,7 @@ fn read(clock: ClockId) -> u64 {
 
 impl TimeSource for SystemTime {
     fn monotonic_ns(&self) -> u64 {
-        read(ClockId::Monotonic)
+        read(ClockId::Boottime)
     }
 
     fn real_ns(&self) -> u64 {
@@ -95,7 +96,7 @@ impl<T: TimeSource> Clock<T> {
             offset_ns: begin.saturating_sub(monotonic),
             last_ns: log_last_ns,
             next_check_ns: monotonic + NS_PER_SECOND,
-            stepped: behind > STEP_NS,
+            stepped: false,
         })
     }
 

@@ -60,6 +60,8 @@ pub struct EngineSection {
     pub pending_per_turn: u32,
     /// Connections at once, 1 to 120.
     pub connections: usize,
+    /// A client that sends, but reads none of its replies for so many seconds, is given up; 1 to 3600.
+    pub reader_stall_seconds: u32,
 }
 
 impl Default for EngineSection {
@@ -71,6 +73,7 @@ impl Default for EngineSection {
             cold_messages_per_turn: 4,
             pending_per_turn: 4,
             connections: 64,
+            reader_stall_seconds: 5,
         }
     }
 }
@@ -294,6 +297,7 @@ impl EngineConfig {
         in_range("engine.cold_messages_per_turn", engine.cold_messages_per_turn.into(), 1, 1024)?;
         in_range("engine.pending_per_turn", engine.pending_per_turn.into(), 1, 1024)?;
         in_range("engine.connections", engine.connections as u64, 1, 120)?;
+        in_range("engine.reader_stall_seconds", engine.reader_stall_seconds.into(), 1, 3600)?;
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
         if self.log.window_mib != 0 {
             in_range("log.window_mib", self.log.window_mib, 8, 65_536)?;

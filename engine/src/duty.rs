@@ -10,26 +10,35 @@ mod connection;
 use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
 use crate::gateway::Mail;
-use crate::log::{BeginError, LogWriter};
+use crate::log::{BeginError, CloseError, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
-use connection::Connection;
+use crate::notice::alert;
+use connection::{Connection, ConnectionFault};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use touchline_core::{Applied, Context, Core, Outbox};
-use touchline_protocol::message::command::{ConnectionEnded, Logon, RunPending};
+use touchline_protocol::message::command::{
+    CommandHeader, ConnectionEnded, Logon, RevokeKey, RunPending,
+};
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{Lane, RejectReason};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, Envelope, OrderContinues, SessionStarted,
 };
 use touchline_protocol::message::{Message, MessageHeader};
-use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
+use touchline_protocol::ring::{MessageBuffer, SessionEnd};
 use touchline_protocol::units::Position;
 use touchline_protocol::wait::Waiter;
 
 /// Longest sleep: so often the heartbeat moves when nothing else does.
 const IDLE_LIMIT: Duration = Duration::from_millis(500);
+/// Where the command header lies in every command.
+const COMMAND_HEADER: Range<usize> =
+    MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
+/// Mail taken per turn.
+const LETTERS_PER_TURN: u32 = 8;
 /// Longest sleep while a message waits for log space or for a client to read its replies: neither
 /// the keeper nor a reading client rings.
 const STARVED_LIMIT: Duration = Duration::from_millis(1);
@@ -59,6 +68,8 @@ pub struct Duty {
     stop: Arc<AtomicBool>,
     settings: EngineSection,
     connections: Vec<Connection>,
+    /// Where the polling of the hot lane begins, so that none of its sessions is always last.
+    next_hot: usize,
     /// Where the cold lane goes on, so that each of its sessions has its turn.
     next_cold: usize,
     buffer: Box<MessageBuffer>,
@@ -107,6 +118,7 @@ impl Duty {
             stop,
             connections: Vec::with_capacity(settings.connections),
             settings,
+            next_hot: 0,
             next_cold: 0,
             buffer: Box::new(MessageBuffer::new()),
             waiter,
@@ -118,6 +130,14 @@ impl Duty {
     #[must_use]
     pub const fn core(&self) -> &Core {
         &self.core
+    }
+
+    /// Waits until everything appended is on disk: at the start, before there is a client.
+    ///
+    /// # Errors
+    /// If the disk failed.
+    pub fn wait_durable(&mut self) -> Result<(), CloseError> {
+        self.writer.wait_durable()
     }
 
     /// Logs and applies a command of the engine's own session: at the start, before any client.
@@ -152,6 +172,8 @@ impl Duty {
     /// Runs until told to stop; gives the log back for closing.
     #[must_use]
     pub fn run(mut self) -> LogWriter {
+        // What was logged before there was a client is announced as what comes later is.
+        self.writer.wake_keeper();
         while !self.stop.load(Ordering::Acquire) {
             if self.turn() == 0 {
                 self.idle();
@@ -197,7 +219,7 @@ impl Duty {
         let lines = [mail.duty_signal.line(), writer.control().duty_line()]
             .into_iter()
             .chain(connections.iter().map(Connection::parking_line));
-        let room = writer.can_take();
+        let room = may_take(writer);
         let starved = !room || connections.iter().any(Connection::is_starved);
         let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
         self.waiter.idle(lines, limit, || {
@@ -210,7 +232,9 @@ impl Duty {
 
     fn read_mail(&mut self) -> u32 {
         let mut letters = 0;
-        while let Some(letter) = self.mail.to_duty.take() {
+        while letters < LETTERS_PER_TURN
+            && let Some(letter) = self.mail.to_duty.take()
+        {
             letters += 1;
             match letter {
                 ToDuty::Logon { ticket, logon, end } => self.log_on(ticket, &logon, end),
@@ -236,7 +260,8 @@ impl Duty {
                 if let Some(index) = older {
                     self.close(index, "replaced by a newer logon");
                 }
-                self.connections.push(Connection::new(started.session, started.epoch, lane, end));
+                let (session, epoch) = (started.session, started.epoch);
+                self.connections.push(Connection::new(session, epoch, lane, end, position));
                 self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
             }
             Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
@@ -276,7 +301,18 @@ impl Duty {
         self.close(index, why);
         if let Err(error) = self.own_command(bytemuck::bytes_of(&ended)) {
             // A log that is full or failed loses nothing here: the next start ends every connection.
-            eprintln!("engine: {error}");
+            alert!("engine: {error}");
+        }
+    }
+
+    /// Ends the connections whose session was ended by a command, as a revoked key's are.
+    #[cold]
+    fn close_fenced(&mut self) {
+        let is_fenced = |core: &Core, one: &Connection| {
+            core.session(one.session()).is_none_or(|session| session.epoch != one.epoch())
+        };
+        while let Some(index) = self.connections.iter().position(|one| is_fenced(&self.core, one)) {
+            self.close(index, "its key was revoked");
         }
     }
 
@@ -292,17 +328,19 @@ impl Duty {
 
     fn poll_hot(&mut self) -> u32 {
         let mut work = 0;
-        let mut index = 0;
-        while index < self.connections.len() {
-            if self.connections[index].lane() == Lane::Hot {
-                let (done, fault) = self.poll(index, self.settings.messages_per_turn);
-                work += done;
-                if let Some(fault) = fault {
-                    self.end_connection(index, &fault.to_string());
-                    continue;
-                }
+        let count = self.connections.len();
+        self.next_hot = self.next_hot.wrapping_add(1);
+        for step in 0..count {
+            // A connection that ends in here moves another one: that one waits for the next turn.
+            let index = (self.next_hot + step) % count;
+            if index >= self.connections.len() || self.connections[index].lane() != Lane::Hot {
+                continue;
             }
-            index += 1;
+            let (done, fault) = self.poll(index, self.settings.messages_per_turn);
+            work += done;
+            if let Some(fault) = fault {
+                self.end_connection(index, &fault.to_string());
+            }
         }
         work
     }
@@ -311,12 +349,12 @@ impl Duty {
     fn poll_cold(&mut self) -> u32 {
         let mut left = self.settings.cold_messages_per_turn;
         for _ in 0..self.connections.len() {
-            self.next_cold = (self.next_cold + 1) % self.connections.len().max(1);
-            let index = self.next_cold;
-            if left == 0 || index >= self.connections.len() {
+            if left == 0 {
                 break;
             }
-            if self.connections[index].lane() != Lane::Cold {
+            self.next_cold = (self.next_cold + 1) % self.connections.len().max(1);
+            let index = self.next_cold;
+            if self.connections.get(index).is_none_or(|one| one.lane() != Lane::Cold) {
                 continue;
             }
             let (done, fault) = self.poll(index, left);
@@ -330,16 +368,22 @@ impl Duty {
 
     /// Takes up to `limit` messages of one session. Ends early when the log has no room, when an
     /// aggressor is not finished, or when the session has no room for replies.
-    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<RingFault>) {
+    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<ConnectionFault>) {
+        let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
         let Self { core, writer, connections, buffer, now_ns, .. } = self;
         for done in 0..limit {
-            if !writer.can_take() || core.pending_head().is_some() {
+            if !may_take(writer) || core.pending_head().is_some() {
                 return (done, None);
             }
-            match connections[index].poll(buffer) {
+            match connections[index].poll(buffer, *now_ns, stall_limit_ns) {
                 Ok(None) => return (done, None),
                 Ok(Some(length)) => {
-                    execute(core, writer, &mut connections[index], buffer.bytes(length), *now_ns);
+                    let bytes = buffer.bytes(length);
+                    execute(core, writer, &mut connections[index], bytes, *now_ns);
+                    if template_of(bytes) == RevokeKey::TEMPLATE {
+                        self.close_fenced();
+                        return (done + 1, None);
+                    }
                 }
                 Err(fault) => return (done, Some(fault)),
             }
@@ -362,8 +406,7 @@ impl Duty {
             }
             let (length, count) = (outbox.len(), outbox.count());
             let end = self.writer.commit(self.now_ns, length, count);
-            let owner =
-                self.connections.iter_mut().find(|one| one.is(head.session, head.epoch));
+            let owner = self.connections.iter_mut().find(|one| one.is(head.session, head.epoch));
             if let Some(connection) = owner {
                 let envelope = Envelope {
                     correlation: head.correlation,
@@ -378,6 +421,12 @@ impl Duty {
         }
         self.settings.pending_per_turn
     }
+}
+
+/// True when a message may be taken: the log has room, or has failed and every message is to be told
+/// so. Only a log that is behind lets messages wait.
+fn may_take(writer: &LogWriter) -> bool {
+    writer.can_take() || !writer.control().is_running()
 }
 
 /// Applies one message of a session: logged and answered, or rejected and answered.
@@ -399,6 +448,11 @@ fn execute(
         Ok(command) => command,
         Err(_) => {
             let template = decode::header(bytes).map_or(0, |header| header.template_id);
+            if let Some(header) = bytes.get(COMMAND_HEADER) {
+                let header: CommandHeader = bytemuck::pod_read_unaligned(header);
+                envelope.correlation = header.correlation;
+                envelope.sequence = header.sequence;
+            }
             connection.reject(envelope, RejectReason::Malformed, 0, template);
             return;
         }
@@ -445,8 +499,7 @@ fn reply_events<'log>(
     let mut events = events.peekable();
     while let Some(event) = events.next() {
         let last = events.peek().is_none();
-        let continues = template_of(event)
-            == OrderContinues::TEMPLATE;
+        let continues = template_of(event) == OrderContinues::TEMPLATE;
         envelope.flags = if last && !continues { ENVELOPE_TERMINAL } else { 0 };
         connection.reply(&envelope, event);
     }
@@ -462,12 +515,11 @@ fn template_of(event: &[u8]) -> u16 {
 #[cold]
 fn announce(notice: ClockNotice) {
     match notice {
-        ClockNotice::Stepped { offset_ns } => eprintln!(
+        ClockNotice::Stepped { offset_ns } => alert!(
             "engine: the real-time clock was set by {} ms; engine time goes on as it was until the \
              next start",
             offset_ns / 1_000_000
         ),
-        ClockNotice::Rejoined => eprintln!("engine: the real-time clock agrees with engine time"),
+        ClockNotice::Rejoined => alert!("engine: the real-time clock agrees with engine time"),
     }
 }
-

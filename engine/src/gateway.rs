@@ -5,6 +5,7 @@
 mod peer;
 
 use crate::mailbox::{FromDuty, Mailbox, ToDuty};
+use crate::notice::alert;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use peer::{Peer, Progress};
@@ -28,6 +29,11 @@ const LISTENER: Token = Token(usize::MAX);
 const MAIL: Token = Token(usize::MAX - 1);
 /// A peer that has not finished its handshake by then is closed.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
+/// Connections that only the local user's roles may open, or a quarter of all if that is less: no
+/// trader can lock out admin or adapter.
+const LOCAL_CONNECTIONS: usize = 8;
+/// Peers in their handshake at once; one more closes the oldest of them.
+const HANDSHAKES_MAX: usize = 64;
 /// Refusals are printed at most once in this time, with the number of those passed over.
 const PRINT_EVERY: Duration = Duration::from_secs(1);
 
@@ -45,6 +51,8 @@ pub struct GatewayOptions {
     pub incarnation: Incarnation,
     /// Connections at once.
     pub connections_max: usize,
+    /// Set when the gateway ends unasked: an engine that nobody can reach ends too.
+    pub engine_stop: Arc<AtomicBool>,
 }
 
 /// The two mailboxes and how to wake their readers.
@@ -76,19 +84,21 @@ impl Mail {
 pub struct GatewayHandle {
     mail: Arc<Mail>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<io::Result<()>>,
     socket: PathBuf,
 }
 
 impl GatewayHandle {
     /// Closes the listener and all connections, and waits for the thread.
-    pub fn stop(self) {
+    ///
+    /// # Errors
+    /// If the thread had ended before.
+    pub fn stop(self) -> io::Result<()> {
         self.stop.store(true, Ordering::Release);
         let _woken = self.mail.gateway_waker.wake();
-        if self.thread.join().is_err() {
-            eprintln!("engine: the gateway thread had panicked");
-        }
+        let outcome = self.thread.join();
         let _gone = fs::remove_file(&self.socket);
+        outcome.unwrap_or_else(|_| Err(io::Error::other("the gateway thread panicked")))
     }
 }
 
@@ -114,11 +124,7 @@ pub fn mail() -> io::Result<(Poll, Arc<Mail>)> {
 /// If the socket cannot be made.
 pub fn start(options: GatewayOptions, poll: Poll, mail: Arc<Mail>) -> io::Result<GatewayHandle> {
     let listener = listen(&options.socket)?;
-    poll.registry().register(
-        &mut SourceFd(&listener.as_raw_fd()),
-        LISTENER,
-        Interest::READABLE,
-    )?;
+    poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
     let stop = Arc::new(AtomicBool::new(false));
     let socket = options.socket.clone();
     let gateway = Gateway {
@@ -132,9 +138,12 @@ pub fn start(options: GatewayOptions, poll: Poll, mail: Arc<Mail>) -> io::Result
         refusals: Refusals::default(),
     };
     let stopping = Arc::clone(&stop);
-    let thread = thread::Builder::new()
-        .name("gateway".to_owned())
-        .spawn(move || gateway.run(&stopping))?;
+    let ended =
+        EndsEngine { stop: Arc::clone(&gateway.options.engine_stop), mail: Arc::clone(&mail) };
+    let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+        let _ended = ended;
+        gateway.run(&stopping)
+    })?;
     Ok(GatewayHandle { mail, stop, thread, socket })
 }
 
@@ -150,6 +159,19 @@ fn listen(socket: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Ends the engine when the gateway thread ends, by whatever way; at a wished end it is stopped already.
+struct EndsEngine {
+    stop: Arc<AtomicBool>,
+    mail: Arc<Mail>,
+}
+
+impl Drop for EndsEngine {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.mail.duty_signal.wake();
+    }
+}
+
 #[derive(Default)]
 struct Refusals {
     last_print: Option<Instant>,
@@ -163,8 +185,8 @@ impl Refusals {
             return;
         }
         match self.passed_over {
-            0 => eprintln!("engine: {what}"),
-            more => eprintln!("engine: {what} (and {more} other notices before it)"),
+            0 => alert!("engine: {what}"),
+            more => alert!("engine: {what} (and {more} other notices before it)"),
         }
         self.last_print = Some(Instant::now());
         self.passed_over = 0;
@@ -183,14 +205,11 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn run(mut self, stop: &AtomicBool) {
+    fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut events = Events::with_capacity(128);
         while !stop.load(Ordering::Acquire) {
             match self.poll.poll(&mut events, Some(self.timeout())) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    eprintln!("engine: gateway: {error}");
-                    return;
-                }
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
             for event in &events {
@@ -203,6 +222,7 @@ impl Gateway {
             self.read_mail();
             self.close_late_peers();
         }
+        Ok(())
     }
 
     /// A second while handshakes are under way, else a minute: idle costs nothing.
@@ -239,13 +259,22 @@ impl Gateway {
             return;
         }
         self.next_ticket += 1;
-        let mut peer = Peer::new(socket);
-        if self.peers.len() >= self.options.connections_max {
-            peer.refuse(RefusalReason::TooManySessions, None);
-            self.refusals.print("refused a connection: as many as engine.connections are open");
-            return;
+        let shaking = self.peers.iter().filter(|(_, peer)| !peer.is_admitted());
+        if shaking.clone().count() >= HANDSHAKES_MAX
+            && let Some(oldest) = shaking.map(|(ticket, _)| *ticket).min()
+        {
+            self.refusals.print("closed a connection: too many are in their handshake");
+            self.remove(oldest);
         }
-        self.peers.insert(ticket, peer);
+        self.peers.insert(ticket, Peer::new(socket));
+    }
+
+    /// True when one more session of a key, or of the local user's roles, may be opened.
+    fn has_place(&self, is_local: bool) -> bool {
+        let most = self.options.connections_max;
+        let kept_back = if is_local { 0 } else { LOCAL_CONNECTIONS.min(most / 4) };
+        // The peer itself is admitted already.
+        self.peers.values().filter(|peer| peer.is_admitted()).count() + kept_back <= most
     }
 
     fn peer_ready(&mut self, ticket: usize) {
@@ -253,7 +282,12 @@ impl Gateway {
         match peer.ready(&self.options) {
             Progress::Waiting => {}
             Progress::LogOn { logon, end } => {
-                self.mail.tell_duty(ToDuty::Logon { ticket, logon, end });
+                if self.has_place(logon.command.key_id.0 == 0) {
+                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end });
+                } else if let Some(mut peer) = self.peers.remove(&ticket) {
+                    peer.refuse(RefusalReason::TooManySessions, None);
+                    self.refusals.print("refused a session: engine.connections are in use");
+                }
             }
             Progress::Gone(why) => {
                 if let Some(why) = why {

@@ -59,6 +59,15 @@ impl Genesis {
         self.commands.iter().skip(done).map(|words| bytemuck::cast_slice(words))
     }
 
+    /// Checksum of the first `done` commands, to tell whether they are those that a log holds.
+    pub fn checksum(&self, done: Sequence) -> u32 {
+        let done = usize::try_from(done.0).unwrap_or(usize::MAX);
+        self.commands
+            .iter()
+            .take(done)
+            .fold(0, |checksum, words| crc32c::crc32c_append(checksum, bytemuck::cast_slice(words)))
+    }
+
     fn account(
         &mut self,
         id: AccountId,

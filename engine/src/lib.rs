@@ -10,6 +10,7 @@ pub mod gateway;
 pub mod genesis;
 pub mod log;
 pub mod mailbox;
+mod notice;
 mod process;
 pub mod recovery;
 

@@ -6,13 +6,14 @@ use crate::duty::{Duty, DutyOptions};
 use crate::gateway::{self, GatewayOptions, Mail};
 use crate::genesis::Genesis;
 use crate::log::{self, Log, LogOptions, LogWriter};
+use crate::notice::{alert, say};
 use crate::recovery::Replayed;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -20,8 +21,8 @@ use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits};
-use touchline_protocol::message::decode;
-use touchline_protocol::units::Position;
+use touchline_protocol::message::decode::{self, Command};
+use touchline_protocol::units::{Position, SessionId};
 
 const MIB: u64 = 1 << 20;
 
@@ -39,7 +40,20 @@ pub struct EngineOptions {
 }
 
 /// Replay of the log into the core: the same commands must give the same events.
-struct CoreReplay<'core>(&'core mut Core);
+struct CoreReplay<'core> {
+    core: &'core mut Core,
+    /// What the log holds of the venue's definition.
+    defined: Defined,
+}
+
+/// The venue's definition as far as a log holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Defined {
+    /// An engine has started after it: it is whole, and no configuration adds to it any more.
+    is_whole: bool,
+    /// Checksum of its commands.
+    checksum: u32,
+}
 
 impl Replayed for CoreReplay<'_> {
     fn replay(
@@ -49,9 +63,15 @@ impl Replayed for CoreReplay<'_> {
         command: &[u8],
         area: &mut [u8],
     ) -> Result<(usize, u16), String> {
-        let command = decode::command(command).map_err(|error| error.to_string())?;
+        let bytes = command;
+        let command = decode::command(bytes).map_err(|error| error.to_string())?;
+        let header = command.header();
+        if header.session == SessionId::ENGINE && header.sequence.0 != 0 {
+            self.defined.checksum = crc32c::crc32c_append(self.defined.checksum, bytes);
+        }
+        self.defined.is_whole |= matches!(command, Command::EngineStarted(_));
         let mut outbox = Outbox::new(area);
-        match self.0.apply(&Context { position, time_ns }, &command, &mut outbox) {
+        match self.core.apply(&Context { position, time_ns }, &command, &mut outbox) {
             Ok(Applied::Committed) => Ok((outbox.len(), outbox.count())),
             Ok(Applied::Valid) => Err(format!("{} changes nothing", command.name())),
             Err(reject) => Err(format!(
@@ -71,9 +91,11 @@ impl Replayed for CoreReplay<'_> {
 pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     let genesis = Genesis::new(&options.config)?;
-    let mut core = Core::new();
-    let log = open_log(&options, &mut core)?;
-    let master_key = MasterKey::load_or_create(&options.data.join("master.key"))?;
+    let socket = options.data.join(SOCKET_NAME);
+    check_socket_path(&socket)?;
+    let mut core = Core::with_table_seed(getrandom::u64().context("no random table seed")?);
+    let (log, defined) = open_log(&options, &mut core)?;
+    let master_key = master_key(&options.data, defined)?;
     let pid_file = options.data.join("engine.pid");
     fs::write(&pid_file, std::process::id().to_string())?;
 
@@ -82,12 +104,13 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let Log { writer, keeper, report, .. } = log;
     let gateway_options = GatewayOptions {
-        socket: options.data.join(SOCKET_NAME),
+        socket,
         master_key,
         control: File::open(&report.control_path)?.into(),
         log_id: report.log_id,
         incarnation: report.incarnation,
         connections_max: options.config.engine.connections,
+        engine_stop: Arc::clone(&stop),
     };
     let mut duty = Duty::new(DutyOptions {
         core,
@@ -97,11 +120,16 @@ pub fn run(options: EngineOptions) -> Result<()> {
         stop: Arc::clone(&stop),
         settings: options.config.engine.clone(),
     });
-    begin(&mut duty, &genesis, &options.config, report.incarnation.0)?;
+    if !defined.is_whole {
+        define_venue(&mut duty, &genesis, defined)?;
+    }
+    begin(&mut duty, &options.config, report.incarnation.0)?;
+    // Who hears "ready" may ask for the venue at once, and is shown what is durable.
+    duty.wait_durable().context("the venue's definition is not on disk")?;
     watch_signals(&stop, &mail)?;
     let gateway = gateway::start(gateway_options, poll, Arc::clone(&mail))?;
     let duty_thread = start_duty(duty, options.config.engine.core)?;
-    println!(
+    say!(
         "engine ready incarnation={} position={} transactions={} pid={}",
         report.incarnation,
         report.position,
@@ -111,16 +139,44 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let writer = duty_thread
         .join()
         .map_err(|_| anyhow::anyhow!("the duty thread ended without giving the log back"))?;
-    gateway.stop();
+    // The log first: clients that wait for what is durable still get it before their sockets close.
     let closed = writer.close();
+    let gateway_ended = gateway.stop();
     keeper.stop();
     let _gone = fs::remove_file(&pid_file);
     closed.context("the log was not closed cleanly")?;
-    println!("engine ended");
+    gateway_ended.context("the gateway ended by itself")?;
+    say!("engine ended");
     Ok(())
 }
 
-fn open_log(options: &EngineOptions, core: &mut Core) -> Result<Log> {
+/// Room for a path in a socket's address, its closing zero included.
+const SOCKET_PATH_BYTES: usize = 108;
+
+/// A path that the system refuses is told before anything is made.
+fn check_socket_path(socket: &Path) -> Result<()> {
+    let bytes = socket.as_os_str().len();
+    ensure!(
+        bytes < SOCKET_PATH_BYTES,
+        "the engine's socket {} would have a path of {bytes} bytes, at most 107 are possible: choose \
+         a shorter --data",
+        socket.display()
+    );
+    Ok(())
+}
+
+/// A new venue gets a new master key. A venue without its key is refused: with another one every API
+/// key and secret of it would be void.
+fn master_key(data: &Path, defined: Defined) -> Result<MasterKey> {
+    let path = data.join("master.key");
+    if defined.is_whole {
+        return MasterKey::load(&path)
+            .context("the venue's keys come from its master key: put the file back");
+    }
+    Ok(MasterKey::load_or_create(&path)?)
+}
+
+fn open_log(options: &EngineOptions, core: &mut Core) -> Result<(Log, Defined)> {
     let section = &options.config.log;
     let log_options = LogOptions {
         data: options.data.clone(),
@@ -133,33 +189,39 @@ fn open_log(options: &EngineOptions, core: &mut Core) -> Result<Log> {
         segment_bytes: section.segment_mib * MIB,
         accept_loss: options.accept_loss,
     };
-    let log = log::open(&log_options, &mut CoreReplay(core), &mut |progress| {
-        println!("{progress}");
+    let mut replay = CoreReplay { core, defined: Defined::default() };
+    let log = log::open(&log_options, &mut replay, &mut |progress| {
+        say!("{progress}");
     })?;
     for line in &log.report.lines {
-        println!("{line}");
+        say!("{line}");
     }
-    Ok(log)
+    Ok((log, replay.defined))
 }
 
-/// What an engine logs before it takes a client: the rest of the genesis, its start, and changed
-/// limits.
-fn begin(
-    duty: &mut Duty,
-    genesis: &Genesis,
-    config: &EngineConfig,
-    incarnation: u32,
-) -> Result<()> {
-    for command in genesis.remaining(duty.core().engine_sequence()) {
+/// Logs the venue's definition, or the rest of it when the first start was cut off.
+fn define_venue(duty: &mut Duty, genesis: &Genesis, defined: Defined) -> Result<()> {
+    let done = duty.core().engine_sequence();
+    ensure!(
+        genesis.checksum(done) == defined.checksum,
+        "the first start was cut off after {done} commands of the venue's definition, and they were \
+         others: start with the venue.toml of that time, or with a new --data"
+    );
+    for command in genesis.remaining(done) {
         duty.own_command(command).context("venue definition")?;
     }
+    Ok(())
+}
+
+/// What an engine logs before it takes a client: its start, and changed limits.
+fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()> {
     let started = EngineStarted { incarnation, ..Default::default() };
     duty.own_command(bytemuck::bytes_of(&started))?;
     let limits = Limits::from(&config.limits);
     if *duty.core().limits() != limits {
         let change = SetLimits { limits, ..Default::default() };
         duty.own_command(bytemuck::bytes_of(&change)).context("section [limits]")?;
-        println!("limits changed as configured");
+        say!("limits changed as configured");
     }
     Ok(())
 }
@@ -181,12 +243,12 @@ fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogW
         if let Some(id) = core
             && !core_affinity::set_for_current(core_affinity::CoreId { id })
         {
-            eprintln!("engine: cannot pin the duty thread to core {id}; it runs unpinned");
+            alert!("engine: cannot pin the duty thread to core {id}; it runs unpinned");
         }
         // A panic in the middle of a transaction leaves a core that must not go on: the process
         // ends, and the next start recovers from the log.
         catch_unwind(AssertUnwindSafe(|| duty.run())).unwrap_or_else(|_| {
-            eprintln!("engine: the duty thread panicked; ending at once");
+            alert!("engine: the duty thread panicked; ending at once");
             std::process::abort()
         })
     })?;

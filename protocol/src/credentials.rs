@@ -102,12 +102,8 @@ impl MasterKey {
         let mut bytes = [0; MASTER_KEY_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let draft = path.with_extension("draft");
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&draft)?;
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&draft, path)?;
@@ -142,8 +138,10 @@ impl MasterKey {
         let key = KeyId(masked ^ self.number_mask(mac));
         let genuine = self.api_key(key);
         // Every byte is compared whatever the first ones were: the time tells nothing.
-        let difference =
-            genuine.bytes().zip(bytes).fold(0, |difference, (left, right)| difference | (left ^ right));
+        let difference = genuine
+            .bytes()
+            .zip(bytes)
+            .fold(0, |difference, (left, right)| difference | (left ^ right));
         (difference == 0).then_some(key)
     }
 

@@ -1,10 +1,12 @@
 //! One supervised child process: started, heard, restarted with back-off, ended.
 
 use super::Notice;
+use crate::notice::{alert, say};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A child that lived this long starts again with the first pause.
-const LIVED_LONG: Duration = Duration::from_secs(10);
+const LIVED_LONG: Duration = Duration::from_secs(2);
 /// How often a child that is ending is looked at.
 const END_STEP: Duration = Duration::from_millis(10);
 
@@ -65,9 +67,11 @@ impl Child {
     }
 
     pub(super) fn start(&mut self) -> Result<()> {
-        let executable = std::env::current_exe().context("cannot find this executable")?;
-        let mut process = Command::new(executable)
+        // This executable, also when the file at its path was replaced since. A process group of its
+        // own, so that Ctrl-C reaches the supervisor alone, which ends the children in order.
+        let mut process = Command::new("/proc/self/exe")
             .args(&self.arguments)
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -92,7 +96,7 @@ impl Child {
 
     /// Takes in a line that the child printed.
     pub(super) fn line(&mut self, line: &str) {
-        println!("{}: {line}", self.role);
+        say!("{}: {line}", self.role);
         let Some(rest) = line.strip_prefix(&format!("{} ready", self.role)) else { return };
         self.ready = true;
         let named = rest.split_whitespace().find_map(|word| word.strip_prefix("http="));
@@ -100,7 +104,7 @@ impl Child {
             self.address = Some(address.to_owned());
         }
         if self.restarts > 0 {
-            println!("touchline: the {} is back", self.role);
+            say!("touchline: the {} is back", self.role);
         }
     }
 
@@ -123,17 +127,21 @@ impl Child {
     /// The child died: plans its restart.
     pub(super) fn died(&mut self) -> Result<()> {
         let status = self.reap()?;
-        if self.started.elapsed() >= LIVED_LONG {
+        self.plan_restart(&format!("died ({status})"));
+        Ok(())
+    }
+
+    fn plan_restart(&mut self, why: &str) {
+        if self.ready && self.started.elapsed() >= LIVED_LONG {
             self.pause = FIRST_PAUSE;
         }
-        println!(
-            "touchline: the {} died ({status}); the rest goes on, restart in {} ms",
+        say!(
+            "touchline: the {} {why}; the rest goes on, restart in {} ms",
             self.role,
             self.pause.as_millis()
         );
         self.restart_at = Some(Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        Ok(())
     }
 
     /// How long until the planned restart.
@@ -141,30 +149,35 @@ impl Child {
         self.restart_at.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    pub(super) fn restart_if_due(&mut self) -> Result<()> {
+    pub(super) fn restart_if_due(&mut self) {
         if self.until_restart().is_some_and(|left| left.is_zero()) {
             self.restarts += 1;
-            self.start()?;
+            self.ready = false;
+            if let Err(error) = self.start() {
+                self.plan_restart(&format!("cannot be started ({error:#})"));
+            }
         }
-        Ok(())
     }
 
-    /// Asks the child to end and waits; kills it when it takes longer than `limit`.
-    pub(super) fn end(&mut self, limit: Duration) -> Result<()> {
+    /// Asks the child to end and waits; kills it when it takes longer than `limit`. False if it did
+    /// not end well.
+    pub(super) fn end(&mut self, limit: Duration) -> Result<bool> {
         self.restart_at = None;
-        let Some(mut process) = self.process.take() else { return Ok(()) };
+        let Some(mut process) = self.process.take() else { return Ok(true) };
         if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
             // It may just have ended by itself; the wait below tells.
             let _asked = kill_process(pid, Signal::TERM);
         }
         let deadline = Instant::now() + limit;
-        while process.try_wait()?.is_none() {
-            if Instant::now() >= deadline {
-                eprintln!("touchline: the {} did not end in {limit:?} and is killed", self.role);
-                process.kill()?;
+        while Instant::now() < deadline {
+            if let Some(status) = process.try_wait()? {
+                return Ok(status.success());
             }
             thread::sleep(END_STEP);
         }
-        Ok(())
+        alert!("touchline: the {} did not end in {limit:?} and is killed", self.role);
+        process.kill()?;
+        process.wait()?;
+        Ok(false)
     }
 }

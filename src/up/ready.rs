@@ -2,6 +2,7 @@
 //! `<data>/demo.env`.
 
 use crate::cli::UpArguments;
+use crate::names::Names;
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -10,9 +11,8 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::units::KeyId;
 
-/// An account of the venue's definition with its first API key.
+/// An account with its first API key.
 struct Credentials {
     account: String,
     api_key: String,
@@ -22,7 +22,7 @@ struct Credentials {
 pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &str) -> Result<()> {
     let data = &arguments.data.data;
     let prefix = arguments.header_prefix.as_ref().unwrap_or(&settings.adapter.header_prefix);
-    let credentials = credentials(data, settings)?;
+    let credentials = credentials(data)?;
     let environment = data.join("demo.env");
     write_environment(&environment, address, prefix, &credentials)?;
     print!("{}", block(data, &environment, address, &credentials)?);
@@ -30,24 +30,19 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
     Ok(())
 }
 
-/// Keys are numbered in the order of their accounts, so the first key of each account follows from
-/// the definition.
-fn credentials(data: &Path, settings: &Settings) -> Result<Vec<Credentials>> {
+/// Accounts that are shown.
+const SHOWN: usize = 2;
+
+/// As the log has them: the settings of today need not be those that the venue was made with.
+fn credentials(data: &Path) -> Result<Vec<Credentials>> {
     let master = MasterKey::load(&data.join("master.key"))?;
-    let mut next = 1;
-    let mut all = Vec::new();
-    for account in &settings.engine.accounts {
-        if account.keys > 0 {
-            let key = KeyId(next);
-            all.push(Credentials {
-                account: account.name.clone(),
-                api_key: master.api_key(key),
-                secret: master.secret(key),
-            });
-        }
-        next += u64::from(account.keys);
-    }
-    Ok(all)
+    let names = Names::read(data)?;
+    let shown = names.keys().take(SHOWN).map(|(account, key)| Credentials {
+        account: account.to_owned(),
+        api_key: master.api_key(key),
+        secret: master.secret(key),
+    });
+    Ok(shown.collect())
 }
 
 fn write_environment(

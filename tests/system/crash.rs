@@ -423,10 +423,19 @@ fn restart_engine(crash: &mut Crash) {
     crash.venue.start_engine();
 }
 
+/// Kills both processes, in either order.
+fn kill_both(venue: &mut Venue, random: &mut Random) {
+    let mut parts = [Part::Engine, Part::Adapter];
+    if random.below(2) == 0 {
+        parts.reverse();
+    }
+    parts.into_iter().for_each(|part| venue.kill9(part));
+}
+
 #[test]
 fn a_killed_engine_loses_nothing_under_its_supervisor() {
     let mut crash = Crash::new(Venue::up(&options()), seed());
-    // The supervisor's back-off makes these rounds slow, so they are the fewest.
+    // The supervisor's back-off makes these rounds slow.
     let rounds = rounds() / 5;
     for _ in 0..rounds {
         crash.trade_and_kill(|venue, _| venue.kill9(Part::Engine));
@@ -438,7 +447,7 @@ fn a_killed_engine_loses_nothing_under_its_supervisor() {
 #[test]
 fn a_killed_engine_loses_nothing_beside_a_living_adapter() {
     let mut crash = Crash::new(Venue::separate(&options()), seed());
-    let rounds = rounds() * 2 / 5;
+    let rounds = rounds() * 3 / 10;
     for _ in 0..rounds {
         crash.trade_and_kill(|venue, _| venue.kill9(Part::Engine));
         restart_engine(&mut crash);
@@ -450,15 +459,23 @@ fn a_killed_engine_loses_nothing_beside_a_living_adapter() {
 #[test]
 fn both_processes_killed_lose_nothing() {
     let mut crash = Crash::new(Venue::separate(&options()), seed());
-    let rounds = rounds() * 2 / 5;
+    let rounds = rounds() * 3 / 10;
     for _ in 0..rounds {
-        crash.trade_and_kill(|venue, random| {
-            let mut parts = [Part::Engine, Part::Adapter];
-            if random.below(2) == 0 {
-                parts.reverse();
-            }
-            parts.into_iter().for_each(|part| venue.kill9(part));
-        });
+        crash.trade_and_kill(kill_both);
+        restart_engine(&mut crash);
+        crash.venue.start_adapter();
+        crash.settle();
+    }
+    crash.finish(rounds);
+}
+
+#[test]
+fn what_rest_acknowledged_survives_the_loss_of_all_memory() {
+    let mut crash = Crash::new(Venue::separate(&options()), seed());
+    let rounds = rounds() / 5;
+    for _ in 0..rounds {
+        crash.trade_and_kill(kill_both);
+        crash.venue.lose_live_window();
         restart_engine(&mut crash);
         crash.venue.start_adapter();
         crash.settle();

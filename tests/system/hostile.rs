@@ -123,7 +123,7 @@ fn a_broken_ring_ends_its_connection_and_nobody_elses() {
         assert!(vandal.ends(), "{what} does not end the connection");
         assert_eq!(state(&venue), before, "{what}");
     }
-    let mut vandal = open("a reader that claims to have read");
+    let mut vandal = open("claims-to-have-read");
     vandal.set_head(1_000_000);
     let order = vandal.command(1, &limit_body(2, whole(50_000), whole(1)));
     vandal.push_message(&order);

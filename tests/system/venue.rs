@@ -236,6 +236,12 @@ impl Venue {
         assert!(eventually(|| !is_alive(pid)), "{} survives SIGKILL", part.name());
     }
 
+    /// Removes the killed engine's live window from memory, as a power cut does.
+    pub(crate) fn lose_live_window(&self) {
+        assert!(self.engine.is_none() && self.up.is_none(), "an engine uses the window");
+        assert_eq!(remove_live_window(&self.data), 1, "the window of a killed engine is there");
+    }
+
     /// Waits until the engine answers commands through the adapter: cancelling an order that never
     /// was is rejected by the engine alone, and changes nothing.
     pub(crate) fn wait_until_engine_answers(&self) {
@@ -280,19 +286,19 @@ impl Drop for Venue {
 }
 
 /// Frees the memory of a killed engine's live window: it survives the process on purpose and is
-/// named after the data folder's device and inode.
-fn remove_live_window(data: &Path) {
-    let Ok(metadata) = fs::metadata(data) else { return };
+/// named after the data folder's device and inode. Gives how many windows were found.
+fn remove_live_window(data: &Path) -> usize {
+    let Ok(metadata) = fs::metadata(data) else { return 0 };
     let uid = rustix::process::getuid().as_raw();
-    let Ok(entries) = fs::read_dir(format!("/dev/shm/touchline-{uid}")) else { return };
+    let Ok(entries) = fs::read_dir(format!("/dev/shm/touchline-{uid}")) else { return 0 };
     let (device, inode) = (metadata.dev(), metadata.ino());
     let ends = [format!("-{device}-{inode}"), format!("-{device:x}-{inode:x}")];
-    for entry in entries.flatten() {
+    let is_of_folder = |entry: &fs::DirEntry| {
         let name = entry.file_name();
-        if ends.iter().any(|end| name.to_string_lossy().ends_with(end.as_str())) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
+        ends.iter().any(|end| name.to_string_lossy().ends_with(end.as_str()))
+    };
+    let windows = entries.flatten().filter(is_of_folder);
+    windows.filter(|window| fs::remove_dir_all(window.path()).is_ok()).count()
 }
 
 fn parse_address(text: &str) -> SocketAddr {

@@ -1,3 +1,5 @@
+//! The link against a made-up engine.
+
 use super::wire::{Halves, Replies};
 use super::*;
 

@@ -1,5 +1,6 @@
 //! The link's own thread: connects, receives, gives up on what is late, reconnects.
 
+use crate::notice::alert;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ pub(super) fn run(shared: &Shared, wire: &impl Wire) {
     while !shared.is_stopping() {
         match wire.connect() {
             Ok((sender, mut receiver)) => {
-                eprintln!("engine link: connected");
+                alert!("engine link: connected");
                 let since = Instant::now();
                 last_error = None;
                 shared.broken.store(false, Ordering::Release);
@@ -40,13 +41,13 @@ pub(super) fn run(shared: &Shared, wire: &impl Wire) {
                     pause = PAUSES.0;
                 }
                 if let Err(error) = end {
-                    eprintln!("engine link: {error}; reconnecting");
+                    alert!("engine link: {error}; reconnecting");
                 }
             }
             Err(error) => {
                 let error = error.to_string();
                 if last_error.as_ref() != Some(&error) {
-                    eprintln!("engine link: {error}; retrying");
+                    alert!("engine link: {error}; retrying");
                     last_error = Some(error);
                 }
             }

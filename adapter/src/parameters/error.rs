@@ -77,7 +77,7 @@ pub enum ParameterError {
         /// The one that should be sent too.
         name: Cow<'static, str>,
     },
-    /// -1130: a value out of range, or a name or value that is not UTF-8.
+    /// -1130: a value out of range, or a name that is not UTF-8.
     Invalid {
         /// The parameter.
         name: Cow<'static, str>,

@@ -50,11 +50,18 @@ fn a_name_twice_in_one_place_is_refused() {
 
 #[test]
 fn bytes_that_are_not_text_are_refused_by_name() {
-    let error = Parameters::parse(b"price=%ff", b"").unwrap_err();
+    for sent in [&b"price=%ff"[..], b"price=\xff+", b"price=1%80"] {
+        let parameters = Parameters::parse(b"", sent).unwrap();
+        let error = parameters.decimal("price").unwrap_err();
+        assert_eq!(error.code(), -1100);
+        assert_eq!(
+            error.message(),
+            "Illegal characters found in parameter 'price'; legal range is \
+             '^([0-9]{1,20})(\\.[0-9]{1,20})?$'."
+        );
+    }
+    let error = Parameters::parse(b"%ff=1", b"").unwrap_err();
     assert_eq!(error.code(), -1130);
-    assert_eq!(error.message(), "Data sent for parameter 'price' is not valid.");
-    let error = Parameters::parse(b"", b"price=\xff+").unwrap_err();
-    assert_eq!(error.message(), "Data sent for parameter 'price' is not valid.");
     let long = [&b"%ff"[..], &[b'x'; 5000]].concat();
     let error = Parameters::parse(&long, b"").unwrap_err();
     assert!(error.message().len() < 150, "{}", error.message());
@@ -336,7 +343,8 @@ fn naive_pairs(raw: &[u8]) -> Option<Vec<(String, String)>> {
         }
         let mut halves = pair.splitn(2, |&byte| byte == b'=');
         let name = String::from_utf8(naive_decode(halves.next().unwrap())).ok()?;
-        let value = String::from_utf8(naive_decode(halves.next().unwrap_or(b""))).ok()?;
+        let value = String::from_utf8(naive_decode(halves.next().unwrap_or(b"")))
+            .unwrap_or_else(|_| "\u{fffd}".to_owned());
         if out.iter().any(|(other, _)| *other == name) {
             return None;
         }

@@ -1,3 +1,5 @@
+//! The adapter's start and end, on a log written by hand.
+
 use super::*;
 
 use std::io::Read;

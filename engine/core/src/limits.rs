@@ -33,7 +33,11 @@ pub const STEPS_MAX: u32 = 512;
 pub const CELLS_MAX: u64 = 1 << 26;
 
 /// Sessions that one key ever opens: bounds the transaction that revokes it.
-pub const SESSIONS_PER_KEY_MAX: u32 = 1024;
+pub const SESSIONS_PER_KEY_MAX: u32 = 32;
+
+/// Durable sessions that only the local user's roles may open, or a quarter of
+/// [`Limits::sessions`](super::Limits::sessions) if that is less: no key can lock out admin or adapter.
+pub const LOCAL_SESSIONS: u32 = 8;
 
 /// The least value of each limit.
 pub const MINIMA: Limits = Limits {

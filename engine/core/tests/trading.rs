@@ -6,7 +6,7 @@
 mod venue;
 
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::{OrderStatus, Side};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, Side};
 use touchline_protocol::message::event::{OrderAccepted, OrderResult, Trade};
 use touchline_protocol::units::*;
 use venue::{Owned, Venue, WHOLE, roomy};
@@ -226,4 +226,20 @@ fn order_counts_follow_calendar_windows() {
     venue.time_ns += 86_400_000_000_000;
     assert_eq!(counts(&mut venue), (1, 1));
     venue.check_replay();
+}
+
+#[test]
+fn a_balance_is_enough_to_the_last_unit() {
+    let mut venue = world();
+    for (side, price) in [(BUY, WHOLE), (SELL, 200 * WHOLE)] {
+        let beyond = order(ANN, side, GTC, price, 100 * WHOLE + 1);
+        assert_eq!(venue.apply(&beyond).unwrap_err().reason, RejectReason::InsufficientBalance);
+        venue.must(&order(ANN, side, GTC, price, 100 * WHOLE));
+    }
+    assert_eq!(balances(&venue, 1), [0, 100 * WHOLE, 0, 100 * WHOLE]);
+    // Half a unit costs all that Bob has.
+    let dear = order(BOB, BUY, GTC, 0, WHOLE / 2 + 1);
+    assert_eq!(venue.apply(&dear).unwrap_err().reason, RejectReason::InsufficientBalance);
+    venue.must(&order(BOB, BUY, GTC, 0, WHOLE / 2));
+    assert_eq!(balances(&venue, 2)[2..], [0, 0]);
 }

@@ -19,6 +19,20 @@ const GAP_SLOTS: u64 = 1;
 /// Slots that are kept free for the answer to a command that was taken.
 const CREDIT_SLOTS: u64 = REPLY_SLOTS + GAP_SLOTS;
 
+/// Why a connection is ended from this side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ConnectionFault {
+    /// The peer broke a ring.
+    #[error(transparent)]
+    Ring(#[from] RingFault),
+    /// The peer sends, but does not read its replies.
+    #[error("it has read none of its replies for {seconds} s")]
+    ReaderStalled {
+        /// For how long.
+        seconds: u64,
+    },
+}
+
 pub(super) struct Connection {
     session: SessionId,
     epoch: Epoch,
@@ -29,8 +43,15 @@ pub(super) struct Connection {
     /// Position behind the transaction replied to last.
     last_position: Position,
     replied: bool,
-    /// At its last poll it had no credit.
-    starved: bool,
+    /// It has messages, but at its last poll it had no credit: since when, and how far its reader was.
+    starved: Option<Stall>,
+}
+
+/// A reader that stands still while its commands wait.
+#[derive(Clone, Copy)]
+struct Stall {
+    since_ns: u64,
+    consumed: u64,
 }
 
 impl Connection {
@@ -39,6 +60,7 @@ impl Connection {
         epoch: Epoch,
         lane: Lane,
         end: Box<SessionEnd>,
+        last_position: Position,
     ) -> Self {
         Self {
             session,
@@ -46,9 +68,9 @@ impl Connection {
             lane,
             end,
             gap_from: None,
-            last_position: Position(0),
+            last_position,
             replied: false,
-            starved: false,
+            starved: None,
         }
     }
 
@@ -74,12 +96,12 @@ impl Connection {
 
     /// True when there is a message that may be taken.
     pub(super) fn is_ready(&self) -> bool {
-        !self.starved && self.end.input.has_messages()
+        self.starved.is_none() && self.end.input.has_messages()
     }
 
     /// True when its messages wait for its reader.
     pub(super) const fn is_starved(&self) -> bool {
-        self.starved
+        self.starved.is_some()
     }
 
     pub(super) fn into_end(self) -> Box<SessionEnd> {
@@ -88,12 +110,38 @@ impl Connection {
 
     /// The next message, unless the session has no credit for its answer.
     #[inline]
-    pub(super) fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
-        self.starved = self.end.output.free_slots(CREDIT_SLOTS)? < CREDIT_SLOTS;
-        if self.starved {
+    pub(super) fn poll(
+        &mut self,
+        into: &mut MessageBuffer,
+        now_ns: u64,
+        stall_limit_ns: u64,
+    ) -> Result<Option<usize>, ConnectionFault> {
+        if self.end.output.free_slots(CREDIT_SLOTS)? < CREDIT_SLOTS {
+            self.starve(now_ns, stall_limit_ns)?;
             return Ok(None);
         }
-        self.end.input.poll(into)
+        self.starved = None;
+        Ok(self.end.input.poll(into)?)
+    }
+
+    /// Notes since when the reader stands still; one that does so for too long is given up.
+    #[cold]
+    fn starve(&mut self, now_ns: u64, stall_limit_ns: u64) -> Result<(), ConnectionFault> {
+        if !self.end.input.has_messages() {
+            self.starved = None;
+            return Ok(());
+        }
+        let consumed = self.end.output.consumed()?;
+        let stall = match self.starved {
+            Some(stall) if stall.consumed == consumed => stall,
+            _ => Stall { since_ns: now_ns, consumed },
+        };
+        self.starved = Some(stall);
+        let stalled_ns = now_ns - stall.since_ns;
+        if stalled_ns >= stall_limit_ns {
+            return Err(ConnectionFault::ReaderStalled { seconds: stalled_ns / 1_000_000_000 });
+        }
+        Ok(())
     }
 
     /// Stages one event. A terminal reply always fits, by the credit; another may not.
@@ -141,7 +189,8 @@ impl Connection {
         detail: u32,
         template_id: u16,
     ) {
-        let rejected = Rejected { reason: reason.to_wire(), template_id, detail, ..Default::default() };
+        let rejected =
+            Rejected { reason: reason.to_wire(), template_id, detail, ..Default::default() };
         let envelope = Envelope { flags: ENVELOPE_TERMINAL, ..envelope };
         self.reply(&envelope, bytemuck::bytes_of(&rejected));
         self.publish(envelope.position);

@@ -14,7 +14,7 @@ use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::message::handshake::{
-    Challenge, Hello, Proof, Refused, RefusalReason, Welcome,
+    Challenge, Hello, Proof, RefusalReason, Refused, Welcome,
 };
 use touchline_protocol::message::{Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use touchline_protocol::ring::{RingCapacities, SessionDescriptors, SessionEnd};
@@ -62,6 +62,11 @@ impl Peer {
 
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
+    }
+
+    /// True once the peer has proved who it is.
+    pub(super) const fn is_admitted(&self) -> bool {
+        matches!(self.state, State::Open { .. } | State::AwaitDuty { .. })
     }
 
     pub(super) const fn since(&self) -> Instant {
@@ -147,10 +152,14 @@ impl Peer {
     }
 
     fn judge(&mut self, hello: Hello) -> Progress {
-        let (Some(role), Some(_)) = (Role::from_wire(hello.role), Lane::from_wire(hello.lane))
+        let (Some(role), Some(lane)) = (Role::from_wire(hello.role), Lane::from_wire(hello.lane))
         else {
             return self.refused(RefusalReason::InvalidHello, "unknown role or lane");
         };
+        // Nothing that a key's session may send belongs to the cold lane.
+        if lane == Lane::Cold && matches!(role, Role::Trader | Role::ReadOnly) {
+            return self.refused(RefusalReason::InvalidHello, "the cold lane is not for its role");
+        }
         if hello.name.is_empty() || hello.flags & !LOGON_CANCEL_ON_DISCONNECT != 0 {
             return self.refused(RefusalReason::InvalidHello, "no session name, or unknown flags");
         }
@@ -195,8 +204,10 @@ impl Peer {
         let hello = **hello;
         let expected = proof(&options.master_key.secret(hello.key_id), nonce, &hello);
         // Every byte is compared whatever the first ones were.
-        let difference =
-            given.iter().zip(expected).fold(0, |difference, (left, right)| difference | (left ^ right));
+        let difference = given
+            .iter()
+            .zip(expected)
+            .fold(0, |difference, (left, right)| difference | (left ^ right));
         if difference != 0 {
             return self.refused(RefusalReason::NotAuthenticated, "wrong proof");
         }

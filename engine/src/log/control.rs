@@ -1,6 +1,7 @@
 //! The control page as the engine sees it: watermarks, state, and the signals between duty thread
 //! and keeper. Shared by log writer, keeper and whoever composes the engine.
 
+use crate::notice::alert;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -189,7 +190,7 @@ impl Control {
         let mut failure = self.inner.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert_with(|| why.to_owned());
         drop(failure);
-        eprintln!(
+        alert!(
             "log failed at durable position {}: {why}; commands are refused from now on; repair the \
              disk and start the engine again: what was appended is still in the live window",
             self.durable()
@@ -245,7 +246,7 @@ impl Control {
         let folder = &self.inner.fixed.folder;
         let removed = remove_window_files(folder);
         if let Err(error) = removed {
-            eprintln!("live window {} stays behind: {error}", folder.display());
+            alert!("live window {} stays behind: {error}", folder.display());
         }
         if *folder == self.inner.fixed.folders.shared_memory {
             // Fails while other logs of this user have windows there, as it should.

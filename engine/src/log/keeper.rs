@@ -19,6 +19,8 @@ use touchline_protocol::{
     wait::park,
 };
 
+use crate::notice::alert;
+
 use super::{
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
@@ -27,6 +29,9 @@ use super::{
 
 /// Segments of the window that are kept zeroed ahead of the tail.
 const PREPARED_AHEAD: u64 = 2 * WINDOW_SEGMENT_BYTES;
+
+/// Pause before a segment that could not be made ahead is tried again.
+const AHEAD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -41,6 +46,8 @@ pub(crate) struct Keeper {
     attest_after: Duration,
     /// When `appended` last moved, and to where.
     moved: (Instant, u64),
+    /// When the next segment is tried again, after it could not be made.
+    ahead_again: Option<Instant>,
 }
 
 impl Keeper {
@@ -53,7 +60,7 @@ impl Keeper {
     ) -> Result<Self, DiskError> {
         let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
         let moved = (Instant::now(), durable);
-        Ok(Self { body, disk, control, buffer, durable, attest_after, moved })
+        Ok(Self { body, disk, control, buffer, durable, attest_after, moved, ahead_again: None })
     }
 
     /// Writes all that is appended.
@@ -88,12 +95,34 @@ impl Keeper {
             // after each write, so that it is there when it is needed.
             let segment_bytes = self.control.identity().segment_bytes;
             let late = self.durable % segment_bytes > segment_bytes / 2;
-            let made = (late || !(wrote || recycled)) && self.disk.make_ahead()?;
+            let made = (late || !(wrote || recycled)) && self.make_ahead();
             if !(wrote || recycled || made) {
                 self.sleep();
             }
         }
         Ok(())
+    }
+
+    /// Makes a part of the next segment; false if there is nothing to do. A failure loses nothing
+    /// while the present segment has room, so it is told and tried again; when the segment is needed
+    /// and not there, writing into it fails for good.
+    fn make_ahead(&mut self) -> bool {
+        if self.ahead_again.is_some_and(|at| Instant::now() < at) {
+            return false;
+        }
+        match self.disk.make_ahead() {
+            Ok(made) => {
+                self.ahead_again = None;
+                made
+            }
+            Err(error) => {
+                if self.ahead_again.is_none() {
+                    alert!("log: {error}; the present segment has room left, trying again");
+                }
+                self.ahead_again = Some(Instant::now() + AHEAD_AGAIN);
+                false
+            }
+        }
     }
 
     /// Writes what is appended up to the next boundary of a window segment, where a frame always

@@ -3,13 +3,14 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
-    io,
+    io::{self, Read as _},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use rustix::{
     fs::{FallocateFlags, fallocate, statvfs},
+    io::Errno,
     process::getuid,
 };
 use touchline_protocol::{
@@ -137,8 +138,16 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
+/// Takes the space of a new file, so that no store into its mapping can find the disk full.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+    match fallocate(file, FallocateFlags::empty(), 0, bytes) {
+        // Not every file system can reserve: written zeros take the space as well.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            io::copy(&mut io::repeat(0).take(bytes), &mut &*file)?;
+            file.sync_all()
+        }
+        reserved => Ok(reserved?),
+    }
 }
 
 /// Makes a control page without its name: nobody finds it before [`publish`].

@@ -49,8 +49,16 @@ struct Mapping {
 impl Mapping {
     /// Where `position` lies, for `length` bytes that do not cross the mapping's end.
     fn pointer(&self, position: u64, length: u64) -> *mut u8 {
-        let offset = position % self.bytes;
-        assert!(length <= self.bytes - offset, "{length} bytes at {position} cross the window");
+        self.pointer_at(position % self.bytes, length)
+    }
+
+    /// As [`Mapping::pointer`], by the offset in the mapping.
+    #[inline]
+    fn pointer_at(&self, offset: u64, length: u64) -> *mut u8 {
+        assert!(
+            offset < self.bytes && length <= self.bytes - offset,
+            "{length} bytes at offset {offset} cross the window's end"
+        );
         // SAFETY: `offset` is below `bytes`, which `Window::map` made the length of the mapping.
         unsafe { self.map.as_mut_ptr().add(offset as usize) }
     }
@@ -112,6 +120,7 @@ impl Window {
         prepared_word.store(prepared, Ordering::Release);
         let mapping = Arc::new(self.mapping);
         let tail = Tail {
+            lap: start - start % mapping.bytes,
             mapping: Arc::clone(&mapping),
             start,
             end: prepared,
@@ -127,6 +136,8 @@ impl Window {
 /// The unpublished part of the window, for the one thread that appends.
 pub(crate) struct Tail {
     mapping: Arc<Mapping>,
+    /// The position at offset 0 of the lap in which `start` lies: spares a division per access.
+    lap: u64,
     /// Everything below is published.
     start: u64,
     /// Everything from `start` up to here is this tail's.
@@ -173,7 +184,9 @@ impl Tail {
             self.end
         );
         let length = to - from;
-        let pointer = self.mapping.pointer(from, length);
+        let ahead = from - self.lap;
+        let offset = if ahead < self.mapping.bytes { ahead } else { ahead - self.mapping.bytes };
+        let pointer = self.mapping.pointer_at(offset, length);
         // SAFETY: `pointer` is good for `length` bytes of the mapping, which `self.mapping` keeps.
         // No other reference to them exists in this process: the body touches only positions below
         // the `appended` it has loaded, which is at most `start`, and positions from `prepared` on,
@@ -191,6 +204,9 @@ impl Tail {
     pub(crate) fn publish(&mut self, to: u64) {
         assert!(self.start <= to && to <= self.end, "publishing {to} beyond {}", self.end);
         self.start = to;
+        if to - self.lap >= self.mapping.bytes {
+            self.lap += self.mapping.bytes;
+        }
         // SYNC: pairs with the acquire loads in `Body::appended` and in readers: whoever sees this
         // position sees every byte below it.
         self.appended.store(to, Ordering::Release);
@@ -208,7 +224,9 @@ impl Tail {
             self.start
         );
         let length = to - from;
-        let pointer = self.mapping.pointer(from, length);
+        let offset =
+            if from < self.lap { from + self.mapping.bytes - self.lap } else { from - self.lap };
+        let pointer = self.mapping.pointer_at(offset, length);
         // SAFETY: `pointer` is good for `length` bytes. Nobody writes them while `self` is
         // borrowed: the tail gave them up, and the body recycles no segment that reaches within
         // WINDOW_SEGMENT_BYTES of the `appended` it has loaded, which is at most `start`.

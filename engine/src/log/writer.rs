@@ -14,7 +14,7 @@ use touchline_protocol::{
         MAX_FRAME_BYTES, SEGMENT_HEADER_BYTES, align_frame,
         control::LogState,
         frame::{self, FRAME_HEADER_BYTES, FrameHeader, FrameKind, MAX_COMMAND_BYTES},
-        frame_start, window_segment_rest,
+        window_segment_rest,
     },
     message::MessageHeader,
     units::Position,
@@ -81,6 +81,8 @@ pub struct LogWriter {
     control: Control,
     salt: u32,
     segment_bytes: u64,
+    /// The beginning of a disk segment at which the tail stands or which it reaches next.
+    boundary: u64,
     incarnation: u32,
     /// Time of the last frame.
     time_ns: u64,
@@ -96,11 +98,13 @@ impl LogWriter {
         let identity = *control.identity();
         let incarnation = control.incarnation().0;
         let committed = (tail.start(), tail.start());
+        let boundary = tail.start().next_multiple_of(identity.segment_bytes);
         Self {
             tail,
             control,
             salt: identity.salt,
             segment_bytes: identity.segment_bytes,
+            boundary,
             incarnation,
             time_ns,
             open: None,
@@ -114,7 +118,8 @@ impl LogWriter {
     #[must_use]
     #[inline]
     pub fn position(&self) -> Position {
-        Position(frame_start(self.tail.start(), self.segment_bytes))
+        let start = self.tail.start();
+        Position(if start == self.boundary { start + SEGMENT_HEADER_BYTES } else { start })
     }
 
     /// The control page.
@@ -326,14 +331,14 @@ impl LogWriter {
     #[inline]
     fn pass_segment_header(&mut self) {
         let start = self.tail.start();
-        if start.is_multiple_of(self.segment_bytes)
-            && self.tail.reaches(start + SEGMENT_HEADER_BYTES)
-        {
+        if start == self.boundary && self.tail.reaches(start + SEGMENT_HEADER_BYTES) {
             self.tail.publish(start + SEGMENT_HEADER_BYTES);
+            self.boundary += self.segment_bytes;
+            self.unannounced = true;
         }
     }
 
-    fn wait_durable(&mut self) -> Result<(), CloseError> {
+    pub(crate) fn wait_durable(&mut self) -> Result<(), CloseError> {
         self.wake_keeper();
         let control = &self.control;
         loop {

@@ -64,6 +64,7 @@ pub(super) fn cut(
     let of_last = first_whole * segment_bytes;
     if end < of_last.min(used) {
         dropped.kept_in.push(keep(segments, end, used.min(of_last), incarnation)?);
+        clear(segments, end, used.min(of_last))?;
     }
     dropped.kept_in.reverse();
     Ok(dropped)

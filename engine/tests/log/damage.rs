@@ -59,8 +59,12 @@ fn damage_where_the_log_was_durable_is_refused_and_named() {
     copy_folder(&kept, &place.options.data);
     place.flip(damaged.position + 52);
     place.options.accept_loss = true;
-    let venue = place.open();
+    let mut venue = place.open();
     assert_eq!(venue.model.records, model.records[..20]);
+    // Nothing of it is left in the log itself.
+    venue.settle();
+    let end = venue.log.control.durable().0;
+    assert!(place.read(end, (SEGMENT - end) as usize).iter().all(|&byte| byte == 0));
     let report = venue.report().clone();
     assert_eq!(report.loss_accepted_below.unwrap().0, last);
     assert_eq!(report.recovered_end.0, damaged.position);
@@ -75,6 +79,22 @@ fn damage_where_the_log_was_durable_is_refused_and_named() {
     venue.close();
     place.options.accept_loss = false;
     assert_eq!(place.open().model.records, model.records[..20]);
+}
+
+#[test]
+fn an_incarnation_that_was_dropped_is_not_used_again() {
+    let (mut place, model) = attested_log(27, 10);
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    venue.settle();
+    venue.kill();
+    place.lose_window();
+    // The record of the second incarnation lies behind this.
+    place.flip(model.records[5].position);
+    place.options.accept_loss = true;
+    let venue = place.open();
+    assert_eq!(venue.model.records, model.records[..5]);
+    assert_eq!(venue.report().incarnation.0, 3);
 }
 
 #[test]

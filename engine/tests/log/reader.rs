@@ -122,11 +122,13 @@ fn a_reader_outlives_engines() {
         }
         if run % 2 == 0 {
             venue.close();
-            assert_ne!(readers[0].state(), Some(LogState::Running));
         } else {
             venue.kill();
+            assert_eq!(readers[0].state(), Some(LogState::Running));
         }
         venue = place.open();
+        // Whether the engine ended or died, whoever holds its window is told.
+        assert!(readers.iter().all(|reader| reader.state() == Some(LogState::Stopped)));
         for reader in &mut readers {
             assert!(reader.attach().unwrap());
             assert!(!reader.attach().unwrap());
@@ -177,6 +179,27 @@ fn without_an_engine_the_log_is_read_to_its_end_on_disk() {
     reader.wait(Duration::from_secs(1)).unwrap();
     assert_eq!(reader.state(), Some(LogState::Running));
     assert_eq!(next(&mut reader), Some(record));
+}
+
+#[test]
+fn what_was_read_ahead_without_an_engine_does_not_count_later() {
+    let place = Place::new();
+    let mut random = Random::new(46);
+    let mut venue = place.open();
+    for _ in 0..3 {
+        venue.submit(&random.command(1_000));
+    }
+    venue.close();
+    let mut reader = reader(&place, Follow::Durable);
+    assert!(next(&mut reader).is_some());
+    let mut venue = place.open();
+    // So much that what follows the reader is not in the window any more.
+    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 2 * SEGMENT {
+        venue.submit(&random.command(60_000));
+    }
+    venue.settle();
+    assert!(reader.attach().unwrap());
+    assert!(rest(&mut reader) == venue.model.records[1..]);
 }
 
 #[test]

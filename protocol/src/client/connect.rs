@@ -5,9 +5,11 @@ use super::{Client, ClientOptions, Line, Receiver, Sender};
 use crate::log::control;
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
-use crate::message::handshake::{Challenge, Hello, Proof, Refused, RefusalReason, Welcome};
+use crate::message::handshake::{Challenge, Hello, Proof, RefusalReason, Refused, Welcome};
 use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
-use crate::ring::{CapacityError, MessageBuffer, RingCapacities, SessionDescriptors, SessionEnd, SessionError};
+use crate::ring::{
+    CapacityError, MessageBuffer, RingCapacities, SessionDescriptors, SessionEnd, SessionError,
+};
 use crate::shm::descriptors::{PassError, receive_with_descriptors};
 use crate::shm::{ReadOnlyRegion, ShmError};
 use crate::units::KeyId;
@@ -79,17 +81,16 @@ pub enum ConnectError {
 /// nonce and the whole Hello. Both sides compute it here.
 #[must_use]
 pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes())
-        .expect("HMAC takes keys of any length");
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
     mac.update(nonce);
     mac.update(bytemuck::bytes_of(hello));
     mac.finalize().into_bytes().into()
 }
 
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
-    let mut socket = UnixStream::connect(&options.socket).map_err(|source| {
-        ConnectError::Connect { socket: options.socket.clone(), source }
-    })?;
+    let mut socket = UnixStream::connect(&options.socket)
+        .map_err(|source| ConnectError::Connect { socket: options.socket.clone(), source })?;
     socket.set_read_timeout(Some(options.handshake_timeout))?;
     socket.set_write_timeout(Some(options.handshake_timeout))?;
     let hello = hello(options)?;
@@ -169,10 +170,9 @@ fn refusal(refused: &Refused) -> ConnectError {
         Some(RefusalReason::Version) => {
             ConnectError::Version { major: refused.protocol_major, minor: refused.protocol_minor }
         }
-        reason => ConnectError::Refused {
-            reason,
-            reject: RejectReason::from_wire(refused.reject_reason),
-        },
+        reason => {
+            ConnectError::Refused { reason, reject: RejectReason::from_wire(refused.reject_reason) }
+        }
     }
 }
 

@@ -78,7 +78,9 @@ impl Receiver {
             match self.take() {
                 Ok(Some(reply)) => self.held.push_back(reply),
                 Ok(None) => break,
-                Err(error) => return self.next_durable().map_or(Err(error), |reply| Ok(Some(reply))),
+                Err(error) => {
+                    return self.next_durable().map_or(Err(error), |reply| Ok(Some(reply)));
+                }
             }
         }
         Ok(self.next_durable())
@@ -118,10 +120,8 @@ impl Receiver {
                 || first_held.is_some_and(|first| Position(durable.view().load_acquire()) >= first)
         };
         let ring = self.signals.line();
-        let keeper = ParkingLine::new(
-            &self.parked_for_durable,
-            self.watermarks.durable_event.view(),
-        );
+        let keeper =
+            ParkingLine::new(&self.parked_for_durable, self.watermarks.durable_event.view());
         let slice = limit.min(LINE_CHECK);
         let found = match first_held {
             None => waiter.wait_until(iter::once(ring), slice, ready),
@@ -131,7 +131,6 @@ impl Receiver {
             self.line.check();
         }
     }
-
 
     /// False once the engine has closed the connection.
     #[must_use]

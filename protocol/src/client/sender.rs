@@ -29,8 +29,20 @@ macro_rules! client_commands {
 }
 
 client_commands!(
-    NewOrder, CancelOrder, CancelOrderNamed, ReduceOrder, SetRules, SetLimits, DefineAsset,
-    DefineSymbol, SetSymbolStatus, CreateAccount, Deposit, Withdraw, CreateKey, RevokeKey,
+    NewOrder,
+    CancelOrder,
+    CancelOrderNamed,
+    ReduceOrder,
+    SetRules,
+    SetLimits,
+    DefineAsset,
+    DefineSymbol,
+    SetSymbolStatus,
+    CreateAccount,
+    Deposit,
+    Withdraw,
+    CreateKey,
+    RevokeKey,
 );
 
 /// Why a command did not leave. It was not sent and took no sequence.

@@ -4,8 +4,8 @@
 //! The bytes are hostile: header, size, reserved bytes and texts are checked here; values (does the
 //! symbol exist, is the price above zero) are the core's to judge.
 
-use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
 use super::event::Envelope;
+use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
 use thiserror::Error;
 
 /// Why bytes are not a message.
@@ -98,11 +98,7 @@ pub fn as_message<M: Message>(bytes: &[u8]) -> Result<&M, DecodeError> {
     }
     let message: &M =
         bytemuck::try_from_bytes(&bytes[..size_of::<M>()]).map_err(|_| DecodeError::Misaligned)?;
-    if message.is_well_formed() {
-        Ok(message)
-    } else {
-        Err(DecodeError::Field { name: M::NAME })
-    }
+    if message.is_well_formed() { Ok(message) } else { Err(DecodeError::Field { name: M::NAME }) }
 }
 
 /// Declares a borrowed sum of messages with its decoder.
@@ -290,8 +286,11 @@ mod tests {
 
     #[test]
     fn every_kind_of_damage_is_named() {
-        let mut cancel =
-            command::CancelOrder { symbol: SymbolId(1), order_id: OrderId(7), ..Default::default() };
+        let mut cancel = command::CancelOrder {
+            symbol: SymbolId(1),
+            order_id: OrderId(7),
+            ..Default::default()
+        };
         assert!(matches!(command(bytemuck::bytes_of(&cancel)), Ok(Command::CancelOrder(_))));
         assert_eq!(
             command(&bytemuck::bytes_of(&cancel)[..40]),

@@ -1,3 +1,5 @@
+//! Regions, their seals and their bounds.
+
 use std::{
     fs::OpenOptions,
     io::{Seek, SeekFrom, Write},

@@ -1,3 +1,5 @@
+//! Parking and waking between threads.
+
 use std::{
     os::fd::AsFd,
     sync::atomic::{AtomicBool, AtomicU64},

@@ -1,3 +1,5 @@
+//! The tailer on made-up sources.
+
 use super::*;
 
 use std::sync::mpsc;

@@ -3,7 +3,7 @@
 use super::Reject;
 use crate::Core;
 use crate::keys::Key;
-use crate::limits::{SESSIONS_PER_KEY_MAX, number};
+use crate::limits::{LOCAL_SESSIONS, SESSIONS_PER_KEY_MAX, number};
 use crate::outbox::Outbox;
 use crate::pool::NONE;
 use crate::sessions::Session;
@@ -91,7 +91,11 @@ impl Core {
         let key_id = message.command.key_id;
         let key = self.keys.live_mut(key_id);
         let of_key = key.as_ref().map_or(0, |key| key.sessions);
-        if self.sessions.len() >= self.limits.sessions || of_key >= SESSIONS_PER_KEY_MAX {
+        // What is kept back lets admin and adapter in however many sessions the keys have opened.
+        let kept_back =
+            if key_id.0 == 0 { 0 } else { (self.limits.sessions / 4).min(LOCAL_SESSIONS) };
+        if self.sessions.len() + kept_back >= self.limits.sessions || of_key >= SESSIONS_PER_KEY_MAX
+        {
             return Err(Reject::with(RejectReason::CapacityReached, number::SESSIONS));
         }
         let mut previous_of_key = NONE;

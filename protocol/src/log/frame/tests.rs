@@ -1,3 +1,5 @@
+//! The bytes and the checks of frames: golden, damaged, and random ones.
+
 use super::*;
 use crate::log::WINDOW_SEGMENT_BYTES;
 use proptest::prelude::*;

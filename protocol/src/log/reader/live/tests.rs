@@ -1,3 +1,5 @@
+//! Copies out of a live window, whole, overtaken and out of reach.
+
 use std::fs::OpenOptions;
 
 use super::*;
