@@ -47,15 +47,21 @@ pub(crate) struct SettingsArguments {
 }
 
 #[derive(Args, Debug, Clone)]
-pub(crate) struct UpArguments {
-    #[command(flatten)]
-    pub(crate) data: DataArguments,
+pub(crate) struct FrontArguments {
     /// Address of the REST API; port 0 takes a free one, which is printed
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) http: SocketAddr,
     /// Prefix of the API's own headers, such as X-SVC in X-SVC-APIKEY
     #[arg(long, value_name = "PREFIX")]
     pub(crate) header_prefix: Option<String>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct UpArguments {
+    #[command(flatten)]
+    pub(crate) data: DataArguments,
+    #[command(flatten)]
+    pub(crate) front: FrontArguments,
     #[command(flatten)]
     pub(crate) settings: SettingsArguments,
 }
@@ -81,12 +87,8 @@ pub(crate) struct EngineArguments {
 pub(crate) struct AdapterArguments {
     #[command(flatten)]
     pub(crate) data: DataArguments,
-    /// Address of the REST API; port 0 takes a free one, which is printed
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
-    pub(crate) http: SocketAddr,
-    /// Prefix of the API's own headers, such as X-SVC in X-SVC-APIKEY
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) header_prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) front: FrontArguments,
     #[command(flatten)]
     pub(crate) settings: SettingsArguments,
     /// End when this parent process dies

@@ -107,8 +107,8 @@ fn engine_arguments(arguments: &UpArguments) -> Vec<String> {
 fn adapter_arguments(arguments: &UpArguments) -> Vec<String> {
     let mut all = vec!["adapter".to_owned()];
     all.extend(common_arguments(&arguments.data.data, &arguments.settings));
-    all.extend(["--http".to_owned(), arguments.http.to_string()]);
-    if let Some(prefix) = &arguments.header_prefix {
+    all.extend(["--http".to_owned(), arguments.front.http.to_string()]);
+    if let Some(prefix) = &arguments.front.header_prefix {
         all.extend(["--header-prefix".to_owned(), prefix.clone()]);
     }
     all

@@ -21,7 +21,7 @@ struct Credentials {
 
 pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &str) -> Result<()> {
     let data = &arguments.data.data;
-    let prefix = arguments.header_prefix.as_ref().unwrap_or(&settings.adapter.header_prefix);
+    let prefix = arguments.front.header_prefix.as_ref().unwrap_or(&settings.adapter.header_prefix);
     let credentials = credentials(data)?;
     let environment = data.join("demo.env");
     write_environment(&environment, address, prefix, &credentials)?;
