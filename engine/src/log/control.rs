@@ -27,7 +27,7 @@ use touchline_protocol::{
     wait::{EventCounter, EventWatch, ParkingLine, wake_if_parked},
 };
 
-use super::lock::FolderLock;
+use super::{live::ORIGIN_FILE, lock::FolderLock};
 
 /// What stays the same while the engine runs, and the locks that keep it its own.
 pub(crate) struct Fixed {
@@ -263,5 +263,6 @@ pub(crate) fn remove_window_files(folder: &Path) -> io::Result<()> {
     };
     tolerate(fs::remove_file(folder.join(CONTROL_FILE)))?;
     tolerate(fs::remove_file(folder.join(WINDOW_FILE)))?;
+    tolerate(fs::remove_file(folder.join(ORIGIN_FILE)))?;
     tolerate(fs::remove_dir(folder))
 }

@@ -1,6 +1,8 @@
 //! Making the live window: where it lies, how large it is, and its two files. Called when the log is
 //! opened, after everything an older window held is on disk.
 
+mod stale;
+
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read as _},
@@ -26,6 +28,9 @@ use super::{WindowPlace, lock::FolderLock, window::Window};
 
 /// The control page's name while it is being made.
 const UNFINISHED_CONTROL: &str = "control.new";
+
+/// The file beside a window in shared memory that holds the path of its data folder.
+pub(crate) const ORIGIN_FILE: &str = "origin";
 
 /// Where the window was put.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,9 +86,13 @@ fn in_shared_memory(folders: &WindowFolders, bytes: Option<u64>) -> io::Result<N
             folders.user.display()
         )));
     }
+    stale::remove_stale(&folders.user, &folders.shared_memory);
     let bytes = fitting(&folders.user, bytes)?;
     make_folder(&folders.shared_memory)?;
     let mut new = in_folder(&folders.shared_memory, bytes)?;
+    if let Some(data) = folders.data.parent() {
+        stale::note_origin(&folders.shared_memory, data)?;
+    }
     new.report.in_shared_memory = true;
     Ok(new)
 }

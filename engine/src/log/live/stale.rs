@@ -1,0 +1,155 @@
+//! Windows in shared memory whose data folder is gone: they would take room until the next boot.
+//! Removed when a window is made.
+//!
+//! A window folder is named by device and inode of its data folder and holds a file with that
+//! folder's path. It is removed only if nobody holds its lock, the path leads to no such folder any
+//! more, and the disk log had everything that was in it: a data folder that was merely moved after a
+//! crash keeps its window as long as the window is of use.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use touchline_protocol::{
+    log::control::{
+        APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_OFFSET, MAGIC, VERSION,
+    },
+    shm::ReadOnlyRegion,
+};
+
+use super::{super::lock::FolderLock, ORIGIN_FILE};
+
+/// Longest path that is looked at, bytes.
+const PATH_BYTES_MAX: u64 = 4096;
+
+/// Notes whose window lies in `folder`.
+pub(super) fn note_origin(folder: &Path, data: &Path) -> io::Result<()> {
+    let data = fs::canonicalize(data)?;
+    fs::write(folder.join(ORIGIN_FILE), data.as_os_str().as_bytes())
+}
+
+/// Removes what is stale of the windows in `user`, except `own`. What cannot be judged stays.
+pub(super) fn remove_stale(user: &Path, own: &Path) {
+    let Ok(entries) = fs::read_dir(user) else { return };
+    for folder in entries.flatten().map(|entry| entry.path()) {
+        if folder != own && is_stale(&folder).unwrap_or(false) {
+            // Somebody else may have been quicker.
+            let _gone = fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+fn is_stale(folder: &Path) -> io::Result<bool> {
+    let Some(_lock) = FolderLock::take(File::open(folder)?)? else { return Ok(false) };
+    let origin = folder.join(ORIGIN_FILE);
+    if fs::metadata(&origin)?.len() > PATH_BYTES_MAX {
+        return Ok(false);
+    }
+    let data = PathBuf::from(std::ffi::OsStr::from_bytes(&fs::read(origin)?));
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_there = match fs::metadata(data) {
+        Ok(found) => name.ends_with(&format!("-{:x}-{:x}", found.dev(), found.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error),
+    };
+    Ok(!is_there && is_on_disk(folder)?)
+}
+
+/// True when everything that was appended to the window had reached the disk.
+fn is_on_disk(folder: &Path) -> io::Result<bool> {
+    let path = folder.join(CONTROL_FILE);
+    if !path.exists() {
+        // The engine never got so far as to take a command.
+        return Ok(true);
+    }
+    let file = File::open(&path)?;
+    if file.metadata()?.len() != CONTROL_BYTES as u64 {
+        return Ok(false);
+    }
+    let mut head = [0; size_of::<ControlHeader>()];
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut head, 0)?;
+    let header: ControlHeader = bytemuck::pod_read_unaligned(&head);
+    if header.magic != MAGIC || header.version != VERSION {
+        return Ok(false);
+    }
+    let page = ReadOnlyRegion::map_file(&file, CONTROL_BYTES).map_err(io::Error::other)?;
+    let word = |offset| -> io::Result<u64> {
+        Ok(page.u64_at(offset).map_err(io::Error::other)?.view().load_acquire())
+    };
+    Ok(word(APPENDED_OFFSET)? == word(DURABLE_OFFSET)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+    use touchline_protocol::log::control::WINDOW_FILE;
+
+    struct Place {
+        _root: tempfile::TempDir,
+        user: PathBuf,
+        data: PathBuf,
+        folder: PathBuf,
+    }
+
+    /// A window of a data folder, with these positions in its control page.
+    fn place(appended: u64, durable: u64) -> Place {
+        let root = tempfile::tempdir().unwrap();
+        let (user, data) = (root.path().join("user"), root.path().join("data"));
+        fs::create_dir(&data).unwrap();
+        let found = fs::metadata(&data).unwrap();
+        let folder = user.join(format!("00ff-{:x}-{:x}", found.dev(), found.ino()));
+        fs::create_dir_all(&folder).unwrap();
+        note_origin(&folder, &data).unwrap();
+        fs::write(folder.join(WINDOW_FILE), [0; 64]).unwrap();
+        let control = File::create(folder.join(CONTROL_FILE)).unwrap();
+        control.set_len(CONTROL_BYTES as u64).unwrap();
+        control.write_all_at(&MAGIC, 0).unwrap();
+        control.write_all_at(&VERSION.to_le_bytes(), 8).unwrap();
+        control.write_all_at(&appended.to_le_bytes(), APPENDED_OFFSET as u64).unwrap();
+        control.write_all_at(&durable.to_le_bytes(), DURABLE_OFFSET as u64).unwrap();
+        Place { _root: root, user, data, folder }
+    }
+
+    #[test]
+    fn a_window_without_its_data_folder_goes() {
+        let place = place(4160, 4160);
+        remove_stale(&place.user, Path::new("elsewhere"));
+        assert!(place.folder.exists(), "its data folder is there");
+        fs::remove_dir(&place.data).unwrap();
+        let lock = FolderLock::take(File::open(&place.folder).unwrap()).unwrap();
+        remove_stale(&place.user, Path::new("elsewhere"));
+        assert!(place.folder.exists(), "it is in use");
+        drop(lock);
+        remove_stale(&place.user, &place.folder);
+        assert!(place.folder.exists(), "it is the caller's own");
+        remove_stale(&place.user, Path::new("elsewhere"));
+        assert!(!place.folder.exists());
+    }
+
+    #[test]
+    fn a_path_that_leads_to_another_folder_is_none() {
+        let place = place(4160, 4160);
+        // The old one is kept beside, so that its inode cannot be given to the new one.
+        fs::rename(&place.data, place.user.join("moved")).unwrap();
+        fs::create_dir(&place.data).unwrap();
+        remove_stale(&place.user, Path::new("elsewhere"));
+        assert!(!place.folder.exists());
+    }
+
+    #[test]
+    fn what_the_disk_lacks_stays_and_so_does_what_cannot_be_judged() {
+        let lacking = place(8192, 4160);
+        fs::remove_dir(&lacking.data).unwrap();
+        remove_stale(&lacking.user, Path::new("elsewhere"));
+        assert!(lacking.folder.exists());
+        let unknown = place(4160, 4160);
+        fs::remove_dir(&unknown.data).unwrap();
+        fs::remove_file(unknown.folder.join(ORIGIN_FILE)).unwrap();
+        remove_stale(&unknown.user, Path::new("elsewhere"));
+        assert!(unknown.folder.exists());
+    }
+}
