@@ -22,7 +22,8 @@ pub struct ApiError {
     pub code: i32,
     /// The `msg` of the body.
     pub message: Cow<'static, str>,
-    /// Value of a `Retry-After` header in seconds (spot contract §7: 418 and 429 by weight).
+    /// Value of a `Retry-After` header in seconds (spot contract §7: 418 and 429,
+    /// but not those by order count).
     pub retry_after_s: Option<u64>,
 }
 

@@ -11,6 +11,9 @@ use touchline_protocol::log::reader::Follow;
 
 use crate::spot::HEADER_PREFIX;
 
+/// The instance of an adapter that was given no other name.
+pub(crate) const INSTANCE: &str = "adapter";
+
 /// Longest header prefix, in characters.
 const HEADER_PREFIX_CHARACTERS_MAX: usize = 32;
 
@@ -54,7 +57,8 @@ pub struct AdapterConfig {
     pub acknowledge: Acknowledge,
     /// Longest that a request may take, 1 to 60,000 ms.
     pub deadline_ms: u64,
-    /// Prefix of the service's own header names: 1 to 32 letters, digits and dashes.
+    /// Prefix of the service's own header names: 1 to 32 letters, digits and dashes, no dash at
+    /// either end.
     pub header_prefix: String,
     /// Request weight per client address and minute, at least 1.
     pub request_weight_per_minute: u64,
@@ -78,7 +82,7 @@ impl Default for AdapterConfig {
             request_weight_per_minute: 1200,
             connections: 10_000,
             workers: 1,
-            instance: "adapter".to_owned(),
+            instance: INSTANCE.to_owned(),
             closed_orders: 100_000,
         }
     }
@@ -122,12 +126,13 @@ impl AdapterConfig {
                 && found.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
             is_name.then_some(()).ok_or(ConfigError { key, found: format!("{found:?}"), expected })
         };
-        text(
-            "header_prefix",
-            &self.header_prefix,
-            HEADER_PREFIX_CHARACTERS_MAX,
-            "1 to 32 letters, digits and dashes",
-        )?;
+        let expected = "1 to 32 letters, digits and dashes, no dash at either end";
+        let prefix = &self.header_prefix;
+        text("header_prefix", prefix, HEADER_PREFIX_CHARACTERS_MAX, expected)?;
+        if prefix.starts_with('-') || prefix.ends_with('-') {
+            let found = format!("{prefix:?}");
+            return Err(ConfigError { key: "header_prefix", found, expected });
+        }
         text(
             "instance",
             &self.instance,
@@ -176,7 +181,15 @@ mod tests {
             (r#"{"closed_orders":0}"#, "adapter.closed_orders is 0, must be 1 to 100000000"),
             (
                 r#"{"header_prefix":"X:Y"}"#,
-                "adapter.header_prefix is \"X:Y\", must be 1 to 32 letters, digits and dashes",
+                "adapter.header_prefix is \"X:Y\", must be 1 to 32 letters, digits and dashes, no dash at either end",
+            ),
+            (
+                r#"{"header_prefix":"X-"}"#,
+                "adapter.header_prefix is \"X-\", must be 1 to 32 letters, digits and dashes, no dash at either end",
+            ),
+            (
+                r#"{"header_prefix":"-X"}"#,
+                "adapter.header_prefix is \"-X\", must be 1 to 32 letters, digits and dashes, no dash at either end",
             ),
             (
                 r#"{"instance":""}"#,

@@ -6,14 +6,15 @@
 //! could use up has a limit in [`FrontConfig`]: connections, head, fields, body, and the time
 //! that each phase of a request may take.
 
+mod gate;
 mod hyper;
+mod places;
 mod quoted_query;
 mod socket;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc as sync_mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 
 use crate::http::{Fault, Reply, Service};
 use hyper::Shared;
+use places::{Place, Places};
 
 /// Connections that the kernel may hold ready while the acceptor is busy.
 const BACKLOG: u32 = 1024;
@@ -51,6 +53,9 @@ pub struct FrontConfig {
     pub workers: usize,
     /// Open connections over all workers. One more is answered 503 and closed.
     pub max_connections: usize,
+    /// Open connections of one client address (an IPv6 client is its /64 network), so that none
+    /// takes all places. One more is answered 503 and closed.
+    pub max_connections_per_address: usize,
     /// Header fields per request, at most [`MAX_HEADERS`]. More are answered 431.
     pub max_headers: usize,
     /// Bytes of request line and header fields together. More are answered 431.
@@ -71,13 +76,14 @@ pub struct FrontConfig {
 }
 
 impl FrontConfig {
-    /// The default limits: one worker, 10,000 connections, 64 header fields in 16 KiB, bodies of
+    /// The default limits: one worker, 10,000 connections, of one address 2,500; 64 header fields in 16 KiB, bodies of
     /// 100 KiB; 10 s for a head, 10 s for a body, 75 s idle, 30 s for a reply, 1 s of linger.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
             listen,
             workers: 1,
             max_connections: 10_000,
+            max_connections_per_address: 2_500,
             max_headers: 64,
             max_head_bytes: 16 * 1024,
             max_body_bytes: 100 * 1024,
@@ -97,6 +103,9 @@ impl FrontConfig {
         }
         if self.max_connections == 0 {
             return refuse("max_connections", 0, "at least 1");
+        }
+        if self.max_connections_per_address == 0 {
+            return refuse("max_connections_per_address", 0, "at least 1");
         }
         if self.max_headers > MAX_HEADERS {
             return refuse("max_headers", self.max_headers, "at most 100");
@@ -152,7 +161,7 @@ impl Front {
         let mut handle = FrontHandle {
             local_addr: config.listen,
             stop: watch::Sender::new(None),
-            open: Arc::new(AtomicUsize::new(0)),
+            places: Places::new(config.max_connections, config.max_connections_per_address),
             workers: Vec::with_capacity(config.workers),
         };
         let shared = Arc::new(Shared::new(config, service));
@@ -165,7 +174,7 @@ impl Front {
                 inbox,
                 shared: shared.clone(),
                 stop: handle.stop.subscribe(),
-                open: handle.open.clone(),
+                places: handle.places.clone(),
             };
             let (started, outcome) = sync_mpsc::channel();
             let inboxes = inboxes.take();
@@ -192,7 +201,7 @@ impl Front {
 pub struct FrontHandle {
     local_addr: SocketAddr,
     stop: watch::Sender<Option<Instant>>,
-    open: Arc<AtomicUsize>,
+    places: Arc<Places>,
     workers: Vec<JoinHandle<usize>>,
 }
 
@@ -204,7 +213,7 @@ impl FrontHandle {
 
     /// The number of connections now open.
     pub fn open_connections(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        self.places.taken()
     }
 
     /// Stops accepting, lets requests in progress finish for at most `timeout`, closes idle
@@ -225,25 +234,6 @@ impl Drop for FrontHandle {
     }
 }
 
-/// A place among the open connections, given back when dropped.
-struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(open: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        open.try_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
-            (taken < limit).then_some(taken + 1)
-        })
-        .ok()
-        .map(|_| Self(open.clone()))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// An accepted socket on its way to the worker that will serve it.
 struct Accepted {
     stream: std::net::TcpStream,
@@ -257,7 +247,7 @@ struct Worker {
     inbox: mpsc::UnboundedReceiver<Accepted>,
     shared: Arc<Shared>,
     stop: watch::Receiver<Option<Instant>>,
-    open: Arc<AtomicUsize>,
+    places: Arc<Places>,
 }
 
 type Started = Result<Option<SocketAddr>, FrontError>;
@@ -289,8 +279,7 @@ impl Worker {
                         let acceptor = Acceptor {
                             listener,
                             inboxes,
-                            open: self.open.clone(),
-                            limit: self.shared.config.max_connections,
+                            places: self.places.clone(),
                             linger: self.shared.config.linger_timeout,
                             stop: self.stop.clone(),
                         };
@@ -357,15 +346,14 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), FrontError> 
 struct Acceptor {
     listener: TcpListener,
     inboxes: Vec<mpsc::UnboundedSender<Accepted>>,
-    open: Arc<AtomicUsize>,
-    limit: usize,
+    places: Arc<Places>,
     linger: Duration,
     stop: watch::Receiver<Option<Instant>>,
 }
 
 impl Acceptor {
     async fn run(mut self) {
-        let refusals = Arc::new(AtomicUsize::new(0));
+        let refusals = Places::new(MAX_REFUSALS, MAX_REFUSALS);
         let mut turn = 0;
         loop {
             let accepted = tokio::select! {
@@ -382,8 +370,8 @@ impl Acceptor {
                     continue;
                 }
             };
-            let Some(place) = Place::take(&self.open, self.limit) else {
-                if let Some(refusal) = Place::take(&refusals, MAX_REFUSALS) {
+            let Some(place) = self.places.take(peer.ip()) else {
+                if let Some(refusal) = refusals.take(peer.ip()) {
                     tokio::task::spawn_local(refuse(stream, self.linger, refusal));
                 }
                 continue;

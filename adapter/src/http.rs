@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -151,8 +152,10 @@ pub struct Request {
     pub body: Bytes,
     /// The other end of the connection.
     pub peer: SocketAddr,
-    /// When the head of the request had been read, in nanoseconds since the Unix epoch.
+    /// When the whole request, body included, had been read, in nanoseconds since the Unix epoch.
     pub arrived_ns: u64,
+    /// The same moment on the clock that never goes back: deadlines count from it.
+    pub arrived: Instant,
 }
 
 impl Request {
@@ -240,13 +243,23 @@ pub trait Service: Send + Sync + 'static {
     /// panic is answered like [`Fault::Panicked`] and costs only this request.
     fn call(&self, request: Request, done: Completion);
 
-    /// The reply for a request at `path` that never reached [`Service::call`] or was never
-    /// answered by it. The default is [`Fault::reply`]; a service with an error format of its
-    /// own overrides it.
-    fn fault(&self, path: &str, fault: Fault) -> Reply {
-        let _ = path;
+    /// The reply to a request that never reached [`Service::call`] or was never answered by it.
+    /// The default is [`Fault::reply`]; a service that has more to say in each reply overrides it.
+    fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
+        let _ = refused;
         fault.reply()
     }
+}
+
+/// What is known of a request that a front answers in place of a service.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused<'a> {
+    /// The path as received.
+    pub path: &'a str,
+    /// The other end of the connection.
+    pub peer: SocketAddr,
+    /// When it was refused, in nanoseconds since the Unix epoch.
+    pub refused_ns: u64,
 }
 
 /// Why a front answers in place of a service.
@@ -270,6 +283,18 @@ pub enum Fault {
     /// The body ended early or its chunks are malformed.
     #[error("Request body is incomplete or malformed.")]
     BodyBroken,
+    /// The head is longer than `limit` bytes.
+    #[error("Request head is longer than {limit} bytes.")]
+    HeadTooLong {
+        /// The front's limit in bytes.
+        limit: usize,
+    },
+    /// The head can be read, but not in one way only.
+    #[error("{why}")]
+    BadHead {
+        /// What is wrong with it: a sentence without quotes.
+        why: &'static str,
+    },
     /// More header fields than `limit`.
     #[error("Request has more than {limit} header fields.")]
     TooManyHeaders {
@@ -293,8 +318,8 @@ impl Fault {
             Self::Abandoned | Self::Panicked => 500,
             Self::BodyTooLarge { .. } => 413,
             Self::BodyTimeout => 408,
-            Self::BodyBroken => 400,
-            Self::TooManyHeaders { .. } => 431,
+            Self::BodyBroken | Self::BadHead { .. } => 400,
+            Self::TooManyHeaders { .. } | Self::HeadTooLong { .. } => 431,
             Self::UnknownMethod => 405,
             Self::Overloaded => 503,
         }

@@ -16,4 +16,4 @@ pub mod spot;
 pub mod timing;
 pub mod views;
 
-pub use process::{AdapterOptions, RunError, run};
+pub use process::{AdapterOptions, ClaimError, RunError, run};

@@ -1,11 +1,13 @@
 //! The adapter process: views, link and front put together, started, watched and ended in order.
 //! Called by the executable.
 
+mod claim;
+mod open_files;
+
 use crate::notice::alert;
-use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -28,12 +30,18 @@ use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
 use crate::views::state::State;
 use crate::views::tailer::{TailError, Tailer, Watermark};
+use claim::Claim;
+pub use claim::ClaimError;
 
 /// Name of the master key's file in the data folder.
 const MASTER_KEY_FILE: &str = "master.key";
 
-/// Name of the file that holds the process id while the adapter runs.
-const PID_FILE: &str = "adapter.pid";
+/// Longest body of a request to the spot service, in bytes: many times what the longest order takes.
+const MAX_BODY_BYTES: usize = 16 * 1024;
+
+/// Connections that one client address may always have, if so many are served at all; else a
+/// quarter of all.
+const CONNECTIONS_PER_ADDRESS_LEAST: usize = 64;
 
 /// Pause between two looks for something that is not there yet.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -70,14 +78,9 @@ pub enum RunError {
     /// The master key cannot be read.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
-    /// The process id cannot be written down.
-    #[error("{}: {source}", path.display())]
-    Pid {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// The instance's name cannot be claimed.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// A thread cannot be started.
     #[error("cannot start thread {name}: {source}")]
     Thread {
@@ -139,28 +142,40 @@ fn serve(
     out: &mut impl Write,
 ) -> Result<(), RunError> {
     options.config.validate()?;
-    let Some((reader, keys)) = wait_for_engine_files(options, notices)? else { return Ok(()) };
-    let _pid = PidFile::write(&options.data.join(PID_FILE))?;
-    let parts = Parts::start(options, reader, keys, sender.clone())?;
+    let Some(files) = wait_for_engine_files(options, notices)? else { return Ok(()) };
+    let _claim = Claim::take(&options.data, &options.config.instance)?;
+    let parts = Parts::start(options, files, sender.clone())?;
     let outcome = parts.watch(notices, out);
     parts.end();
     outcome
+}
+
+/// What the engine leaves in its data folder for an adapter.
+struct EngineFiles {
+    /// For the views.
+    reader: LogReader,
+    /// For the watermark.
+    second_reader: LogReader,
+    keys: MasterKey,
 }
 
 /// The log and the keys, as soon as both are there; `None` if the end was asked for first.
 fn wait_for_engine_files(
     options: &AdapterOptions,
     notices: &Receiver<Notice>,
-) -> Result<Option<(LogReader, MasterKey)>, RunError> {
+) -> Result<Option<EngineFiles>, RunError> {
     let follow = options.config.acknowledge.into();
     let mut told = false;
     loop {
+        let open = || LogReader::open(&options.data, follow);
         let missing = match (
-            LogReader::open(&options.data, follow),
+            open().and_then(|reader| Ok((reader, open()?))),
             MasterKey::load(&options.data.join(MASTER_KEY_FILE)),
         ) {
-            (Ok(reader), Ok(keys)) => return Ok(Some((reader, keys))),
-            (Err(error), _) if is_not_there_yet(&error) => error.to_string(),
+            (Ok((reader, second_reader)), Ok(keys)) => {
+                return Ok(Some(EngineFiles { reader, second_reader, keys }));
+            }
+            (Err(error), _) if is_not_there_yet(&error) || error.is_shortage() => error.to_string(),
             (Err(error), _) => return Err(error.into()),
             (Ok(_), Err(MasterKeyError::File { path, source }))
                 if source.kind() == io::ErrorKind::NotFound =>
@@ -200,12 +215,12 @@ struct Parts {
 impl Parts {
     fn start(
         options: &AdapterOptions,
-        reader: LogReader,
-        keys: MasterKey,
+        files: EngineFiles,
         sender: Sender<Notice>,
     ) -> Result<Self, RunError> {
+        let EngineFiles { reader, second_reader, keys } = files;
         let config = &options.config;
-        let watermark = Watermark::new(LogReader::open(&options.data, config.acknowledge.into())?);
+        let watermark = Watermark::new(second_reader);
         let views = Views::new(State::new(config.closed_orders), move || watermark.now());
         let views = Arc::new(views);
         let tailer = Tailer::start(reader, Arc::clone(&views), move |end| {
@@ -222,9 +237,12 @@ impl Parts {
             deadline: config.deadline(),
         };
         let spot = Spot::new(spot, Arc::clone(&views), link.clone(), keys);
+        let connections = open_files::make_room(config.connections);
         let front = FrontConfig {
             workers: config.workers,
-            max_connections: config.connections,
+            max_connections: connections,
+            max_connections_per_address: (connections / 4).max(CONNECTIONS_PER_ADDRESS_LEAST),
+            max_body_bytes: MAX_BODY_BYTES,
             ..FrontConfig::new(options.http)
         };
         let front = Front::start(front, Arc::new(spot))?;
@@ -278,24 +296,6 @@ fn link_options(options: &AdapterOptions) -> ClientOptions {
         acknowledgement: options.config.acknowledge.into(),
         handshake_timeout: HANDSHAKE,
         ..ClientOptions::new(socket, Role::Adapter, Lane::Hot, name)
-    }
-}
-
-/// The process id in its file, for as long as this lives.
-struct PidFile(PathBuf);
-
-impl PidFile {
-    fn write(path: &Path) -> Result<Self, RunError> {
-        fs::write(path, format!("{}\n", std::process::id()))
-            .map_err(|source| RunError::Pid { path: path.to_owned(), source })?;
-        Ok(Self(path.to_owned()))
-    }
-}
-
-impl Drop for PidFile {
-    fn drop(&mut self) {
-        // A file that is gone already needs no removing.
-        let _gone = fs::remove_file(&self.0);
     }
 }
 

@@ -276,7 +276,7 @@ impl RequestWeights {
 
 /// The address that stands for a client: IPv4 as it is, also when mapped into IPv6; of IPv6 the
 /// /64 network.
-fn client(address: IpAddr) -> IpAddr {
+pub(crate) fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();

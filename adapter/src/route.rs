@@ -288,6 +288,7 @@ mod tests {
             body: Bytes::new(),
             peer: ([127, 0, 0, 1], 1).into(),
             arrived_ns: 0,
+            arrived: std::time::Instant::now(),
         }
     }
 

@@ -25,7 +25,7 @@ use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::units::Position;
 
 use crate::api_error::ApiError;
-use crate::http::{Completion, Method, Reply, Request, Service};
+use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
 use crate::link::{Doubt, NotSent, OrderCommand, Outcome, Submit};
 use crate::request_weight::{Charge, Interval, RequestWeights, WeightLimit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
@@ -35,6 +35,9 @@ use intake::Intake;
 /// Prefix of the service's own header names unless another is configured. Replies are written with
 /// it and renamed on their way out.
 pub const HEADER_PREFIX: &str = "X-SVC";
+
+/// When a client may try again whose command found the way to the engine full, in seconds.
+const BUSY_RETRY_S: u64 = 1;
 
 /// Client addresses whose request weight is counted apart from each other.
 const ADDRESSES: usize = 16_384;
@@ -46,7 +49,7 @@ pub struct SpotConfig {
     pub header_prefix: String,
     /// Request weight per address and minute, at least 1.
     pub request_weight_per_minute: u64,
-    /// Longest that a request may take, counted from its arrival.
+    /// Longest that a request may take, counted from its arrival: from when its body was there.
     pub deadline: Duration,
 }
 
@@ -161,8 +164,16 @@ impl Service for Spot {
             }
         };
         let charge = shared.charge(address, weight(&route, &request), now_ms);
-        let deadline = Instant::now() + shared.config.deadline;
+        let deadline = request.arrived + shared.config.deadline;
         Exchange { shared, route, request, charge, deadline, done }.begin();
+    }
+
+    /// Refused requests use up weight like any other; one that was called has been charged already.
+    fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
+        let weight = u32::from(!matches!(fault, Fault::Abandoned | Fault::Panicked));
+        let now_ms = refused.refused_ns / 1_000_000;
+        let charge = self.shared.charge(refused.peer.ip(), weight, now_ms);
+        self.shared.complete(fault.reply(), &charge)
     }
 }
 
@@ -209,6 +220,8 @@ enum Next {
 struct Submission {
     command: OrderCommand,
     report: Report,
+    /// The request's deadline comes before the end of its `recvWindow`.
+    deadline_first: bool,
 }
 
 enum Report {
@@ -299,18 +312,23 @@ impl Exchange {
 
     fn submit(self, submission: Submission) {
         let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
-        let Submission { command, report } = submission;
-        engine.submit(command, deadline, Box::new(move |outcome| self.conclude(report, outcome)));
+        let Submission { command, report, deadline_first } = submission;
+        let done = move |outcome| self.conclude(report, deadline_first, outcome);
+        engine.submit(command, deadline, Box::new(done));
     }
 
-    fn conclude(self, report: Report, outcome: Outcome) {
+    fn conclude(self, report: Report, deadline_first: bool, outcome: Outcome) {
         let decision = match outcome {
+            Outcome::Decided(decision) if deadline_first && reject::is_too_late(&decision) => {
+                return self.answer(Err(ApiError::engine_timeout()));
+            }
             Outcome::Decided(decision) => decision,
             Outcome::NotSent(NotSent::Disconnected) => {
                 return self.answer(Err(ApiError::disconnected()));
             }
             Outcome::NotSent(NotSent::Busy) => {
-                return self.answer(Err(ApiError::too_many_requests_queued()));
+                let busy = ApiError::too_many_requests_queued().with_retry_after(BUSY_RETRY_S);
+                return self.answer(Err(busy));
             }
             Outcome::Unknown(Doubt::Timeout) => {
                 return self.answer(Err(ApiError::engine_timeout()));

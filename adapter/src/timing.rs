@@ -1,5 +1,6 @@
 //! The timing rule of signed requests (spot contract §5.5). Called by the spot service after it
-//! has read `timestamp` and `recvWindow`.
+//! has read `timestamp` and `recvWindow`. The server's time is that of the request's arrival, which
+//! is when the last byte of its body was there.
 
 /// `recvWindow` when none is sent, in milliseconds.
 pub const DEFAULT_RECV_WINDOW_MS: i64 = 5_000;

@@ -1,6 +1,8 @@
 //! The real front over loopback sockets. Here what it does for well-behaved clients, for a service
 //! that fails, and at its end; in `front/limits.rs` what it does to slow, greedy and hostile ones.
 
+#[path = "front/fairness.rs"]
+mod fairness;
 #[path = "front/limits.rs"]
 mod limits;
 #[path = "front/toy.rs"]
@@ -8,7 +10,7 @@ mod toy;
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchline_adapter::front::{Front, FrontConfig, FrontError};
 use touchline_adapter::http::{Completion, Reply, Request};
@@ -76,6 +78,18 @@ fn a_request_may_come_byte_by_byte() {
 }
 
 #[test]
+fn a_request_has_arrived_when_its_body_has() {
+    let site = defaults();
+    let mut client = site.client();
+    client.send("POST /arrived HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+    assert_eq!(client.head().status, 100, "the head has been read");
+    let before_body = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    client.send("x");
+    let arrived: u128 = client.answer().body.parse().unwrap();
+    assert!(arrived >= before_body, "{arrived} {before_body}");
+}
+
+#[test]
 fn head_is_answered_like_get_without_the_body() {
     let site = defaults();
     let mut client = site.client();
@@ -101,6 +115,28 @@ fn a_raw_quote_in_the_query_reaches_the_service() {
     assert_eq!(client.answer().body, "GET /! q=a=\"!\" h=- b=");
     client.send(get("/!?a=?\""));
     assert_eq!(client.answer().status, 400);
+}
+
+#[test]
+fn a_raw_quote_may_come_byte_by_byte_and_behind_other_requests() {
+    let site = defaults();
+    let mut client = site.client();
+    let quoted = "GET /i?s=[\"A\"] HTTP/1.1\r\nX-Toy: v /b?\"w\"\r\n\r\n";
+    let chunked = "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+    let all = format!("{quoted}{chunked}{quoted}{chunked}");
+    let answers = ["GET /i q=s=[\"A\"] h=v /b?\"w\" b=", "POST /c q= h=- b=x"];
+    for byte in all.bytes() {
+        client.send([byte]);
+    }
+    for expected in answers.iter().cycle().take(4) {
+        let answer = client.answer();
+        assert_eq!(answer.body, *expected, "{}", answer.head);
+    }
+    client.send(all);
+    for expected in answers.iter().cycle().take(4) {
+        let answer = client.answer();
+        assert_eq!(answer.body, *expected, "{}", answer.head);
+    }
 }
 
 #[test]
@@ -313,6 +349,9 @@ fn wrong_settings_and_taken_ports_are_refused() {
     assert!(matches!(error, FrontError::Setting { setting: "max_headers", .. }));
     let error = start(&|config| config.max_connections = 0).unwrap_err();
     assert!(matches!(error, FrontError::Setting { setting: "max_connections", .. }));
+    let error = start(&|config| config.max_connections_per_address = 0).unwrap_err();
+    let setting = "max_connections_per_address";
+    assert!(matches!(error, FrontError::Setting { setting: name, .. } if name == setting));
     let taken = start(&|_| {}).unwrap();
     let error = start(&|config| config.listen = taken.local_addr()).unwrap_err();
     assert!(matches!(error, FrontError::Listen { address, .. } if address == taken.local_addr()));

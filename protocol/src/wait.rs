@@ -33,8 +33,10 @@ pub use futex::MAX_LINES;
 /// Pauses before the first yield.
 const SPINS: u32 = 50;
 
-/// Yields before the first sleep.
-const YIELDS: u32 = 20;
+/// Yields before the first sleep: some 25 µs of an idle core, more than a wake takes. With fewer, two
+/// sides that answer each other fall asleep in turn, each while the other is being woken, and stay so:
+/// 20 yields gave round trips of 11 µs, 120 give 0.9 µs (`touchline-bench rtt`).
+const YIELDS: u32 = 120;
 
 /// How a thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

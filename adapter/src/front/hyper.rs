@@ -1,6 +1,7 @@
 //! One HTTP/1 connection on hyper: reads requests whole, hands them to the service, writes the
 //! replies. Called by the front's workers, one task per connection.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,13 +20,14 @@ use hyper::service::service_fn;
 use hyper::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::FrontConfig;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
-use crate::http::{Completion, Fault, Headers, Method, Reply, Request, Service};
+use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
 
 /// What all connections of a front share.
 pub(super) struct Shared {
@@ -59,6 +61,9 @@ impl Shared {
 /// The smallest receive buffer that hyper accepts, in bytes.
 const MIN_BUFFER: usize = 8192;
 
+/// Replies that a connection may give at once, before other connections have their turn.
+const REPLIES_IN_A_ROW: u32 = 8;
+
 /// Serves one connection to its end. `stop` holds a value once the front shuts down: the request
 /// in progress is then still answered, and no other is read.
 pub(super) async fn serve(
@@ -72,8 +77,10 @@ pub(super) async fn serve(
         shared,
         peer,
         stop: stop.clone(),
+        ready_in_a_row: Cell::new(0),
     });
-    let socket = Socket::new(stream, connection.progress.clone());
+    let socket =
+        Socket::new(stream, connection.progress.clone(), connection.shared.config.max_head_bytes);
     let handler = connection.clone();
     let serving = connection.shared.builder.serve_connection(
         TokioIo::new(socket),
@@ -94,6 +101,8 @@ struct Connection {
     progress: Rc<Progress>,
     peer: SocketAddr,
     stop: watch::Receiver<Option<Instant>>,
+    /// Replies since the connection last made way for others.
+    ready_in_a_row: Cell<u32>,
 }
 
 async fn answer(
@@ -106,10 +115,10 @@ async fn answer(
         Ok(request) => connection.call(request).await,
         Err(fault) => Err(fault),
     };
-    let service = &*connection.shared.service;
-    let reply = reply.unwrap_or_else(|fault| fault_reply(service, uri.path(), fault));
+    let fault_reply = |fault| connection.fault_reply(uri.path(), fault);
+    let reply = reply.unwrap_or_else(fault_reply);
     let mut response = encode(reply)
-        .or_else(|Unencodable| encode(fault_reply(service, uri.path(), Fault::Abandoned)))
+        .or_else(|Unencodable| encode(fault_reply(Fault::Abandoned)))
         .or_else(|Unencodable| encode(Fault::Abandoned.reply()))
         .unwrap_or_else(|Unencodable| Response::new(Full::default()));
     let whole = connection.progress.replied();
@@ -120,17 +129,13 @@ async fn answer(
     Ok(response)
 }
 
-/// The service's own text for a fault, or the fixed one should that panic too.
-fn fault_reply(service: &dyn Service, path: &str, fault: Fault) -> Reply {
-    catch_unwind(AssertUnwindSafe(|| service.fault(path, fault)))
-        .unwrap_or_else(|_| Fault::Panicked.reply())
-}
-
 impl Connection {
     /// Reads the request whole, within the limits.
     async fn receive(&self, head: Parts, body: Incoming) -> Result<Request, Fault> {
         let config = &self.shared.config;
-        let arrived_ns = unix_ns();
+        if let Some(fault) = self.progress.take_refusal() {
+            return Err(fault);
+        }
         let disguised_at = self.progress.head_read(!body.is_end_stream());
         let method = Method::from_token(head.method.as_str()).ok_or(Fault::UnknownMethod)?;
         if head.headers.len() > config.max_headers {
@@ -146,7 +151,8 @@ impl Connection {
             headers: copy_headers(&head),
             body,
             peer: self.peer,
-            arrived_ns,
+            arrived_ns: unix_ns(),
+            arrived: std::time::Instant::now(),
         })
     }
 
@@ -194,10 +200,36 @@ impl Connection {
             let _ = sender.send(reply);
         });
         let service = &*self.shared.service;
-        match catch_unwind(AssertUnwindSafe(|| service.call(request, done))) {
-            Ok(()) => receiver.await.map_err(|_| Fault::Abandoned),
-            Err(_) => receiver.try_recv().map_err(|_| Fault::Panicked),
+        let called = catch_unwind(AssertUnwindSafe(|| service.call(request, done)));
+        match (receiver.try_recv(), called) {
+            (Ok(reply), _) => {
+                self.make_way().await;
+                Ok(reply)
+            }
+            (Err(TryRecvError::Empty), Ok(())) => {
+                self.ready_in_a_row.set(0);
+                receiver.await.map_err(|_| Fault::Abandoned)
+            }
+            (Err(TryRecvError::Closed), Ok(())) => Err(Fault::Abandoned),
+            (Err(_), Err(_panic)) => Err(Fault::Panicked),
         }
+    }
+
+    /// A reply was ready at once. A client that sends many requests together could keep the worker
+    /// to itself that way, so now and then all others have their turn.
+    async fn make_way(&self) {
+        let ready = self.ready_in_a_row.get() + 1;
+        self.ready_in_a_row.set(ready % REPLIES_IN_A_ROW);
+        if ready == REPLIES_IN_A_ROW {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The service's own reply to a fault, or the fixed one should that panic too.
+    fn fault_reply(&self, path: &str, fault: Fault) -> Reply {
+        let refused = Refused { path, peer: self.peer, refused_ns: unix_ns() };
+        catch_unwind(AssertUnwindSafe(|| self.shared.service.fault(&refused, fault)))
+            .unwrap_or_else(|_| Fault::Panicked.reply())
     }
 }
 

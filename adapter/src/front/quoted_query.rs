@@ -1,13 +1,13 @@
-//! Lets request targets with a raw `"` in the query through the URI parser. Called by the socket
-//! on the first bytes of a request and by the connection when the head has been parsed.
+//! Lets request targets with a raw `"` in the query through the URI parser. Called by the gate
+//! on each whole head and by the connection when the head has been parsed.
 //!
 //! The spot contract (GET /exchangeInfo) allows `symbols=["A","B"]` "as-is", and curl sends it
 //! so, but hyper's URI type refuses `"` behind a `?` (it allows it in a path). The `?` of such a
 //! target is therefore overwritten in the receive buffer, its offset remembered, and the target
 //! split there again after parsing: the service sees the bytes that were sent.
 //!
-//! Only a request line that stands at the start of what was read is looked at, up to the end of
-//! the target, and only one with a single `?`; any other with a `"` is answered 400.
+//! Only the request line is looked at, up to the end of the target, and only one with a single `?`;
+//! any other with a `"` is answered 400.
 
 /// What stands in for the `?` while the target is parsed: legal in a path.
 const STAND_IN: u8 = b'!';

@@ -17,7 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::quoted_query;
+use super::gate::Gate;
+use crate::http::Fault;
 
 /// Bytes read and thrown away while a connection is closed in the middle of a request.
 const MAX_DRAINED: usize = 1 << 20;
@@ -55,6 +56,7 @@ pub(super) struct Progress {
     read_by: Cell<Option<Instant>>,
     timed_out: Cell<bool>,
     disguised_at: Cell<Option<usize>>,
+    refusal: Cell<Option<Fault>>,
 }
 
 impl Progress {
@@ -66,6 +68,7 @@ impl Progress {
             read_by: Cell::new(Some(Instant::now() + timeouts.head)),
             timed_out: Cell::new(false),
             disguised_at: Cell::new(None),
+            refusal: Cell::new(None),
         }
     }
 
@@ -74,14 +77,39 @@ impl Progress {
         self.read_by.set(limit.map(|limit| Instant::now() + limit));
     }
 
-    fn received(&self, bytes: &mut [u8]) {
+    /// Bytes of a request are there that hyper has not been given yet.
+    pub(super) fn received(&self) {
         if self.phase.get() == Phase::Idle {
-            self.disguised_at.set(quoted_query::disguise(bytes));
             self.enter(Phase::Head, Some(self.timeouts.head));
         }
     }
 
-    /// A head has been parsed. Returns what [`quoted_query::split`] needs to know.
+    /// The gate has disguised the query of the next head, or not.
+    pub(super) fn disguised(&self, at: Option<usize>) {
+        self.disguised_at.set(at);
+    }
+
+    /// The gate has put a stand-in in the place of the next head.
+    pub(super) fn refuse(&self, fault: Fault) {
+        self.refusal.set(Some(fault));
+    }
+
+    /// Why the head that was just parsed is a stand-in.
+    pub(super) fn take_refusal(&self) -> Option<Fault> {
+        self.refusal.take()
+    }
+
+    /// Whether a request is being read.
+    pub(super) fn is_reading(&self) -> bool {
+        matches!(self.phase.get(), Phase::Head | Phase::Body)
+    }
+
+    /// Whether a request was answered before it was read whole.
+    pub(super) fn is_refused(&self) -> bool {
+        self.phase.get() == Phase::Refused
+    }
+
+    /// A head has been parsed. Returns what [`super::quoted_query::split`] needs to know.
     pub(super) fn head_read(&self, body_follows: bool) -> Option<usize> {
         if body_follows {
             self.enter(Phase::Body, Some(self.timeouts.body));
@@ -150,6 +178,7 @@ enum Closing {
 pub(super) struct Socket {
     stream: TcpStream,
     progress: Rc<Progress>,
+    gate: Gate,
     timer: LazyTimer,
     /// When the bytes now waiting to be written must all be gone; `None` while nothing waits.
     write_by: Option<Instant>,
@@ -157,11 +186,12 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, progress: Rc<Progress>) -> Self {
+    pub(super) fn new(stream: TcpStream, progress: Rc<Progress>, max_head_bytes: usize) -> Self {
         let first = progress.read_by.get().unwrap_or_else(Instant::now);
         Self {
             stream,
             progress,
+            gate: Gate::new(max_head_bytes),
             timer: LazyTimer { sleep: Box::pin(tokio::time::sleep_until(first)) },
             write_by: None,
             closing: Closing::No,
@@ -211,21 +241,26 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
-            Poll::Pending => self.wait_to_read(cx),
-            Poll::Ready(Ok(())) => {
-                let received = &mut buffer.filled_mut()[before..];
-                if !received.is_empty() {
-                    self.progress.received(received);
-                }
-                Poll::Ready(Ok(()))
+        let socket = self.get_mut();
+        loop {
+            if socket.gate.give(&socket.progress, buffer) || socket.gate.has_ended() {
+                return Poll::Ready(Ok(()));
             }
-            failed => failed,
+            // Read into the room that hyper offers, and taken out of it again by the gate.
+            let before = buffer.filled().len();
+            match Pin::new(&mut socket.stream).poll_read(cx, buffer) {
+                Poll::Pending => return socket.wait_to_read(cx),
+                Poll::Ready(Ok(())) => match &buffer.filled()[before..] {
+                    [] => socket.gate.end(),
+                    received => socket.gate.push(received),
+                },
+                failed => return failed,
+            }
+            buffer.set_filled(before);
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use super::*;
 
+use std::fs;
 use std::io::Read;
 use std::net::{Shutdown, TcpStream};
+use std::path::Path;
 
 use touchline_protocol::log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, seal};
 use touchline_protocol::log::segment::LogIdentity;
@@ -62,9 +64,13 @@ fn options(data: &Path) -> AdapterOptions {
 }
 
 fn get(address: SocketAddr, path: &str) -> String {
+    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
+}
+
+fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
     let _closed = stream.shutdown(Shutdown::Both);
@@ -76,8 +82,8 @@ fn reads_are_answered_while_the_engine_is_away() {
     let data = data_folder(&[0, 1, 2]);
     let options = options(data.path());
     let (sender, _notices) = mpsc::channel();
-    let (reader, keys) = wait_for_engine_files(&options, &mpsc::channel().1).unwrap().unwrap();
-    let parts = Parts::start(&options, reader, keys, sender).unwrap();
+    let files = wait_for_engine_files(&options, &mpsc::channel().1).unwrap().unwrap();
+    let parts = Parts::start(&options, files, sender).unwrap();
     let (told, reached) = mpsc::channel();
     let end = Position(SEGMENT_HEADER_BYTES + 3 * 192);
     parts.views.when_reached(end, std::time::Instant::now() + PATIENCE, move |outcome| {
@@ -90,6 +96,10 @@ fn reads_are_answered_while_the_engine_is_away() {
     assert!(reply.contains(r#""timezone":"UTC""#), "{reply}");
     let reply = get(parts.front.local_addr(), "/api/v3/depth?symbol=A0A1");
     assert!(reply.ends_with(r#"{"code":-1121,"msg":"Invalid symbol."}"#), "{reply}");
+    let address = parts.front.local_addr();
+    let reply = ask(address, "POST /api/v3/order HTTP/1.1\r\nContent-Length: 16385\r\n\r\n");
+    assert!(reply.starts_with("HTTP/1.1 413 "), "{reply}");
+    assert!(reply.contains("x-svc-used-weight-1m: "), "{reply}");
     parts.end();
 }
 
@@ -103,7 +113,7 @@ fn the_end_may_be_asked_for_before_there_is_a_log_and_before_there_is_an_engine(
         let mut out = Vec::new();
         serve(&options(&data), &sender, &notices, &mut out).unwrap();
         assert_eq!(out, b"", "it was never ready");
-        assert!(!data.join(PID_FILE).exists());
+        assert!(!data.join("adapter.pid").exists());
     }
 }
 
@@ -116,7 +126,17 @@ fn a_log_that_contradicts_itself_ends_the_adapter() {
         error.to_string(),
         "the views do not follow the log any more: transaction at log position 4288: asset got number 7, expected 1"
     );
-    assert!(!data.path().join(PID_FILE).exists());
+    assert!(!data.path().join("adapter.pid").exists());
+}
+
+#[test]
+fn a_second_adapter_of_the_same_instance_is_refused() {
+    let data = data_folder(&[0]);
+    let _first = Claim::take(data.path(), "adapter").unwrap();
+    let (sender, notices) = mpsc::channel();
+    let error = serve(&options(data.path()), &sender, &notices, &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, RunError::Claim(ClaimError::Taken { .. })), "{error}");
+    assert!(data.path().join("adapter.pid").exists(), "that of the first");
 }
 
 #[test]

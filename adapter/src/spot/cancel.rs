@@ -50,6 +50,7 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     Ok(Submission {
         command: OrderCommand::Cancel(command),
         report: Report::Cancel(Cancellation { symbol, client_order_id }),
+        deadline_first: admission.deadline_first,
     })
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Admission {
     pub(super) caller: Caller,
     /// The engine must not decide later than this, ns since the epoch.
     pub(super) not_after_ns: u64,
+    /// That bound is the request's deadline, which comes before the end of its `recvWindow`.
+    pub(super) deadline_first: bool,
 }
 
 /// A request whose key is known and whose parameters are readable.
@@ -93,8 +95,9 @@ impl<'a> Intake<'a> {
         // The last millisecond of the window counts whole.
         let window_end = u64::try_from(last_ms).unwrap_or(0).saturating_mul(1_000_000) + 999_999;
         let patience = u64::try_from(self.shared.config.deadline.as_nanos()).unwrap_or(u64::MAX);
-        let not_after_ns = window_end.min(self.request.arrived_ns.saturating_add(patience));
-        Ok(Admission { caller, not_after_ns })
+        let deadline = self.request.arrived_ns.saturating_add(patience);
+        let not_after_ns = window_end.min(deadline);
+        Ok(Admission { caller, not_after_ns, deadline_first: deadline < window_end })
     }
 }
 

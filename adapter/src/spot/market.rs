@@ -56,6 +56,8 @@ pub(super) fn depth(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     json(200, &book)
 }
 
+/// An empty list `symbols=[]` asks for no symbol and gets none, unlike no list at all: a client that
+/// filters by a list of its own is told what it asked for, also when its list has become empty.
 pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let one = intake.parameters.symbol("symbol")?;
     let several = intake.parameters.symbols("symbols")?;

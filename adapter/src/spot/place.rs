@@ -168,7 +168,11 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         price: command.price,
         limits,
     };
-    Ok(Submission { command: OrderCommand::Place(command), report: Report::Placement(placement) })
+    Ok(Submission {
+        command: OrderCommand::Place(command),
+        report: Report::Placement(placement),
+        deadline_first: admission.deadline_first,
+    })
 }
 
 fn command(

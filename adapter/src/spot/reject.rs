@@ -10,6 +10,13 @@ use touchline_protocol::message::event::Rejected;
 
 use super::names;
 use crate::api_error::ApiError;
+use crate::link::{Decision, Terminal};
+
+/// True if the command was rejected because its time was over.
+pub(super) fn is_too_late(decision: &Decision) -> bool {
+    matches!(&decision.terminal, Terminal::Rejected(rejected)
+        if RejectReason::from_wire(rejected.reason) == Some(RejectReason::TooLate))
+}
 
 /// The answer to a rejected placement of an order of this type, under these order-count limits.
 pub(super) fn placement(rejected: &Rejected, kind: OrderType, limits: &Limits) -> ApiError {

@@ -1,6 +1,7 @@
 //! The spot service against a made-up log and an engine that answers as it is told.
 
 mod errors;
+mod failures;
 mod fixture;
 mod orders;
 mod queries;

@@ -206,6 +206,9 @@ impl State {
         same("executed quote", result.executed_quote, order.executed_quote)?;
         order.status = status;
         order.resting = status.is_open();
+        if !status.is_open() {
+            order.update_ms = scene.time_ms;
+        }
         let (account, side, price, remaining) =
             (order.account, order.side, order.price, order.remaining());
         let book = &mut self.venue.symbol_mut(result.symbol)?.book;

@@ -18,6 +18,9 @@ use super::error::FoldError;
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
 pub const IDLE: Duration = Duration::from_millis(50);
 
+/// Pause before the log is read again when the system had no descriptor or no memory for it.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(20);
+
 /// Transactions folded in one go: as long readers wait, and so long at the most.
 const BATCH: usize = 64;
 
@@ -121,29 +124,53 @@ fn follow(source: &mut impl Source, views: &Views, stop: &AtomicBool) -> Result<
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();
-        let end = fold_batch(source, views, &mut reached)?;
-        views.move_to(if end { reached.max(watermark) } else { reached });
+        let batch = fold_batch(source, views, &mut reached)?;
+        views.move_to(if batch == Batch::End { reached.max(watermark) } else { reached });
         let now = Instant::now();
         if now >= next_look {
             views.expire(now);
             next_look = now + IDLE;
         }
-        if end {
-            source.wait(IDLE)?;
+        let short = match batch {
+            Batch::Full => false,
+            Batch::End => match source.wait(IDLE) {
+                Err(error) if error.is_shortage() => true,
+                waited => waited.map(|()| false)?,
+            },
+            Batch::Short => true,
+        };
+        if short {
+            thread::sleep(SHORTAGE_PAUSE);
         }
     }
     Ok(())
 }
 
-/// Folds up to [`BATCH`] transactions; true if the log's end was met.
+/// How one go along the log ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Batch {
+    /// There may be more.
+    Full,
+    /// At the log's end.
+    End,
+    /// The system had no descriptor or no memory for what comes next.
+    Short,
+}
+
+/// Folds up to [`BATCH`] transactions.
 fn fold_batch(
     source: &mut impl Source,
     views: &Views,
     reached: &mut Position,
-) -> Result<bool, TailError> {
+) -> Result<Batch, TailError> {
     views.write(|state| {
         for _ in 0..BATCH {
-            let Some(transaction) = source.next()? else { return Ok(true) };
+            let transaction = match source.next() {
+                Ok(Some(transaction)) => transaction,
+                Ok(None) => return Ok(Batch::End),
+                Err(error) if error.is_shortage() => return Ok(Batch::Short),
+                Err(error) => return Err(error.into()),
+            };
             transaction
                 .command()
                 .map_err(FoldError::from)
@@ -153,7 +180,7 @@ fn fold_batch(
                 .map_err(|source| TailError::Fold { position: transaction.position(), source })?;
             *reached = transaction.end();
         }
-        Ok(false)
+        Ok(Batch::Full)
     })
 }
 

@@ -58,15 +58,35 @@ fn a_body_cut_short_is_answered_400_and_not_executed() {
 }
 
 #[test]
-fn length_and_chunked_together_end_the_connection() {
+fn length_and_chunked_together_are_refused_in_either_order() {
     let site = defaults();
-    let mut client = site.client();
-    client.send(
-        "POST /a HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n",
-    );
-    let text = String::from_utf8(client.rest()).unwrap();
-    assert!(!text.contains("smuggled"), "{text}");
-    assert_eq!(text.matches("HTTP/1.1").count(), 1);
+    let (length, chunked) = ("Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n");
+    for fields in [format!("{length}{chunked}"), format!("{chunked}{length}")] {
+        let mut client = site.client();
+        client.send(format!(
+            "POST /a HTTP/1.1\r\n{fields}\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n"
+        ));
+        client.finish_sending();
+        let answer = client.answer();
+        assert_eq!(answer.status, 400);
+        assert_eq!(
+            answer.body,
+            r#"{"code":-1000,"msg":"Content-Length and Transfer-Encoding exclude each other."}"#
+        );
+        client.assert_ended();
+    }
+    assert_eq!(site.calls(), 0);
+}
+
+#[test]
+fn a_fragment_in_the_target_is_refused() {
+    let site = defaults();
+    for target in ["/a#b", "/a?b#c", "/#"] {
+        let answer = site.ask(get(target));
+        assert_eq!(answer.status, 400, "{target}");
+        assert_eq!(answer.body, r#"{"code":-1000,"msg":"A request target has no fragment (#)."}"#);
+    }
+    assert_eq!(site.calls(), 0);
 }
 
 #[test]
@@ -91,7 +111,9 @@ fn an_endless_head_is_refused_and_the_client_learns_why() {
     let site = defaults();
     let mut client = site.client();
     client.send(format!("GET /a HTTP/1.1\r\nX: {}", "y".repeat(300_000)));
-    assert_eq!(client.answer().status, 431);
+    let answer = client.answer();
+    assert_eq!(answer.status, 431);
+    assert_eq!(answer.body, r#"{"code":-1000,"msg":"Request head is longer than 16384 bytes."}"#);
     let answer = site.ask(get(&format!("/{}", "p".repeat(20_000))));
     assert_eq!(answer.status, 431);
     assert_eq!(site.calls(), 0);
@@ -241,6 +263,18 @@ fn connections_above_the_limit_are_answered_503() {
     site.wait_for_connections(1);
     site.assert_alive();
     assert_eq!(site.calls(), 3);
+}
+
+#[test]
+fn connections_above_the_limit_of_an_address_are_answered_503() {
+    let site = Site::start(|config| config.max_connections_per_address = 1);
+    let mut first = site.client();
+    first.send(get("/a"));
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(site.ask(get("/a")).status, 503);
+    drop(first);
+    site.wait_for_connections(0);
+    site.assert_alive();
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use touchline_adapter::front::{Front, FrontConfig, FrontHandle};
-use touchline_adapter::http::{Completion, Fault, Reply, Request, Service};
+use touchline_adapter::http::{Completion, Fault, Refused, Reply, Request, Service};
 
 /// Fail-safe of every blocking step: long enough never to be met by a working front.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,12 +39,13 @@ impl Service for Toy {
             "/bad-header" => done.send(Reply::empty(200).header("X-Bad", "a\r\nInjected: 1")),
             "/bad-status" => done.send(Reply::empty(101)),
             "/no-content" => done.send(Reply::json(204, "{}")),
+            "/arrived" => done.send(Reply::json(200, request.arrived_ns.to_string())),
             _ => done.send(echo(&request)),
         }
     }
 
-    fn fault(&self, path: &str, fault: Fault) -> Reply {
-        match path {
+    fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
+        match refused.path {
             "/jobs/panic" => Reply::json(500, "{\"msg\":\"own text\"}"),
             "/jobs/fault-panics" => panic!("asked to"),
             _ => fault.reply(),

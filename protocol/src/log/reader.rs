@@ -17,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 use self::{
@@ -120,6 +121,23 @@ pub enum ReadError {
         /// Where that transaction began.
         position: u64,
     },
+}
+
+impl ReadError {
+    /// True if the system had no descriptor or no memory to spare: nothing is wrong with the log, and
+    /// the same call may succeed later.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        let source = match self {
+            Self::Io { source, .. }
+            | Self::Window { source: ShmError::System { source, .. }, .. } => source,
+            _ => return false,
+        };
+        let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+        source
+            .raw_os_error()
+            .is_some_and(|code| shortages.iter().any(|shortage| shortage.raw_os_error() == code))
+    }
 }
 
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReadError {
@@ -263,16 +281,22 @@ impl LogReader {
     /// [`LogReader::wait`] does so by itself.
     ///
     /// # Errors
-    /// [`ReadError::HistoryLost`] if the log was cut back below what was read.
+    /// [`ReadError::HistoryLost`] if the log was cut back below what was read. After an error the
+    /// reader is attached to what it was attached to before, and the next call looks again.
     pub fn attach(&mut self) -> Result<bool, ReadError> {
         let known = self.live.as_ref().map(|live| live.header().incarnation);
         let found = Live::find(&self.folders, &self.identity, &self.boot_id, known)?;
         let Some(live) = found else { return Ok(false) };
-        self.seen_event = live.event();
-        self.live = Some(live);
+        let event = live.event();
+        let before = self.live.replace(live);
         // What was read ahead without a watermark may have been dropped since.
         self.disk.forget();
-        self.check_history()?;
+        if let Err(error) = self.check_history() {
+            self.live = before;
+            self.disk.forget();
+            return Err(error);
+        }
+        self.seen_event = event;
         Ok(true)
     }
 
@@ -375,5 +399,28 @@ impl LogReader {
         // The window is past it, so it is on disk: taken from there up to the watermark as of now.
         let durable = live.durable();
         self.disk.load(start, Some(durable), frame, self.identity.salt).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_system_lacks_for_now_is_a_shortage() {
+        let of = |errno: Errno| {
+            let source = || io::Error::from(errno);
+            let path = || PathBuf::from("log");
+            let opened = ReadError::Io { what: "opening", path: path(), source: source() };
+            let source = ShmError::System { what: "mapping", source: source() };
+            [opened.is_shortage(), ReadError::Window { path: path(), source }.is_shortage()]
+        };
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert_eq!(of(errno), [true, true], "{errno}");
+        }
+        for errno in [Errno::NOENT, Errno::ACCESS, Errno::IO] {
+            assert_eq!(of(errno), [false, false], "{errno}");
+        }
+        assert!(!ReadError::HistoryLost { position: 7 }.is_shortage());
     }
 }

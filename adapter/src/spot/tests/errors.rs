@@ -8,7 +8,6 @@ use touchline_protocol::text::SymbolName;
 use super::fixture::{ALICES_KEY, NOW_MS, Site, body, open};
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::{Reply, Request};
-use crate::link::{Doubt, NotSent, Outcome};
 use crate::views::fixture::{BOB, Log, ONE, btcusdt};
 
 /// Alice has order 1 (named c1), Bob order 2; FLEX takes icebergs and quote quantities.
@@ -25,7 +24,7 @@ fn site() -> Site {
     Site::new(log)
 }
 
-fn assert_error(reply: &Reply, expected: (u16, i32, &str), what: &str) {
+pub(super) fn assert_error(reply: &Reply, expected: (u16, i32, &str), what: &str) {
     let (status, code, message) = expected;
     let json = serde_json::json!({ "code": code, "msg": message });
     let got: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
@@ -435,39 +434,5 @@ fn placements_that_the_engine_rejects() {
         let reply = site.reply(site.signed(Post, "order", query));
         assert_error(&reply, expected, &format!("{reason:?}"));
         assert!(reply.headers.iter().all(|(name, _)| name != "Retry-After"), "{reason:?}");
-    }
-}
-
-#[test]
-fn an_engine_that_is_away_or_silent() {
-    let site = site();
-    let queries = [
-        (Post, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1"),
-        (Delete, "symbol=BTCUSDT&orderId=1"),
-    ];
-    let unexpected =
-        "An unexpected response was received from the message bus. Execution status unknown.";
-    for (method, query) in queries {
-        for (outcome, expected) in [
-            (
-                Outcome::NotSent(NotSent::Disconnected),
-                (500, -1001, "Internal error; unable to process your request. Please try again."),
-            ),
-            (Outcome::NotSent(NotSent::Busy), (429, -1003, "Too many requests queued.")),
-            (
-                Outcome::Unknown(Doubt::Timeout),
-                (
-                    504,
-                    -1007,
-                    "Timeout waiting for response from backend server. Send status unknown; execution status unknown.",
-                ),
-            ),
-            (Outcome::Unknown(Doubt::ConnectionLost), (500, -1006, unexpected)),
-            (Outcome::Unknown(Doubt::UnexpectedReply), (500, -1006, unexpected)),
-        ] {
-            let what = format!("{} {outcome:?}", method.token());
-            site.expect(outcome);
-            assert_error(&site.reply(site.signed(method, "order", query)), expected, &what);
-        }
     }
 }

@@ -32,11 +32,13 @@ pub(super) const DECIDED_NS: u64 = 1_700_000_100_007_999_999;
 pub(super) struct FakeEngine {
     outcomes: Mutex<VecDeque<Outcome>>,
     pub(super) seen: Mutex<Vec<OrderCommand>>,
+    pub(super) deadlines: Mutex<Vec<Instant>>,
 }
 
 impl Submit for FakeEngine {
-    fn submit(&self, command: OrderCommand, _deadline: Instant, done: Done) {
+    fn submit(&self, command: OrderCommand, deadline: Instant, done: Done) {
         self.seen.lock().unwrap().push(command);
+        self.deadlines.lock().unwrap().push(deadline);
         let outcome = self.outcomes.lock().unwrap().pop_front();
         done(outcome.expect("the test did not expect a command"));
     }
@@ -139,6 +141,7 @@ pub(super) fn open(method: Method, path: &str, query: &str) -> Request {
         body: Bytes::new(),
         peer: ([127, 0, 0, 1], 4000).into(),
         arrived_ns: NOW_MS * 1_000_000 + 999,
+        arrived: Instant::now(),
     }
 }
 

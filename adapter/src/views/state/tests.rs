@@ -147,6 +147,31 @@ fn a_continued_aggressor_rests_only_when_it_is_done() {
     assert_eq!(log.state.venue.symbols()[0].book.depth(1).asks, [level(99 * ONE, 3 * ONE)]);
 }
 
+/// It may have gone on since its last trade.
+#[test]
+fn an_aggressor_that_ends_without_a_trade_is_updated_by_its_end() {
+    let mut log = Log::venue();
+    let (order, accepted) = limit_order(ALICE, Side::Sell, 1, 99 * ONE, 3 * ONE);
+    let continues = OrderContinues {
+        order_id: OrderId(1),
+        symbol: BTCUSDT,
+        remaining: 3 * ONE,
+        book_update_id: BookUpdateId(5),
+        ..Default::default()
+    };
+    let events = [Event::OrderAccepted(&accepted), Event::OrderContinues(&continues)];
+    log.fold(Command::NewOrder(&order), &events).unwrap();
+    let result = OrderResult {
+        status: OrderStatus::Expired.to_wire(),
+        released: 3 * ONE,
+        ..resting(&accepted, 6)
+    };
+    let pending = RunPending::default();
+    log.fold(Command::RunPending(&pending), &[Event::OrderResult(&result)]).unwrap();
+    let order = log.state.orders.get(BTCUSDT, OrderId(1)).unwrap();
+    assert_eq!((order.status, order.update_ms - order.time_ms), (OrderStatus::Expired, 1));
+}
+
 #[test]
 fn definitions_and_money_from_outside() {
     let mut log = Log::venue();

@@ -47,6 +47,15 @@ enum Next {
     Frame(Box<Frame>),
     Watermark(u64),
     Fail,
+    /// No descriptors are left, for this one read or wait.
+    Shortage,
+    /// The next wait finds no descriptors left.
+    ShortWait,
+}
+
+fn shortage() -> ReadError {
+    let source = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
+    ReadError::Io { what: "opening", path: "control".into(), source }
 }
 
 struct FakeLog {
@@ -68,7 +77,8 @@ impl Source for FakeLog {
                 Ok(None)
             }
             Some(Next::Fail) => Err(ReadError::HistoryLost { position: 7 }),
-            None => Ok(None),
+            Some(Next::Shortage) => Err(shortage()),
+            Some(Next::ShortWait) | None => Ok(None),
         }
     }
 
@@ -78,7 +88,10 @@ impl Source for FakeLog {
 
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
         self.ahead = self.coming.recv_timeout(limit).ok();
-        Ok(())
+        match self.ahead {
+            Some(Next::ShortWait) => Err(shortage()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -153,6 +166,19 @@ fn an_unreadable_log_stops_the_views() {
     site.log.send(Next::Fail).unwrap();
     let end = site.ended.recv_timeout(PATIENCE).unwrap();
     assert!(matches!(end, Some(TailError::Read(ReadError::HistoryLost { position: 7 }))));
+}
+
+#[test]
+fn a_shortage_of_descriptors_is_no_end() {
+    let site = site();
+    for pass in 0..3 {
+        site.log.send(Next::Shortage).unwrap();
+        site.log.send(Next::ShortWait).unwrap();
+        site.log.send(Next::Frame(Box::new(definition(pass, 4096 + pass * 192)))).unwrap();
+        assert_eq!(site.wait(4096 + (pass + 1) * 192, PATIENCE), Ok(()));
+    }
+    assert_eq!(site.assets(), 3);
+    assert!(site.ended.try_recv().is_err());
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! The gate on its own, and against bytes cut anywhere.
+
+use super::*;
+use crate::front::socket::Timeouts;
+use proptest::prelude::*;
+use std::time::Duration;
+
+const LIMIT: usize = 200;
+
+fn progress() -> Progress {
+    let long = Duration::from_secs(3600);
+    Progress::new(Timeouts { head: long, body: long, idle: long, write: long, linger: long })
+}
+
+/// Everything that goes through now.
+fn given(gate: &mut Gate, progress: &Progress) -> Vec<u8> {
+    let mut bytes = [0; 4096];
+    let mut buffer = ReadBuf::new(&mut bytes);
+    while gate.give(progress, &mut buffer) {}
+    buffer.filled().to_vec()
+}
+
+fn refusal(head: &str) -> Option<Fault> {
+    let (mut gate, progress) = (Gate::new(LIMIT), progress());
+    gate.push(head.as_bytes());
+    let out = given(&mut gate, &progress);
+    let refusal = progress.take_refusal();
+    let expected = if refusal.is_some() { STAND_IN } else { head.as_bytes() };
+    assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(expected));
+    refusal
+}
+
+#[test]
+fn heads_that_cannot_be_read_in_one_way_are_refused() {
+    let cases = [
+        "GET /a#b HTTP/1.1\r\n\r\n",
+        "GET /a?b#c HTTP/1.1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\nCONTENT-LENGTH: 3\r\n\r\n",
+    ];
+    for head in cases {
+        assert!(matches!(refusal(head), Some(Fault::BadHead { .. })), "{head}");
+    }
+    for head in
+        ["GET /a HTTP/1.1\r\nX: #\r\n\r\n", "GET /a HTTP/1.1\n\n", "\r\nGET / HTTP/1.1\r\n\r\n"]
+    {
+        assert_eq!(refusal(head), None, "{head}");
+    }
+    let long = format!("GET /{} HTTP/1.1", "p".repeat(LIMIT));
+    assert_eq!(refusal(&long), Some(Fault::HeadTooLong { limit: LIMIT }));
+}
+
+#[test]
+fn what_is_no_request_is_not_waited_for() {
+    let (mut gate, progress) = (Gate::new(LIMIT), progress());
+    gate.push(b"\x16\x03\x01");
+    assert_eq!(given(&mut gate, &progress), b"\x16\x03\x01");
+    let mut gate = Gate::new(LIMIT);
+    gate.push(b"GET / HT");
+    assert_eq!(given(&mut gate, &progress), b"");
+    gate.end();
+    assert_eq!(given(&mut gate, &progress), b"GET / HT");
+}
+
+proptest! {
+    /// However requests are cut into pieces, all their bytes come through, and only the quoted query
+    /// is rewritten, even if a body or a field looks like one.
+    #[test]
+    fn cuts_do_not_matter(
+        cuts in prop::collection::vec(1usize..30, 0..20),
+        body in prop::sample::select(vec!["", "GET /a?\"", "x /?\" y", "\r\n\r\n"]),
+    ) {
+        let first = format!(
+            "POST /b HTTP/1.1\r\nContent-Length: {}\r\nX: v /a?\" y\r\n\r\n{body}", body.len()
+        );
+        let sent = format!("{first}GET /c?d=\"e\" HTTP/1.1\r\nY: z /a?\" y\r\n\r\n");
+        let (mut gate, progress) = (Gate::new(LIMIT), progress());
+        let mut out = Vec::new();
+        let mut rest = sent.as_bytes();
+        for cut in cuts.into_iter().chain([sent.len()]) {
+            let (piece, behind) = rest.split_at(cut.min(rest.len()));
+            rest = behind;
+            gate.push(piece);
+            out.extend(given(&mut gate, &progress));
+        }
+        let expected = sent.replace("GET /c?d", "GET /c!d");
+        prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+        prop_assert_eq!(progress.head_read(false), Some(2));
+    }
+}

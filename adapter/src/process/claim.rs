@@ -1,0 +1,114 @@
+//! The claim of one adapter on its instance name: a lock and a process id, both in the data folder.
+//! Taken at the adapter's start.
+//!
+//! The engine knows an adapter by its instance, and a later one of the same name takes the session
+//! over. Two of them would throw each other out for ever, so the second one is refused here.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::config::INSTANCE;
+
+/// Why an instance name cannot be claimed.
+#[derive(Debug, Error)]
+pub enum ClaimError {
+    /// Another adapter has it.
+    #[error(
+        "an adapter of instance {instance:?} runs on this data folder already (it holds {}): \
+         give this one another name by the setting adapter.instance",
+        path.display()
+    )]
+    Taken {
+        /// The name.
+        instance: String,
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A file cannot be made, locked or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A held instance name. The kernel gives the lock back at any death of the process; the lock file
+/// stays, as removing it would let two adapters lock two files of one name.
+pub(super) struct Claim {
+    pid_file: PathBuf,
+    _lock: File,
+}
+
+impl Claim {
+    /// Locks `adapter-INSTANCE.lock` in the data folder and then writes the process id to
+    /// `adapter.pid`, or `adapter-INSTANCE.pid` for any but the default instance.
+    pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
+        let path = data.join(format!("adapter-{instance}.lock"));
+        let lock = File::create(&path)
+            .map_err(|source| ClaimError::File { path: path.clone(), source })?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                return Err(ClaimError::Taken { instance: instance.to_owned(), path });
+            }
+            Err(errno) => return Err(ClaimError::File { path, source: errno.into() }),
+        }
+        let pid_file = data.join(pid_file_name(instance));
+        fs::write(&pid_file, format!("{}\n", std::process::id()))
+            .map_err(|source| ClaimError::File { path: pid_file.clone(), source })?;
+        Ok(Self { pid_file, _lock: lock })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // A file that is gone already needs no removing.
+        let _gone = fs::remove_file(&self.pid_file);
+    }
+}
+
+fn pid_file_name(instance: &str) -> String {
+    match instance {
+        INSTANCE => "adapter.pid".to_owned(),
+        other => format!("adapter-{other}.pid"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_held_by_one_adapter_at_a_time() {
+        let data = tempfile::tempdir().unwrap();
+        let pid_file = data.path().join("adapter.pid");
+        let first = Claim::take(data.path(), "adapter").unwrap();
+        fs::write(&pid_file, "first").unwrap();
+        let error = Claim::take(data.path(), "adapter").err().unwrap().to_string();
+        assert!(error.contains("instance \"adapter\""), "{error}");
+        assert!(error.contains("adapter.instance"), "{error}");
+        assert_eq!(fs::read_to_string(&pid_file).unwrap(), "first", "left alone");
+        drop(first);
+        assert!(!pid_file.exists());
+        let _again = Claim::take(data.path(), "adapter").unwrap();
+        assert_eq!(fs::read_to_string(&pid_file).unwrap(), format!("{}\n", std::process::id()));
+    }
+
+    #[test]
+    fn each_instance_has_a_process_id_of_its_own() {
+        let data = tempfile::tempdir().unwrap();
+        let _first = Claim::take(data.path(), "adapter").unwrap();
+        let second = Claim::take(data.path(), "b").unwrap();
+        assert!(data.path().join("adapter-b.pid").exists());
+        drop(second);
+        assert!(!data.path().join("adapter-b.pid").exists());
+        assert!(data.path().join("adapter.pid").exists());
+    }
+}

@@ -1,0 +1,89 @@
+//! Room for open files: as many as the settings promise connections. Called at the adapter's start.
+//!
+//! The usual soft limit is 1024 files, far below the default number of connections. Behind it no
+//! accept succeeds, and neither does what the views need to follow a new engine.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::notice::alert;
+
+/// Files that are kept for all but client connections: log, engine, standard streams, runtime, and
+/// the connections that are being refused.
+const RESERVE: u64 = 128;
+
+/// Raises the limit of open files so far that `connections` connections fit beside the reserve.
+/// Returns how many do: fewer, and it says so, if the system does not allow so many files.
+pub(super) fn make_room(connections: usize) -> usize {
+    let before = getrlimit(Resource::Nofile);
+    let wanted = raised(before, connections);
+    // What was not granted shows in the limit that stands afterwards.
+    let _refused = (wanted != before).then(|| setrlimit(Resource::Nofile, wanted));
+    let files = getrlimit(Resource::Nofile).current;
+    let fitting = fitting(files, connections);
+    if fitting < connections {
+        alert!(
+            "adapter: adapter.connections is {connections}, but {} open files are allowed (ulimit \
+             -n): serving {fitting} connections at once",
+            files.unwrap_or(u64::MAX)
+        );
+    }
+    fitting
+}
+
+/// The limit that is to be asked for; never lower than what stands.
+fn raised(limit: Rlimit, connections: usize) -> Rlimit {
+    let needed = (connections as u64).saturating_add(RESERVE);
+    let allowed = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
+    Rlimit { current: limit.current.map(|current| current.max(allowed)), ..limit }
+}
+
+/// How many of `connections` fit under a limit of `files` (none: unlimited); at least 1.
+fn fitting(files: Option<u64>, connections: usize) -> usize {
+    let Some(files) = files else { return connections };
+    let room = usize::try_from(files.saturating_sub(RESERVE)).unwrap_or(usize::MAX);
+    connections.min(room.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_is_raised_as_far_as_is_needed_and_allowed() {
+        for (current, maximum, connections, expected) in [
+            (Some(1024), Some(1 << 20), 10_000, Some(10_128)),
+            (Some(1024), Some(4096), 10_000, Some(4096)),
+            (Some(1024), None, 10_000, Some(10_128)),
+            (Some(65_536), Some(1 << 20), 10_000, Some(65_536)),
+            (None, None, 10_000, None),
+        ] {
+            let limit = raised(Rlimit { current, maximum }, connections);
+            assert_eq!((limit.current, limit.maximum), (expected, maximum));
+        }
+    }
+
+    #[test]
+    fn connections_that_do_not_fit_are_not_promised() {
+        for (files, expected) in [
+            (Some(10_128), 10_000),
+            (Some(10_127), 9_999),
+            (Some(1024), 896),
+            (Some(129), 1),
+            (Some(64), 1),
+            (None, 10_000),
+        ] {
+            assert_eq!(fitting(files, 10_000), expected, "{files:?}");
+        }
+    }
+
+    /// The limit is the whole process's, so this only asks for more.
+    #[test]
+    fn room_is_made_for_real() {
+        let Some(before) = getrlimit(Resource::Nofile).current else { return };
+        let fitting = make_room(1 << 40);
+        let after = getrlimit(Resource::Nofile);
+        assert!(after.current.is_some_and(|after| after >= before));
+        assert_eq!(after.current, after.maximum.or(after.current));
+        assert_eq!(Some(fitting as u64 + RESERVE), after.current);
+    }
+}

@@ -1,0 +1,103 @@
+//! An engine that is away, full, silent or too late, and requests that the front refuses.
+
+use std::time::Duration;
+
+use touchline_protocol::message::enums::RejectReason;
+
+use super::errors::assert_error;
+use super::fixture::{NOW_MS, Site, config, header};
+use crate::http::Method::{Delete, Post};
+use crate::http::{Fault, Refused, Service};
+use crate::link::{Doubt, NotSent, Outcome};
+use crate::spot::SpotConfig;
+use crate::views::fixture::Log;
+
+#[test]
+fn an_engine_that_is_away_or_silent() {
+    let site = Site::new(Log::venue());
+    let queries = [
+        (Post, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1"),
+        (Delete, "symbol=BTCUSDT&orderId=1"),
+    ];
+    let unexpected =
+        "An unexpected response was received from the message bus. Execution status unknown.";
+    for (method, query) in queries {
+        for (outcome, expected) in [
+            (
+                Outcome::NotSent(NotSent::Disconnected),
+                (500, -1001, "Internal error; unable to process your request. Please try again."),
+            ),
+            (Outcome::NotSent(NotSent::Busy), (429, -1003, "Too many requests queued.")),
+            (
+                Outcome::Unknown(Doubt::Timeout),
+                (
+                    504,
+                    -1007,
+                    "Timeout waiting for response from backend server. Send status unknown; execution status unknown.",
+                ),
+            ),
+            (Outcome::Unknown(Doubt::ConnectionLost), (500, -1006, unexpected)),
+            (Outcome::Unknown(Doubt::UnexpectedReply), (500, -1006, unexpected)),
+        ] {
+            let what = format!("{} {outcome:?}", method.token());
+            site.expect(outcome);
+            let reply = site.reply(site.signed(method, "order", query));
+            assert_error(&reply, expected, &what);
+            let retry_after = (expected.0 == 429).then_some("1");
+            assert_eq!(header(&reply, "Retry-After"), retry_after, "{what}");
+        }
+    }
+}
+
+/// Of the deadline and the `recvWindow` the one that ends first says what came too late.
+#[test]
+fn commands_that_reach_the_engine_too_late() {
+    let patience = |deadline| SpotConfig { deadline, ..config() };
+    let outside = (400, -1021, "Timestamp for this request is outside of the recvWindow.");
+    let timeout = (
+        504,
+        -1007,
+        "Timeout waiting for response from backend server. Send status unknown; execution status unknown.",
+    );
+    for (deadline_ms, expected) in [(4999, timeout), (5001, outside)] {
+        let site = Site::with(Log::venue(), patience(Duration::from_millis(deadline_ms)));
+        for (method, query) in [
+            (Post, "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1"),
+            (Delete, "symbol=BTCUSDT&orderId=1"),
+        ] {
+            site.expect_reject(RejectReason::TooLate, 0);
+            let request = site.signed(method, "order", query);
+            let deadline = request.arrived + Duration::from_millis(deadline_ms);
+            assert_error(&site.reply(request), expected, method.token());
+            assert_eq!(site.engine.deadlines.lock().unwrap().pop(), Some(deadline));
+        }
+    }
+}
+
+/// Every reply says what the address has used up, also those that the front gives.
+#[test]
+fn requests_that_the_front_refuses() {
+    let site = Site::new(Log::venue());
+    let refused = Refused {
+        path: "/api/v3/order",
+        peer: ([127, 0, 0, 1], 4000).into(),
+        refused_ns: NOW_MS * 1_000_000,
+    };
+    let faults = [
+        (Fault::UnknownMethod, "1"),
+        (Fault::BodyTooLarge { limit: 5 }, "2"),
+        (Fault::BodyBroken, "3"),
+        (Fault::Panicked, "3"),
+    ];
+    for (fault, used) in faults {
+        let reply = site.spot.fault(&refused, fault);
+        assert_eq!((reply.status, &reply.body), (fault.status(), &fault.reply().body));
+        assert_eq!(header(&reply, "X-SVC-USED-WEIGHT-1M"), Some(used), "{fault:?}");
+        assert_eq!(header(&reply, "X-SVC-UUID").map(str::len), Some(36));
+        assert_eq!(header(&reply, "Cache-Control"), Some("no-cache, no-store, must-revalidate"));
+    }
+    assert_eq!(
+        header(&site.spot.fault(&refused, Fault::UnknownMethod), "Allow"),
+        Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+    );
+}
