@@ -285,7 +285,10 @@ impl Driver<'_> {
             _ => Duration::ZERO,
         };
         if left.is_zero() {
-            self.receiver.wait(SILENCE_LIMIT);
+            // The next command is due: either it waits for a reply, or its time has just come.
+            if under_way {
+                self.receiver.wait(SILENCE_LIMIT);
+            }
         } else if left > WAKE_UP_MARGIN {
             self.receiver.wait(left - WAKE_UP_MARGIN);
         } else {
