@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     // A wrong setting is told before anything is started.
     let settings = settings::load(&arguments.settings)?;
     let data = &arguments.data.data;
+    touchline_engine::check_data_path(data)?;
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

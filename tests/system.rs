@@ -7,6 +7,7 @@ mod system {
     mod book_model;
     mod cancels;
     mod crash;
+    mod definition;
     mod hostile;
     mod http;
     mod json;

@@ -72,6 +72,8 @@ pub struct Duty {
     next_hot: usize,
     /// Where the cold lane goes on, so that each of its sessions has its turn.
     next_cold: usize,
+    /// An order that has to be continued came before the cold lane was polled.
+    cold_was_shut_out: bool,
     buffer: Box<MessageBuffer>,
     waiter: Waiter,
     now_ns: u64,
@@ -120,6 +122,7 @@ impl Duty {
             settings,
             next_hot: 0,
             next_cold: 0,
+            cold_was_shut_out: false,
             buffer: Box::new(MessageBuffer::new()),
             waiter,
             now_ns,
@@ -190,9 +193,8 @@ impl Duty {
         let begin = self.writer.position();
         let mut work = self.read_mail();
         work += self.run_pending();
-        if self.core.pending_head().is_none() {
-            work += self.poll_hot();
-            work += self.poll_cold();
+        if !is_held_up(&self.core, &self.writer) {
+            work += self.poll_lanes();
         }
         self.writer.attest_if_asked(self.now_ns);
         for connection in &mut self.connections {
@@ -219,13 +221,13 @@ impl Duty {
         let lines = [mail.duty_signal.line(), writer.control().duty_line()]
             .into_iter()
             .chain(connections.iter().map(Connection::parking_line));
-        let room = may_take(writer);
+        let room = writer.can_take() || !writer.control().is_running();
         let starved = !room || connections.iter().any(Connection::is_starved);
         let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
         self.waiter.idle(lines, limit, || {
             stop.load(Ordering::Relaxed)
                 || mail.to_duty.has_mail()
-                || writer.attest_asked()
+                || (writer.control().is_running() && writer.attest_asked())
                 || (room && connections.iter().any(Connection::is_ready))
         });
     }
@@ -326,6 +328,19 @@ impl Duty {
         });
     }
 
+    /// The hot lane, then the cold one; the other way round after a turn in which an order of the hot
+    /// lane kept the cold one from being polled at all.
+    fn poll_lanes(&mut self) -> u32 {
+        let cold_first = self.cold_was_shut_out;
+        let mut work = if cold_first { self.poll_cold() } else { 0 };
+        work += self.poll_hot();
+        self.cold_was_shut_out = is_held_up(&self.core, &self.writer);
+        if !cold_first {
+            work += self.poll_cold();
+        }
+        work
+    }
+
     fn poll_hot(&mut self) -> u32 {
         let mut work = 0;
         let count = self.connections.len();
@@ -372,7 +387,8 @@ impl Duty {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
         let Self { core, writer, connections, buffer, now_ns, .. } = self;
         for done in 0..limit {
-            if !may_take(writer) || core.pending_head().is_some() {
+            let has_room = writer.can_take() || !writer.control().is_running();
+            if !has_room || is_held_up(core, writer) {
                 return (done, None);
             }
             match connections[index].poll(buffer, *now_ns, stall_limit_ns) {
@@ -423,10 +439,10 @@ impl Duty {
     }
 }
 
-/// True when a message may be taken: the log has room, or has failed and every message is to be told
-/// so. Only a log that is behind lets messages wait.
-fn may_take(writer: &LogWriter) -> bool {
-    writer.can_take() || !writer.control().is_running()
+/// True while an aggressor has to be continued before anything else. A log that has failed continues
+/// none, so it holds nobody up: all that comes is refused.
+fn is_held_up(core: &Core, writer: &LogWriter) -> bool {
+    core.pending_head().is_some() && writer.control().is_running()
 }
 
 /// Applies one message of a session: logged and answered, or rejected and answered.

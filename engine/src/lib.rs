@@ -14,4 +14,4 @@ mod notice;
 mod process;
 pub mod recovery;
 
-pub use process::{EngineOptions, run};
+pub use process::{EngineOptions, check_data_path, run};

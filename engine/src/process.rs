@@ -11,7 +11,8 @@ use crate::recovery::Replayed;
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use std::thread;
 use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::segment_path;
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::units::{Position, SessionId};
@@ -91,11 +93,10 @@ impl Replayed for CoreReplay<'_> {
 pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     let genesis = Genesis::new(&options.config)?;
-    let socket = options.data.join(SOCKET_NAME);
-    check_socket_path(&socket)?;
+    check_data_path(&options.data)?;
+    let master_key = master_key(&options.data)?;
     let mut core = Core::with_table_seed(getrandom::u64().context("no random table seed")?);
     let (log, defined) = open_log(&options, &mut core)?;
-    let master_key = master_key(&options.data, defined)?;
     let pid_file = options.data.join("engine.pid");
     fs::write(&pid_file, std::process::id().to_string())?;
 
@@ -104,7 +105,7 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     let Log { writer, keeper, report, .. } = log;
     let gateway_options = GatewayOptions {
-        socket,
+        socket: options.data.join(SOCKET_NAME),
         master_key,
         control: File::open(&report.control_path)?.into(),
         log_id: report.log_id,
@@ -153,8 +154,12 @@ pub fn run(options: EngineOptions) -> Result<()> {
 /// Room for a path in a socket's address, its closing zero included.
 const SOCKET_PATH_BYTES: usize = 108;
 
-/// A path that the system refuses is told before anything is made.
-fn check_socket_path(socket: &Path) -> Result<()> {
+/// Tells of a data folder whose path is too long for the engine's socket, before anything is made.
+///
+/// # Errors
+/// If it is.
+pub fn check_data_path(data: &Path) -> Result<()> {
+    let socket = data.join(SOCKET_NAME);
     let bytes = socket.as_os_str().len();
     ensure!(
         bytes < SOCKET_PATH_BYTES,
@@ -165,14 +170,19 @@ fn check_socket_path(socket: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A new venue gets a new master key. A venue without its key is refused: with another one every API
-/// key and secret of it would be void.
-fn master_key(data: &Path, defined: Defined) -> Result<MasterKey> {
+/// A new venue gets a new master key, before its log. A venue without its key is refused: with another
+/// one every API key and secret of it would be void.
+fn master_key(data: &Path) -> Result<MasterKey> {
     let path = data.join("master.key");
-    if defined.is_whole {
+    if segment_path(&data.join("log"), 0).exists() {
         return MasterKey::load(&path)
             .context("the venue's keys come from its master key: put the file back");
     }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("cannot make the data folder {}", data.display()))?;
     Ok(MasterKey::load_or_create(&path)?)
 }
 

@@ -3,27 +3,23 @@
 #![allow(unsafe_code, reason = "counting allocations needs a global allocator")]
 #![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
+#[path = "support/duty_bench.rs"]
+mod duty_bench;
+
+use duty_bench::{DutyBench, open_log};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use touchline_core::Core;
-use touchline_engine::clock::{Clock, SystemTime};
-use touchline_engine::config::EngineConfig;
-use touchline_engine::duty::{Duty, DutyOptions};
-use touchline_engine::gateway;
-use touchline_engine::genesis::Genesis;
-use touchline_engine::log::{self, LogOptions, WindowPlace};
-use touchline_engine::mailbox::{FromDuty, ToDuty};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::log::{Environment, KeeperHandle};
 use touchline_protocol::message::command::{CancelOrder, Logon, NewOrder, ReduceOrder};
 use touchline_protocol::message::decode::{Event, disclose};
 use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
 use touchline_protocol::text::{ClientOrderId, Name};
-use touchline_protocol::units::{KeyId, OrderId, Position, Sequence, SymbolId};
+use touchline_protocol::units::{KeyId, OrderId, Sequence, SymbolId};
 
 struct Counting;
 
@@ -85,22 +81,8 @@ keys = 1
 balances = { BTC = "1000000000", USDT = "1000000000" }
 "#;
 
-struct NothingToReplay;
-
-impl Replayed for NothingToReplay {
-    fn replay(
-        &mut self,
-        position: Position,
-        _: u64,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<(usize, u16), String> {
-        Err(format!("a new log has a transaction at {position}"))
-    }
-}
-
 struct Bench {
-    duty: Duty,
+    engine: DutyBench,
     client: SessionEnd,
     session: SessionStarted,
     sequence: u64,
@@ -110,34 +92,12 @@ struct Bench {
     rejects: u64,
     trades: u64,
     // Declared last: the duty thread's log lets go of its files first.
-    _keeper: log::KeeperHandle,
+    _keeper: KeeperHandle,
 }
 
 fn bench(data: &Path) -> Bench {
-    let config: EngineConfig = toml::from_str(VENUE).unwrap();
-    let options = LogOptions {
-        data: data.to_owned(),
-        window_place: WindowPlace::Data,
-        window_bytes: Some(16 << 20),
-        segment_bytes: 4 << 20,
-        accept_loss: false,
-    };
-    let log = log::open(&options, &mut NothingToReplay, &mut |_| {}).unwrap();
-    let (_poll, mail) = gateway::mail().unwrap();
-    let mut duty = Duty::new(DutyOptions {
-        core: Core::new(),
-        writer: log.writer,
-        clock: Clock::start(SystemTime, 0, false).unwrap(),
-        mail: Arc::clone(&mail),
-        stop: Arc::new(AtomicBool::new(false)),
-        settings: config.engine.clone(),
-    });
-    for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
-        duty.own_command(command).unwrap();
-    }
-    let capacities = RingCapacities::new(1024, 16_384).unwrap();
-    let (end, descriptors) = SessionEnd::create(capacities).unwrap();
-    let client = SessionEnd::attach(&descriptors, capacities).unwrap();
+    let log = open_log(&Environment::default(), data);
+    let mut engine = DutyBench::new(log.writer, VENUE, &Arc::new(AtomicBool::new(false)));
     let mut logon = Logon {
         name: Name::new("bench").unwrap(),
         role: Role::Trader.to_wire(),
@@ -145,15 +105,12 @@ fn bench(data: &Path) -> Bench {
         ..Default::default()
     };
     logon.command.key_id = KeyId(1);
-    mail.to_duty.put(ToDuty::Logon { ticket: 1, logon: Box::new(logon), end: Box::new(end) });
-    duty.turn();
-    let Some(FromDuty::Opened { started, .. }) = mail.from_duty.take() else {
-        panic!("the logon was refused")
-    };
+    let capacities = RingCapacities::new(1024, 16_384).unwrap();
+    let (client, session) = engine.log_on(logon, capacities).unwrap();
     Bench {
-        duty,
+        engine,
         client,
-        session: started,
+        session,
         sequence: 0,
         buffer: MessageBuffer::new(),
         open: Vec::with_capacity(100_000),
@@ -219,7 +176,7 @@ impl Bench {
     fn settle(&mut self) {
         while self.replies < self.sequence {
             WATCHED.set(true);
-            self.duty.turn();
+            self.engine.duty.turn();
             WATCHED.set(false);
             while let Some(length) = self.client.input.poll(&mut self.buffer).unwrap() {
                 let (envelope, event) = disclose(self.buffer.bytes(length)).unwrap();

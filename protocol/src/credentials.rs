@@ -101,12 +101,18 @@ impl MasterKey {
     fn create(path: &Path) -> io::Result<()> {
         let mut bytes = [0; MASTER_KEY_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let draft = path.with_extension("draft");
+        let draft = path.with_extension(format!("draft-{}", std::process::id()));
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&draft, path)?;
+        // A link never replaces: if another process was quicker, its key is the key.
+        let placed = fs::hard_link(&draft, path);
+        fs::remove_file(&draft)?;
+        match placed {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
         path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     }
 

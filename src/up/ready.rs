@@ -25,8 +25,10 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
     let credentials = credentials(data)?;
     let environment = data.join("demo.env");
     write_environment(&environment, address, prefix, &credentials)?;
-    print!("{}", block(data, &environment, address, &credentials)?);
-    std::io::stdout().flush()?;
+    // Nobody may be listening: that is no reason not to serve.
+    let _unheard =
+        std::io::stdout().write_all(block(data, &environment, address, &credentials)?.as_bytes());
+    let _unheard = std::io::stdout().flush();
     Ok(())
 }
 

@@ -1,0 +1,18 @@
+//! The duty thread turn by turn: who is served when, what is answered, and what a client that does
+//! not read, lies or comes too late changes for the others. In-process, over a real log.
+#![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+#[path = "support/duty_bench.rs"]
+mod duty_bench;
+
+mod duty {
+    mod breakable;
+    mod client;
+    mod credit;
+    mod failure;
+    mod judged;
+    mod lanes;
+    mod pending;
+    mod record;
+    mod venue;
+}

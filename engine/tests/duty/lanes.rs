@@ -1,0 +1,173 @@
+//! Who is served when: the cold lane's share, and the hot lane's, whatever the others send.
+
+use super::client::{Client, limit};
+use super::venue::{Venue, deposit};
+use touchline_protocol::message::enums::{Lane, Role, Side};
+
+/// A session and how much of it was answered.
+struct Served {
+    client: Client,
+    lane: Lane,
+    answers: u64,
+}
+
+/// Fills the request ring: the session has more to do than any turn takes.
+fn flood(session: &mut Served) {
+    match session.lane {
+        Lane::Cold => while session.client.try_send(deposit()) {},
+        Lane::Hot => while session.client.try_send(limit(0, Side::Buy, 1, 1)) {},
+    }
+}
+
+/// Whether the `n`-th of `count` sessions is cold, in one of the ways to mix two lanes.
+const fn is_cold(mix: u32, n: u32) -> bool {
+    mix & (1 << n) != 0
+}
+
+fn open(venue: &mut Venue, mix: u32, n: u32) -> Served {
+    let name = format!("session-{n}");
+    let (client, lane) = if is_cold(mix, n) {
+        let role = if n.is_multiple_of(2) { Role::Admin } else { Role::Adapter };
+        (venue.cold(&format!("{name}-{role:?}"), role), Lane::Cold)
+    } else {
+        (venue.trader(&name, u64::from(n % 3) + 1), Lane::Hot)
+    };
+    Served { client, lane, answers: 0 }
+}
+
+/// Turns with one mix of sessions that all have backlog. `hot_sends` is false for hot sessions that
+/// are connected and silent.
+fn check_mix(venue: &mut Venue, sessions: u32, mix: u32, quota: u64, hot_sends: bool) {
+    let mut all: Vec<Served> = (0..sessions).map(|n| open(venue, mix, n)).collect();
+    for turn in 0..2 * sessions + 1 {
+        for session in &mut all {
+            if session.lane == Lane::Cold || hot_sends {
+                flood(session);
+            }
+        }
+        let before: Vec<u64> = all.iter().map(|session| session.answers).collect();
+        venue.duty.turn();
+        for session in &mut all {
+            session.answers += session.client.count_answers();
+        }
+        let cold = || all.iter().filter(|session| session.lane == Lane::Cold);
+        let least = cold().map(|session| session.answers).min().unwrap();
+        let most = cold().map(|session| session.answers).max().unwrap();
+        let what = format!("mix {mix:#b} of {sessions}, quota {quota}, turn {turn}");
+        assert!(most - least <= quota, "{what}: one cold session got {most}, another {least}");
+        let of_lane = |lane: Lane| {
+            let sessions = all.iter().zip(&before).filter(move |(one, _)| one.lane == lane);
+            sessions.map(|(session, before)| session.answers - before)
+        };
+        assert_eq!(of_lane(Lane::Cold).sum::<u64>(), quota, "{what}: the cold lane's share");
+        let share = if hot_sends { 8 } else { 0 };
+        assert!(of_lane(Lane::Hot).all(|done| done == share), "{what}: a hot session's share");
+    }
+    for session in &all {
+        venue.disconnect(&session.client);
+    }
+    venue.settle();
+    venue.closed();
+}
+
+#[test]
+fn cold_sessions_with_backlog_share_their_lane_in_any_mix_with_hot_ones() {
+    for quota in [1, 4] {
+        let engine = format!("messages_per_turn = 8\ncold_messages_per_turn = {quota}");
+        let mut venue = Venue::new(&engine, "");
+        for sessions in 2..=5_u32 {
+            for mix in (0..1 << sessions).filter(|mix: &u32| (2..=4).contains(&mix.count_ones())) {
+                check_mix(&mut venue, sessions, mix, quota, mix.is_multiple_of(3));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cold_session_with_backlog_is_not_starved_by_others_that_send_now_and_then() {
+    let mut venue = Venue::new("cold_messages_per_turn = 4", "");
+    let mut rare: Vec<Client> =
+        (0..3).map(|n| venue.cold(&format!("rare-{n}"), Role::Admin)).collect();
+    let mut busy = Served { client: venue.cold("busy", Role::Admin), lane: Lane::Cold, answers: 0 };
+    for turn in 1..=200 {
+        flood(&mut busy);
+        for client in &mut rare {
+            client.send(deposit());
+        }
+        venue.duty.turn();
+        busy.answers += busy.client.count_answers();
+        assert!(busy.answers >= turn / 4, "{} answers in {turn} turns", busy.answers);
+    }
+}
+
+/// Keeps its ring full of rounds of five resting orders and an aggressor over all of them.
+fn keep_pending(client: &mut Client, sent: &mut u64) {
+    loop {
+        let order = match *sent % 6 {
+            0..5 => limit(0, Side::Sell, 100, 1),
+            _ => limit(0, Side::Buy, 100, 5),
+        };
+        if !client.try_send(order) {
+            return;
+        }
+        *sent += 1;
+    }
+}
+
+/// A venue of small steps, so that a turn that takes an aggressor ends with work pending.
+fn slow_matching() -> Venue {
+    Venue::new("messages_per_turn = 16\npending_per_turn = 1", "max_steps = 2")
+}
+
+#[test]
+fn hot_sessions_are_served_while_one_of_them_keeps_work_pending() {
+    let mut venue = slow_matching();
+    let mut busy = venue.trader("busy", 1);
+    let mut others = [
+        ("before", 2, Vec::new()),
+        ("same symbol", 2, Vec::new()),
+        ("other symbol", 3, Vec::new()),
+    ]
+    .map(|(name, key, served): (_, _, Vec<u64>)| (venue.trader(name, key), served));
+    let (mut sent, mut turns_pending) = (0, 0);
+    for turn in 0..600 {
+        keep_pending(&mut busy, &mut sent);
+        for (n, (client, served)) in others.iter_mut().enumerate() {
+            while client.try_send(limit(n as u32 / 2, Side::Buy, 1, 1)) {}
+            if client.count_answers() > 0 {
+                served.push(turn);
+            }
+        }
+        venue.duty.turn();
+        busy.read();
+        turns_pending += u32::from(venue.duty.core().pending_head().is_some());
+    }
+    assert!(turns_pending > 300, "work was pending after {turns_pending} turns only");
+    for (_, served) in &others {
+        // Three turns finish an aggressor, and of four such rounds each session comes first in one.
+        let pause = served.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        assert!(pause <= 12 && served[0] <= 12, "not served for {pause} turns: {served:?}");
+    }
+}
+
+#[test]
+fn the_cold_lane_is_served_while_a_hot_session_keeps_work_pending() {
+    let mut venue = slow_matching();
+    let mut busy = venue.trader("busy", 1);
+    let mut cold = [venue.cold("admin", Role::Admin), venue.cold("adapter", Role::Adapter)];
+    for client in &mut cold {
+        for _ in 0..20 {
+            client.send(deposit());
+        }
+    }
+    let (mut sent, mut answers) = (0, [0; 2]);
+    for _ in 0..600 {
+        keep_pending(&mut busy, &mut sent);
+        venue.duty.turn();
+        busy.read();
+        for (client, answers) in cold.iter_mut().zip(&mut answers) {
+            *answers += client.count_answers();
+        }
+    }
+    assert_eq!(answers, [20; 2], "of 20 records each, in 600 turns");
+}

@@ -1,0 +1,145 @@
+//! An aggressor over more makers than a transaction visits: in parts, with nothing between them and
+//! one answer behind them.
+
+use super::client::{Client, Reply, limit};
+use super::record::{of_session, transactions};
+use super::venue::{Venue, deposit};
+use touchline_protocol::message::command::CancelOrder;
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, Role, Side};
+use touchline_protocol::units::SymbolId;
+
+const MAKERS: u64 = 7;
+
+/// Two makers per transaction, one further step per turn: the aggressor takes four transactions.
+fn venue() -> Venue {
+    Venue::new("pending_per_turn = 1", "max_steps = 2")
+}
+
+fn place_makers(venue: &mut Venue, maker: &mut Client) {
+    for _ in 0..MAKERS {
+        maker.send(limit(0, Side::Sell, 100, 1));
+    }
+    venue.settle();
+    assert_eq!(maker.count_answers(), MAKERS);
+}
+
+/// Checks the replies to the aggressor; gives the position behind its last part.
+fn check_aggressor(client: &Client, sequence: u64, replies: &[Reply]) -> u64 {
+    let names: String = replies
+        .iter()
+        .map(|reply| match reply.event() {
+            Event::OrderAccepted(_) => 'A',
+            Event::Trade(_) => 'T',
+            Event::OrderContinues(_) => '+',
+            Event::OrderResult(_) => 'R',
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(names, "ATT+TT+TT+TR");
+    for reply in replies {
+        let envelope = reply.envelope;
+        assert_eq!(envelope.sequence.0, sequence);
+        assert_eq!(envelope.correlation, client.correlation(sequence));
+        assert_eq!(envelope.session, client.identity().0);
+        assert_eq!(reply.is_terminal(), matches!(reply.event(), Event::OrderResult(_)));
+    }
+    assert!(replies.is_sorted_by_key(|reply| reply.envelope.position));
+    let Event::OrderResult(result) = replies.last().unwrap().event() else { unreachable!() };
+    assert_eq!(result.status, OrderStatus::Filled.to_wire());
+    assert_eq!(result.executed_quantity, MAKERS as i64 * 100_000_000);
+    replies.last().unwrap().envelope.position.0
+}
+
+#[test]
+fn an_order_in_parts_is_answered_once_and_commands_sent_meanwhile_come_after_it() {
+    let mut venue = venue();
+    let mut maker = venue.trader("maker", 2);
+    let mut taker = venue.trader("taker", 1);
+    let mut third = venue.trader("third", 3);
+    let mut admin = venue.cold("admin", Role::Admin);
+    place_makers(&mut venue, &mut maker);
+    let aggressor = taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_some(), "it is done in one turn");
+    let open = venue.duty.core().open_orders(SymbolId(0), Side::Sell).last().unwrap().order_id;
+    maker.send(CancelOrder { symbol: SymbolId(0), order_id: open, ..Default::default() });
+    third.send(limit(0, Side::Buy, 100, 1));
+    third.send(limit(1, Side::Buy, 100, 1));
+    taker.send(limit(0, Side::Sell, 200, 1));
+    admin.send(deposit());
+    while venue.duty.core().pending_head().is_some() {
+        let others = [&mut maker, &mut third, &mut admin];
+        assert!(others.into_iter().all(|client| client.read().is_empty()), "it is not done yet");
+        assert!(venue.duty.turn() > 0, "unfinished work is left lying");
+    }
+    venue.settle();
+    let mut replies = taker.read();
+    let own_later = replies.split_off(replies.len() - 2);
+    let end = check_aggressor(&taker, aggressor, &replies);
+    let others = [own_later, maker.read(), third.read(), admin.read()];
+    let later: Vec<Reply> = others.into_iter().flatten().collect();
+    assert_eq!(later.iter().filter(|reply| reply.is_terminal()).count(), 5);
+    for reply in &later {
+        match reply.reason() {
+            // The aggressor had taken the order: decided behind it too, without a transaction.
+            Some(reason) => {
+                assert_eq!(reason, RejectReason::UnknownOrder);
+                assert!(reply.envelope.position.0 >= end);
+            }
+            None => assert!(reply.envelope.position.0 > end, "{:?} before {end}", reply.event()),
+        }
+    }
+    let parts = of_session(venue.folder.path(), taker.identity().0);
+    let names: Vec<_> = parts[&aggressor].iter().map(|part| part.command).collect();
+    assert_eq!(names, ["NewOrder", "RunPending", "RunPending", "RunPending"]);
+}
+
+#[test]
+fn nothing_comes_between_the_parts_whoever_sends_first() {
+    // Reading the log asserts that nothing stands between the parts of an order.
+    for round in 0..8 {
+        let mut venue = venue();
+        let mut clients: Vec<Client> = (1..=3).map(|key| venue.trader("trader", key)).collect();
+        let mut admin = venue.cold("admin", Role::Admin);
+        for step in 0..12 {
+            for (n, client) in clients.iter_mut().enumerate() {
+                let (side, orders, quantity) =
+                    if (step + round) % 3 == n { (Side::Buy, 2, 5) } else { (Side::Sell, 5, 1) };
+                (0..orders).for_each(|_| _ = client.send(limit(0, side, 100, quantity)));
+            }
+            admin.send(deposit());
+            (0..=step % 4).for_each(|_| _ = venue.duty.turn());
+        }
+        venue.settle();
+        let log = transactions(venue.folder.path());
+        assert!(log.iter().filter(|one| one.command == "RunPending").count() > 10);
+        for client in &mut clients {
+            assert_eq!(client.count_answers(), client.sequence(), "one answer each");
+        }
+        assert_eq!(admin.count_answers(), admin.sequence());
+    }
+}
+
+#[test]
+fn an_order_whose_owner_came_anew_is_finished_and_not_told_to_the_new_connection() {
+    let mut venue = venue();
+    let mut maker = venue.trader("maker", 2);
+    let mut taker = venue.trader("taker", 1);
+    place_makers(&mut venue, &mut maker);
+    let aggressor = taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_some());
+    let mut again = venue.trader("taker", 1);
+    assert_eq!(again.identity().0, taker.identity().0);
+    assert_eq!(again.sequence(), aggressor, "it was decided");
+    venue.settle();
+    assert_eq!(again.read().len(), 0);
+    assert!(taker.read().iter().all(|reply| !reply.is_terminal()));
+    let parts = of_session(venue.folder.path(), taker.identity().0);
+    assert!(!parts[&aggressor].last().unwrap().continues, "it is finished");
+    assert_eq!(venue.duty.core().open_orders(SymbolId(0), Side::Sell).count(), 0);
+    let sequence = again.send(limit(0, Side::Sell, 100, 1));
+    venue.settle();
+    assert_eq!(again.read().last().unwrap().envelope.sequence.0, sequence);
+}

@@ -1,0 +1,75 @@
+//! The log as the tests compare it with what clients were told: every transaction, whose command it
+//! carries out, and its events.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::message::decode::{Command, Event};
+use touchline_protocol::units::SessionId;
+
+/// One transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Transaction {
+    /// Position of its frame.
+    pub(crate) start: u64,
+    /// Position behind it: what its replies carry.
+    pub(crate) end: u64,
+    pub(crate) time_ns: u64,
+    /// Name of its command.
+    pub(crate) command: &'static str,
+    /// Session and sequence of the command that it carries out: of a `RunPending`, those of the
+    /// aggressor that it continues.
+    pub(crate) owner: (SessionId, u64),
+    /// Its events as they stand in the log.
+    pub(crate) events: Vec<Vec<u8>>,
+    /// The command is not done with it.
+    pub(crate) continues: bool,
+}
+
+/// Every transaction of the log in `data`, in order.
+pub(crate) fn transactions(data: &Path) -> Vec<Transaction> {
+    let mut reader = LogReader::open(data, Follow::Appended).unwrap();
+    let mut all = Vec::new();
+    let mut waiting = None;
+    while let Some(read) = reader.next().unwrap() {
+        let command = read.command().unwrap();
+        let events: Vec<Vec<u8>> =
+            read.events().map(|event| event.unwrap().bytes().to_vec()).collect();
+        let continues = matches!(read.events().last(), Some(Ok(Event::OrderContinues(_))));
+        let header = command.header();
+        let owner = match (command, waiting) {
+            (Command::RunPending(_), Some(owner)) => owner,
+            (Command::RunPending(_), None) => panic!("nothing is pending at {}", read.position()),
+            (_, Some(_)) if header.session != SessionId::ENGINE => {
+                panic!("{} comes between the parts of an order", command.name())
+            }
+            _ => (header.session, header.sequence.0),
+        };
+        match command {
+            // Connections come and go at any time; they do not touch the book.
+            Command::Logon(_) | Command::ConnectionEnded(_) => {}
+            _ => waiting = continues.then_some(owner),
+        }
+        all.push(Transaction {
+            start: read.position().0,
+            end: read.end().0,
+            time_ns: read.time_ns(),
+            command: command.name(),
+            owner,
+            events,
+            continues,
+        });
+    }
+    all
+}
+
+/// The parts of each command of a session, by sequence.
+pub(crate) fn of_session(data: &Path, session: SessionId) -> BTreeMap<u64, Vec<Transaction>> {
+    let mut commands: BTreeMap<u64, Vec<Transaction>> = BTreeMap::new();
+    for transaction in transactions(data) {
+        if transaction.owner.0 == session {
+            commands.entry(transaction.owner.1).or_default().push(transaction);
+        }
+    }
+    commands
+}

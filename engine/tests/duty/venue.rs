@@ -1,0 +1,151 @@
+//! A venue of a test's own: two symbols, three rich accounts with a key each (1, 2 and 3), and the
+//! turns of its duty thread in the test's hands.
+
+use super::breakable::Breakable;
+use super::client::Client;
+use crate::duty_bench::{DutyBench, open_log};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use tempfile::TempDir;
+use touchline_engine::log::{Control, Environment, KeeperHandle};
+use touchline_engine::mailbox::{FromDuty, ToDuty};
+use touchline_protocol::message::command::{Deposit, Logon};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role};
+use touchline_protocol::ring::RingCapacities;
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{AccountId, AssetId, Epoch, KeyId, SessionId};
+
+const DEFINITION: &str = r#"
+[[assets]]
+name = "BTC"
+[[assets]]
+name = "USDT"
+[[symbols]]
+name = "BTCUSDT"
+base = "BTC"
+quote = "USDT"
+[[symbols]]
+name = "BTCUSD2"
+base = "BTC"
+quote = "USDT"
+[[accounts]]
+name = "A"
+keys = 1
+balances = { BTC = "10000000", USDT = "1000000000" }
+[[accounts]]
+name = "B"
+keys = 1
+balances = { BTC = "10000000", USDT = "1000000000" }
+[[accounts]]
+name = "C"
+keys = 1
+balances = { BTC = "10000000", USDT = "1000000000" }
+"#;
+
+/// Turns after which a duty thread that still works is taken to do so for ever.
+const MANY_TURNS: u32 = 100_000;
+
+/// A running log, a duty thread that turns when told to, and its folder.
+pub(crate) struct Venue {
+    pub(crate) bench: DutyBench,
+    pub(crate) control: Control,
+    pub(crate) disk: Arc<Breakable>,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) keeper: KeeperHandle,
+    pub(crate) folder: TempDir,
+}
+
+impl Deref for Venue {
+    type Target = DutyBench;
+
+    fn deref(&self) -> &DutyBench {
+        &self.bench
+    }
+}
+
+impl DerefMut for Venue {
+    fn deref_mut(&mut self) -> &mut DutyBench {
+        &mut self.bench
+    }
+}
+
+impl Venue {
+    /// A new venue with these keys of `[engine]`, and these of `[limits]` beside unlimited orders.
+    pub(crate) fn new(engine: &str, limits: &str) -> Self {
+        // An attest record would come between the transactions that a test looks at.
+        Self::with_attest_after(engine, limits, Duration::from_secs(3600))
+    }
+
+    /// As [`Venue::new`]; the keeper asks for an attest record after so long a quiet.
+    pub(crate) fn with_attest_after(engine: &str, limits: &str, attest_after: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Arc::new(Breakable::default());
+        let environment =
+            Environment { storage: Arc::clone(&disk) as _, attest_after, ..Environment::default() };
+        let log = open_log(&environment, folder.path());
+        let stop = Arc::new(AtomicBool::new(false));
+        let unlimited = "orders_per_interval_0 = 0\norders_per_interval_1 = 0";
+        let venue = format!("[engine]\n{engine}\n[limits]\n{unlimited}\n{limits}\n{DEFINITION}");
+        let bench = DutyBench::new(log.writer, &venue, &stop);
+        Self { bench, control: log.control, disk, stop, keeper: log.keeper, folder }
+    }
+
+    /// Logs a session on, with rings of 1,024 request slots and so many reply slots.
+    pub(crate) fn try_open(
+        &mut self,
+        name: &str,
+        (role, lane, key): (Role, Lane, u64),
+        reply_slots: usize,
+    ) -> Result<Client, RejectReason> {
+        let mut logon = Logon {
+            name: Name::new(name).unwrap(),
+            role: role.to_wire(),
+            lane: lane.to_wire(),
+            ..Default::default()
+        };
+        logon.command.key_id = KeyId(key);
+        let capacities = RingCapacities::new(1024, reply_slots).unwrap();
+        self.log_on(logon, capacities).map(|(end, started)| Client::new(end, &started))
+    }
+
+    /// A trader with the largest reply ring.
+    pub(crate) fn trader(&mut self, name: &str, key: u64) -> Client {
+        self.try_open(name, (Role::Trader, Lane::Hot, key), 16_384).unwrap()
+    }
+
+    /// A session of the cold lane, with the largest reply ring.
+    pub(crate) fn cold(&mut self, name: &str, role: Role) -> Client {
+        self.try_open(name, (role, Lane::Cold, 0), 16_384).unwrap()
+    }
+
+    /// Ends a session as the gateway does when the client closes its socket.
+    pub(crate) fn disconnect(&mut self, client: &Client) {
+        let (session, epoch) = client.identity();
+        self.mail.to_duty.put(ToDuty::Ended { session, epoch });
+    }
+
+    /// Turns until there is nothing left to do.
+    pub(crate) fn settle(&mut self) {
+        let idle = (0..MANY_TURNS).any(|_| self.duty.turn() == 0);
+        assert!(idle, "the duty thread finds no end");
+    }
+
+    /// The connections that the duty thread has ended since the last look, and why.
+    pub(crate) fn closed(&self) -> Vec<(SessionId, Epoch, String)> {
+        let mut closed = Vec::new();
+        while let Some(letter) = self.mail.from_duty.take() {
+            match letter {
+                FromDuty::Closed { session, epoch, why, .. } => closed.push((session, epoch, why)),
+                FromDuty::Opened { .. } | FromDuty::Refused { .. } => panic!("nobody logs on"),
+            }
+        }
+        closed
+    }
+}
+
+/// A deposit of a whole unit of the first asset for account 1.
+pub(crate) fn deposit() -> Deposit {
+    Deposit { account: AccountId(1), asset: AssetId(0), amount: 100_000_000, ..Default::default() }
+}

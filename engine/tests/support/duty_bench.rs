@@ -1,0 +1,98 @@
+//! A duty thread without its process: a real log in a folder, a venue defined in it, and sessions
+//! whose client ends are the test's. Called by the tests of the duty thread, which make its turns.
+
+use mio::Poll;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use touchline_core::Core;
+use touchline_engine::clock::{Clock, SystemTime};
+use touchline_engine::config::EngineConfig;
+use touchline_engine::duty::{Duty, DutyOptions};
+use touchline_engine::gateway::{self, Mail};
+use touchline_engine::genesis::Genesis;
+use touchline_engine::log::{self, Environment, Log, LogOptions, LogWriter, WindowPlace};
+use touchline_engine::mailbox::{FromDuty, ToDuty};
+use touchline_engine::recovery::Replayed;
+use touchline_protocol::message::command::Logon;
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::event::SessionStarted;
+use touchline_protocol::ring::{RingCapacities, SessionEnd};
+use touchline_protocol::units::{Position, Sequence};
+
+struct NothingToReplay;
+
+impl Replayed for NothingToReplay {
+    fn replay(
+        &mut self,
+        position: Position,
+        _: u64,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<(usize, u16), String> {
+        Err(format!("a new log has a transaction at {position}"))
+    }
+}
+
+/// A new log in the folder `data`, its live window in there too: 16 MiB over segments of 4 MiB.
+pub(crate) fn open_log(environment: &Environment, data: &Path) -> Log {
+    let options = LogOptions {
+        data: data.to_owned(),
+        window_place: WindowPlace::Data,
+        window_bytes: Some(16 << 20),
+        segment_bytes: 4 << 20,
+        accept_loss: false,
+    };
+    log::open_in(environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap()
+}
+
+/// A duty thread's state, and the gateway's end of its mail.
+pub(crate) struct DutyBench {
+    pub(crate) duty: Duty,
+    pub(crate) mail: Arc<Mail>,
+    /// The mail's waker belongs to it.
+    _poll: Poll,
+}
+
+impl DutyBench {
+    /// Defines the venue of `venue` (a `venue.toml`) in a new log. `stop` ends [`Duty::run`].
+    pub(crate) fn new(writer: LogWriter, venue: &str, stop: &Arc<AtomicBool>) -> Self {
+        let config: EngineConfig = toml::from_str(venue).unwrap();
+        let (poll, mail) = gateway::mail().unwrap();
+        let mut duty = Duty::new(DutyOptions {
+            core: Core::new(),
+            writer,
+            clock: Clock::start(SystemTime, 0, false).unwrap(),
+            mail: Arc::clone(&mail),
+            stop: Arc::clone(stop),
+            settings: config.engine.clone(),
+        });
+        for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
+            duty.own_command(command).unwrap();
+        }
+        Self { duty, mail, _poll: poll }
+    }
+
+    /// Opens a session as the gateway does for a peer that proved who it is, and makes one turn. Gives
+    /// the client's end, or why the logon was refused. No other letter of the duty thread may wait.
+    pub(crate) fn log_on(
+        &mut self,
+        logon: Logon,
+        capacities: RingCapacities,
+    ) -> Result<(SessionEnd, SessionStarted), RejectReason> {
+        let (end, descriptors) = SessionEnd::create(capacities).unwrap();
+        let client = SessionEnd::attach(&descriptors, capacities).unwrap();
+        let letter = ToDuty::Logon { ticket: 1, logon: Box::new(logon), end: Box::new(end) };
+        self.mail.to_duty.put(letter);
+        self.duty.turn();
+        loop {
+            match self.mail.from_duty.take() {
+                Some(FromDuty::Opened { started, .. }) => return Ok((client, started)),
+                Some(FromDuty::Refused { reason, .. }) => return Err(reason),
+                // The session's older connection, which the logon replaced.
+                Some(FromDuty::Closed { .. }) => {}
+                None => panic!("a logon without an answer"),
+            }
+        }
+    }
+}

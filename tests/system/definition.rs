@@ -1,0 +1,452 @@
+//! What a venue is made from and what that outlives: its definition, its keys, the first start cut
+//! off at any moment, and the ways in which a supervisor or its readers can go.
+
+use super::http::{Http, Key};
+use super::json::Json;
+use super::process::{Process, WATCHDOG, eventually, is_alive, processes_on, send_signal};
+use super::random::Random;
+use super::raw_session::{dial, is_closed};
+use super::trader::{Balances, Trader, balances_of};
+use super::venue::{Venue, borrowed};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use touchline_protocol::client::{Client, ClientOptions};
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::message::command::CreateKey;
+use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{AccountId, KeyId};
+
+/// Two definitions that share their first commands and then differ in every kind of thing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Definition {
+    Cats,
+    Dogs,
+}
+
+impl Definition {
+    /// Accounts, each with a key.
+    const fn accounts(self) -> u64 {
+        match self {
+            Self::Cats => 50,
+            Self::Dogs => 45,
+        }
+    }
+
+    /// So many balances that defining them takes a while, and limits that take none.
+    fn text(self) -> String {
+        let (coin, tick, unit) = match self {
+            Self::Cats => ("CAT", "0.01", 7),
+            Self::Dogs => ("DOG", "0.5", 11),
+        };
+        let assets: Vec<String> = (0..14).map(|n| format!("{coin}{n}")).collect();
+        let mut text = "[limits]\nopen_orders = 1024\nprice_levels = 1024\n\
+                        [[assets]]\nname = \"USDT\"\n"
+            .to_owned();
+        for (n, asset) in assets.iter().enumerate() {
+            text += &format!("[[assets]]\nname = \"{asset}\"\nprecision = {}\n", n % 8 + 1);
+        }
+        for asset in &assets[..4] {
+            let base = format!("name = \"{asset}USDT\"\nbase = \"{asset}\"\nquote = \"USDT\"");
+            text += &format!("[[symbols]]\n{base}\ntick_size = \"{tick}\"\n");
+        }
+        for n in 0..self.accounts() {
+            let amounts: Vec<String> = (assets.iter().enumerate())
+                .map(|(m, asset)| format!("{asset} = \"{}\"", unit * (n + 1) + m as u64))
+                .collect();
+            let balances = amounts.join(", ");
+            text += &format!("[[accounts]]\nname = \"{coin}-{n}\"\nkeys = 1\n");
+            text += &format!("balances = {{ {balances} }}\n");
+        }
+        text
+    }
+}
+
+/// The file that a venue's `--config` names; a test may write another definition into it.
+struct Configuration {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Configuration {
+    fn new(definition: Definition) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let new = Self { path: folder.path().join("venue.toml"), _folder: folder };
+        new.set(definition);
+        new
+    }
+
+    fn set(&self, definition: Definition) {
+        fs::write(&self.path, definition.text()).expect("the folder is ours");
+    }
+
+    fn up(&self) -> Venue {
+        Venue::up(&["--config", self.path.to_str().expect("temporary folders have plain names")])
+    }
+}
+
+/// All that a client can see of a venue's definition.
+#[derive(Clone, PartialEq, Debug)]
+struct Picture {
+    exchange_info: Vec<(String, Json)>,
+    /// Of the keys 1, 2 and so on, as long as there are any.
+    accounts: Vec<Balances>,
+}
+
+fn picture(address: SocketAddr, data: &Path) -> Picture {
+    let info = Http::new(address).get("/api/v3/exchangeInfo").ok();
+    let shown = info.keys().into_iter().filter(|key| *key != "serverTime");
+    let master = MasterKey::load(&data.join("master.key")).expect("a defined venue has its key");
+    let account = |number| {
+        let key = Key { api: master.api_key(KeyId(number)), secret: master.secret(KeyId(number)) };
+        let reply = Trader::new(address, "X-SVC", key).call("GET", "/api/v3/account", "");
+        (reply.status == 200).then(|| balances_of(&reply.ok()))
+    };
+    Picture {
+        exchange_info: shown.map(|key| (key.to_owned(), info.at(key).clone())).collect(),
+        accounts: (1..).map_while(account).collect(),
+    }
+}
+
+fn picture_of(venue: &Venue) -> Picture {
+    picture(venue.address(), venue.data())
+}
+
+/// The venue of an undisturbed first start with a definition.
+fn undisturbed(definition: Definition) -> Picture {
+    let venue = Configuration::new(definition).up();
+    let picture = picture_of(&venue);
+    assert_eq!(picture.accounts.len() as u64, definition.accounts());
+    picture
+}
+
+/// Starts `touchline` and waits until it is ready; its address, or none when it ended instead.
+fn start(arguments: &[String]) -> (Process, Option<SocketAddr>) {
+    let process = Process::start(&borrowed(arguments));
+    let is_ready = || process.lines().iter().any(|line| line.trim() == "ready");
+    assert!(eventually(|| is_ready() || !is_alive(process.pid())), "neither ready nor ended");
+    let address = is_ready().then(|| {
+        let line = process.wait_for(0, "address line", |line| line.starts_with("  address "));
+        line.rsplit_once("http://").and_then(|(_, address)| address.parse().ok()).expect(&line)
+    });
+    (process, address)
+}
+
+/// What a command that has to fail printed.
+fn refused(arguments: &[String]) -> String {
+    let mut process = Process::start(&borrowed(arguments));
+    let status = process.wait_for_end();
+    let output = process.lines().join("\n");
+    assert!(status.code().is_some_and(|code| code != 0), "{arguments:?}: {status}\n{output}");
+    output
+}
+
+#[test]
+fn a_venue_is_what_its_first_start_defined_whatever_later_ones_are_given() {
+    let configuration = Configuration::new(Definition::Cats);
+    let mut venue = configuration.up();
+    let defined = picture_of(&venue);
+    assert_eq!(defined.accounts.len() as u64, Definition::Cats.accounts());
+    assert_ne!(defined, undisturbed(Definition::Dogs), "the two definitions differ");
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+
+    configuration.set(Definition::Dogs);
+    venue.start_up();
+    assert_eq!(picture_of(&venue), defined, "started with another file");
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+
+    let arguments = venue.arguments("up", true);
+    let at = arguments.iter().position(|one| one == "--config").expect("it was given");
+    let without = [&arguments[..at], &arguments[at + 2..]].concat();
+    let (mut process, address) = start(&without);
+    let address = address.expect("a defined venue needs no file");
+    assert_eq!(picture(address, venue.data()), defined, "started without a file");
+    process.signal(Signal::TERM);
+    assert_eq!(process.wait_for_end().code(), Some(0));
+}
+
+/// Starts the engine on a new folder and kills it at a random moment of its start, which is known to
+/// take about `whole`: every other time while it defines the venue.
+fn cut_off_first_start(venue: &Venue, random: &mut Random, whole: Duration, round: u32) {
+    fs::remove_dir_all(venue.data()).expect("the venue has ended");
+    let mut engine = Process::start(&borrowed(&venue.arguments("engine", false)));
+    if round.is_multiple_of(2) {
+        let position = random.below(DEFINITION_BYTES);
+        let deadline = Instant::now() + WATCHDOG;
+        // Defining takes a few milliseconds: no time to sleep between two looks.
+        while !has_logged(venue.data(), position) && is_alive(engine.pid()) {
+            assert!(Instant::now() < deadline, "nothing is defined");
+        }
+    } else {
+        thread::sleep(Duration::from_micros(random.below(whole.as_micros() as u64)));
+    }
+    engine.kill();
+}
+
+/// Bytes that either definition has in the log at the least: 700 commands.
+const DEFINITION_BYTES: u64 = 700 * 192;
+
+/// True when the log in `data` has reached this position; looks for a while if an engine writes it.
+fn has_logged(data: &Path, position: u64) -> bool {
+    let reader = LogReader::open(data, Follow::Appended);
+    let reader = reader.ok().filter(|reader| reader.incarnation().is_some());
+    reader.is_some_and(|reader| (0..100_000).any(|_| reader.watermark().0 >= position))
+}
+
+/// A venue that has ended, and how long the engine's first start took.
+fn measured(configuration: &Configuration) -> (Venue, Duration) {
+    let mut venue = configuration.up();
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    fs::remove_dir_all(venue.data()).expect("the venue has ended");
+    let begin = Instant::now();
+    let mut engine = Process::start(&borrowed(&venue.arguments("engine", false)));
+    engine.wait_for(0, "ready line", |line| line.starts_with("engine ready"));
+    let whole = begin.elapsed();
+    engine.signal(Signal::TERM);
+    assert_eq!(engine.wait_for_end().code(), Some(0));
+    (venue, whole)
+}
+
+fn seeded() -> Random {
+    let seed = Random::fresh_seed();
+    println!("seed {seed}");
+    Random::new(seed)
+}
+
+#[test]
+fn a_first_start_that_was_cut_off_goes_on_where_it_stopped() {
+    let mut random = seeded();
+    let configuration = Configuration::new(Definition::Cats);
+    let (mut venue, whole) = measured(&configuration);
+    let expected = undisturbed(Definition::Cats);
+    for round in 0..6 {
+        cut_off_first_start(&venue, &mut random, whole, round);
+        venue.start_up();
+        assert_eq!(picture_of(&venue), expected, "round {round}");
+        assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    }
+}
+
+#[test]
+fn a_first_start_that_was_cut_off_is_never_finished_as_a_mixture() {
+    let mut random = seeded();
+    let configuration = Configuration::new(Definition::Cats);
+    let (mut venue, whole) = measured(&configuration);
+    let (cats, dogs) = (undisturbed(Definition::Cats), undisturbed(Definition::Dogs));
+    for round in 0..6 {
+        configuration.set(Definition::Cats);
+        cut_off_first_start(&venue, &mut random, whole, round);
+        configuration.set(Definition::Dogs);
+        let (mut process, address) = start(&venue.arguments("up", true));
+        if let Some(address) = address {
+            let found = picture(address, venue.data());
+            assert!(found == cats || found == dogs, "round {round}: a mixture: {found:?}");
+            process.signal(Signal::TERM);
+            assert_eq!(process.wait_for_end().code(), Some(0));
+            continue;
+        }
+        assert!(!process.wait_for_end().success());
+        let output = process.lines().join("\n");
+        assert!(output.contains("venue.toml") && output.contains("--data"), "{output}");
+        configuration.set(Definition::Cats);
+        venue.start_up();
+        assert_eq!(picture_of(&venue), cats, "round {round}: with the file of that time");
+        assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    }
+}
+
+/// Everything that lies in a folder, by path.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).expect("the folder can be read").flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(files(&entry.path()));
+        }
+        found.insert(entry.path());
+    }
+    found
+}
+
+/// Live windows of a data folder in shared memory.
+fn windows(data: &Path) -> usize {
+    let metadata = fs::metadata(data).expect("the folder is there");
+    let end = format!("-{}-{}", metadata.dev(), metadata.ino());
+    let end_in_hex = format!("-{:x}-{:x}", metadata.dev(), metadata.ino());
+    let folder = format!("/dev/shm/touchline-{}", rustix::process::getuid().as_raw());
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names
+        .filter(|name| {
+            let name = name.to_string_lossy();
+            name.ends_with(&end) || name.ends_with(&end_in_hex)
+        })
+        .count()
+}
+
+#[test]
+fn a_venue_without_its_master_key_is_refused_and_nothing_is_made() {
+    let mut venue = Venue::up(&[]);
+    let keys = (venue.key_a().secret, venue.key_b().secret);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let key = venue.data().join("master.key");
+    let aside = venue.data().with_extension("aside");
+    fs::rename(&key, &aside).expect("it is there");
+    let before = files(venue.data());
+    for (command, http) in [("engine", false), ("up", true)] {
+        let output = refused(&venue.arguments(command, http));
+        assert!(output.contains(key.to_str().expect("a plain name")), "{command}: {output}");
+        assert_eq!(files(venue.data()), before, "{command} made something");
+        assert_eq!(windows(venue.data()), 0, "{command} left a live window in memory");
+    }
+    fs::rename(&aside, &key).expect("it is there");
+    venue.start_up();
+    assert_eq!((venue.key_a().secret, venue.key_b().secret), keys);
+}
+
+#[test]
+fn a_data_path_too_long_for_a_socket_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("d".repeat(110));
+    let data = data.to_str().expect("temporary folders have plain names");
+    for arguments in
+        [&["engine", "--data", data][..], &["up", "--http", "127.0.0.1:0", "--data", data]]
+    {
+        let arguments: Vec<String> = arguments.iter().map(|&one| one.to_owned()).collect();
+        let output = refused(&arguments);
+        assert!(output.contains("107") && output.contains("--data"), "{output}");
+        assert_eq!(files(folder.path()), BTreeSet::new(), "{} made something", arguments[0]);
+    }
+}
+
+#[test]
+fn a_second_supervisor_leaves_the_first_ones_files_alone() {
+    let venue = Venue::up(&[]);
+    let read = |name: &str| fs::read_to_string(venue.data().join(name)).expect("it is there");
+    let first = || ["up.pid", "engine.pid", "adapter.pid", "demo.env"].map(read);
+    let before = first();
+    assert_eq!(before[0].trim(), venue.supervisor().pid().to_string());
+    let output = refused(&venue.arguments("up", true));
+    assert!(output.contains("another engine runs on this data folder"), "{output}");
+    assert_eq!(first(), before);
+    venue.a().limit("BTCUSDT", "SELL", "1", "50000");
+    assert!(administer(venue.data()), "the engine's socket is another's");
+}
+
+/// Creates a key over a connection of its own: the engine serves.
+fn administer(data: &Path) -> bool {
+    let name = Name::new("administrator").expect("a short name");
+    let options = ClientOptions::new(data.join("engine.sock"), Role::Admin, Lane::Cold, name);
+    let mut create = CreateKey { account: AccountId(1), permissions: 1, ..Default::default() };
+    Client::connect(&options).is_ok_and(|mut client| client.call(&mut create, WATCHDOG).is_ok())
+}
+
+#[test]
+fn children_of_a_killed_supervisor_end_by_themselves() {
+    let mut venue = Venue::up(&[]);
+    let id = venue.a().limit("BTCUSDT", "SELL", "1", "50000").integer_at("orderId");
+    assert_eq!(processes_on(venue.data()).len(), 3);
+    send_signal(venue.supervisor().pid(), Signal::KILL);
+    assert!(eventually(|| processes_on(venue.data()).is_empty()), "children live on");
+    for name in ["engine.pid", "adapter.pid"] {
+        assert!(!venue.data().join(name).exists(), "{name} is left: its process was killed");
+    }
+    venue.start_up();
+    assert_eq!(venue.a().order("BTCUSDT", id).text_at("status"), "NEW");
+}
+
+/// Starts `touchline` as the leader of a process group of its own, its output going where told.
+fn spawn_group(arguments: &[String], output: impl Fn() -> Stdio) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_touchline"))
+        .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output())
+        .stderr(output())
+        .spawn()
+        .expect("the built executable starts")
+}
+
+/// Waits for the end of a child, at most as long as the watchdog allows.
+fn end_of(child: &mut Child) -> ExitStatus {
+    let mut status = None;
+    let ended = eventually(|| {
+        status = child.try_wait().expect("the child is ours");
+        status.is_some()
+    });
+    if !ended {
+        child.kill().expect("the child is ours");
+    }
+    status.expect("it does not end")
+}
+
+#[test]
+fn ctrl_c_ends_the_whole_venue_cleanly() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let path = venue.data().with_extension("output");
+    let file = File::create(&path).expect("the folder is ours");
+    let output = || file.try_clone().expect("a descriptor more").into();
+    let mut up = spawn_group(&venue.arguments("up", true), output);
+    let printed = || fs::read_to_string(&path).expect("the file is ours");
+    assert!(eventually(|| printed().lines().any(|line| line == "ready")), "{}", printed());
+    let group = Pid::from_child(&up);
+    for name in ["engine", "adapter"] {
+        let pid = venue.pid(name).and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        let own = rustix::process::getpgid(pid).expect("it runs");
+        assert_ne!(own, group, "the {name} would end before its supervisor says so");
+    }
+    kill_process_group(group, Signal::INT).expect("it runs");
+    let status = end_of(&mut up);
+    assert_eq!(status.code(), Some(0), "{}", printed());
+    assert_eq!(processes_on(venue.data()), Vec::<u32>::new());
+    let output = printed();
+    for line in ["engine: engine ended", "ended"] {
+        assert!(output.lines().any(|found| found == line), "no {line:?} in {output}");
+    }
+    assert_eq!(windows(venue.data()), 0, "the engine's log was not closed");
+}
+
+#[test]
+fn an_engine_that_nobody_listens_to_goes_on_and_ends_cleanly() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let mut engine = spawn_group(&venue.arguments("engine", false), Stdio::piped);
+    drop((engine.stdout.take(), engine.stderr.take()));
+    let socket = venue.data().join("engine.sock");
+    assert!(eventually(|| administer(venue.data())), "the engine does not serve");
+    // What it says about this goes nowhere.
+    for _ in 0..3 {
+        let mut stream = dial(&socket);
+        stream.write_all(&[0xff; 256]).expect("the engine reads");
+        assert!(is_closed(&mut stream));
+        assert!(administer(venue.data()), "the engine does not serve any more");
+    }
+    send_signal(engine.id(), Signal::TERM);
+    assert_eq!(end_of(&mut engine).code(), Some(0));
+    assert_eq!(windows(venue.data()), 0, "the engine's log was not closed");
+}
+
+#[test]
+fn a_supervisor_that_nobody_listens_to_serves_and_ends_cleanly() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let environment = venue.data().join("demo.env");
+    fs::remove_file(&environment).expect("it is there");
+    let mut up = spawn_group(&venue.arguments("up", true), Stdio::piped);
+    drop((up.stdout.take(), up.stderr.take()));
+    assert!(eventually(|| environment.exists()), "it is never ready");
+    assert!(administer(venue.data()), "the engine does not serve");
+    send_signal(up.id(), Signal::TERM);
+    assert_eq!(end_of(&mut up).code(), Some(0));
+    assert_eq!(processes_on(venue.data()), Vec::<u32>::new());
+}
