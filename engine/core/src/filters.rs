@@ -2,42 +2,18 @@
 //! Filters). Called by placement and reductions, and by the definition of symbols.
 //!
 //! Rules version 1 takes LIMIT and MARKET by quantity, and enforces PRICE_FILTER, LOT_SIZE,
-//! MARKET_LOT_SIZE, MIN_NOTIONAL (of LIMIT) and MAX_NUM_ORDERS. Version 2 adds LIMIT_MAKER, MARKET by
-//! quote quantity, icebergs with ICEBERG_PARTS and MAX_NUM_ICEBERG_ORDERS, the four stop types with
-//! MAX_NUM_ALGO_ORDERS, PERCENT_PRICE, MIN_NOTIONAL of MARKET, and MAX_POSITION. (What needs the account is
-//! checked by placement.) A definition that asks for more is refused rather than half obeyed.
+//! MARKET_LOT_SIZE, MIN_NOTIONAL (of LIMIT) and MAX_NUM_ORDERS (which needs the account and is checked
+//! by placement). A definition that asks for more is refused rather than half obeyed.
 
 use crate::Reject;
-use crate::averages::AVERAGE_MINUTES_MAX;
 use crate::book::Aggressor;
 use crate::money::{self, AMOUNT_MAX};
-use crate::symbols::Symbol;
-use touchline_protocol::message::command::{
-    NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
-};
+use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY, SymbolFilters};
 use touchline_protocol::message::enums::{OrderType, RejectReason, Side, TimeInForce};
 use touchline_protocol::units::{Price, Qty, UNITS_PER_WHOLE, notional};
 
 /// Bits of the order types that rules version 1 takes.
 pub const ORDER_TYPES: u8 = 1 << OrderType::Limit.to_wire() | 1 << OrderType::Market.to_wire();
-
-/// Bits of the order types that rules version 2 takes.
-pub const ORDER_TYPES_2: u8 = ORDER_TYPES | STOPS | 1 << OrderType::LimitMaker.to_wire();
-
-const STOPS: u8 = 1 << OrderType::StopLoss.to_wire()
-    | 1 << OrderType::StopLossLimit.to_wire()
-    | 1 << OrderType::TakeProfit.to_wire()
-    | 1 << OrderType::TakeProfitLimit.to_wire();
-
-/// Bits of the order types that a rules version takes.
-pub(crate) const fn order_types(rules: u32) -> u8 {
-    if rules < 2 { ORDER_TYPES } else { ORDER_TYPES_2 }
-}
-
-/// `SYMBOL_*` bits that a rules version takes.
-pub(crate) const fn symbol_flags(rules: u32) -> u8 {
-    if rules < 2 { 0 } else { SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY }
-}
 
 /// An order's enumerations, read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,156 +31,73 @@ impl OrderKind {
 
     /// What an order of this kind asks of the book.
     pub(crate) const fn aggressor(self, price: Price, quantity: Qty) -> Aggressor {
-        let limit = match (self.is_market(), self.side) {
-            (true, Side::Buy) => Price::MAX,
-            (true, Side::Sell) => Price(i64::MIN),
-            (false, _) => price,
+        let limit = match (self.order_type, self.side) {
+            (OrderType::Market, Side::Buy) => Price::MAX,
+            (OrderType::Market, Side::Sell) => Price(i64::MIN),
+            _ => price,
         };
         Aggressor { side: self.side, limit, quantity }
     }
 
     /// True when what it cannot take will rest.
     pub(crate) const fn may_rest(self) -> bool {
-        !self.is_market() && matches!(self.time_in_force, TimeInForce::Gtc)
-    }
-
-    /// True when it takes at any price.
-    pub(crate) const fn is_market(self) -> bool {
-        matches!(self.order_type, OrderType::Market | OrderType::StopLoss | OrderType::TakeProfit)
-    }
-
-    /// True when it waits for a trade at its stop price before it does anything.
-    pub(crate) const fn is_stop(self) -> bool {
-        STOPS & 1 << self.order_type.to_wire() != 0
-    }
-
-    /// True for a stop that fires at its stop price or above, false for one that fires at it or below
-    /// (facts §5.3).
-    pub(crate) const fn fires_upwards(self) -> bool {
-        let is_loss = matches!(self.order_type, OrderType::StopLoss | OrderType::StopLossLimit);
-        is_loss == matches!(self.side, Side::Buy)
-    }
-
-    /// True when a trade at `last` fires a stop of this kind.
-    pub(crate) fn is_fired_by(self, last: Price, stop_price: i64) -> bool {
-        if self.fires_upwards() { last.0 >= stop_price } else { last.0 <= stop_price }
+        matches!((self.order_type, self.time_in_force), (OrderType::Limit, TimeInForce::Gtc))
     }
 }
 
 /// Reads an order's enumerations and checks that its fields go together.
-pub(crate) fn order_kind(
-    rules: u32,
-    message: &NewOrder,
-    symbol: &Symbol,
-) -> Result<OrderKind, Reject> {
+pub(crate) fn order_kind(message: &NewOrder, symbol_order_types: u8) -> Result<OrderKind, Reject> {
     let side = Side::from_wire(message.side).ok_or(RejectReason::InvalidSide)?;
     let order_type =
         OrderType::from_wire(message.order_type).ok_or(RejectReason::InvalidOrderType)?;
     let time_in_force = match order_type {
-        OrderType::StopLossLimit | OrderType::TakeProfitLimit if rules < 2 => TimeInForce::Gtc,
-        OrderType::Limit | OrderType::StopLossLimit | OrderType::TakeProfitLimit => {
+        OrderType::Limit => {
             TimeInForce::from_wire(message.time_in_force).ok_or(RejectReason::InvalidTimeInForce)?
         }
         _ => TimeInForce::Gtc,
     };
-    if symbol.order_types & order_types(rules) & 1 << message.order_type == 0 {
+    if symbol_order_types & ORDER_TYPES & 1 << message.order_type == 0 {
         return Err(RejectReason::OrderTypeNotSupported.into());
     }
-    let kind = OrderKind { side, order_type, time_in_force };
-    let fits =
-        if rules < 2 { fits_rules_1(message, kind) } else { fits(message, kind, symbol.flags) };
-    if fits { Ok(kind) } else { Err(RejectReason::UnsupportedCombination.into()) }
+    let of_later_rules = message.quote_quantity != 0
+        || message.stop_price != 0
+        || message.iceberg_quantity != 0
+        || message.self_trade_prevention != 0
+        || message.flags & !ORDER_VALIDATE_ONLY != 0;
+    let not_of_market =
+        order_type == OrderType::Market && (message.price != 0 || message.time_in_force != 0);
+    if of_later_rules || not_of_market {
+        return Err(RejectReason::UnsupportedCombination.into());
+    }
+    Ok(OrderKind { side, order_type, time_in_force })
 }
 
-/// True when an order has only fields that its type may have.
-const fn fits_rules_1(message: &NewOrder, kind: OrderKind) -> bool {
-    message.quote_quantity == 0
-        && message.stop_price == 0
-        && message.iceberg_quantity == 0
-        && message.self_trade_prevention == 0
-        && message.flags & !ORDER_VALIDATE_ONLY == 0
-        && (!kind.is_market() || message.price == 0 && message.time_in_force == 0)
-}
-
-/// As [`fits_rules_1`], for rules version 2.
-const fn fits(message: &NewOrder, kind: OrderKind, symbol_flags: u8) -> bool {
-    let has_time_in_force = !kind.is_market() && !matches!(kind.order_type, OrderType::LimitMaker);
-    let may_have_quote =
-        matches!(kind.order_type, OrderType::Market) && symbol_flags & SYMBOL_QUOTE_QUANTITY != 0;
-    let may_hide = kind.may_rest() && symbol_flags & SYMBOL_ICEBERG != 0;
-    (message.price == 0 || !kind.is_market())
-        && (message.time_in_force == 0 || has_time_in_force)
-        && (message.quote_quantity == 0 || may_have_quote && message.quantity == 0)
-        && (message.stop_price == 0 || kind.is_stop())
-        && (message.iceberg_quantity == 0 || may_hide)
-        && message.self_trade_prevention == 0
-        && message.flags & !ORDER_VALIDATE_ONLY == 0
-}
-
-/// Checks prices and quantities of a new order.
+/// Checks price and quantity of a new order.
 pub(crate) fn check_order(
     filters: &SymbolFilters,
-    kind: OrderKind,
-    message: &NewOrder,
+    order_type: OrderType,
+    price: i64,
+    quantity: i64,
 ) -> Result<(), Reject> {
-    let NewOrder { price, quantity, quote_quantity, stop_price, iceberg_quantity, .. } = *message;
-    let is_market = kind.is_market();
-    if !is_market && price <= 0 || kind.is_stop() && stop_price <= 0 {
+    if order_type == OrderType::Limit && price <= 0 {
         return Err(RejectReason::InvalidPrice.into());
     }
-    if quote_quantity != 0 {
-        return if quote_quantity > 0 { Ok(()) } else { Err(RejectReason::InvalidQuantity.into()) };
-    }
-    if quantity <= 0 || iceberg_quantity < 0 {
+    if quantity <= 0 {
         return Err(RejectReason::InvalidQuantity.into());
     }
-    let has_tick =
-        |price| is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size);
-    if !is_market && !has_tick(price) || kind.is_stop() && !has_tick(stop_price) {
+    if order_type == OrderType::Limit
+        && !is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size)
+    {
         return Err(RejectReason::PriceFilter.into());
     }
     check_lot(filters, quantity)?;
-    if iceberg_quantity > 0 {
-        check_iceberg(filters, quantity, iceberg_quantity)?;
-    }
-    match (is_market, kind.is_stop()) {
-        (true, false) => check_market_lot(filters, quantity),
-        (true, true) => check_notional(filters, stop_price, quantity),
-        (false, _) => check_notional(filters, price, quantity),
-    }
-}
-
-/// MARKET_LOT_SIZE: of MARKET orders, and of stops that become one at that moment (facts §6).
-pub(crate) fn check_market_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Reject> {
     let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;
-    if is_in_grid(quantity, market_lot_min, market_lot_max, market_lot_step) {
-        Ok(())
-    } else {
-        Err(RejectReason::MarketLotSize.into())
+    if order_type == OrderType::Market
+        && !is_in_grid(quantity, market_lot_min, market_lot_max, market_lot_step)
+    {
+        return Err(RejectReason::MarketLotSize.into());
     }
-}
-
-/// Parts of an iceberg on a symbol without ICEBERG_PARTS: an aggressor meets each part one by one, so
-/// without any bound one order could keep a symbol busy for as long as its owner likes.
-pub const PARTS_MAX: u32 = 1000;
-
-/// LOT_SIZE of what an iceberg shows, and ICEBERG_PARTS: how many times it is shown at the most.
-fn check_iceberg(filters: &SymbolFilters, quantity: i64, shown: i64) -> Result<(), Reject> {
-    check_lot(filters, shown)?;
-    let parts = quantity.cast_unsigned().div_ceil(shown.cast_unsigned());
-    let most = if filters.iceberg_parts == 0 { PARTS_MAX } else { filters.iceberg_parts };
-    if parts > u64::from(most) {
-        return Err(RejectReason::IcebergParts.into());
-    }
-    Ok(())
-}
-
-/// The base quantity of a fill or level at `price` that `amount` of quote pays for, a whole number of
-/// LOT_SIZE steps (facts §5.2).
-pub(crate) fn quantity_for(filters: &SymbolFilters, amount: i64, price: i64) -> i64 {
-    let exact = i128::from(amount) * i128::from(UNITS_PER_WHOLE) / i128::from(price);
-    let quantity = i64::try_from(exact).unwrap_or(i64::MAX);
-    quantity - quantity % filters.lot_step.max(1)
+    if order_type == OrderType::Limit { check_notional(filters, price, quantity) } else { Ok(()) }
 }
 
 /// LOT_SIZE: applies to every quantity, that of MARKET orders included (facts §6).
@@ -214,37 +107,6 @@ pub(crate) fn check_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Re
     } else {
         Err(RejectReason::LotSize.into())
     }
-}
-
-/// PERCENT_PRICE: a limit not too far from the average price; each of the two rules may be disabled.
-pub(crate) fn check_percent_price(
-    filters: &SymbolFilters,
-    price: i64,
-    average: Price,
-) -> Result<(), Reject> {
-    let SymbolFilters { percent_price_up: up, percent_price_down: down, .. } = *filters;
-    let bound = |multiplier: i64| i128::from(average.0) * i128::from(multiplier);
-    let exact = i128::from(price) * i128::from(UNITS_PER_WHOLE);
-    if up != 0 && exact > bound(up) || down != 0 && exact < bound(down) {
-        return Err(RejectReason::PercentPrice.into());
-    }
-    Ok(())
-}
-
-/// MIN_NOTIONAL of a MARKET order, where it applies: of its quote quantity, or of its quantity at the
-/// average price; without any average it cannot be met (facts §6).
-pub(crate) fn check_market_notional(
-    filters: &SymbolFilters,
-    message: &NewOrder,
-    average: Option<Price>,
-) -> Result<(), Reject> {
-    let least = i128::from(filters.min_notional) * i128::from(UNITS_PER_WHOLE);
-    let found = match (message.quote_quantity, average) {
-        (0, None) => return Err(RejectReason::MinNotional.into()),
-        (0, Some(average)) => notional(average, Qty(message.quantity)),
-        (amount, _) => i128::from(amount) * i128::from(UNITS_PER_WHOLE),
-    };
-    if found < least { Err(RejectReason::MinNotional.into()) } else { Ok(()) }
 }
 
 /// The notional of a limit order: not so small that it is worth nothing, not so large that sums could
@@ -282,7 +144,6 @@ mod number {
     pub(super) const PERCENT_PRICE_DOWN: u32 = 10;
     pub(super) const MAX_POSITION: u32 = 12;
     pub(super) const PERCENT_PRICE_MINUTES: u32 = 13;
-    pub(super) const MIN_NOTIONAL_MINUTES: u32 = 14;
     pub(super) const ICEBERG_PARTS: u32 = 15;
     pub(super) const MAX_ALGO_ORDERS: u32 = 17;
     pub(super) const MAX_ICEBERG_ORDERS: u32 = 18;
@@ -292,11 +153,8 @@ mod number {
 }
 
 /// The number of the first field that contradicts another, is negative, or asks for a rule that
-/// the version does not enforce; `None` when the filters can be obeyed.
-pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32> {
-    let of_rules_2 = |value: u32| rules < 2 && value != 0;
-    let is_bad_window =
-        |minutes: u32, most: u32| minutes > if rules < 2 { most } else { AVERAGE_MINUTES_MAX };
+/// version 1 does not enforce; `None` when the filters can be obeyed.
+pub(crate) fn first_bad_field(filters: &SymbolFilters) -> Option<u32> {
     let values = [
         filters.price_min,
         filters.price_max,
@@ -320,18 +178,14 @@ pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32
         (contradicts(filters.price_min, filters.price_max), number::PRICE_MAX),
         (contradicts(filters.lot_min, filters.lot_max), number::LOT_MAX),
         (contradicts(filters.market_lot_min, filters.market_lot_max), number::MARKET_LOT_MAX),
-        (rules < 2 && filters.percent_price_up != 0, number::PERCENT_PRICE_UP),
-        (rules < 2 && filters.percent_price_down != 0, number::PERCENT_PRICE_DOWN),
-        (rules < 2 && filters.max_position != 0, number::MAX_POSITION),
-        (is_bad_window(filters.percent_price_minutes, 0), number::PERCENT_PRICE_MINUTES),
-        (is_bad_window(filters.min_notional_minutes, u32::MAX), number::MIN_NOTIONAL_MINUTES),
-        (of_rules_2(filters.iceberg_parts), number::ICEBERG_PARTS),
-        (of_rules_2(filters.max_algo_orders), number::MAX_ALGO_ORDERS),
-        (of_rules_2(filters.max_iceberg_orders), number::MAX_ICEBERG_ORDERS),
-        (
-            filters.min_notional_applies_to_market > u8::from(rules >= 2),
-            number::MIN_NOTIONAL_APPLIES_TO_MARKET,
-        ),
+        (filters.percent_price_up != 0, number::PERCENT_PRICE_UP),
+        (filters.percent_price_down != 0, number::PERCENT_PRICE_DOWN),
+        (filters.max_position != 0, number::MAX_POSITION),
+        (filters.percent_price_minutes != 0, number::PERCENT_PRICE_MINUTES),
+        (filters.iceberg_parts != 0, number::ICEBERG_PARTS),
+        (filters.max_algo_orders != 0, number::MAX_ALGO_ORDERS),
+        (filters.max_iceberg_orders != 0, number::MAX_ICEBERG_ORDERS),
+        (filters.min_notional_applies_to_market != 0, number::MIN_NOTIONAL_APPLIES_TO_MARKET),
         (filters.reserved != [0; 7], number::RESERVED),
         (filters.reserved_1 != 0, number::RESERVED_1),
     ];

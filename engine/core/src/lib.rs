@@ -22,7 +22,6 @@ extern crate alloc;
 mod accounts;
 mod apply;
 mod assets;
-mod averages;
 pub mod book;
 mod filters;
 mod grid;
@@ -43,8 +42,7 @@ mod validate;
 
 pub use accounts::Balance;
 pub use apply::{Applied, Context, Reject};
-pub use averages::AVERAGE_MINUTES_MAX;
-pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
+pub use filters::ORDER_TYPES;
 pub use money::AMOUNT_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
@@ -58,16 +56,13 @@ use touchline_protocol::message::command::Limits;
 use touchline_protocol::units::Sequence;
 
 /// The highest rules version that this build knows.
-pub const RULES_MAX: u32 = 2;
+pub const RULES_MAX: u32 = 1;
 
 /// A venue.
 #[derive(Debug)]
 pub struct Core {
     rules: u32,
     limits: Limits,
-    /// EXCHANGE_MAX_NUM_ORDERS and EXCHANGE_MAX_NUM_ALGO_ORDERS; 0: no limit.
-    max_orders: u32,
-    max_algo_orders: u32,
     last_time_ns: u64,
     /// Last sequence of the engine's own commands that had one.
     engine_sequence: Sequence,
@@ -97,8 +92,6 @@ impl Core {
         Self {
             rules: 0,
             limits: Limits::default(),
-            max_orders: 0,
-            max_algo_orders: 0,
             last_time_ns: 0,
             engine_sequence: Sequence(0),
             assets: assets::Assets::new(seed),

@@ -2,7 +2,7 @@
 //! ways to find an order by number and by client order id. Called by placement, settlement and
 //! cancels.
 
-use crate::book::{BookPools, Handle, RestingView};
+use crate::book::{BookPools, Handle};
 use crate::filters::OrderKind;
 use crate::grid::Grid;
 use crate::hash::Seed;
@@ -26,14 +26,7 @@ pub(crate) struct OrderRecord {
     pub(crate) symbol: SymbolId,
     pub(crate) session: SessionId,
     pub(crate) kind: OrderKind,
-    /// `IS_*` bits: which parts of [`OrderDetails`] matter.
-    pub(crate) flags: u8,
 }
-
-/// The order hides a part of its quantity.
-pub(crate) const IS_ICEBERG: u8 = 1;
-/// A stop that waits to be triggered, or has been and waits for its turn: not in the book.
-pub(crate) const IS_WAITING: u8 = 2;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 40);
 
@@ -45,12 +38,11 @@ impl OrderRecord {
         symbol: SymbolId(0),
         session: SessionId(0),
         kind: OrderKind::LIMIT_BUY,
-        flags: 0,
     };
 
-    /// What the order has locked, given its price and what it has open (hidden parts included): of
-    /// quote for a buy (its notional rounded up, less what it has paid), of base for a sell. Never
-    /// stored, so that it cannot drift.
+    /// What the order has locked, given its price and what it has open: of quote for a buy (its
+    /// notional rounded up, less what it has paid), of base for a sell. Never stored, so that it
+    /// cannot drift.
     pub(crate) fn locked(&self, price: Price, remaining: i64) -> i64 {
         match self.kind.side {
             Side::Sell => remaining,
@@ -63,58 +55,17 @@ impl OrderRecord {
     }
 }
 
-/// What few orders need, apart from the record so that matching does not touch it.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct OrderDetails {
-    /// What an iceberg shows at a time; 0 for other orders.
-    pub(crate) iceberg: i64,
-    /// What an iceberg hides at present.
-    pub(crate) hidden: i64,
-    /// The price that fires a waiting stop.
-    pub(crate) stop_price: i64,
-    /// The limit of a waiting stop once it is triggered; 0 for one that becomes MARKET.
-    pub(crate) limit_price: i64,
-    /// Number of the trade that triggered a waiting stop; 0 until then.
-    pub(crate) fired_by: u64,
-}
-
-/// Open orders of an account on a symbol.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct OpenCounts {
-    /// All of them (filter MAX_NUM_ORDERS).
-    pub(crate) all: u32,
-    /// Icebergs (filter MAX_NUM_ICEBERG_ORDERS).
-    pub(crate) icebergs: u32,
-    /// Waiting stops (filter MAX_NUM_ALGO_ORDERS).
-    pub(crate) algos: u32,
-    /// Sum of the quantities of the buys, executed parts included (filter MAX_POSITION).
-    pub(crate) bought: u128,
-}
-
 /// All open orders.
 #[derive(Debug)]
 pub(crate) struct Orders {
     records: Vec<OrderRecord>,
-    details: Vec<OrderDetails>,
     client_order_ids: Vec<ClientOrderId>,
     by_id: Table,
     /// Only orders that have a client order id.
     by_client_order_id: Table,
-    /// By account and symbol.
-    open: Grid<OpenCounts>,
-    /// By account: all open orders, waiting stops.
-    totals: Vec<[u32; 2]>,
-    /// Waiting stops that may come to rest.
-    reserved: u32,
+    /// Open orders by account and symbol (filter MAX_NUM_ORDERS).
+    open: Grid<u32>,
     seed: Seed,
-}
-
-/// What an order adds to its account's position if it is filled.
-fn bought(record: &OrderRecord) -> u128 {
-    match record.kind.side {
-        Side::Buy => u128::from(record.quantity.cast_unsigned()),
-        Side::Sell => 0,
-    }
 }
 
 /// What a client order id is unique within, as a number.
@@ -126,13 +77,10 @@ impl Orders {
     pub(crate) const fn new(seed: Seed) -> Self {
         Self {
             records: Vec::new(),
-            details: Vec::new(),
             client_order_ids: Vec::new(),
             by_id: Table::new(),
             by_client_order_id: Table::new(),
             open: Grid::new(),
-            totals: Vec::new(),
-            reserved: 0,
             seed,
         }
     }
@@ -141,16 +89,11 @@ impl Orders {
         let more = (limits.open_orders as usize).saturating_sub(self.records.len());
         let wanted = self.records.len() + more;
         self.records.try_reserve_exact(more)?;
-        self.details.try_reserve_exact(more)?;
         self.client_order_ids.try_reserve_exact(more)?;
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
         self.open.try_grow(limits.accounts, limits.symbols)?;
-        let accounts = (limits.accounts as usize).max(self.totals.len());
-        self.totals.try_reserve_exact(accounts - self.totals.len())?;
-        self.totals.resize(accounts, [0; 2]);
         self.records.resize(wanted, OrderRecord::VACANT);
-        self.details.resize(wanted, OrderDetails::default());
         self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);
         Ok(())
     }
@@ -165,63 +108,13 @@ impl Orders {
         &mut self.records[handle.0 as usize]
     }
 
-    /// The details of an open order.
-    pub(crate) fn details(&self, handle: Handle) -> &OrderDetails {
-        &self.details[handle.0 as usize]
-    }
-
-    /// As [`details`](Self::details), to change.
-    pub(crate) fn details_mut(&mut self, handle: Handle) -> &mut OrderDetails {
-        &mut self.details[handle.0 as usize]
-    }
-
-    /// What an open order hides.
-    pub(crate) fn hidden(&self, handle: Handle) -> i64 {
-        if self.record(handle).flags & IS_ICEBERG == 0 { 0 } else { self.details(handle).hidden }
-    }
-
-    /// An open order, wherever it is. The price of a waiting stop is the one that its lock is
-    /// reckoned with: its limit, or without one its stop price (facts §4).
-    pub(crate) fn view(&self, pools: &BookPools, handle: Handle) -> RestingView {
-        let record = self.record(handle);
-        if record.flags & IS_WAITING == 0 {
-            return pools.order(handle);
-        }
-        let OrderDetails { limit_price, stop_price, .. } = *self.details(handle);
-        RestingView {
-            handle,
-            id: pools.id(handle.0),
-            owner: pools.owner(handle.0),
-            side: record.kind.side,
-            price: Price(if limit_price > 0 { limit_price } else { stop_price }),
-            remaining: pools.remaining(handle),
-        }
-    }
-
-    /// Open orders of an account on all symbols: all of them, and the waiting stops (the exchange's
-    /// filters).
-    pub(crate) fn totals(&self, account: AccountId) -> [u32; 2] {
-        self.totals[account.0 as usize]
-    }
-
-    /// Waiting stops that may come to rest: each keeps a price level free.
-    pub(crate) const fn reserved(&self) -> u32 {
-        self.reserved
-    }
-
-    /// What an open order has locked.
-    pub(crate) fn locked(&self, order: &RestingView) -> i64 {
-        let open = order.remaining.0 + self.hidden(order.handle);
-        self.record(order.handle).locked(order.price, open)
-    }
-
     /// The client order id of an open order; empty for none.
     pub(crate) fn client_order_id(&self, handle: Handle) -> &ClientOrderId {
         &self.client_order_ids[handle.0 as usize]
     }
 
     /// Open orders of an account on a symbol.
-    pub(crate) fn open_counts(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
+    pub(crate) fn open_count(&self, account: AccountId, symbol: SymbolId) -> u32 {
         *self.open.at(account.0, symbol.0)
     }
 
@@ -259,13 +152,10 @@ impl Orders {
         &mut self,
         handle: Handle,
         (id, account): (OrderId, AccountId),
-        (record, details): (OrderRecord, OrderDetails),
+        record: OrderRecord,
         name: &ClientOrderId,
     ) {
         let symbol = record.symbol;
-        if record.flags != 0 {
-            self.details[handle.0 as usize] = details;
-        }
         self.records[handle.0 as usize] = record;
         self.client_order_ids[handle.0 as usize] = *name;
         self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
@@ -273,47 +163,19 @@ impl Orders {
             let hash = self.seed.text(scope(account, symbol), name);
             self.by_client_order_id.insert(hash, handle.0);
         }
-        let counts = self.open.at_mut(account.0, symbol.0);
-        counts.all += 1;
-        counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
-        let is_waiting = u32::from(record.flags & IS_WAITING != 0);
-        counts.algos += is_waiting;
-        counts.bought += bought(&record);
-        let [all, algos] = &mut self.totals[account.0 as usize];
-        *all += 1;
-        *algos += is_waiting;
-        self.reserved += is_waiting * u32::from(record.kind.may_rest());
-    }
-
-    /// Changes an open order's quantity.
-    pub(crate) fn set_quantity(&mut self, handle: Handle, account: AccountId, quantity: i64) {
-        let record = &mut self.records[handle.0 as usize];
-        let counts = self.open.at_mut(account.0, record.symbol.0);
-        counts.bought -= bought(record);
-        record.quantity = quantity;
-        counts.bought += bought(record);
+        *self.open.at_mut(account.0, symbol.0) += 1;
     }
 
     /// Forgets an order that leaves the book.
     pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
-        let OrderRecord { symbol, flags, kind, .. } = *self.record(handle);
-        let bought = bought(self.record(handle));
+        let symbol = self.record(handle).symbol;
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);
         if !name.is_empty() {
             let hash = self.seed.text(scope(account, symbol), name);
             self.by_client_order_id.remove(hash, handle.0);
         }
-        let counts = self.open.at_mut(account.0, symbol.0);
-        counts.all -= 1;
-        counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
-        let is_waiting = u32::from(flags & IS_WAITING != 0);
-        counts.algos -= is_waiting;
-        counts.bought -= bought;
-        let [all, algos] = &mut self.totals[account.0 as usize];
-        *all -= 1;
-        *algos -= is_waiting;
-        self.reserved -= is_waiting * u32::from(kind.may_rest());
+        *self.open.at_mut(account.0, symbol.0) -= 1;
     }
 
     /// Entries of the two tables: all orders, and those with a client order id.

@@ -2,7 +2,6 @@
 //! tests. Nothing here allocates or changes anything.
 
 use crate::book::{DepthLevel, Handle};
-use crate::orders::{IS_ICEBERG, IS_WAITING};
 use crate::symbols::SymbolCounters;
 use crate::{Balance, Core};
 use touchline_protocol::message::command::{Limits, SymbolFilters};
@@ -126,18 +125,12 @@ pub struct OpenOrder {
     pub order_type: OrderType,
     /// Its time in force.
     pub time_in_force: TimeInForce,
-    /// Its price; 0 for a waiting stop without a limit.
+    /// Its price.
     pub price: Price,
-    /// The price that fires a waiting stop; 0 for every other order.
-    pub stop_price: Price,
     /// Its base quantity, executed part included.
     pub quantity: Qty,
-    /// Base quantity still open, hidden parts included.
+    /// Base quantity still open.
     pub remaining: Qty,
-    /// What of it the book shows.
-    pub visible: Qty,
-    /// What an iceberg shows at a time; 0 for other orders.
-    pub iceberg: Qty,
     /// Quote executed.
     pub executed_quote: Amount,
     /// What it has locked: quote for a buy, base for a sell.
@@ -212,13 +205,12 @@ impl Core {
     /// The pending work that the next `RunPending` continues.
     #[must_use]
     pub fn pending_head(&self) -> Option<PendingHead> {
-        let nobody = (SessionId::ENGINE, Epoch(0), 0, Sequence(0));
-        self.pending.head().map(|pending| {
-            let (session, epoch, correlation, sequence) =
-                pending.order.as_ref().map_or(nobody, |active| {
-                    (active.session, active.epoch, active.correlation, active.sequence)
-                });
-            PendingHead { symbol: pending.symbol, session, epoch, correlation, sequence }
+        self.pending.head().map(|active| PendingHead {
+            symbol: active.symbol,
+            session: active.session,
+            epoch: active.epoch,
+            correlation: active.correlation,
+            sequence: active.sequence,
         })
     }
 
@@ -343,18 +335,6 @@ impl Core {
             .map(|order| self.view_order(order.handle))
     }
 
-    /// Stops that wait for a trade at their stop price; none for an unknown symbol.
-    pub fn waiting_orders(&self, symbol: SymbolId) -> impl Iterator<Item = OpenOrder> {
-        let triggers = self.symbols.triggers.get(symbol.0 as usize);
-        triggers
-            .into_iter()
-            .flat_map(|triggers| {
-                let of = |side| triggers.orders(&self.pools, side);
-                of(Side::Buy).chain(of(Side::Sell))
-            })
-            .map(|order| self.view_order(order.handle))
-    }
-
     /// An open order by number.
     #[must_use]
     pub fn open_order(&self, symbol: SymbolId, id: OrderId) -> Option<OpenOrder> {
@@ -380,12 +360,11 @@ impl Core {
         if self.accounts.get(account).is_none() || self.symbols.get(symbol).is_none() {
             return 0;
         }
-        self.orders.open_counts(account, symbol).all
+        self.orders.open_count(account, symbol)
     }
 
-    pub(crate) fn view_order(&self, handle: Handle) -> OpenOrder {
-        let order = self.orders.view(&self.pools, handle);
-        let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
+    fn view_order(&self, handle: Handle) -> OpenOrder {
+        let order = self.pools.order(handle);
         let record = self.orders.record(handle);
         OpenOrder {
             order_id: order.id,
@@ -395,18 +374,11 @@ impl Core {
             side: record.kind.side,
             order_type: record.kind.order_type,
             time_in_force: record.kind.time_in_force,
-            price: Price(self.limit_price(&order)),
-            stop_price: Price(if is_waiting { self.orders.details(handle).stop_price } else { 0 }),
+            price: order.price,
             quantity: Qty(record.quantity),
-            remaining: Qty(order.remaining.0 + self.orders.hidden(handle)),
-            visible: if is_waiting { Qty::ZERO } else { order.remaining },
-            iceberg: Qty(if record.flags & IS_ICEBERG == 0 {
-                0
-            } else {
-                self.orders.details(handle).iceberg
-            }),
+            remaining: order.remaining,
             executed_quote: Amount(record.executed_quote),
-            locked: Amount(self.orders.locked(&order)),
+            locked: Amount(record.locked(order.price, order.remaining.0)),
             priority: record.priority,
             client_order_id: *self.orders.client_order_id(handle),
         }

@@ -11,17 +11,13 @@ mod checks;
 mod naive;
 #[path = "model/steps.rs"]
 mod steps;
-#[path = "model/stops.rs"]
-mod stops;
 #[path = "support/venue.rs"]
 mod venue;
 
-use naive::{NaiveAccount, NaiveOrder, NaiveSession, NaiveSymbol, NaiveVenue, Outcome};
+use naive::{NaiveAccount, NaiveSession, NaiveSymbol, NaiveVenue, Outcome};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use steps::{Flaw, Step, steps};
-use touchline_core::book::DepthLevel;
-use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, Role, Side};
 use touchline_protocol::text::ClientOrderId;
@@ -66,20 +62,7 @@ fn limits() -> Limits {
     }
 }
 
-fn filtered(rules: u32) -> SymbolFilters {
-    let of_rules_2 = SymbolFilters {
-        iceberg_parts: 5,
-        max_iceberg_orders: 2,
-        max_algo_orders: 2,
-        percent_price_up: 2 * WHOLE,
-        percent_price_down: WHOLE / 2,
-        percent_price_minutes: 3,
-        min_notional_minutes: 1,
-        min_notional_applies_to_market: 1,
-        max_position: 9 * WHOLE,
-
-        ..Default::default()
-    };
+fn filtered() -> SymbolFilters {
     SymbolFilters {
         price_min: 50_000_000,
         price_max: 600_000_000,
@@ -92,60 +75,36 @@ fn filtered(rules: u32) -> SymbolFilters {
         market_lot_step: 20_000_000,
         min_notional: 30_000_000,
         max_orders: 4,
-        ..if rules > 1 { of_rules_2 } else { SymbolFilters::default() }
+        ..Default::default()
     }
 }
 
 impl World {
     fn new() -> Self {
-        Self::with_rules(1)
-    }
-
-    fn with_rules(rules: u32) -> Self {
         let mut venue = Venue::new();
         venue.set_rules();
-        if rules > 1 {
-            venue.must(&SetRules { rules, ..Default::default() });
-        }
         venue.set_limits(limits());
         let assets = ["BASE", "QUOTE", "THIRD"].map(|name| venue.asset(name));
         let pairs = [(0, 1), (2, 1), (2, 0)];
-        let mut naive = NaiveVenue { limits: limits(), rules, ..Default::default() };
+        let mut naive = NaiveVenue { limits: limits(), ..Default::default() };
         for (index, (base, quote)) in pairs.into_iter().enumerate() {
-            let filters = if index == 1 { filtered(rules) } else { SymbolFilters::default() };
+            let filters = if index == 1 { filtered() } else { SymbolFilters::default() };
             let pair = (assets[base], assets[quote]);
-            let (order_types, flags) = if rules > 1 && index != 2 {
-                (ORDER_TYPES_2, SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY)
-            } else {
-                (ORDER_TYPES, 0)
-            };
-            let name = ["ONE", "TWO", "THREE"][index];
-            venue.symbol_of(name, pair, filters, (order_types, flags));
+            venue.symbol(["ONE", "TWO", "THREE"][index], pair, filters);
             naive.symbols.push(NaiveSymbol {
                 base: base as u32,
                 quote: quote as u32,
                 status: 2,
-                order_types,
-                flags,
+                order_types: 0b110,
                 permissions: PERMISSION_SPOT,
                 filters,
                 bids: BTreeMap::new(),
                 asks: BTreeMap::new(),
-                waiting: Vec::new(),
-                fired: Vec::new(),
-                last: None,
-                history: Vec::new(),
                 orders: 0,
                 trades: 0,
                 aggregates: 0,
                 updates: 0,
             });
-        }
-        if rules > 1 {
-            let filters =
-                SetVenueFilters { max_orders: 7, max_algo_orders: 3, ..Default::default() };
-            venue.must(&filters);
-            (naive.max_orders, naive.max_algo_orders) = (7, 3);
         }
         let mut world = Self { venue, naive, sessions: Vec::new(), keys: BTreeMap::new() };
         world.naive.accounts.push(NaiveAccount::default());
@@ -207,8 +166,7 @@ impl World {
     /// Mostly an open order and its owner; else whoever it is and a number near those given out.
     fn aim(&mut self, who: usize, symbol: u32, pick: u64) -> Target {
         let open = |side| self.venue.core.open_orders(SymbolId(symbol), side);
-        let waiting = self.venue.core.waiting_orders(SymbolId(symbol));
-        let open: Vec<_> = open(Side::Buy).chain(open(Side::Sell)).chain(waiting).collect();
+        let open: Vec<_> = open(Side::Buy).chain(open(Side::Sell)).collect();
         if pick.is_multiple_of(4) || open.is_empty() {
             let last = self.naive.symbols.get(symbol as usize).map_or(0, |symbol| symbol.orders);
             let order_id = OrderId((last + 1).saturating_sub(pick / 4 % 16));
@@ -343,34 +301,15 @@ impl World {
         for (id, symbol) in (0..).zip(&self.naive.symbols) {
             for (side, queues) in [(Side::Buy, &symbol.bids), (Side::Sell, &symbol.asks)] {
                 let depth = core.depth(SymbolId(id), side);
-                let of = |level: DepthLevel| {
-                    let total = level.quantity + level.hidden;
-                    (level.price.0, level.orders as usize, level.quantity, total)
-                };
-                let mut found: Vec<_> = depth.map(of).collect();
+                let mut found: Vec<_> =
+                    depth.map(|level| (level.price.0, level.orders as usize)).collect();
                 if side == Side::Buy {
                     found.reverse();
                 }
-                let of = |queue: &VecDeque<NaiveOrder>, part: fn(&NaiveOrder) -> i64| {
-                    queue.iter().map(|order| part(order) as u128).sum::<u128>()
-                };
-                let expected: Vec<_> = queues
-                    .iter()
-                    .map(|(price, queue)| {
-                        let shown = of(queue, |order| order.shown);
-                        (*price, queue.len(), shown, of(queue, NaiveOrder::open))
-                    })
-                    .collect();
+                let expected: Vec<_> =
+                    queues.iter().map(|(price, queue)| (*price, queue.len())).collect();
                 assert_eq!(found, expected, "depth of {id}");
             }
-            let mut waiting: Vec<u64> = symbol.waiting.iter().map(|stop| stop.id).collect();
-            waiting.sort_unstable();
-            let found = core.waiting_orders(SymbolId(id));
-            let mut found: Vec<u64> = found.map(|stop| stop.order_id.0).collect();
-            found.sort_unstable();
-            assert_eq!(found.len(), waiting.len(), "stops of {id}");
-            // Which of those that one trade fires are moved first is nobody's business.
-            assert!(self.naive.is_pending(id) || found == waiting, "stops of {id}");
         }
         let head = core.pending_head();
         let head = head.map(|head| (head.symbol.0, head.session.0, head.correlation));
@@ -395,45 +334,20 @@ impl World {
     }
 }
 
-/// A GTC order on the first symbol.
-fn placement((who, buy): (usize, bool), price: i64, lots: i64, name: usize) -> Step {
-    Step::New { who, symbol: 0, buy, kind: 1, slices: 0, stop: 1, price, lots, name }
-}
-
 fn new_order(step: &Step, command: CommandHeader) -> NewOrder {
-    let Step::New { symbol, buy, kind, slices, stop, price, lots, name, .. } = *step else {
+    let Step::New { symbol, buy, kind, price, lots, name, .. } = *step else {
         unreachable!("{step:?}")
     };
     let (price, quantity) = units(symbol, price, lots);
-    let market = matches!(kind, 4 | 5 | 13 | 15);
-    let order_type = match kind {
-        0..4 => 1,
-        4 | 5 => 2,
-        6 => 7,
-        stop => stop - 10,
-    };
-    let time_in_force = match (kind, lots % 5) {
-        (0..4, _) => kind.max(1),
-        (14 | 16, 0) => 2,
-        (14 | 16, 1) => 3,
-        (14 | 16, _) => 1,
-        _ => 0,
-    };
+    let market = kind == 4;
     NewOrder {
         command,
         symbol: SymbolId(symbol),
         side: if buy { 1 } else { 2 },
-        order_type,
-        time_in_force,
-        stop_price: if kind > 12 { units(symbol, stop, 1).0 } else { 0 },
+        order_type: if market { 2 } else { 1 },
+        time_in_force: if market { 0 } else { kind.max(1) },
         price: if market { 0 } else { price },
-        quantity: if kind == 5 { 0 } else { quantity },
-        quote_quantity: if kind == 5 { price / 100 * lots * 7 } else { 0 },
-        iceberg_quantity: if slices > 0 && (kind == 6 || time_in_force == 1) {
-            units(symbol, 1, (lots / slices).max(1)).1
-        } else {
-            0
-        },
+        quantity,
         client_order_id: named(NAMES[name]),
         ..Default::default()
     }
@@ -478,19 +392,8 @@ proptest! {
     })]
 
     #[test]
-    fn agrees_with_the_naive_venue(steps in prop::collection::vec(steps(1), 1..150)) {
+    fn agrees_with_the_naive_venue(steps in prop::collection::vec(steps(), 1..150)) {
         let mut world = World::new();
-        for step in &steps {
-            world.step(step);
-        }
-        world.drain().check_replay();
-    }
-
-    #[test]
-    fn agrees_with_the_naive_venue_by_rules_2(
-        steps in prop::collection::vec(steps(2), 1..150)
-    ) {
-        let mut world = World::with_rules(2);
         for step in &steps {
             world.step(step);
         }
@@ -503,11 +406,11 @@ proptest! {
 #[test]
 fn continuations_keep_their_place_and_their_reply() {
     let mut world = World::new();
-    let resting = placement((0, false), 3, 1, 0);
+    let resting = Step::New { who: 0, symbol: 0, buy: false, kind: 1, price: 3, lots: 1, name: 0 };
     for _ in 0..5 {
         world.step(&resting);
     }
-    world.step(&placement((1, true), 4, 6, 1));
+    world.step(&Step::New { who: 1, symbol: 0, buy: true, kind: 1, price: 4, lots: 6, name: 1 });
     assert_eq!(world.venue.core.counts().pending_work, 1);
     assert!(world.venue.core.has_pending(SymbolId(0)));
     world.step(&Step::Hasty(Box::new(resting.clone())));

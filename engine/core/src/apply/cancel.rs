@@ -2,9 +2,8 @@
 
 use super::Reject;
 use crate::Core;
-use crate::book::{Handle, RestingView};
+use crate::book::Handle;
 use crate::filters;
-use crate::orders::IS_WAITING;
 use crate::outbox::Outbox;
 use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SymbolStatus};
@@ -66,10 +65,9 @@ impl Core {
             return Err(RejectReason::SymbolNotTrading.into());
         }
         let handle = self.own_order(account, message.symbol, message.order_id)?;
-        let order = self.orders.view(&self.pools, handle);
+        let order = self.pools.order(handle);
         let record = *self.orders.record(handle);
-        let hidden = self.orders.hidden(handle);
-        let executed_quantity = record.quantity - order.remaining.0 - hidden;
+        let executed_quantity = record.quantity - order.remaining.0;
         if message.new_quantity >= record.quantity {
             return Err(RejectReason::NotReduced.into());
         }
@@ -80,14 +78,15 @@ impl Core {
         let asset = symbol.paid_with(record.kind.side);
 
         let remaining = message.new_quantity - executed_quantity;
-        let locked_before = self.orders.locked(&order);
+        let locked_before = record.locked(order.price, order.remaining.0);
         let at = message.symbol.0 as usize;
-        self.orders.set_quantity(handle, account, message.new_quantity);
-        self.lower_remaining(at, &order, hidden, remaining);
-        let released = locked_before - self.orders.locked(&self.orders.view(&self.pools, handle));
+        self.symbols.books[at].reduce(&mut self.pools, handle, Qty(remaining));
+        let record = self.orders.record_mut(handle);
+        record.quantity = message.new_quantity;
+        let released = locked_before - record.locked(order.price, remaining);
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
-        counters.book_update.0 += u64::from(record.flags & IS_WAITING == 0);
+        counters.book_update.0 += 1;
         outbox.push(&OrderReduced {
             order_id: message.order_id,
             account,
@@ -96,34 +95,10 @@ impl Core {
             executed_quantity,
             released,
             book_update_id: counters.book_update,
-            price: self.limit_price(&order),
+            price: order.price.0,
             ..Default::default()
         });
         Ok(())
-    }
-
-    /// The limit price of an open order; 0 for a waiting stop without one.
-    pub(crate) fn limit_price(&self, order: &RestingView) -> i64 {
-        if self.orders.record(order.handle).flags & IS_WAITING == 0 {
-            order.price.0
-        } else {
-            self.orders.details(order.handle).limit_price
-        }
-    }
-
-    /// Lowers what a resting order has open; an iceberg first gives up what it hides.
-    fn lower_remaining(&mut self, at: usize, order: &RestingView, hidden: i64, remaining: i64) {
-        let shown = order.remaining.0.min(remaining);
-        if hidden > 0 {
-            self.pools.change_hidden(order.handle, hidden, remaining - shown);
-            self.orders.details_mut(order.handle).hidden = remaining - shown;
-        }
-        if shown < order.remaining.0 {
-            let is_waiting = self.orders.record(order.handle).flags & IS_WAITING != 0;
-            let symbols = &mut self.symbols;
-            let book = if is_waiting { &mut symbols.triggers[at] } else { &mut symbols.books[at] };
-            book.reduce(&mut self.pools, order.handle, Qty(shown));
-        }
     }
 
     /// An open order of the account. Somebody else's is as unknown as none.
@@ -141,33 +116,25 @@ impl Core {
 
     /// Takes an open order out of the book and gives its lock back.
     fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
-        let order = self.orders.view(&self.pools, handle);
-        let price = self.limit_price(&order);
+        let order = self.pools.order(handle);
         let record = *self.orders.record(handle);
-        let is_waiting = record.flags & IS_WAITING != 0;
         let client_order_id = *self.orders.client_order_id(handle);
         let account = AccountId(order.owner);
-        let released = self.orders.locked(&order);
-        let hidden = self.orders.hidden(handle);
+        let released = record.locked(order.price, order.remaining.0);
         let at = symbol.0 as usize;
         let asset = self.symbols.list[at].paid_with(record.kind.side);
-        let book =
-            if is_waiting { &mut self.symbols.triggers[at] } else { &mut self.symbols.books[at] };
         self.orders.remove(handle, order.id, account);
-        if hidden > 0 {
-            self.pools.change_hidden(handle, hidden, 0);
-        }
-        book.remove(&mut self.pools, handle);
+        self.symbols.books[at].remove(&mut self.pools, handle);
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
-        counters.book_update.0 += u64::from(!is_waiting);
+        counters.book_update.0 += 1;
         outbox.push(&OrderCanceled {
             order_id: order.id,
             account,
             symbol,
-            price,
+            price: order.price.0,
             quantity: record.quantity,
-            executed_quantity: record.quantity - order.remaining.0 - hidden,
+            executed_quantity: record.quantity - order.remaining.0,
             executed_quote: record.executed_quote,
             released,
             book_update_id: counters.book_update,

@@ -3,11 +3,10 @@
 use super::Reject;
 use crate::Core;
 use crate::accounts::{Account, OrderWindow};
-use crate::filters;
+use crate::filters::{self, ORDER_TYPES};
 use crate::keys::Key;
 use crate::limits::number;
 use crate::outbox::Outbox;
-use crate::pool::NONE;
 use crate::symbols::{Symbol, SymbolCounters};
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
@@ -16,7 +15,7 @@ use touchline_protocol::message::command::{
 };
 use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
 use touchline_protocol::message::event::Done;
-use touchline_protocol::units::{Price, UNITS_PER_WHOLE};
+use touchline_protocol::units::UNITS_PER_WHOLE;
 
 const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
 const PERMISSIONS: u8 =
@@ -69,10 +68,10 @@ impl Core {
         let Some(status) = SymbolStatus::from_wire(message.status) else {
             return require(false, 3);
         };
-        require(message.order_types & !filters::order_types(self.rules) == 0, 4)?;
-        require(message.flags & !filters::symbol_flags(self.rules) == 0, 5)?;
+        require(message.order_types & !ORDER_TYPES == 0, 4)?;
+        require(message.flags == 0, 5)?;
         require(message.permissions & !PERMISSIONS == 0, 6)?;
-        if let Some(field) = filters::first_bad_field(self.rules, &message.filters) {
+        if let Some(field) = filters::first_bad_field(&message.filters) {
             return require(false, FILTERS + field);
         }
         if self.symbols.find(&message.name).is_some() {
@@ -90,8 +89,6 @@ impl Core {
             has_pending: false,
             name: message.name,
             filters: message.filters,
-            last_price: Price::ZERO,
-            fired: NONE,
         });
         done(outbox, id.0.into());
         Ok(())

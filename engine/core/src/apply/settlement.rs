@@ -2,16 +2,15 @@
 //! during placement and continuation; this is the hot path of matching.
 
 use crate::accounts::{Accounts, TradeMoney};
-use crate::averages::Averages;
-use crate::book::{Fill, Handle, Sink};
+use crate::book::{Fill, Sink};
 use crate::money;
 use crate::orders::Orders;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::enums::Side;
-use touchline_protocol::message::event::{OrderRefilled, Trade};
-use touchline_protocol::units::{AccountId, BookUpdateId, OrderId, Position, Price, Qty};
+use touchline_protocol::message::event::Trade;
+use touchline_protocol::units::{AccountId, Price};
 
 /// Everything that a fill changes, while the book itself is borrowed by matching.
 pub(super) struct Settlement<'core, 'outbox, 'buffer> {
@@ -21,14 +20,6 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) active: &'core mut ActiveOrder,
     pub(super) outbox: &'outbox mut Outbox<'buffer>,
     pub(super) time_ns: u64,
-    /// Of this transaction: the priority of what goes to the end of its queue.
-    pub(super) position: Position,
-    /// Average prices, from the rules on that know them.
-    pub(super) averages: Option<&'core mut Averages>,
-    /// The best stops of both directions; reaching one ends the taking. None: they do not matter.
-    pub(super) stops: [Option<Price>; 2],
-    /// A stop is reached.
-    pub(super) is_triggered: bool,
 }
 
 /// What a fill costs each side beyond the quote amount.
@@ -46,14 +37,8 @@ impl Sink for Settlement<'_, '_, '_> {
         self.active.executed_quote += quote_amount;
         let maker = AccountId(fill.maker_owner);
         let charges = self.settle(maker, quantity, quote_amount);
-        let (maker_remaining, maker_released) = self.update_maker(fill, maker, quote_amount);
+        let maker_released = self.update_maker(fill, maker, quote_amount);
         self.count_trade(fill.price);
-        if let Some(averages) = &mut self.averages {
-            averages.add(self.active.symbol, self.time_ns, fill.price, quantity);
-        }
-        let [upwards, downwards] = self.stops;
-        self.is_triggered |= upwards.is_some_and(|stop| fill.price >= stop)
-            || downwards.is_some_and(|stop| fill.price <= stop);
         self.outbox.push(&Trade {
             trade_id: self.symbol.counters.trade,
             aggregate_trade_id: self.symbol.counters.aggregate_trade,
@@ -68,35 +53,10 @@ impl Sink for Settlement<'_, '_, '_> {
             taker_account: self.active.account,
             maker_commission: charges.maker_commission,
             taker_commission: charges.taker_commission,
-            maker_remaining,
+            maker_remaining: fill.maker_remaining.0,
             maker_released,
             ..Default::default()
         });
-    }
-
-    fn pauses(&self) -> bool {
-        self.is_triggered
-    }
-
-    /// The next slice of an iceberg. A maker that is filled has no record any more, but its old one
-    /// still lies there and hides nothing.
-    fn refill(&mut self, maker: Handle, order_id: OrderId) -> Qty {
-        let hidden = self.orders.hidden(maker);
-        if hidden == 0 {
-            return Qty::ZERO;
-        }
-        let details = self.orders.details_mut(maker);
-        let slice = details.iceberg.min(hidden);
-        details.hidden -= slice;
-        self.orders.record_mut(maker).priority = self.position;
-        self.outbox.push(&OrderRefilled {
-            order_id,
-            symbol: self.active.symbol,
-            visible: slice,
-            book_update_id: BookUpdateId(self.symbol.counters.book_update.0 + 1),
-            ..Default::default()
-        });
-        Qty(slice)
     }
 }
 
@@ -129,15 +89,13 @@ impl Settlement<'_, '_, '_> {
         Charges { maker_commission, taker_commission }
     }
 
-    /// Notes the fill at the maker; gives what it has still open, and what is released of its lock:
-    /// one that is filled gives up the lock's remainder and is forgotten before its slot can be used
-    /// again.
-    fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> (i64, i64) {
-        let remaining = fill.maker_remaining.0 + self.orders.hidden(fill.maker);
+    /// Notes the fill at the maker. One that is filled gives up its lock's remainder, which is
+    /// returned, and is forgotten before its slot can be used again.
+    fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> i64 {
         let record = self.orders.record_mut(fill.maker);
         record.executed_quote += quote_amount;
-        if remaining > 0 {
-            return (remaining, 0);
+        if !fill.maker_remaining.is_zero() {
+            return 0;
         }
         let released = record.locked(fill.price, 0);
         if released > 0 {
@@ -148,7 +106,7 @@ impl Settlement<'_, '_, '_> {
             );
         }
         self.orders.remove(fill.maker, fill.maker_id, maker);
-        (0, released)
+        released
     }
 
     /// Takes the numbers of a trade. Fills of one aggressor at one price and time are one aggregate

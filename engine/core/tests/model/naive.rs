@@ -18,7 +18,6 @@ pub(crate) const LIMIT: u8 = 1;
 pub(crate) const MARKET: u8 = 2;
 pub(crate) const GTC: u8 = 1;
 pub(crate) const FOK: u8 = 3;
-pub(crate) const MAKER: u8 = 7;
 pub(crate) const TRADING: u8 = 2;
 pub(crate) const ONE: i128 = UNITS_PER_WHOLE as i128;
 
@@ -47,50 +46,11 @@ pub(crate) struct NaiveOrder {
     pub(crate) executed: i64,
     pub(crate) executed_quote: i64,
     pub(crate) locked: i128,
-    /// Price that fires it; 0 for none.
-    pub(crate) stop: i64,
-    /// The trade that has fired it.
-    pub(crate) fired_by: u64,
-    /// What it shows at a time; 0: everything.
-    pub(crate) iceberg: i64,
-    /// What it shows now.
-    pub(crate) shown: i64,
-    /// Wanted more than the book had.
-    pub(crate) dry: bool,
     pub(crate) name: ClientOrderId,
     /// Price and time of its last fill as the aggressor.
     pub(crate) last_fill: Option<(i64, u64)>,
     pub(crate) counts: [u32; 2],
     pub(crate) correlation: u64,
-}
-
-/// True for the types that have a time in force.
-pub(crate) fn timed(order_type: u8) -> bool {
-    matches!(order_type, LIMIT | 4 | 6)
-}
-
-/// True for the stops that fire when the price is at least theirs.
-pub(crate) fn upwards(order_type: u8, side: u8) -> bool {
-    matches!((order_type, side), (3 | 4, BUY) | (5 | 6, SELL))
-}
-
-pub(crate) fn reached(order_type: u8, side: u8, stop: i64, last: Option<i64>) -> bool {
-    let up = upwards(order_type, side);
-    last.is_some_and(|last| if up { last >= stop } else { last <= stop })
-}
-
-impl NaiveOrder {
-    pub(crate) fn is_reached(&self, last: Option<i64>) -> bool {
-        reached(self.order_type, self.side, self.stop, last)
-    }
-
-    pub(crate) fn rests(&self) -> bool {
-        self.order_type == MAKER || timed(self.order_type) && self.time_in_force == GTC
-    }
-
-    pub(crate) fn open(&self) -> i64 {
-        self.quantity - self.executed
-    }
 }
 
 #[derive(Clone)]
@@ -99,16 +59,10 @@ pub(crate) struct NaiveSymbol {
     pub(crate) quote: u32,
     pub(crate) status: u8,
     pub(crate) order_types: u8,
-    pub(crate) flags: u8,
     pub(crate) permissions: u8,
     pub(crate) filters: SymbolFilters,
     pub(crate) bids: BTreeMap<i64, VecDeque<NaiveOrder>>,
     pub(crate) asks: BTreeMap<i64, VecDeque<NaiveOrder>>,
-    pub(crate) waiting: Vec<NaiveOrder>,
-    pub(crate) fired: Vec<NaiveOrder>,
-    pub(crate) last: Option<i64>,
-    /// Every trade: time, price, quantity.
-    pub(crate) history: Vec<(u64, i64, i64)>,
     pub(crate) orders: u64,
     pub(crate) trades: u64,
     pub(crate) aggregates: u64,
@@ -121,12 +75,7 @@ impl NaiveSymbol {
     }
 
     pub(crate) fn open(&self) -> impl Iterator<Item = &NaiveOrder> {
-        let booked = self.bids.values().chain(self.asks.values()).flatten();
-        booked.chain(&self.waiting).chain(&self.fired)
-    }
-
-    pub(crate) fn has_triggered(&self) -> bool {
-        !self.fired.is_empty() || self.waiting.iter().any(|stop| stop.is_reached(self.last))
+        self.bids.values().chain(self.asks.values()).flatten()
     }
 
     /// Prices an aggressor trades at, best first; `price` 0 takes any.
@@ -140,18 +89,7 @@ impl NaiveSymbol {
     pub(crate) fn resting(&self, side: u8, price: i64) -> i128 {
         let other = if side == BUY { &self.asks } else { &self.bids };
         let prices = self.reachable(side, price);
-        prices.iter().flat_map(|at| &other[at]).map(|o| i128::from(o.open())).sum()
-    }
-
-    /// What buying a quantity costs, rounded up price by price, of what there is.
-    pub(crate) fn cost(&self, quantity: i64) -> i128 {
-        let (mut open, mut cost) = (i128::from(quantity), 0);
-        for (price, queue) in &self.asks {
-            let there: i128 = queue.iter().map(|order| i128::from(order.open())).sum();
-            cost += up(*price, there.min(open) as i64);
-            open -= there.min(open);
-        }
-        cost
+        prices.iter().flat_map(|at| &other[at]).map(|o| i128::from(o.quantity - o.executed)).sum()
     }
 
     pub(crate) fn paid_with(&self, side: u8) -> u32 {
@@ -175,13 +113,9 @@ pub(crate) struct NaiveVenue {
     /// Account, permissions, revoked; key 1 first.
     pub(crate) keys: Vec<(u32, u8, bool)>,
     pub(crate) sessions: Vec<NaiveSession>,
-    /// Symbols with an order that goes on, or without one with stops to run.
-    pub(crate) pending: VecDeque<(u32, Option<NaiveOrder>)>,
+    pub(crate) pending: VecDeque<(u32, NaiveOrder)>,
     pub(crate) held: BTreeMap<u32, i128>,
     pub(crate) limits: Limits,
-    pub(crate) rules: u32,
-    pub(crate) max_orders: usize,
-    pub(crate) max_algo_orders: usize,
 }
 
 pub(crate) fn up(price: i64, quantity: i64) -> i128 {
@@ -264,9 +198,8 @@ impl NaiveVenue {
         let symbol = self.symbol(m.symbol)?;
         let shared = symbol.permissions & self.accounts[account as usize].permissions;
         check(shared != 0, Why::SymbolNotPermitted)?;
-        self.check_shape(symbol, m)?;
+        Self::check_shape(symbol, m)?;
         Self::check_filters(symbol, m)?;
-        Self::check_averages(symbol, m, time)?;
         check(symbol.status == TRADING, Why::SymbolNotTrading)?;
         let counts = self.counts(account, time);
         let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
@@ -279,27 +212,25 @@ impl NaiveVenue {
             let valid = OrderValid { symbol: m.symbol, ..Default::default() };
             return Ok(vec![Owned::Valid(valid)]);
         }
-        let (locked, quantity, dry) = self.check_state(account, m)?;
+        let locked = self.check_state(account, m)?;
         self.accepted(&m.command);
         self.accounts[account as usize].accepted.push(time);
         let symbol = &mut self.symbols[m.symbol.0 as usize];
         symbol.orders += 1;
         let id = symbol.orders;
         let asset = symbol.paid_with(m.side);
-        let kill = m.stop_price == 0
-            && m.time_in_force == FOK
-            && symbol.resting(m.side, m.price) < i128::from(m.quantity);
+        let kill =
+            m.time_in_force == FOK && symbol.resting(m.side, m.price) < i128::from(m.quantity);
         self.lock(account, asset, locked);
         let counts = counts.map(|count| count + 1);
-        let mut order = Self::order_of(m, (id, account), locked, counts);
-        (order.quantity, order.dry) = (quantity, dry);
+        let order = Self::order_of(m, (id, account), locked, counts);
         let mut events = vec![Owned::Accepted(OrderAccepted {
             order_id: OrderId(id),
             account: AccountId(account),
             symbol: m.symbol,
             locked: locked as i64,
             price: m.price,
-            quantity,
+            quantity: m.quantity,
             order_list_id: OrderListId(-1),
             side: m.side,
             order_type: m.order_type,
@@ -307,17 +238,10 @@ impl NaiveVenue {
             session: m.command.session,
             ..Default::default()
         })];
-        if order.stop > 0 {
-            events.push(self.report(m.symbol.0, &order, 1, 0));
-            self.symbols[m.symbol.0 as usize].waiting.push(order);
-        } else if kill {
+        if kill {
             self.finish(m.symbol.0, order, &mut events);
-        } else {
-            let mut steps = self.limits.max_steps;
-            let rest = self.advance(m.symbol.0, order, time, &mut steps, &mut events);
-            if rest.is_some() || self.symbols[m.symbol.0 as usize].has_triggered() {
-                self.pending.push_back((m.symbol.0, rest));
-            }
+        } else if let Some(order) = self.advance(m.symbol.0, order, time, &mut events) {
+            self.pending.push_back((m.symbol.0, order));
         }
         Ok(events)
     }
@@ -334,17 +258,12 @@ impl NaiveVenue {
             session: m.command.session.0,
             side: m.side,
             order_type: m.order_type,
-            time_in_force: if timed(m.order_type) { m.time_in_force } else { GTC },
+            time_in_force: if m.order_type == MARKET { GTC } else { m.time_in_force },
             price: m.price,
             quantity: m.quantity,
             executed: 0,
             executed_quote: 0,
             locked,
-            stop: m.stop_price,
-            fired_by: 0,
-            iceberg: m.iceberg_quantity,
-            shown: 0,
-            dry: false,
             name: m.client_order_id,
             last_fill: None,
             counts,
@@ -352,29 +271,32 @@ impl NaiveVenue {
         }
     }
 
-    /// Takes as far as the steps go; gives the order back when it must go on later.
+    pub(crate) fn run_pending(&mut self, time: u64) -> Outcome {
+        let (symbol, order) = self.pending.pop_front().ok_or((Why::UnexpectedMessage, 0))?;
+        let mut events = Vec::new();
+        if let Some(order) = self.advance(symbol, order, time, &mut events) {
+            self.pending.push_front((symbol, order));
+        }
+        Ok(events)
+    }
+
+    /// Fills up to `max_steps` makers; gives the order back when it must go on later.
     pub(crate) fn advance(
         &mut self,
         id: u32,
         mut order: NaiveOrder,
         time: u64,
-        steps: &mut u32,
         events: &mut Vec<Owned>,
     ) -> Option<NaiveOrder> {
-        let mut took = false;
-        loop {
-            self.collect(id, steps);
+        let mut steps = 0;
+        while order.executed < order.quantity && steps < self.limits.max_steps {
             let symbol = &self.symbols[id as usize];
             let Some(&price) = symbol.reachable(order.side, order.price).first() else { break };
-            if order.open() == 0 || *steps == 0 {
-                break;
-            }
-            took = true;
-            let used = self.fill(id, &mut order, price, time, events);
-            *steps = steps.saturating_sub(used);
+            self.fill(id, &mut order, price, time, events);
+            steps += 1;
         }
         let symbol = &mut self.symbols[id as usize];
-        if took {
+        if steps > 0 {
             symbol.updates += 1;
         }
         if order.executed < order.quantity && !symbol.reachable(order.side, order.price).is_empty()
@@ -388,14 +310,17 @@ impl NaiveVenue {
             }));
             return Some(order);
         }
-        if order.executed < order.quantity && order.rests() && order.executed == 0 {
+        if order.executed < order.quantity
+            && order.order_type == LIMIT
+            && order.time_in_force == GTC
+            && steps == 0
+        {
             symbol.updates += 1;
         }
         self.finish(id, order, events);
         None
     }
 
-    /// Fills one maker; gives the steps it took.
     pub(crate) fn fill(
         &mut self,
         id: u32,
@@ -403,38 +328,28 @@ impl NaiveVenue {
         price: i64,
         time: u64,
         events: &mut Vec<Owned>,
-    ) -> u32 {
+    ) {
         let symbol = &mut self.symbols[id as usize];
         let (base, quote) = (symbol.base, symbol.quote);
         let queues = symbol.queues(3 - taker.side);
         let queue = queues.get_mut(&price).unwrap();
         let maker = &mut queue[0];
-        let quantity = taker.open().min(maker.shown);
+        let quantity = (taker.quantity - taker.executed).min(maker.quantity - maker.executed);
         let paid = down(price, quantity);
         for order in [&mut *maker, &mut *taker] {
             order.executed += quantity;
             order.executed_quote += paid as i64;
             order.locked -= if order.side == BUY { paid } else { i128::from(quantity) };
         }
-        maker.shown -= quantity;
         let copy = maker.clone();
-        let left = copy.open();
-        let refill = left > 0 && copy.shown == 0;
-        if copy.shown == 0 {
-            let mut moved = queue.pop_front().unwrap();
-            if refill {
-                moved.shown = moved.iceberg.min(left);
-                queue.push_back(moved);
-            } else if queue.is_empty() {
+        let left = copy.quantity - copy.executed;
+        if left == 0 {
+            queue.pop_front();
+            if queue.is_empty() {
                 queues.remove(&price);
             }
         }
-        let update = symbol.updates + 1;
         symbol.trades += 1;
-        if self.rules > 1 {
-            symbol.last = Some(price);
-            symbol.history.push((time, price, quantity));
-        }
         if taker.last_fill != Some((price, time)) {
             symbol.aggregates += 1;
             taker.last_fill = Some((price, time));
@@ -464,16 +379,6 @@ impl NaiveVenue {
             maker_released: released as i64,
             ..Default::default()
         }));
-        if refill {
-            events.push(Owned::Refilled(OrderRefilled {
-                order_id: OrderId(copy.id),
-                symbol: SymbolId(id),
-                visible: copy.iceberg.min(left),
-                book_update_id: BookUpdateId(update),
-                ..Default::default()
-            }));
-        }
-        1 + u32::from(refill)
     }
 
     /// Moves base and quote between the two; gives the commissions of maker and taker.
@@ -505,9 +410,10 @@ impl NaiveVenue {
         fees
     }
 
-    pub(crate) fn finish(&mut self, id: u32, mut order: NaiveOrder, events: &mut Vec<Owned>) {
-        let rests = order.rests();
-        let open = order.open() > 0 || order.dry;
+    pub(crate) fn finish(&mut self, id: u32, order: NaiveOrder, events: &mut Vec<Owned>) {
+        let symbol = &mut self.symbols[id as usize];
+        let rests = order.order_type == LIMIT && order.time_in_force == GTC;
+        let open = order.executed < order.quantity;
         let status = match (open, rests, order.executed) {
             (false, _, _) => 3,
             (true, false, _) => 5,
@@ -515,21 +421,7 @@ impl NaiveVenue {
             (true, true, _) => 2,
         };
         let released = if status >= 3 { order.locked } else { 0 };
-        events.push(self.report(id, &order, status, released));
-        let symbol = &mut self.symbols[id as usize];
-        if status < 3 {
-            order.shown =
-                if order.iceberg > 0 { order.iceberg.min(order.open()) } else { order.open() };
-            symbol.queues(order.side).entry(order.price).or_default().push_back(order);
-        } else {
-            let asset = symbol.paid_with(order.side);
-            self.lock(order.account, asset, -released);
-        }
-    }
-
-    fn report(&self, id: u32, order: &NaiveOrder, status: u8, released: i128) -> Owned {
-        let symbol = &self.symbols[id as usize];
-        Owned::Result(OrderResult {
+        events.push(Owned::Result(OrderResult {
             order_id: OrderId(order.id),
             account: AccountId(order.account),
             symbol: SymbolId(id),
@@ -543,15 +435,17 @@ impl NaiveVenue {
             order_count_1: order.counts[1],
             status,
             ..Default::default()
-        })
+        }));
+        if status < 3 {
+            symbol.queues(order.side).entry(order.price).or_default().push_back(order);
+        } else {
+            let asset = symbol.paid_with(order.side);
+            self.lock(order.account, asset, -released);
+        }
     }
 
     /// Who waits for the head of the pending work.
     pub(crate) fn head(&self) -> Option<(u32, u32, u64)> {
-        let of = |order: &NaiveOrder| (order.session, order.correlation);
-        self.pending.front().map(|(symbol, order)| {
-            let (session, correlation) = order.as_ref().map_or((0, 0), of);
-            (*symbol, session, correlation)
-        })
+        self.pending.front().map(|(symbol, order)| (*symbol, order.session, order.correlation))
     }
 }

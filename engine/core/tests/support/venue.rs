@@ -27,8 +27,6 @@ pub(crate) enum Owned {
     Reduced(OrderReduced),
     Continues(OrderContinues),
     Valid(OrderValid),
-    Triggered(OrderTriggered),
-    Refilled(OrderRefilled),
     Done(Done),
     Started(SessionStarted),
     Ended(SessionEnded),
@@ -44,8 +42,6 @@ impl Owned {
             Event::OrderReduced(event) => Self::Reduced(*event),
             Event::OrderContinues(event) => Self::Continues(*event),
             Event::OrderValid(event) => Self::Valid(*event),
-            Event::OrderTriggered(event) => Self::Triggered(*event),
-            Event::OrderRefilled(event) => Self::Refilled(*event),
             Event::Done(event) => Self::Done(*event),
             Event::SessionStarted(event) => Self::Started(*event),
             Event::SessionEnded(event) => Self::Ended(*event),
@@ -140,24 +136,6 @@ impl Venue {
         }
     }
 
-    /// Applies a command that must be accepted without looking at the whole venue before and after it:
-    /// for venues that are large.
-    pub(crate) fn must_quickly<M: Message>(&mut self, message: &M) -> Vec<Owned> {
-        let words = aligned(bytemuck::bytes_of(message));
-        let context = self.context();
-        let command = decode::command(bytemuck::cast_slice(&words)).expect("a command");
-        let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut self.buffer));
-        let applied = self.core.apply(&context, &command, &mut outbox);
-        assert_eq!(applied, Ok(Applied::Committed), "{}", M::NAME);
-        self.position += 64;
-        self.journal.push(Entry {
-            context,
-            command: words.clone(),
-            events: outbox.bytes().to_vec(),
-        });
-        outbox.events().map(Owned::read).collect()
-    }
-
     /// Applies a command that must be accepted.
     pub(crate) fn must<M: Message>(&mut self, message: &M) -> Vec<Owned> {
         self.apply(message).unwrap_or_else(|reject| panic!("{} rejected: {reject:?}", M::NAME))
@@ -202,25 +180,13 @@ impl Venue {
         (base, quote): (AssetId, AssetId),
         filters: SymbolFilters,
     ) -> SymbolId {
-        self.symbol_of(name, (base, quote), filters, (touchline_core::ORDER_TYPES, 0))
-    }
-
-    /// As [`symbol`](Self::symbol), with the order types and flags given.
-    pub(crate) fn symbol_of(
-        &mut self,
-        name: &str,
-        (base, quote): (AssetId, AssetId),
-        filters: SymbolFilters,
-        (order_types, flags): (u8, u8),
-    ) -> SymbolId {
         let name = SymbolName::new(name).unwrap();
         self.must(&DefineSymbol {
             name,
             base,
             quote,
             status: SymbolStatus::Trading.to_wire(),
-            order_types,
-            flags,
+            order_types: touchline_core::ORDER_TYPES,
             permissions: PERMISSION_SPOT,
             filters,
             ..Default::default()
@@ -280,8 +246,7 @@ impl Venue {
         for symbol in (0..self.core.counts().symbols).map(SymbolId) {
             for side in [Side::Buy, Side::Sell] {
                 loop {
-                    let waiting = self.core.waiting_orders(symbol);
-                    let first = self.core.open_orders(symbol, side).chain(waiting).next();
+                    let first = self.core.open_orders(symbol, side).next();
                     let Some(order) = first else { break };
                     let key_id = keys[&order.account];
                     self.must(&CancelOrder {
