@@ -6,6 +6,7 @@
 //! that nothing comes between its parts.
 
 mod connection;
+mod transaction;
 
 use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
@@ -18,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use touchline_core::{Applied, Context, Core, Outbox};
+use touchline_core::{Core, Reject};
 use touchline_protocol::message::command::{
     CommandHeader, ConnectionEnded, Logon, RevokeKey, RunPending,
 };
@@ -31,6 +32,7 @@ use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
 use touchline_protocol::units::Position;
 use touchline_protocol::wait::Waiter;
+use transaction::{Refusal, transact};
 
 /// Longest sleep: so often the heartbeat moves when nothing else does.
 const IDLE_LIMIT: Duration = Duration::from_millis(500);
@@ -151,23 +153,12 @@ impl Duty {
         self.read_clock();
         let command = decode::command(bytes)?;
         let name = command.name();
-        let context = Context { position: self.writer.position(), time_ns: self.now_ns };
-        let area =
-            self.writer.begin(bytes).map_err(|source| OwnCommandError::Log { name, source })?;
-        let mut outbox = Outbox::new(area);
-        match self.core.apply(&context, &command, &mut outbox) {
-            Ok(_) => {
-                let (length, count) = (outbox.len(), outbox.count());
-                self.writer.commit(self.now_ns, length, count);
-                Ok(())
-            }
-            Err(reject) => {
-                self.writer.abandon();
-                Err(OwnCommandError::Rejected {
-                    name,
-                    reason: reject.reason,
-                    detail: reject.detail,
-                })
+        let Self { core, writer, now_ns, .. } = self;
+        match transact(core, writer, bytes, &command, *now_ns, |_| {}) {
+            Ok(_) => Ok(()),
+            Err(Refusal::Log(source)) => Err(OwnCommandError::Log { name, source }),
+            Err(Refusal::Core(Reject { reason, detail })) => {
+                Err(OwnCommandError::Rejected { name, reason, detail })
             }
         }
     }
@@ -271,25 +262,19 @@ impl Duty {
     }
 
     fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), RejectReason> {
-        let bytes = bytemuck::bytes_of(logon);
-        let context = Context { position: self.writer.position(), time_ns: self.now_ns };
-        let area = self.writer.begin(bytes).map_err(|_| RejectReason::LogUnavailable)?;
-        let mut outbox = Outbox::new(area);
-        let applied = self.core.apply(&context, &Command::Logon(logon), &mut outbox);
-        let started = outbox.events().find_map(|event| match decode::event(event) {
+        let Self { core, writer, now_ns, .. } = self;
+        let command = Command::Logon(logon);
+        let position = transact(core, writer, command.bytes(), &command, *now_ns, |_| {})
+            .map_err(|refusal| match refusal {
+                Refusal::Log(_) => RejectReason::LogUnavailable,
+                Refusal::Core(reject) => reject.reason,
+            })?
+            .expect("a logon is never only validated");
+        let started = writer.committed_events().find_map(|event| match decode::event(event) {
             Ok(Event::SessionStarted(started)) => Some(*started),
             _ => None,
         });
-        match (applied, started) {
-            (Ok(_), Some(started)) => {
-                let (length, count) = (outbox.len(), outbox.count());
-                Ok((started, self.writer.commit(self.now_ns, length, count)))
-            }
-            (applied, _) => {
-                self.writer.abandon();
-                Err(applied.err().map_or(RejectReason::Malformed, |reject| reject.reason))
-            }
-        }
+        Ok((started.expect("an accepted logon starts a session"), position))
     }
 
     /// Ends a connection: what was not yet polled is discarded, and the end is logged.
@@ -410,18 +395,12 @@ impl Duty {
     /// Continues the head of the pending work, a bounded number of times.
     fn run_pending(&mut self) -> u32 {
         let command = RunPending::default();
-        let bytes = bytemuck::bytes_of(&command);
+        let command = Command::RunPending(&command);
         for done in 0..self.settings.pending_per_turn {
             let Some(head) = self.core.pending_head() else { return done };
-            let context = Context { position: self.writer.position(), time_ns: self.now_ns };
-            let Ok(area) = self.writer.begin(bytes) else { return done };
-            let mut outbox = Outbox::new(area);
-            if self.core.apply(&context, &Command::RunPending(&command), &mut outbox).is_err() {
-                self.writer.abandon();
-                return done;
-            }
-            let (length, count) = (outbox.len(), outbox.count());
-            let end = self.writer.commit(self.now_ns, length, count);
+            let Self { core, writer, now_ns, .. } = self;
+            let outcome = transact(core, writer, command.bytes(), &command, *now_ns, |_| {});
+            let Ok(Some(end)) = outcome else { return done };
             let owner = self.connections.iter_mut().find(|one| one.is(head.session, head.epoch));
             if let Some(connection) = owner {
                 let envelope = Envelope {
@@ -481,25 +460,20 @@ fn execute(
         connection.reject(envelope, RejectReason::StaleEpoch, 0, template);
         return;
     }
-    let context = Context { position: writer.position(), time_ns: now_ns };
-    let Ok(area) = writer.begin(bytes) else {
-        connection.reject(envelope, RejectReason::LogUnavailable, 0, template);
-        return;
-    };
-    let mut outbox = Outbox::new(area);
-    match core.apply(&context, &command, &mut outbox) {
-        Ok(Applied::Committed) => {
-            let (length, count) = (outbox.len(), outbox.count());
-            envelope.position = writer.commit(now_ns, length, count);
+    let outcome = transact(core, writer, bytes, &command, now_ns, |outbox| {
+        reply_events(connection, envelope, outbox.events());
+    });
+    match outcome {
+        Ok(Some(position)) => {
+            envelope.position = position;
             reply_events(connection, envelope, writer.committed_events());
         }
-        Ok(Applied::Valid) => {
-            reply_events(connection, envelope, outbox.events());
-            writer.abandon();
+        Ok(None) => {}
+        Err(Refusal::Log(_)) => {
+            connection.reject(envelope, RejectReason::LogUnavailable, 0, template);
         }
-        Err(reject) => {
-            writer.abandon();
-            connection.reject(envelope, reject.reason, reject.detail, template);
+        Err(Refusal::Core(Reject { reason, detail })) => {
+            connection.reject(envelope, reason, detail, template);
         }
     }
 }
