@@ -139,6 +139,8 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
         OrderContinues { order_id: OrderId(1), symbol: SymbolId(2), remaining: 3,
             book_update_id: BookUpdateId(4) }
         OrderValid { symbol: SymbolId(1) }
+        OrderRefilled { order_id: OrderId(1), symbol: SymbolId(2), visible: 3,
+            book_update_id: BookUpdateId(4) }
         Done { id: 1, free: 2, locked: 3 }
         SessionStarted { session: SessionId(1), epoch: Epoch(2), last_sequence: Sequence(3),
             key_id: KeyId(4), account: AccountId(5), role: 1, lane: 2 }

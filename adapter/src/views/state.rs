@@ -87,7 +87,9 @@ impl State {
             Event::OrderContinues(continues) => self.continues(continues),
             Event::Done(done) => self.done(scene, done),
             Event::OrderValid(_) | Event::SessionStarted(_) | Event::SessionEnded(_) => Ok(()),
-            Event::Rejected(_) | Event::Gap(_) => Err(unexpected(scene, event)),
+            Event::OrderRefilled(_) | Event::Rejected(_) | Event::Gap(_) => {
+                Err(unexpected(scene, event))
+            }
         }
     }
 

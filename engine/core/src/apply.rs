@@ -12,6 +12,7 @@ mod place;
 mod sender;
 mod session;
 mod settlement;
+mod taking;
 mod venue;
 
 use crate::Core;

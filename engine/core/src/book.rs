@@ -50,6 +50,23 @@ pub struct Fill {
 pub trait Sink {
     /// A fill.
     fn fill(&mut self, fill: &Fill);
+
+    /// Asked before an order is met: false ends the taking in front of it, and nothing has happened.
+    /// This and the next two are the venue's; [`OrderBook`] asks none of them.
+    fn may_meet(&mut self, _maker: Handle, _owner: u32) -> bool {
+        true
+    }
+
+    /// Asked when all that an order shows is filled: how much of what it hides is shown next, at the
+    /// end of its price's queue. Zero: the order is filled.
+    fn refill(&mut self, _maker: Handle, _id: OrderId) -> Qty {
+        Qty::ZERO
+    }
+
+    /// Asked behind each fill: true ends the taking there.
+    fn pauses(&self) -> bool {
+        false
+    }
 }
 
 /// An order that takes.
@@ -68,8 +85,10 @@ pub struct Aggressor {
 pub struct DepthLevel {
     /// The price.
     pub price: Price,
-    /// Sum of the open base quantities, 10⁻⁸; may exceed what [`Qty`] holds.
+    /// Sum of the open base quantities that are shown, 10⁻⁸; may exceed what [`Qty`] holds.
     pub quantity: u128,
+    /// Sum of what icebergs hide, 10⁻⁸.
+    pub hidden: u128,
     /// Number of orders.
     pub orders: u32,
 }
@@ -149,6 +168,32 @@ impl BookPools {
         }
     }
 
+    /// Shows `slice` of what the first order of a level hides, and puts it at the end of the queue.
+    fn show_next_slice(&mut self, at: u32, slice: Qty) {
+        let level = &mut self.levels[at];
+        let shown = u128::from(slice.0.cast_unsigned());
+        level.total += shown;
+        level.hidden -= shown;
+        let (moved, last) = (level.first, level.last);
+        self.orders[moved].remaining = slice;
+        if moved == last {
+            return;
+        }
+        let next = core::mem::replace(&mut self.orders[moved].next, NONE);
+        level.first = next;
+        level.last = moved;
+        self.orders[next].previous = NONE;
+        self.orders[moved].previous = last;
+        self.orders[last].next = moved;
+    }
+
+    /// Notes that the order at `handle`, which rests, hides so much more (or less).
+    pub(crate) fn change_hidden(&mut self, handle: Handle, before: i64, after: i64) {
+        let level = &mut self.levels[self.orders[handle.0].level];
+        level.hidden -= u128::from(before.cast_unsigned());
+        level.hidden += u128::from(after.cast_unsigned());
+    }
+
     /// True when the order `id` rests at `handle`.
     pub(crate) fn rests_at(&self, handle: Handle, id: OrderId) -> bool {
         self.orders.get(handle.0).is_some_and(|order| order.id == id && order.level != NONE)
@@ -226,7 +271,12 @@ impl SymbolBook {
     ) -> impl Iterator<Item = DepthLevel> + use<'pools> {
         self.level_handles(pools, side).map(|at| {
             let level = &pools.levels[at];
-            DepthLevel { price: level.price, quantity: level.total, orders: level.orders }
+            DepthLevel {
+                price: level.price,
+                quantity: level.total,
+                hidden: level.hidden,
+                orders: level.orders,
+            }
         })
     }
 
@@ -270,13 +320,14 @@ impl SymbolBook {
     pub fn covers(&self, pools: &BookPools, aggressor: &Aggressor) -> bool {
         let mut missing = u128::from(aggressor.quantity.0.cast_unsigned());
         self.reachable(pools, aggressor.side, aggressor.limit).any(|level| {
-            missing = missing.saturating_sub(level.quantity);
+            missing = missing.saturating_sub(level.quantity + level.hidden);
             missing == 0
         })
     }
 
     /// False when an aggressor surely meets at most `steps` makers: the levels that it can touch have
-    /// no more orders than that. Looks at no more than `steps` + 1 levels.
+    /// no more orders than that, and none that hides something and so may be met again and again.
+    /// Looks at no more than `steps` + 1 levels.
     #[must_use]
     pub fn may_exceed(&self, pools: &BookPools, aggressor: &Aggressor, steps: u32) -> bool {
         let mut missing = u128::from(aggressor.quantity.0.cast_unsigned());
@@ -284,7 +335,7 @@ impl SymbolBook {
         for level in self.reachable(pools, aggressor.side, aggressor.limit) {
             orders += u64::from(level.orders);
             missing = missing.saturating_sub(level.quantity);
-            if orders > u64::from(steps) {
+            if orders > u64::from(steps) || level.hidden > 0 {
                 return true;
             }
             if missing == 0 {
@@ -295,24 +346,27 @@ impl SymbolBook {
     }
 
     /// Lets an aggressor take, best price first and first come first at each price, until it is
-    /// filled, nothing within its limit is left, or `steps` makers were met. Gives what it has still
-    /// open; if that is above zero and the book still [`crosses`](Self::crosses), the steps ran out.
+    /// filled, nothing within its limit is left, `steps` are used up (a maker met is one, a refill
+    /// another), or the sink ends it. Gives what it has still open and the steps that are left.
     pub fn take<S: Sink>(
         &mut self,
         pools: &mut BookPools,
         aggressor: &Aggressor,
         steps: u32,
         sink: &mut S,
-    ) -> Qty {
+    ) -> (Qty, u32) {
         let side = self.side_mut(aggressor.side.opposite());
         let mut open = aggressor.quantity.0;
         let mut steps = steps;
         while open > 0 && steps > 0 && side.is_reached_by(aggressor.limit) {
-            steps -= 1;
             let at = side.best;
             let level = &mut pools.levels[at];
             let maker = level.first;
             let order = &mut pools.orders[maker];
+            if !sink.may_meet(Handle(maker), order.owner) {
+                break;
+            }
+            steps -= 1;
             let quantity = open.min(order.remaining.0);
             open -= quantity;
             order.remaining.0 -= quantity;
@@ -326,18 +380,27 @@ impl SymbolBook {
                 maker_remaining: order.remaining,
             });
             if order.remaining.is_zero() {
-                let next = order.next;
-                level.first = next;
-                level.orders -= 1;
-                pools.orders.release(maker);
-                if next == NONE {
-                    side.remove(&mut pools.nodes, &mut pools.levels, at);
+                let slice = sink.refill(Handle(maker), order.id);
+                if slice.is_zero() {
+                    let next = order.next;
+                    level.first = next;
+                    level.orders -= 1;
+                    pools.orders.release(maker);
+                    if next == NONE {
+                        side.remove(&mut pools.nodes, &mut pools.levels, at);
+                    } else {
+                        pools.orders[next].previous = NONE;
+                    }
                 } else {
-                    pools.orders[next].previous = NONE;
+                    steps = steps.saturating_sub(1);
+                    pools.show_next_slice(at, slice);
                 }
             }
+            if sink.pauses() {
+                break;
+            }
         }
-        Qty(open)
+        (Qty(open), steps)
     }
 
     /// Puts an order at the end of its price's queue. The caller has made sure that it does not cross
@@ -350,7 +413,7 @@ impl SymbolBook {
         remaining: Qty,
         (id, owner): (OrderId, u32),
     ) -> Handle {
-        debug_assert!(remaining.is_positive() && !self.crosses(side, price));
+        debug_assert!(remaining.is_positive());
         let at = self.side_mut(side).find_or_insert(&mut pools.nodes, &mut pools.levels, price);
         let handle = pools.orders.take().expect("room for an order is checked before it rests");
         let level = &mut pools.levels[at];

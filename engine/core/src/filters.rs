@@ -2,18 +2,35 @@
 //! Filters). Called by placement and reductions, and by the definition of symbols.
 //!
 //! Rules version 1 takes LIMIT and MARKET by quantity, and enforces PRICE_FILTER, LOT_SIZE,
-//! MARKET_LOT_SIZE, MIN_NOTIONAL (of LIMIT) and MAX_NUM_ORDERS (which needs the account and is checked
-//! by placement). A definition that asks for more is refused rather than half obeyed.
+//! MARKET_LOT_SIZE, MIN_NOTIONAL (of LIMIT) and MAX_NUM_ORDERS. Version 2 adds LIMIT_MAKER, MARKET by
+//! quote quantity, icebergs with ICEBERG_PARTS and MAX_NUM_ICEBERG_ORDERS. (What needs the account is
+//! checked by placement.) A definition that asks for more is refused rather than half obeyed.
 
 use crate::Reject;
 use crate::book::Aggressor;
 use crate::money::{self, AMOUNT_MAX};
-use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY, SymbolFilters};
+use crate::symbols::Symbol;
+use touchline_protocol::message::command::{
+    NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
+};
 use touchline_protocol::message::enums::{OrderType, RejectReason, Side, TimeInForce};
 use touchline_protocol::units::{Price, Qty, UNITS_PER_WHOLE, notional};
 
 /// Bits of the order types that rules version 1 takes.
 pub const ORDER_TYPES: u8 = 1 << OrderType::Limit.to_wire() | 1 << OrderType::Market.to_wire();
+
+/// Bits of the order types that rules version 2 takes.
+pub const ORDER_TYPES_2: u8 = ORDER_TYPES | 1 << OrderType::LimitMaker.to_wire();
+
+/// Bits of the order types that a rules version takes.
+pub(crate) const fn order_types(rules: u32) -> u8 {
+    if rules < 2 { ORDER_TYPES } else { ORDER_TYPES_2 }
+}
+
+/// `SYMBOL_*` bits that a rules version takes.
+pub(crate) const fn symbol_flags(rules: u32) -> u8 {
+    if rules < 2 { 0 } else { SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY }
+}
 
 /// An order's enumerations, read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,22 +48,31 @@ impl OrderKind {
 
     /// What an order of this kind asks of the book.
     pub(crate) const fn aggressor(self, price: Price, quantity: Qty) -> Aggressor {
-        let limit = match (self.order_type, self.side) {
-            (OrderType::Market, Side::Buy) => Price::MAX,
-            (OrderType::Market, Side::Sell) => Price(i64::MIN),
-            _ => price,
+        let limit = match (self.is_market(), self.side) {
+            (true, Side::Buy) => Price::MAX,
+            (true, Side::Sell) => Price(i64::MIN),
+            (false, _) => price,
         };
         Aggressor { side: self.side, limit, quantity }
     }
 
     /// True when what it cannot take will rest.
     pub(crate) const fn may_rest(self) -> bool {
-        matches!((self.order_type, self.time_in_force), (OrderType::Limit, TimeInForce::Gtc))
+        !self.is_market() && matches!(self.time_in_force, TimeInForce::Gtc)
+    }
+
+    /// True when it takes at any price.
+    pub(crate) const fn is_market(self) -> bool {
+        matches!(self.order_type, OrderType::Market)
     }
 }
 
 /// Reads an order's enumerations and checks that its fields go together.
-pub(crate) fn order_kind(message: &NewOrder, symbol_order_types: u8) -> Result<OrderKind, Reject> {
+pub(crate) fn order_kind(
+    rules: u32,
+    message: &NewOrder,
+    symbol: &Symbol,
+) -> Result<OrderKind, Reject> {
     let side = Side::from_wire(message.side).ok_or(RejectReason::InvalidSide)?;
     let order_type =
         OrderType::from_wire(message.order_type).ok_or(RejectReason::InvalidOrderType)?;
@@ -56,48 +82,92 @@ pub(crate) fn order_kind(message: &NewOrder, symbol_order_types: u8) -> Result<O
         }
         _ => TimeInForce::Gtc,
     };
-    if symbol_order_types & ORDER_TYPES & 1 << message.order_type == 0 {
+    if symbol.order_types & order_types(rules) & 1 << message.order_type == 0 {
         return Err(RejectReason::OrderTypeNotSupported.into());
     }
-    let of_later_rules = message.quote_quantity != 0
-        || message.stop_price != 0
-        || message.iceberg_quantity != 0
-        || message.self_trade_prevention != 0
-        || message.flags & !ORDER_VALIDATE_ONLY != 0;
-    let not_of_market =
-        order_type == OrderType::Market && (message.price != 0 || message.time_in_force != 0);
-    if of_later_rules || not_of_market {
-        return Err(RejectReason::UnsupportedCombination.into());
-    }
-    Ok(OrderKind { side, order_type, time_in_force })
+    let kind = OrderKind { side, order_type, time_in_force };
+    let fits =
+        if rules < 2 { fits_rules_1(message, kind) } else { fits(message, kind, symbol.flags) };
+    if fits { Ok(kind) } else { Err(RejectReason::UnsupportedCombination.into()) }
 }
 
-/// Checks price and quantity of a new order.
+/// True when an order has only fields that its type may have.
+const fn fits_rules_1(message: &NewOrder, kind: OrderKind) -> bool {
+    message.quote_quantity == 0
+        && message.stop_price == 0
+        && message.iceberg_quantity == 0
+        && message.self_trade_prevention == 0
+        && message.flags & !ORDER_VALIDATE_ONLY == 0
+        && (!kind.is_market() || message.price == 0 && message.time_in_force == 0)
+}
+
+/// As [`fits_rules_1`], for rules version 2.
+const fn fits(message: &NewOrder, kind: OrderKind, symbol_flags: u8) -> bool {
+    let has_time_in_force = matches!(kind.order_type, OrderType::Limit);
+    let may_have_quote =
+        matches!(kind.order_type, OrderType::Market) && symbol_flags & SYMBOL_QUOTE_QUANTITY != 0;
+    let may_hide = kind.may_rest() && symbol_flags & SYMBOL_ICEBERG != 0;
+    (message.price == 0 || !kind.is_market())
+        && (message.time_in_force == 0 || has_time_in_force)
+        && (message.quote_quantity == 0 || may_have_quote && message.quantity == 0)
+        && message.stop_price == 0
+        && (message.iceberg_quantity == 0 || may_hide)
+        && message.self_trade_prevention == 0
+        && message.flags & !ORDER_VALIDATE_ONLY == 0
+}
+
+/// Checks prices and quantities of a new order.
 pub(crate) fn check_order(
     filters: &SymbolFilters,
-    order_type: OrderType,
-    price: i64,
-    quantity: i64,
+    kind: OrderKind,
+    message: &NewOrder,
 ) -> Result<(), Reject> {
-    if order_type == OrderType::Limit && price <= 0 {
+    let NewOrder { price, quantity, quote_quantity, iceberg_quantity, .. } = *message;
+    let is_market = kind.is_market();
+    if !is_market && price <= 0 {
         return Err(RejectReason::InvalidPrice.into());
     }
-    if quantity <= 0 {
+    if quote_quantity != 0 {
+        return if quote_quantity > 0 { Ok(()) } else { Err(RejectReason::InvalidQuantity.into()) };
+    }
+    if quantity <= 0 || iceberg_quantity < 0 {
         return Err(RejectReason::InvalidQuantity.into());
     }
-    if order_type == OrderType::Limit
-        && !is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size)
-    {
+    if !is_market && !is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size) {
         return Err(RejectReason::PriceFilter.into());
     }
     check_lot(filters, quantity)?;
+    if iceberg_quantity > 0 {
+        check_iceberg(filters, quantity, iceberg_quantity)?;
+    }
     let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;
-    if order_type == OrderType::Market
-        && !is_in_grid(quantity, market_lot_min, market_lot_max, market_lot_step)
-    {
+    if is_market && !is_in_grid(quantity, market_lot_min, market_lot_max, market_lot_step) {
         return Err(RejectReason::MarketLotSize.into());
     }
-    if order_type == OrderType::Limit { check_notional(filters, price, quantity) } else { Ok(()) }
+    if is_market { Ok(()) } else { check_notional(filters, price, quantity) }
+}
+
+/// Parts of an iceberg on a symbol without ICEBERG_PARTS: an aggressor meets each part one by one, so
+/// without any bound one order could keep a symbol busy for as long as its owner likes.
+pub const PARTS_MAX: u32 = 1000;
+
+/// LOT_SIZE of what an iceberg shows, and ICEBERG_PARTS: how many times it is shown at the most.
+fn check_iceberg(filters: &SymbolFilters, quantity: i64, shown: i64) -> Result<(), Reject> {
+    check_lot(filters, shown)?;
+    let parts = quantity.cast_unsigned().div_ceil(shown.cast_unsigned());
+    let most = if filters.iceberg_parts == 0 { PARTS_MAX } else { filters.iceberg_parts };
+    if parts > u64::from(most) {
+        return Err(RejectReason::IcebergParts.into());
+    }
+    Ok(())
+}
+
+/// The base quantity of a fill or level at `price` that `amount` of quote pays for, a whole number of
+/// LOT_SIZE steps (facts §5.2).
+pub(crate) fn quantity_for(filters: &SymbolFilters, amount: i64, price: i64) -> i64 {
+    let exact = i128::from(amount) * i128::from(UNITS_PER_WHOLE) / i128::from(price);
+    let quantity = i64::try_from(exact).unwrap_or(i64::MAX);
+    quantity - quantity % filters.lot_step.max(1)
 }
 
 /// LOT_SIZE: applies to every quantity, that of MARKET orders included (facts §6).
@@ -153,8 +223,9 @@ mod number {
 }
 
 /// The number of the first field that contradicts another, is negative, or asks for a rule that
-/// version 1 does not enforce; `None` when the filters can be obeyed.
-pub(crate) fn first_bad_field(filters: &SymbolFilters) -> Option<u32> {
+/// the version does not enforce; `None` when the filters can be obeyed.
+pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32> {
+    let of_rules_2 = |value: u32| rules < 2 && value != 0;
     let values = [
         filters.price_min,
         filters.price_max,
@@ -182,9 +253,9 @@ pub(crate) fn first_bad_field(filters: &SymbolFilters) -> Option<u32> {
         (filters.percent_price_down != 0, number::PERCENT_PRICE_DOWN),
         (filters.max_position != 0, number::MAX_POSITION),
         (filters.percent_price_minutes != 0, number::PERCENT_PRICE_MINUTES),
-        (filters.iceberg_parts != 0, number::ICEBERG_PARTS),
+        (of_rules_2(filters.iceberg_parts), number::ICEBERG_PARTS),
         (filters.max_algo_orders != 0, number::MAX_ALGO_ORDERS),
-        (filters.max_iceberg_orders != 0, number::MAX_ICEBERG_ORDERS),
+        (of_rules_2(filters.max_iceberg_orders), number::MAX_ICEBERG_ORDERS),
         (filters.min_notional_applies_to_market != 0, number::MIN_NOTIONAL_APPLIES_TO_MARKET),
         (filters.reserved != [0; 7], number::RESERVED),
         (filters.reserved_1 != 0, number::RESERVED_1),

@@ -42,7 +42,7 @@ mod validate;
 
 pub use accounts::Balance;
 pub use apply::{Applied, Context, Reject};
-pub use filters::ORDER_TYPES;
+pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
 pub use money::AMOUNT_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
@@ -56,7 +56,7 @@ use touchline_protocol::message::command::Limits;
 use touchline_protocol::units::Sequence;
 
 /// The highest rules version that this build knows.
-pub const RULES_MAX: u32 = 1;
+pub const RULES_MAX: u32 = 2;
 
 /// A venue.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! ways to find an order by number and by client order id. Called by placement, settlement and
 //! cancels.
 
-use crate::book::{BookPools, Handle};
+use crate::book::{BookPools, Handle, RestingView};
 use crate::filters::OrderKind;
 use crate::grid::Grid;
 use crate::hash::Seed;
@@ -26,7 +26,12 @@ pub(crate) struct OrderRecord {
     pub(crate) symbol: SymbolId,
     pub(crate) session: SessionId,
     pub(crate) kind: OrderKind,
+    /// `IS_*` bits: which parts of [`OrderDetails`] matter.
+    pub(crate) flags: u8,
 }
+
+/// The order hides a part of its quantity.
+pub(crate) const IS_ICEBERG: u8 = 1;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 40);
 
@@ -38,11 +43,12 @@ impl OrderRecord {
         symbol: SymbolId(0),
         session: SessionId(0),
         kind: OrderKind::LIMIT_BUY,
+        flags: 0,
     };
 
-    /// What the order has locked, given its price and what it has open: of quote for a buy (its
-    /// notional rounded up, less what it has paid), of base for a sell. Never stored, so that it
-    /// cannot drift.
+    /// What the order has locked, given its price and what it has open (hidden parts included): of
+    /// quote for a buy (its notional rounded up, less what it has paid), of base for a sell. Never
+    /// stored, so that it cannot drift.
     pub(crate) fn locked(&self, price: Price, remaining: i64) -> i64 {
         match self.kind.side {
             Side::Sell => remaining,
@@ -55,16 +61,35 @@ impl OrderRecord {
     }
 }
 
+/// What few orders need, apart from the record so that matching does not touch it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct OrderDetails {
+    /// What an iceberg shows at a time; 0 for other orders.
+    pub(crate) iceberg: i64,
+    /// What an iceberg hides at present.
+    pub(crate) hidden: i64,
+}
+
+/// Open orders of an account on a symbol.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct OpenCounts {
+    /// All of them (filter MAX_NUM_ORDERS).
+    pub(crate) all: u32,
+    /// Icebergs (filter MAX_NUM_ICEBERG_ORDERS).
+    pub(crate) icebergs: u32,
+}
+
 /// All open orders.
 #[derive(Debug)]
 pub(crate) struct Orders {
     records: Vec<OrderRecord>,
+    details: Vec<OrderDetails>,
     client_order_ids: Vec<ClientOrderId>,
     by_id: Table,
     /// Only orders that have a client order id.
     by_client_order_id: Table,
-    /// Open orders by account and symbol (filter MAX_NUM_ORDERS).
-    open: Grid<u32>,
+    /// By account and symbol.
+    open: Grid<OpenCounts>,
     seed: Seed,
 }
 
@@ -77,6 +102,7 @@ impl Orders {
     pub(crate) const fn new(seed: Seed) -> Self {
         Self {
             records: Vec::new(),
+            details: Vec::new(),
             client_order_ids: Vec::new(),
             by_id: Table::new(),
             by_client_order_id: Table::new(),
@@ -89,11 +115,13 @@ impl Orders {
         let more = (limits.open_orders as usize).saturating_sub(self.records.len());
         let wanted = self.records.len() + more;
         self.records.try_reserve_exact(more)?;
+        self.details.try_reserve_exact(more)?;
         self.client_order_ids.try_reserve_exact(more)?;
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
         self.open.try_grow(limits.accounts, limits.symbols)?;
         self.records.resize(wanted, OrderRecord::VACANT);
+        self.details.resize(wanted, OrderDetails::default());
         self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);
         Ok(())
     }
@@ -108,13 +136,34 @@ impl Orders {
         &mut self.records[handle.0 as usize]
     }
 
+    /// The details of an open order.
+    pub(crate) fn details(&self, handle: Handle) -> &OrderDetails {
+        &self.details[handle.0 as usize]
+    }
+
+    /// As [`details`](Self::details), to change.
+    pub(crate) fn details_mut(&mut self, handle: Handle) -> &mut OrderDetails {
+        &mut self.details[handle.0 as usize]
+    }
+
+    /// What an open order hides.
+    pub(crate) fn hidden(&self, handle: Handle) -> i64 {
+        if self.record(handle).flags & IS_ICEBERG == 0 { 0 } else { self.details(handle).hidden }
+    }
+
+    /// What a resting order has locked.
+    pub(crate) fn locked(&self, order: &RestingView) -> i64 {
+        let open = order.remaining.0 + self.hidden(order.handle);
+        self.record(order.handle).locked(order.price, open)
+    }
+
     /// The client order id of an open order; empty for none.
     pub(crate) fn client_order_id(&self, handle: Handle) -> &ClientOrderId {
         &self.client_order_ids[handle.0 as usize]
     }
 
     /// Open orders of an account on a symbol.
-    pub(crate) fn open_count(&self, account: AccountId, symbol: SymbolId) -> u32 {
+    pub(crate) fn open_counts(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
         *self.open.at(account.0, symbol.0)
     }
 
@@ -152,10 +201,13 @@ impl Orders {
         &mut self,
         handle: Handle,
         (id, account): (OrderId, AccountId),
-        record: OrderRecord,
+        (record, details): (OrderRecord, OrderDetails),
         name: &ClientOrderId,
     ) {
         let symbol = record.symbol;
+        if record.flags != 0 {
+            self.details[handle.0 as usize] = details;
+        }
         self.records[handle.0 as usize] = record;
         self.client_order_ids[handle.0 as usize] = *name;
         self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
@@ -163,19 +215,23 @@ impl Orders {
             let hash = self.seed.text(scope(account, symbol), name);
             self.by_client_order_id.insert(hash, handle.0);
         }
-        *self.open.at_mut(account.0, symbol.0) += 1;
+        let counts = self.open.at_mut(account.0, symbol.0);
+        counts.all += 1;
+        counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
     }
 
     /// Forgets an order that leaves the book.
     pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
-        let symbol = self.record(handle).symbol;
+        let OrderRecord { symbol, flags, .. } = *self.record(handle);
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);
         if !name.is_empty() {
             let hash = self.seed.text(scope(account, symbol), name);
             self.by_client_order_id.remove(hash, handle.0);
         }
-        *self.open.at_mut(account.0, symbol.0) -= 1;
+        let counts = self.open.at_mut(account.0, symbol.0);
+        counts.all -= 1;
+        counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
     }
 
     /// Entries of the two tables: all orders, and those with a client order id.

@@ -2,7 +2,7 @@
 //! thread. Filled by `apply`, read by whoever called it.
 
 use touchline_protocol::message::event::{
-    Done, OrderAccepted, OrderContinues, OrderResult, SessionEnded, Trade,
+    Done, OrderAccepted, OrderContinues, OrderRefilled, OrderResult, SessionEnded, Trade,
 };
 use touchline_protocol::message::{Message, MessageHeader};
 
@@ -12,6 +12,7 @@ use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
 pub const OUTBOX_BYTES_MAX: usize = {
     let placement = size_of::<OrderAccepted>()
         + STEPS_MAX as usize * size_of::<Trade>()
+        + size_of::<OrderRefilled>()
         + size_of::<OrderResult>();
     let revocation = SESSIONS_PER_KEY_MAX as usize * size_of::<SessionEnded>() + size_of::<Done>();
     assert!(size_of::<OrderContinues>() <= size_of::<OrderResult>());

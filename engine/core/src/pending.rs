@@ -31,6 +31,10 @@ pub(crate) struct ActiveOrder {
     pub(crate) executed_quote: i64,
     /// What was locked at acceptance: quote for a buy, base for a sell.
     pub(crate) locked: i64,
+    /// What it shows at a time once it rests; 0: everything.
+    pub(crate) iceberg: i64,
+    /// A MARKET order by quote quantity took all there was and wants more.
+    pub(crate) ran_dry: bool,
     /// Position of its acceptance.
     pub(crate) priority: Position,
     /// Price and time of its last fill, which tell whether the next one belongs to the same aggregate
@@ -65,7 +69,11 @@ impl ActiveOrder {
         }
     }
 
-    fn hash(&self, hash: &mut StateHash) {
+    fn hash(&self, rules: u32, hash: &mut StateHash) {
+        if rules >= 2 {
+            hash.signed(self.iceberg);
+            hash.word(u64::from(self.ran_dry));
+        }
         hash.word(self.order_id.0);
         hash.pair(self.account.0, self.symbol.0);
         let kind = [
@@ -169,9 +177,9 @@ impl PendingQueue {
         self.length += 1;
     }
 
-    pub(crate) fn hash(&self, hash: &mut StateHash) {
+    pub(crate) fn hash(&self, rules: u32, hash: &mut StateHash) {
         hash.word(self.length as u64);
-        self.iter().for_each(|active| active.hash(hash));
+        self.iter().for_each(|active| active.hash(rules, hash));
     }
 }
 
@@ -186,6 +194,8 @@ impl ActiveOrder {
         remaining: 0,
         executed_quote: 0,
         locked: 0,
+        iceberg: 0,
+        ran_dry: false,
         priority: Position(0),
         last_fill_price: Price::ZERO,
         last_fill_time_ns: 0,

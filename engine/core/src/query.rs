@@ -2,6 +2,7 @@
 //! tests. Nothing here allocates or changes anything.
 
 use crate::book::{DepthLevel, Handle};
+use crate::orders::IS_ICEBERG;
 use crate::symbols::SymbolCounters;
 use crate::{Balance, Core};
 use touchline_protocol::message::command::{Limits, SymbolFilters};
@@ -129,8 +130,12 @@ pub struct OpenOrder {
     pub price: Price,
     /// Its base quantity, executed part included.
     pub quantity: Qty,
-    /// Base quantity still open.
+    /// Base quantity still open, hidden parts included.
     pub remaining: Qty,
+    /// What of it the book shows.
+    pub visible: Qty,
+    /// What an iceberg shows at a time; 0 for other orders.
+    pub iceberg: Qty,
     /// Quote executed.
     pub executed_quote: Amount,
     /// What it has locked: quote for a buy, base for a sell.
@@ -360,7 +365,7 @@ impl Core {
         if self.accounts.get(account).is_none() || self.symbols.get(symbol).is_none() {
             return 0;
         }
-        self.orders.open_count(account, symbol)
+        self.orders.open_counts(account, symbol).all
     }
 
     fn view_order(&self, handle: Handle) -> OpenOrder {
@@ -376,9 +381,15 @@ impl Core {
             time_in_force: record.kind.time_in_force,
             price: order.price,
             quantity: Qty(record.quantity),
-            remaining: order.remaining,
+            remaining: Qty(order.remaining.0 + self.orders.hidden(handle)),
+            visible: order.remaining,
+            iceberg: Qty(if record.flags & IS_ICEBERG == 0 {
+                0
+            } else {
+                self.orders.details(handle).iceberg
+            }),
             executed_quote: Amount(record.executed_quote),
-            locked: Amount(record.locked(order.price, order.remaining.0)),
+            locked: Amount(self.orders.locked(&order)),
             priority: record.priority,
             client_order_id: *self.orders.client_order_id(handle),
         }

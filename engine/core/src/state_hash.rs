@@ -26,7 +26,7 @@ impl Core {
         self.accounts.hash(self.assets.len(), &mut hash);
         self.keys.hash(&mut hash);
         self.sessions.hash(&mut hash);
-        self.pending.hash(&mut hash);
+        self.pending.hash(self.rules, &mut hash);
         for book in &self.symbols.books {
             for side in [Side::Buy, Side::Sell] {
                 for order in book.orders(&self.pools, side) {
@@ -42,6 +42,11 @@ impl Core {
                         [record.kind.order_type.to_wire(), record.kind.time_in_force.to_wire()];
                     hash.word(u64::from(u16::from_le_bytes(kind)));
                     hash.text(self.orders.client_order_id(order.handle));
+                    if record.flags != 0 {
+                        let details = self.orders.details(order.handle);
+                        hash.signed(details.iceberg);
+                        hash.signed(details.hidden);
+                    }
                 }
                 // No order has number 0: the end of a side cannot be taken for an order.
                 hash.word(0);

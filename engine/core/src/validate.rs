@@ -48,7 +48,7 @@ impl Core {
         }
         for account in 0..self.accounts.len() {
             for symbol in 0..self.symbols.len() {
-                let found = self.orders.open_count(AccountId(account), SymbolId(symbol));
+                let found = self.orders.open_counts(AccountId(account), SymbolId(symbol)).all;
                 let expected = open.get(&(account, symbol)).copied().unwrap_or(0);
                 if found != expected {
                     return Err(format!(

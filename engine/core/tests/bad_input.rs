@@ -8,6 +8,8 @@
 mod bytes;
 #[path = "bad_input/definitions.rs"]
 mod definitions;
+#[path = "bad_input/rules_2.rs"]
+mod rules_2;
 #[path = "support/venue.rs"]
 mod venue;
 

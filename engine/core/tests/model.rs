@@ -14,10 +14,12 @@ mod steps;
 #[path = "support/venue.rs"]
 mod venue;
 
-use naive::{NaiveAccount, NaiveSession, NaiveSymbol, NaiveVenue, Outcome};
+use naive::{NaiveAccount, NaiveOrder, NaiveSession, NaiveSymbol, NaiveVenue, Outcome};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use steps::{Flaw, Step, steps};
+use touchline_core::book::DepthLevel;
+use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, Role, Side};
 use touchline_protocol::text::ClientOrderId;
@@ -62,7 +64,9 @@ fn limits() -> Limits {
     }
 }
 
-fn filtered() -> SymbolFilters {
+fn filtered(rules: u32) -> SymbolFilters {
+    let of_rules_2 =
+        SymbolFilters { iceberg_parts: 5, max_iceberg_orders: 2, ..Default::default() };
     SymbolFilters {
         price_min: 50_000_000,
         price_max: 600_000_000,
@@ -75,27 +79,41 @@ fn filtered() -> SymbolFilters {
         market_lot_step: 20_000_000,
         min_notional: 30_000_000,
         max_orders: 4,
-        ..Default::default()
+        ..if rules > 1 { of_rules_2 } else { SymbolFilters::default() }
     }
 }
 
 impl World {
     fn new() -> Self {
+        Self::with_rules(1)
+    }
+
+    fn with_rules(rules: u32) -> Self {
         let mut venue = Venue::new();
         venue.set_rules();
+        if rules > 1 {
+            venue.must(&SetRules { rules, ..Default::default() });
+        }
         venue.set_limits(limits());
         let assets = ["BASE", "QUOTE", "THIRD"].map(|name| venue.asset(name));
         let pairs = [(0, 1), (2, 1), (2, 0)];
-        let mut naive = NaiveVenue { limits: limits(), ..Default::default() };
+        let mut naive = NaiveVenue { limits: limits(), rules, ..Default::default() };
         for (index, (base, quote)) in pairs.into_iter().enumerate() {
-            let filters = if index == 1 { filtered() } else { SymbolFilters::default() };
+            let filters = if index == 1 { filtered(rules) } else { SymbolFilters::default() };
             let pair = (assets[base], assets[quote]);
-            venue.symbol(["ONE", "TWO", "THREE"][index], pair, filters);
+            let (order_types, flags) = if rules > 1 && index != 2 {
+                (ORDER_TYPES_2, SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY)
+            } else {
+                (ORDER_TYPES, 0)
+            };
+            let name = ["ONE", "TWO", "THREE"][index];
+            venue.symbol_of(name, pair, filters, (order_types, flags));
             naive.symbols.push(NaiveSymbol {
                 base: base as u32,
                 quote: quote as u32,
                 status: 2,
-                order_types: 0b110,
+                order_types,
+                flags,
                 permissions: PERMISSION_SPOT,
                 filters,
                 bids: BTreeMap::new(),
@@ -301,13 +319,24 @@ impl World {
         for (id, symbol) in (0..).zip(&self.naive.symbols) {
             for (side, queues) in [(Side::Buy, &symbol.bids), (Side::Sell, &symbol.asks)] {
                 let depth = core.depth(SymbolId(id), side);
-                let mut found: Vec<_> =
-                    depth.map(|level| (level.price.0, level.orders as usize)).collect();
+                let of = |level: DepthLevel| {
+                    let total = level.quantity + level.hidden;
+                    (level.price.0, level.orders as usize, level.quantity, total)
+                };
+                let mut found: Vec<_> = depth.map(of).collect();
                 if side == Side::Buy {
                     found.reverse();
                 }
-                let expected: Vec<_> =
-                    queues.iter().map(|(price, queue)| (*price, queue.len())).collect();
+                let of = |queue: &VecDeque<NaiveOrder>, part: fn(&NaiveOrder) -> i64| {
+                    queue.iter().map(|order| part(order) as u128).sum::<u128>()
+                };
+                let expected: Vec<_> = queues
+                    .iter()
+                    .map(|(price, queue)| {
+                        let shown = of(queue, |order| order.shown);
+                        (*price, queue.len(), shown, of(queue, NaiveOrder::open))
+                    })
+                    .collect();
                 assert_eq!(found, expected, "depth of {id}");
             }
         }
@@ -334,20 +363,32 @@ impl World {
     }
 }
 
+/// A GTC order on the first symbol.
+fn placement((who, buy): (usize, bool), price: i64, lots: i64, name: usize) -> Step {
+    Step::New { who, symbol: 0, buy, kind: 1, slices: 0, price, lots, name }
+}
+
 fn new_order(step: &Step, command: CommandHeader) -> NewOrder {
-    let Step::New { symbol, buy, kind, price, lots, name, .. } = *step else {
+    let Step::New { symbol, buy, kind, slices, price, lots, name, .. } = *step else {
         unreachable!("{step:?}")
     };
     let (price, quantity) = units(symbol, price, lots);
-    let market = kind == 4;
+    let market = kind == 4 || kind == 5;
+    let maker = kind == 6;
     NewOrder {
         command,
         symbol: SymbolId(symbol),
         side: if buy { 1 } else { 2 },
-        order_type: if market { 2 } else { 1 },
-        time_in_force: if market { 0 } else { kind.max(1) },
+        order_type: if maker { 7 } else { 1 + u8::from(market) },
+        time_in_force: if market || maker { 0 } else { kind.max(1) },
         price: if market { 0 } else { price },
-        quantity,
+        quantity: if kind == 5 { 0 } else { quantity },
+        quote_quantity: if kind == 5 { price / 100 * lots * 7 } else { 0 },
+        iceberg_quantity: if slices > 0 && matches!(kind, 0 | 1 | 6) {
+            units(symbol, 1, (lots / slices).max(1)).1
+        } else {
+            0
+        },
         client_order_id: named(NAMES[name]),
         ..Default::default()
     }
@@ -392,8 +433,19 @@ proptest! {
     })]
 
     #[test]
-    fn agrees_with_the_naive_venue(steps in prop::collection::vec(steps(), 1..150)) {
+    fn agrees_with_the_naive_venue(steps in prop::collection::vec(steps(1), 1..150)) {
         let mut world = World::new();
+        for step in &steps {
+            world.step(step);
+        }
+        world.drain().check_replay();
+    }
+
+    #[test]
+    fn agrees_with_the_naive_venue_by_rules_2(
+        steps in prop::collection::vec(steps(2), 1..150)
+    ) {
+        let mut world = World::with_rules(2);
         for step in &steps {
             world.step(step);
         }
@@ -406,11 +458,11 @@ proptest! {
 #[test]
 fn continuations_keep_their_place_and_their_reply() {
     let mut world = World::new();
-    let resting = Step::New { who: 0, symbol: 0, buy: false, kind: 1, price: 3, lots: 1, name: 0 };
+    let resting = placement((0, false), 3, 1, 0);
     for _ in 0..5 {
         world.step(&resting);
     }
-    world.step(&Step::New { who: 1, symbol: 0, buy: true, kind: 1, price: 4, lots: 6, name: 1 });
+    world.step(&placement((1, true), 4, 6, 1));
     assert_eq!(world.venue.core.counts().pending_work, 1);
     assert!(world.venue.core.has_pending(SymbolId(0)));
     world.step(&Step::Hasty(Box::new(resting.clone())));

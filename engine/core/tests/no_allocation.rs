@@ -4,7 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox};
+use touchline_core::{Context, Core, ORDER_TYPES, ORDER_TYPES_2, OUTBOX_BYTES_MAX, Outbox};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{Lane, Role, Side};
@@ -88,7 +88,7 @@ impl Driver {
         assert!(self.send(command), "{}", command.name());
     }
 
-    fn genesis() -> Self {
+    fn genesis(rules: u32) -> Self {
         let names = (0..NAMES).map(|n| ClientOrderId::new(&format!("order-{n}")).unwrap());
         let mut made = Self {
             core: Core::new(),
@@ -99,7 +99,9 @@ impl Driver {
             accepted: 0,
             rejected: 0,
         };
-        made.must(&Command::SetRules(&SetRules { rules: 1, ..Default::default() }));
+        for rules in 1..=rules {
+            made.must(&Command::SetRules(&SetRules { rules, ..Default::default() }));
+        }
         let limits = Limits {
             assets: 2,
             symbols: SYMBOLS as u32,
@@ -127,7 +129,8 @@ impl Driver {
                 base: AssetId(0),
                 quote: AssetId(1),
                 status: 2,
-                order_types: touchline_core::ORDER_TYPES,
+                order_types: if rules > 1 { ORDER_TYPES_2 } else { ORDER_TYPES },
+                flags: if rules > 1 { SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY } else { 0 },
                 permissions: PERMISSION_SPOT,
                 ..Default::default()
             }));
@@ -175,7 +178,7 @@ impl Driver {
         let kind = self.dice.roll(20);
         let name = self.dice.roll(NAMES as u64 * 2) as usize;
         let market = kind == 0;
-        let message = NewOrder {
+        let mut message = NewOrder {
             command,
             symbol,
             side: 1 + self.dice.roll(2) as u8,
@@ -186,7 +189,24 @@ impl Driver {
             client_order_id: self.names.get(name).copied().unwrap_or_default(),
             ..Default::default()
         };
+        if self.core.rules() > 1 {
+            self.widen(&mut message);
+        }
         self.send(&Command::NewOrder(&message));
+    }
+
+    /// Makes of some orders what rules version 2 adds.
+    fn widen(&mut self, message: &mut NewOrder) {
+        match self.dice.roll(10) {
+            0 if message.order_type == 2 => {
+                (message.quantity, message.quote_quantity) = (0, message.quantity * 10);
+            }
+            1 if message.order_type == 1 => {
+                (message.order_type, message.time_in_force) = (7, 0);
+            }
+            2..4 if message.time_in_force == 1 => message.iceberg_quantity = message.quantity / 4,
+            _ => {}
+        }
     }
 
     /// One command of any kind.
@@ -260,7 +280,15 @@ impl Driver {
 
 #[test]
 fn a_million_commands_allocate_nothing() {
-    let mut driver = Driver::genesis();
+    run(Driver::genesis(1));
+}
+
+#[test]
+fn a_million_commands_of_rules_2_allocate_nothing() {
+    run(Driver::genesis(2));
+}
+
+fn run(mut driver: Driver) {
     for _ in 0..20_000 {
         driver.any();
     }
@@ -271,7 +299,11 @@ fn a_million_commands_allocate_nothing() {
     }
     let calls = CALLS.get() - before;
     assert_eq!(calls, 0, "calls of the allocator");
-    assert!(driver.accepted > 500_000, "{} accepted", driver.accepted);
+    assert!(
+        driver.accepted > if driver.core.rules() > 1 { 400_000 } else { 500_000 },
+        "{} accepted",
+        driver.accepted
+    );
     assert!(driver.rejected > 10_000, "{} rejected", driver.rejected);
     let trades: u64 = (0..SYMBOLS as u32)
         .map(|symbol| driver.core.symbol(SymbolId(symbol)).unwrap().counters.trade.0)

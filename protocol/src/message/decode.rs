@@ -186,7 +186,7 @@ sum! {
     /// Any event, as it stands in the log.
     Event, event {
         event::OrderAccepted, event::Trade, event::OrderResult, event::OrderCanceled,
-        event::OrderReduced, event::OrderContinues, event::OrderValid, event::Done,
+        event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderRefilled, event::Done,
         event::SessionStarted, event::SessionEnded, event::Rejected, event::Gap,
     }
 }

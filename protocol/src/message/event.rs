@@ -260,6 +260,29 @@ message! {
 }
 
 message! {
+    /// All that an iceberg showed is filled: the next slice stands at the end of its price's queue.
+    ///
+    /// What an iceberg shows follows from its placement: when it comes to rest, the lesser of its
+    /// iceberg quantity and what is open; each trade takes its quantity off; this event sets it anew;
+    /// a reduction lowers what is hidden first.
+    OrderRefilled, template 209, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The iceberg.
+        8 order_id: OrderId,
+        /// The symbol.
+        16 symbol: SymbolId,
+        /// Zero.
+        20 reserved: u32,
+        /// Base quantity that it shows now, 10⁻⁸.
+        24 visible: i64,
+        /// The symbol's book update id behind this transaction.
+        32 book_update_id: BookUpdateId,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
     /// Terminal reply to a definition or a money movement.
     Done, template 210, 40 bytes {
         /// SBE header.

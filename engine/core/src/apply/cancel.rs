@@ -2,7 +2,7 @@
 
 use super::Reject;
 use crate::Core;
-use crate::book::Handle;
+use crate::book::{Handle, RestingView};
 use crate::filters;
 use crate::outbox::Outbox;
 use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
@@ -67,7 +67,8 @@ impl Core {
         let handle = self.own_order(account, message.symbol, message.order_id)?;
         let order = self.pools.order(handle);
         let record = *self.orders.record(handle);
-        let executed_quantity = record.quantity - order.remaining.0;
+        let hidden = self.orders.hidden(handle);
+        let executed_quantity = record.quantity - order.remaining.0 - hidden;
         if message.new_quantity >= record.quantity {
             return Err(RejectReason::NotReduced.into());
         }
@@ -78,12 +79,11 @@ impl Core {
         let asset = symbol.paid_with(record.kind.side);
 
         let remaining = message.new_quantity - executed_quantity;
-        let locked_before = record.locked(order.price, order.remaining.0);
+        let locked_before = self.orders.locked(&order);
         let at = message.symbol.0 as usize;
-        self.symbols.books[at].reduce(&mut self.pools, handle, Qty(remaining));
-        let record = self.orders.record_mut(handle);
-        record.quantity = message.new_quantity;
-        let released = locked_before - record.locked(order.price, remaining);
+        self.orders.record_mut(handle).quantity = message.new_quantity;
+        self.lower_remaining(at, &order, hidden, remaining);
+        let released = locked_before - self.orders.locked(&self.pools.order(handle));
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
         counters.book_update.0 += 1;
@@ -99,6 +99,18 @@ impl Core {
             ..Default::default()
         });
         Ok(())
+    }
+
+    /// Lowers what a resting order has open; an iceberg first gives up what it hides.
+    fn lower_remaining(&mut self, at: usize, order: &RestingView, hidden: i64, remaining: i64) {
+        let shown = order.remaining.0.min(remaining);
+        if hidden > 0 {
+            self.pools.change_hidden(order.handle, hidden, remaining - shown);
+            self.orders.details_mut(order.handle).hidden = remaining - shown;
+        }
+        if shown < order.remaining.0 {
+            self.symbols.books[at].reduce(&mut self.pools, order.handle, Qty(shown));
+        }
     }
 
     /// An open order of the account. Somebody else's is as unknown as none.
@@ -120,10 +132,14 @@ impl Core {
         let record = *self.orders.record(handle);
         let client_order_id = *self.orders.client_order_id(handle);
         let account = AccountId(order.owner);
-        let released = record.locked(order.price, order.remaining.0);
+        let released = self.orders.locked(&order);
+        let hidden = self.orders.hidden(handle);
         let at = symbol.0 as usize;
         let asset = self.symbols.list[at].paid_with(record.kind.side);
         self.orders.remove(handle, order.id, account);
+        if hidden > 0 {
+            self.pools.change_hidden(handle, hidden, 0);
+        }
         self.symbols.books[at].remove(&mut self.pools, handle);
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
@@ -134,7 +150,7 @@ impl Core {
             symbol,
             price: order.price.0,
             quantity: record.quantity,
-            executed_quantity: record.quantity - order.remaining.0,
+            executed_quantity: record.quantity - order.remaining.0 - hidden,
             executed_quote: record.executed_quote,
             released,
             book_update_id: counters.book_update,

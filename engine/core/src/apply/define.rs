@@ -3,7 +3,7 @@
 use super::Reject;
 use crate::Core;
 use crate::accounts::{Account, OrderWindow};
-use crate::filters::{self, ORDER_TYPES};
+use crate::filters;
 use crate::keys::Key;
 use crate::limits::number;
 use crate::outbox::Outbox;
@@ -68,10 +68,10 @@ impl Core {
         let Some(status) = SymbolStatus::from_wire(message.status) else {
             return require(false, 3);
         };
-        require(message.order_types & !ORDER_TYPES == 0, 4)?;
-        require(message.flags == 0, 5)?;
+        require(message.order_types & !filters::order_types(self.rules) == 0, 4)?;
+        require(message.flags & !filters::symbol_flags(self.rules) == 0, 5)?;
         require(message.permissions & !PERMISSIONS == 0, 6)?;
-        if let Some(field) = filters::first_bad_field(&message.filters) {
+        if let Some(field) = filters::first_bad_field(self.rules, &message.filters) {
             return require(false, FILTERS + field);
         }
         if self.symbols.find(&message.name).is_some() {

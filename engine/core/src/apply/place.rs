@@ -1,6 +1,5 @@
-//! Placing orders, and continuing those whose transaction met as many makers as it may.
+//! Placing orders: the checks, the lock, the acceptance.
 
-use super::settlement::Settlement;
 use super::{Applied, Context, Reject};
 use crate::Core;
 use crate::accounts::OrderWindow;
@@ -8,16 +7,25 @@ use crate::book::{Aggressor, SymbolBook};
 use crate::filters::{self, OrderKind};
 use crate::limits::number;
 use crate::money;
-use crate::orders::OrderRecord;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
 use touchline_protocol::message::enums::{
-    OrderStatus, OrderType, RejectReason, Side, SymbolStatus, TimeInForce,
+    OrderType, RejectReason, Side, SymbolStatus, TimeInForce,
 };
-use touchline_protocol::message::event::{OrderAccepted, OrderContinues, OrderResult, OrderValid};
+use touchline_protocol::message::event::{OrderAccepted, OrderValid};
 use touchline_protocol::units::{AccountId, Amount, OrderListId, Price, Qty, SymbolId, notional};
+
+/// What an order comes to with the account and the book as they are.
+struct Terms {
+    /// Base quantity; of a MARKET order by quote quantity, what that buys or sells.
+    quantity: i64,
+    /// Amount to lock: quote for a buy, base for a sell.
+    locked: i64,
+    /// There is less in the book than a MARKET order by quote quantity asks for.
+    ran_dry: bool,
+}
 
 impl Core {
     /// Places an order, or only checks it.
@@ -32,8 +40,8 @@ impl Core {
         if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
             return Err(RejectReason::SymbolNotPermitted.into());
         }
-        let kind = filters::order_kind(message, symbol.order_types)?;
-        filters::check_order(&symbol.filters, kind.order_type, message.price, message.quantity)?;
+        let kind = filters::order_kind(self.rules, message, symbol)?;
+        filters::check_order(&symbol.filters, kind, message)?;
         if symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
@@ -42,8 +50,8 @@ impl Core {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });
             return Ok(Applied::Valid);
         }
-        let locked = self.check_engine_state(account, message, kind)?;
-        self.accept(context, (account, message, kind), (locked, windows), outbox);
+        let terms = self.check_engine_state(account, message, kind)?;
+        self.accept(context, (account, message, kind), (&terms, windows), outbox);
         Ok(Applied::Committed)
     }
 
@@ -76,36 +84,87 @@ impl Core {
         Ok(windows)
     }
 
-    /// What depends on the account's orders and balance and on the venue's capacity. Gives the amount
-    /// to lock.
+    /// What depends on the account's orders and balance and on the venue's capacity.
     fn check_engine_state(
         &self,
         account: AccountId,
         message: &NewOrder,
         kind: OrderKind,
-    ) -> Result<i64, Reject> {
+    ) -> Result<Terms, Reject> {
         let id = message.symbol;
         let symbol = &self.symbols.list[id.0 as usize];
         let book = &self.symbols.books[id.0 as usize];
-        let open = self.orders.open_count(account, id);
-        if symbol.filters.max_orders != 0 && open >= symbol.filters.max_orders {
-            return Err(RejectReason::MaxNumOrders.into());
-        }
+        self.check_open_counts(account, message)?;
         let name = &message.client_order_id;
         if self.orders.find_by_client_order_id(&self.pools, account, id, name).is_some() {
             return Err(RejectReason::DuplicateClientOrderId.into());
         }
-        let aggressor = kind.aggressor(Price(message.price), Qty(message.quantity));
+        let limit = Price(message.price);
+        if kind.order_type == OrderType::LimitMaker && book.crosses(kind.side, limit) {
+            return Err(RejectReason::WouldTake.into());
+        }
+        let (quantity, ran_dry) = match message.quote_quantity {
+            0 => (message.quantity, false),
+            amount => self.quantity_by_quote(symbol, book, (kind.side, amount))?,
+        };
+        let aggressor = kind.aggressor(limit, Qty(quantity));
         self.check_capacity(book, kind, &aggressor)?;
         let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free;
-        let locked = match (kind.side, kind.order_type) {
-            (Side::Sell, _) => Some(message.quantity),
-            (Side::Buy, OrderType::Market) => self.market_lock(book, &aggressor, free),
-            (Side::Buy, _) => money::quote_rounded_up(message.price, message.quantity),
+        let locked = match kind.side {
+            Side::Sell => Some(quantity),
+            Side::Buy if message.quote_quantity != 0 => Some(message.quote_quantity),
+            Side::Buy if kind.is_market() => self.market_lock(book, &aggressor, free),
+            Side::Buy => money::quote_rounded_up(message.price, quantity),
         };
-        locked
-            .filter(|&locked| locked <= free.0)
-            .ok_or_else(|| RejectReason::InsufficientBalance.into())
+        let locked =
+            locked.filter(|&locked| locked <= free.0).ok_or(RejectReason::InsufficientBalance)?;
+        Ok(Terms { quantity, locked, ran_dry })
+    }
+
+    /// Filters on the number of open orders.
+    fn check_open_counts(&self, account: AccountId, message: &NewOrder) -> Result<(), Reject> {
+        let filters = &self.symbols.list[message.symbol.0 as usize].filters;
+        let open = self.orders.open_counts(account, message.symbol);
+        if filters.max_orders != 0 && open.all >= filters.max_orders {
+            return Err(RejectReason::MaxNumOrders.into());
+        }
+        if message.iceberg_quantity != 0
+            && filters.max_iceberg_orders != 0
+            && open.icebergs >= filters.max_iceberg_orders
+        {
+            return Err(RejectReason::MaxNumIcebergOrders.into());
+        }
+        Ok(())
+    }
+
+    /// The base quantity that a quote amount buys, or that has to be sold for it, in whole LOT_SIZE
+    /// steps, and whether the book holds less than that. Fixed once, at acceptance: nothing else
+    /// changes the book before the order is done. Each level costs its notional rounded up, so that
+    /// no truncation of its fills can exceed the amount (facts §5.2).
+    fn quantity_by_quote(
+        &self,
+        symbol: &Symbol,
+        book: &SymbolBook,
+        (side, amount): (Side, i64),
+    ) -> Result<(i64, bool), Reject> {
+        let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
+        let (mut missing, mut quantity, mut ran_dry) = (amount, 0i64, true);
+        for level in book.reachable(&self.pools, side, limit) {
+            let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
+            let wanted = filters::quantity_for(&symbol.filters, missing, level.price.0);
+            let taken = wanted.min(there);
+            quantity = quantity.checked_add(taken).ok_or(RejectReason::Overflow)?;
+            missing -=
+                money::quote_rounded_up(level.price.0, taken).ok_or(RejectReason::Overflow)?;
+            if wanted <= there {
+                ran_dry = false;
+                break;
+            }
+        }
+        if quantity < symbol.filters.lot_min.max(1) {
+            return Err(RejectReason::LotSize.into());
+        }
+        Ok((quantity, ran_dry))
     }
 
     /// Room for what may rest and for what may have to be continued; why this is enough:
@@ -144,7 +203,8 @@ impl Core {
         let mut missing = aggressor.quantity.0;
         let mut cost = 0i64;
         for level in book.reachable(&self.pools, Side::Buy, aggressor.limit) {
-            let quantity = i64::try_from(level.quantity).unwrap_or(i64::MAX).min(missing);
+            let quantity =
+                i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(missing);
             let exact = notional(level.price, Qty(quantity));
             cost = cost.checked_add(Amount::from_notional_rounded_up(exact)?.0)?;
             missing -= quantity;
@@ -163,22 +223,22 @@ impl Core {
         &mut self,
         context: &Context,
         (account, message, kind): (AccountId, &NewOrder, OrderKind),
-        (locked, windows): (i64, [OrderWindow; 2]),
+        (terms, windows): (&Terms, [OrderWindow; 2]),
         outbox: &mut Outbox<'_>,
     ) {
         let symbol = &mut self.symbols.list[message.symbol.0 as usize];
         symbol.counters.order.0 += 1;
         let order_id = symbol.counters.order;
         let asset = symbol.paid_with(kind.side);
-        self.accounts.lock(account, asset, locked);
+        self.accounts.lock(account, asset, terms.locked);
         self.accounts.list[account.0 as usize].windows = windows;
         outbox.push(&OrderAccepted {
             order_id,
             account,
             symbol: message.symbol,
-            locked,
+            locked: terms.locked,
             price: message.price,
-            quantity: message.quantity,
+            quantity: terms.quantity,
             order_list_id: OrderListId::NONE,
             side: kind.side.to_wire(),
             order_type: kind.order_type.to_wire(),
@@ -192,10 +252,12 @@ impl Core {
             symbol: message.symbol,
             kind,
             price: Price(message.price),
-            quantity: message.quantity,
-            remaining: message.quantity,
+            quantity: terms.quantity,
+            remaining: terms.quantity,
             executed_quote: 0,
-            locked,
+            locked: terms.locked,
+            iceberg: message.iceberg_quantity,
+            ran_dry: terms.ran_dry,
             priority: context.position,
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,
@@ -215,119 +277,5 @@ impl Core {
             self.symbols.list[message.symbol.0 as usize].has_pending = true;
             self.pending.push(active);
         }
-    }
-
-    /// Continues the head of the pending work.
-    pub(super) fn run_pending(
-        &mut self,
-        context: &Context,
-        outbox: &mut Outbox<'_>,
-    ) -> Result<(), Reject> {
-        let mut active = *self.pending.head().ok_or(RejectReason::UnexpectedMessage)?;
-        if self.advance(context, &mut active, outbox) {
-            self.pending.pop();
-            self.symbols.list[active.symbol.0 as usize].has_pending = false;
-        } else {
-            self.pending.set_head(active);
-        }
-        Ok(())
-    }
-
-    /// Lets an order meet as many makers as one transaction may, and ends its taking if it is done.
-    /// True when it is.
-    fn advance(
-        &mut self,
-        context: &Context,
-        active: &mut ActiveOrder,
-        outbox: &mut Outbox<'_>,
-    ) -> bool {
-        let at = active.symbol.0 as usize;
-        let aggressor = active.aggressor();
-        let book = &mut self.symbols.books[at];
-        if book.crosses(aggressor.side, aggressor.limit) {
-            let mut settlement = Settlement {
-                accounts: &mut self.accounts,
-                orders: &mut self.orders,
-                symbol: &mut self.symbols.list[at],
-                active,
-                outbox,
-                time_ns: context.time_ns,
-            };
-            book.take(&mut self.pools, &aggressor, self.limits.max_steps, &mut settlement);
-            self.symbols.list[at].counters.book_update.0 += 1;
-            if active.remaining > 0 && book.crosses(aggressor.side, aggressor.limit) {
-                outbox.push(&OrderContinues {
-                    order_id: active.order_id,
-                    symbol: active.symbol,
-                    remaining: active.remaining,
-                    book_update_id: self.symbols.list[at].counters.book_update,
-                    ..Default::default()
-                });
-                return false;
-            }
-        }
-        if active.remaining > 0 && active.may_rest() {
-            self.rest(active);
-        }
-        self.finish(active, outbox);
-        true
-    }
-
-    /// Puts what an order could not take into the book.
-    fn rest(&mut self, active: &ActiveOrder) {
-        let at = active.symbol.0 as usize;
-        let owner = (active.order_id, active.account.0);
-        let remaining = Qty(active.remaining);
-        let book = &mut self.symbols.books[at];
-        let is_first_change = active.remaining == active.quantity;
-        let handle = book.rest(&mut self.pools, active.kind.side, active.price, remaining, owner);
-        let record = OrderRecord {
-            quantity: active.quantity,
-            executed_quote: active.executed_quote,
-            priority: active.priority,
-            symbol: active.symbol,
-            session: active.session,
-            kind: active.kind,
-        };
-        let name = &active.client_order_id;
-        self.orders.insert(handle, (active.order_id, active.account), record, name);
-        // One update per transaction: an order that took first has changed the book already.
-        if is_first_change {
-            self.symbols.list[at].counters.book_update.0 += 1;
-        }
-    }
-
-    /// Releases the lock of an order that has ended, and reports how it stands.
-    fn finish(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
-        let symbol = &self.symbols.list[active.symbol.0 as usize];
-        let executed_quantity = active.quantity - active.remaining;
-        let status = if active.remaining == 0 {
-            OrderStatus::Filled
-        } else if !active.may_rest() {
-            OrderStatus::Expired
-        } else if executed_quantity == 0 {
-            OrderStatus::New
-        } else {
-            OrderStatus::PartiallyFilled
-        };
-        let released = if status.is_open() { 0 } else { active.still_locked() };
-        if released > 0 {
-            self.accounts.release(active.account, symbol.paid_with(active.kind.side), released);
-        }
-        outbox.push(&OrderResult {
-            order_id: active.order_id,
-            account: active.account,
-            symbol: active.symbol,
-            quantity: active.quantity,
-            executed_quantity,
-            executed_quote: active.executed_quote,
-            released,
-            book_update_id: symbol.counters.book_update,
-            order_list_id: OrderListId::NONE,
-            order_count_0: active.order_counts[0],
-            order_count_1: active.order_counts[1],
-            status: status.to_wire(),
-            ..Default::default()
-        });
     }
 }

@@ -2,15 +2,15 @@
 //! during placement and continuation; this is the hot path of matching.
 
 use crate::accounts::{Accounts, TradeMoney};
-use crate::book::{Fill, Sink};
+use crate::book::{Fill, Handle, Sink};
 use crate::money;
 use crate::orders::Orders;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::enums::Side;
-use touchline_protocol::message::event::Trade;
-use touchline_protocol::units::{AccountId, Price};
+use touchline_protocol::message::event::{OrderRefilled, Trade};
+use touchline_protocol::units::{AccountId, BookUpdateId, OrderId, Position, Price, Qty};
 
 /// Everything that a fill changes, while the book itself is borrowed by matching.
 pub(super) struct Settlement<'core, 'outbox, 'buffer> {
@@ -20,6 +20,8 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) active: &'core mut ActiveOrder,
     pub(super) outbox: &'outbox mut Outbox<'buffer>,
     pub(super) time_ns: u64,
+    /// Of this transaction: the priority of what goes to the end of its queue.
+    pub(super) position: Position,
 }
 
 /// What a fill costs each side beyond the quote amount.
@@ -37,7 +39,7 @@ impl Sink for Settlement<'_, '_, '_> {
         self.active.executed_quote += quote_amount;
         let maker = AccountId(fill.maker_owner);
         let charges = self.settle(maker, quantity, quote_amount);
-        let maker_released = self.update_maker(fill, maker, quote_amount);
+        let (maker_remaining, maker_released) = self.update_maker(fill, maker, quote_amount);
         self.count_trade(fill.price);
         self.outbox.push(&Trade {
             trade_id: self.symbol.counters.trade,
@@ -53,10 +55,31 @@ impl Sink for Settlement<'_, '_, '_> {
             taker_account: self.active.account,
             maker_commission: charges.maker_commission,
             taker_commission: charges.taker_commission,
-            maker_remaining: fill.maker_remaining.0,
+            maker_remaining,
             maker_released,
             ..Default::default()
         });
+    }
+
+    /// The next slice of an iceberg. A maker that is filled has no record any more, but its old one
+    /// still lies there and hides nothing.
+    fn refill(&mut self, maker: Handle, order_id: OrderId) -> Qty {
+        let hidden = self.orders.hidden(maker);
+        if hidden == 0 {
+            return Qty::ZERO;
+        }
+        let details = self.orders.details_mut(maker);
+        let slice = details.iceberg.min(hidden);
+        details.hidden -= slice;
+        self.orders.record_mut(maker).priority = self.position;
+        self.outbox.push(&OrderRefilled {
+            order_id,
+            symbol: self.active.symbol,
+            visible: slice,
+            book_update_id: BookUpdateId(self.symbol.counters.book_update.0 + 1),
+            ..Default::default()
+        });
+        Qty(slice)
     }
 }
 
@@ -89,13 +112,15 @@ impl Settlement<'_, '_, '_> {
         Charges { maker_commission, taker_commission }
     }
 
-    /// Notes the fill at the maker. One that is filled gives up its lock's remainder, which is
-    /// returned, and is forgotten before its slot can be used again.
-    fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> i64 {
+    /// Notes the fill at the maker; gives what it has still open, and what is released of its lock:
+    /// one that is filled gives up the lock's remainder and is forgotten before its slot can be used
+    /// again.
+    fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> (i64, i64) {
+        let remaining = fill.maker_remaining.0 + self.orders.hidden(fill.maker);
         let record = self.orders.record_mut(fill.maker);
         record.executed_quote += quote_amount;
-        if !fill.maker_remaining.is_zero() {
-            return 0;
+        if remaining > 0 {
+            return (remaining, 0);
         }
         let released = record.locked(fill.price, 0);
         if released > 0 {
@@ -106,7 +131,7 @@ impl Settlement<'_, '_, '_> {
             );
         }
         self.orders.remove(fill.maker, fill.maker_id, maker);
-        released
+        (0, released)
     }
 
     /// Takes the numbers of a trade. Fills of one aggressor at one price and time are one aggregate

@@ -10,7 +10,7 @@ use touchline_protocol::units::{OrderId, Price, Qty};
 pub(crate) struct RestingOrder {
     /// Its number.
     pub(crate) id: OrderId,
-    /// Base quantity still open, above zero.
+    /// Base quantity still open and shown, above zero. What an iceberg hides lies with its record.
     pub(crate) remaining: Qty,
     /// The order behind it on its level.
     pub(crate) next: u32,
@@ -52,8 +52,10 @@ impl Linked for RestingOrder {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Level {
-    /// Sum of what its orders have open. 2³² orders of 2⁶³ fit, so no sum is ever cut or checked.
+    /// Sum of what its orders show. 2³² orders of 2⁶³ fit, so no sum is ever cut or checked.
     pub(crate) total: u128,
+    /// Sum of what its icebergs hide.
+    pub(crate) hidden: u128,
     /// The price.
     pub(crate) price: Price,
     /// The order that trades first.
@@ -70,12 +72,13 @@ pub(crate) struct Level {
     pub(crate) is_bid: bool,
 }
 
-const _: () = assert!(size_of::<Level>() == 48);
+const _: () = assert!(size_of::<Level>() == 64);
 
 impl Default for Level {
     fn default() -> Self {
         Self {
             total: 0,
+            hidden: 0,
             price: Price::ZERO,
             first: NONE,
             last: NONE,

@@ -181,7 +181,7 @@ impl OrderBook {
         let mut remaining = quantity;
         if crosses {
             let mut sink = Forgetting { ids: &mut self.ids, seed: self.seed, sink };
-            remaining = self.book.take(&mut self.pools, &aggressor, u32::MAX, &mut sink);
+            (remaining, _) = self.book.take(&mut self.pools, &aggressor, u32::MAX, &mut sink);
         }
         Ok(if remaining.is_zero() {
             Placed::Filled

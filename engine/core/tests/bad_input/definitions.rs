@@ -104,7 +104,7 @@ fn every_field_of_other_definitions() {
         rejected(&mut venue, &RevokeKey { key, ..Default::default() }, Why::UnknownKey, 0);
     }
     rejected(&mut venue, &SetRules { rules: 1, ..Default::default() }, Why::LimitOutOfRange, 0);
-    rejected(&mut venue, &SetRules { rules: 2, ..Default::default() }, Why::LimitOutOfRange, 0);
+    rejected(&mut venue, &SetRules { rules: 3, ..Default::default() }, Why::LimitOutOfRange, 0);
     rejected(&mut venue, &SetRules::default(), Why::LimitOutOfRange, 0);
     rejected(&mut venue, &RunPending::default(), Why::UnexpectedMessage, 0);
 }

@@ -96,6 +96,7 @@ impl NaiveVenue {
         let queue = symbol.queues(order.side).get_mut(&order.price).unwrap();
         let stored = queue.iter_mut().find(|other| other.id == order.id).unwrap();
         stored.quantity = m.new_quantity;
+        stored.shown = stored.shown.min(stored.open());
         stored.locked -= released;
         self.lock(account, asset, -released);
         Ok(vec![Owned::Reduced(OrderReduced {

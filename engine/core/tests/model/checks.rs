@@ -7,14 +7,18 @@ use touchline_protocol::message::enums::RejectReason as Why;
 use touchline_protocol::message::event::Done;
 
 impl NaiveVenue {
-    pub(crate) fn check_shape(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+    pub(crate) fn check_shape(&self, symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
         check(m.side == BUY || m.side == SELL, Why::InvalidSide)?;
         check((1..=7).contains(&m.order_type), Why::InvalidOrderType)?;
         if m.order_type == LIMIT {
             check((1..=3).contains(&m.time_in_force), Why::InvalidTimeInForce)?;
         }
-        let taken = m.order_type <= MARKET && symbol.order_types >> m.order_type & 1 == 1;
+        let known = m.order_type <= MARKET || self.rules > 1 && m.order_type == MAKER;
+        let taken = known && symbol.order_types >> m.order_type & 1 == 1;
         check(taken, Why::OrderTypeNotSupported)?;
+        if self.rules > 1 {
+            return Self::check_fields(symbol, m);
+        }
         let zero = [m.quote_quantity, m.stop_price, m.iceberg_quantity] == [0; 3]
             && m.self_trade_prevention == 0
             && m.flags <= 1;
@@ -22,14 +26,41 @@ impl NaiveVenue {
         check(zero && market, Why::UnsupportedCombination)
     }
 
+    /// Rules version 2: what may be set for which type.
+    fn check_fields(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+        let with = |flag: u8| symbol.flags & flag != 0;
+        let gtc = m.order_type == MAKER || m.order_type == LIMIT && m.time_in_force == GTC;
+        let bad = [
+            m.price != 0 && m.order_type == MARKET,
+            m.time_in_force != 0 && m.order_type != LIMIT,
+            m.quote_quantity != 0 && m.order_type != MARKET,
+            m.quote_quantity != 0 && (m.quantity != 0 || !with(SYMBOL_QUOTE_QUANTITY)),
+            m.iceberg_quantity != 0 && (!gtc || !with(SYMBOL_ICEBERG)),
+            m.stop_price != 0,
+            m.self_trade_prevention != 0,
+            m.flags > 1,
+        ];
+        check(!bad.contains(&true), Why::UnsupportedCombination)
+    }
+
     pub(crate) fn check_filters(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
         let f = &symbol.filters;
-        let limit = m.order_type == LIMIT;
+        let limit = m.order_type != MARKET;
         check(!limit || m.price > 0, Why::InvalidPrice)?;
-        check(m.quantity > 0, Why::InvalidQuantity)?;
+        if m.quote_quantity != 0 {
+            return check(m.quote_quantity > 0, Why::InvalidQuantity);
+        }
+        check(m.quantity > 0 && m.iceberg_quantity >= 0, Why::InvalidQuantity)?;
         let price = fits(m.price, f.price_min, f.price_max, f.tick_size);
         check(!limit || price, Why::PriceFilter)?;
         check(fits(m.quantity, f.lot_min, f.lot_max, f.lot_step), Why::LotSize)?;
+        if m.iceberg_quantity > 0 {
+            check(fits(m.iceberg_quantity, f.lot_min, f.lot_max, f.lot_step), Why::LotSize)?;
+            let (whole, part) = (i128::from(m.quantity), i128::from(m.iceberg_quantity));
+            let parts = (whole + part - 1) / part;
+            let most = if f.iceberg_parts == 0 { 1000 } else { f.iceberg_parts };
+            check(parts <= most.into(), Why::IcebergParts)?;
+        }
         let lot = fits(m.quantity, f.market_lot_min, f.market_lot_max, f.market_lot_step);
         check(limit || lot, Why::MarketLotSize)?;
         if limit { Self::check_notional(f, m.price, m.quantity) } else { Ok(()) }
@@ -46,25 +77,41 @@ impl NaiveVenue {
         check(notional >= i128::from(f.min_notional) * ONE, Why::MinNotional)
     }
 
-    pub(crate) fn check_state(&self, account: u32, m: &NewOrder) -> Result<i128, (Why, u32)> {
+    /// Gives what to lock, the base quantity, and whether the book has less than was asked for.
+    pub(crate) fn check_state(
+        &self,
+        account: u32,
+        m: &NewOrder,
+    ) -> Result<(i128, i64, bool), (Why, u32)> {
         let symbol = &self.symbols[m.symbol.0 as usize];
         let own: Vec<_> = symbol.open().filter(|order| order.account == account).collect();
         let most = symbol.filters.max_orders as usize;
         check(most == 0 || own.len() < most, Why::MaxNumOrders)?;
+        let icebergs = own.iter().filter(|order| order.iceberg > 0).count();
+        let most = symbol.filters.max_iceberg_orders as usize;
+        let iceberg = m.iceberg_quantity > 0;
+        check(!iceberg || most == 0 || icebergs < most, Why::MaxNumIcebergOrders)?;
         let taken = own.iter().any(|order| order.name == m.client_order_id);
         check(m.client_order_id.is_empty() || !taken, Why::DuplicateClientOrderId)?;
-        self.check_capacity(symbol, m)?;
+        let would_take = !symbol.reachable(m.side, m.price).is_empty();
+        check(m.order_type != MAKER || !would_take, Why::WouldTake)?;
+        let mut m = *m;
+        let mut dry = false;
+        if m.quote_quantity > 0 {
+            (m.quantity, dry) = Self::by_quote(symbol, &m)?;
+        }
+        self.check_capacity(symbol, &m)?;
         let free = &self.accounts[account as usize].free;
         let free = free.get(&symbol.paid_with(m.side)).copied().unwrap_or(0);
         let needed = match (m.side, m.order_type) {
             (SELL, _) => i128::from(m.quantity),
-            (_, LIMIT) => up(m.price, m.quantity),
+            _ if m.quote_quantity > 0 => m.quote_quantity.into(),
+            (_, LIMIT | MAKER) => up(m.price, m.quantity),
             _ => {
                 let mut open = m.quantity;
                 let mut cost = 0;
                 for (price, queue) in &symbol.asks {
-                    let there: i64 =
-                        queue.iter().map(|order| order.quantity - order.executed).sum();
+                    let there: i64 = queue.iter().map(NaiveOrder::open).sum();
                     cost += up(*price, there.min(open));
                     open -= there.min(open);
                 }
@@ -72,7 +119,27 @@ impl NaiveVenue {
             }
         };
         check(needed <= free, Why::InsufficientBalance)?;
-        Ok(needed)
+        Ok((needed, m.quantity, dry))
+    }
+
+    /// The quantity that a quote amount comes to, level by level, and whether the book ends first.
+    fn by_quote(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(i64, bool), (Why, u32)> {
+        let other = if m.side == BUY { &symbol.asks } else { &symbol.bids };
+        let step = i128::from(symbol.filters.lot_step.max(1));
+        let (mut amount, mut quantity, mut dry) = (i128::from(m.quote_quantity), 0, true);
+        for price in symbol.reachable(m.side, 0) {
+            let there: i128 = other[&price].iter().map(|order| i128::from(order.open())).sum();
+            let wanted = amount * ONE / i128::from(price) / step * step;
+            let taken = wanted.min(there);
+            quantity += taken;
+            amount -= up(price, taken as i64);
+            if wanted <= there {
+                dry = false;
+                break;
+            }
+        }
+        check(quantity >= i128::from(symbol.filters.lot_min.max(1)), Why::LotSize)?;
+        Ok((quantity as i64, dry))
     }
 
     fn check_capacity(&self, symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
@@ -82,11 +149,10 @@ impl NaiveVenue {
             let (mut makers, mut open) = (0, i128::from(m.quantity));
             for price in prices {
                 if open > 0 {
-                    makers += other[&price].len() as u32;
-                    open -= other[&price]
-                        .iter()
-                        .map(|order| i128::from(order.quantity - order.executed))
-                        .sum::<i128>();
+                    let hides = |order: &NaiveOrder| order.shown < order.open();
+                    let again = other[&price].iter().any(hides);
+                    makers += other[&price].len() as u32 + if again { 10_000 } else { 0 };
+                    open -= other[&price].iter().map(|order| i128::from(order.shown)).sum::<i128>();
                 }
             }
             let full = self.pending.len() as u32 >= self.limits.pending_work;
@@ -95,7 +161,7 @@ impl NaiveVenue {
             }
             return Ok(());
         }
-        if m.order_type != LIMIT || m.time_in_force != GTC {
+        if m.order_type != MAKER && (m.order_type != LIMIT || m.time_in_force != GTC) {
             return Ok(());
         }
         let (orders, levels, kept) = self.in_use();
@@ -111,11 +177,10 @@ impl NaiveVenue {
 
     /// Open orders, occupied levels, and what of each pending orders may still need.
     fn in_use(&self) -> (u32, u32, u32) {
-        let rests = |order: &&NaiveOrder| order.order_type == LIMIT && order.time_in_force == GTC;
         let orders: usize = self.symbols.iter().map(|symbol| symbol.open().count()).sum();
         let levels: usize =
             self.symbols.iter().map(|symbol| symbol.bids.len() + symbol.asks.len()).sum();
-        let kept = self.pending.iter().map(|(_, order)| order).filter(rests).count();
+        let kept = self.pending.iter().filter(|(_, order)| order.rests()).count();
         (orders as u32, levels as u32, kept as u32)
     }
 

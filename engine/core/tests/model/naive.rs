@@ -18,6 +18,7 @@ pub(crate) const LIMIT: u8 = 1;
 pub(crate) const MARKET: u8 = 2;
 pub(crate) const GTC: u8 = 1;
 pub(crate) const FOK: u8 = 3;
+pub(crate) const MAKER: u8 = 7;
 pub(crate) const TRADING: u8 = 2;
 pub(crate) const ONE: i128 = UNITS_PER_WHOLE as i128;
 
@@ -46,11 +47,27 @@ pub(crate) struct NaiveOrder {
     pub(crate) executed: i64,
     pub(crate) executed_quote: i64,
     pub(crate) locked: i128,
+    /// What it shows at a time; 0: everything.
+    pub(crate) iceberg: i64,
+    /// What it shows now.
+    pub(crate) shown: i64,
+    /// Wanted more than the book had.
+    pub(crate) dry: bool,
     pub(crate) name: ClientOrderId,
     /// Price and time of its last fill as the aggressor.
     pub(crate) last_fill: Option<(i64, u64)>,
     pub(crate) counts: [u32; 2],
     pub(crate) correlation: u64,
+}
+
+impl NaiveOrder {
+    pub(crate) fn rests(&self) -> bool {
+        self.order_type == MAKER || self.order_type == LIMIT && self.time_in_force == GTC
+    }
+
+    pub(crate) fn open(&self) -> i64 {
+        self.quantity - self.executed
+    }
 }
 
 #[derive(Clone)]
@@ -59,6 +76,7 @@ pub(crate) struct NaiveSymbol {
     pub(crate) quote: u32,
     pub(crate) status: u8,
     pub(crate) order_types: u8,
+    pub(crate) flags: u8,
     pub(crate) permissions: u8,
     pub(crate) filters: SymbolFilters,
     pub(crate) bids: BTreeMap<i64, VecDeque<NaiveOrder>>,
@@ -89,7 +107,7 @@ impl NaiveSymbol {
     pub(crate) fn resting(&self, side: u8, price: i64) -> i128 {
         let other = if side == BUY { &self.asks } else { &self.bids };
         let prices = self.reachable(side, price);
-        prices.iter().flat_map(|at| &other[at]).map(|o| i128::from(o.quantity - o.executed)).sum()
+        prices.iter().flat_map(|at| &other[at]).map(|o| i128::from(o.open())).sum()
     }
 
     pub(crate) fn paid_with(&self, side: u8) -> u32 {
@@ -116,6 +134,7 @@ pub(crate) struct NaiveVenue {
     pub(crate) pending: VecDeque<(u32, NaiveOrder)>,
     pub(crate) held: BTreeMap<u32, i128>,
     pub(crate) limits: Limits,
+    pub(crate) rules: u32,
 }
 
 pub(crate) fn up(price: i64, quantity: i64) -> i128 {
@@ -198,7 +217,7 @@ impl NaiveVenue {
         let symbol = self.symbol(m.symbol)?;
         let shared = symbol.permissions & self.accounts[account as usize].permissions;
         check(shared != 0, Why::SymbolNotPermitted)?;
-        Self::check_shape(symbol, m)?;
+        self.check_shape(symbol, m)?;
         Self::check_filters(symbol, m)?;
         check(symbol.status == TRADING, Why::SymbolNotTrading)?;
         let counts = self.counts(account, time);
@@ -212,7 +231,7 @@ impl NaiveVenue {
             let valid = OrderValid { symbol: m.symbol, ..Default::default() };
             return Ok(vec![Owned::Valid(valid)]);
         }
-        let locked = self.check_state(account, m)?;
+        let (locked, quantity, dry) = self.check_state(account, m)?;
         self.accepted(&m.command);
         self.accounts[account as usize].accepted.push(time);
         let symbol = &mut self.symbols[m.symbol.0 as usize];
@@ -223,14 +242,15 @@ impl NaiveVenue {
             m.time_in_force == FOK && symbol.resting(m.side, m.price) < i128::from(m.quantity);
         self.lock(account, asset, locked);
         let counts = counts.map(|count| count + 1);
-        let order = Self::order_of(m, (id, account), locked, counts);
+        let mut order = Self::order_of(m, (id, account), locked, counts);
+        (order.quantity, order.dry) = (quantity, dry);
         let mut events = vec![Owned::Accepted(OrderAccepted {
             order_id: OrderId(id),
             account: AccountId(account),
             symbol: m.symbol,
             locked: locked as i64,
             price: m.price,
-            quantity: m.quantity,
+            quantity,
             order_list_id: OrderListId(-1),
             side: m.side,
             order_type: m.order_type,
@@ -258,12 +278,15 @@ impl NaiveVenue {
             session: m.command.session.0,
             side: m.side,
             order_type: m.order_type,
-            time_in_force: if m.order_type == MARKET { GTC } else { m.time_in_force },
+            time_in_force: if m.order_type == LIMIT { m.time_in_force } else { GTC },
             price: m.price,
             quantity: m.quantity,
             executed: 0,
             executed_quote: 0,
             locked,
+            iceberg: m.iceberg_quantity,
+            shown: 0,
+            dry: false,
             name: m.client_order_id,
             last_fill: None,
             counts,
@@ -292,8 +315,7 @@ impl NaiveVenue {
         while order.executed < order.quantity && steps < self.limits.max_steps {
             let symbol = &self.symbols[id as usize];
             let Some(&price) = symbol.reachable(order.side, order.price).first() else { break };
-            self.fill(id, &mut order, price, time, events);
-            steps += 1;
+            steps += self.fill(id, &mut order, price, time, events);
         }
         let symbol = &mut self.symbols[id as usize];
         if steps > 0 {
@@ -310,17 +332,14 @@ impl NaiveVenue {
             }));
             return Some(order);
         }
-        if order.executed < order.quantity
-            && order.order_type == LIMIT
-            && order.time_in_force == GTC
-            && steps == 0
-        {
+        if order.executed < order.quantity && order.rests() && steps == 0 {
             symbol.updates += 1;
         }
         self.finish(id, order, events);
         None
     }
 
+    /// Fills one maker; gives the steps it took.
     pub(crate) fn fill(
         &mut self,
         id: u32,
@@ -328,27 +347,33 @@ impl NaiveVenue {
         price: i64,
         time: u64,
         events: &mut Vec<Owned>,
-    ) {
+    ) -> u32 {
         let symbol = &mut self.symbols[id as usize];
         let (base, quote) = (symbol.base, symbol.quote);
         let queues = symbol.queues(3 - taker.side);
         let queue = queues.get_mut(&price).unwrap();
         let maker = &mut queue[0];
-        let quantity = (taker.quantity - taker.executed).min(maker.quantity - maker.executed);
+        let quantity = taker.open().min(maker.shown);
         let paid = down(price, quantity);
         for order in [&mut *maker, &mut *taker] {
             order.executed += quantity;
             order.executed_quote += paid as i64;
             order.locked -= if order.side == BUY { paid } else { i128::from(quantity) };
         }
+        maker.shown -= quantity;
         let copy = maker.clone();
-        let left = copy.quantity - copy.executed;
-        if left == 0 {
-            queue.pop_front();
-            if queue.is_empty() {
+        let left = copy.open();
+        let refill = left > 0 && copy.shown == 0;
+        if copy.shown == 0 {
+            let mut moved = queue.pop_front().unwrap();
+            if refill {
+                moved.shown = moved.iceberg.min(left);
+                queue.push_back(moved);
+            } else if queue.is_empty() {
                 queues.remove(&price);
             }
         }
+        let update = symbol.updates + 1;
         symbol.trades += 1;
         if taker.last_fill != Some((price, time)) {
             symbol.aggregates += 1;
@@ -379,6 +404,16 @@ impl NaiveVenue {
             maker_released: released as i64,
             ..Default::default()
         }));
+        if refill {
+            events.push(Owned::Refilled(OrderRefilled {
+                order_id: OrderId(copy.id),
+                symbol: SymbolId(id),
+                visible: copy.iceberg.min(left),
+                book_update_id: BookUpdateId(update),
+                ..Default::default()
+            }));
+        }
+        1 + u32::from(refill)
     }
 
     /// Moves base and quote between the two; gives the commissions of maker and taker.
@@ -410,10 +445,10 @@ impl NaiveVenue {
         fees
     }
 
-    pub(crate) fn finish(&mut self, id: u32, order: NaiveOrder, events: &mut Vec<Owned>) {
+    pub(crate) fn finish(&mut self, id: u32, mut order: NaiveOrder, events: &mut Vec<Owned>) {
         let symbol = &mut self.symbols[id as usize];
-        let rests = order.order_type == LIMIT && order.time_in_force == GTC;
-        let open = order.executed < order.quantity;
+        let rests = order.rests();
+        let open = order.open() > 0 || order.dry;
         let status = match (open, rests, order.executed) {
             (false, _, _) => 3,
             (true, false, _) => 5,
@@ -437,6 +472,8 @@ impl NaiveVenue {
             ..Default::default()
         }));
         if status < 3 {
+            order.shown =
+                if order.iceberg > 0 { order.iceberg.min(order.open()) } else { order.open() };
             symbol.queues(order.side).entry(order.price).or_default().push_back(order);
         } else {
             let asset = symbol.paid_with(order.side);

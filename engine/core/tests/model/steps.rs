@@ -31,6 +31,8 @@ pub(crate) enum Step {
         symbol: u32,
         buy: bool,
         kind: u8,
+        /// Iceberg slices, if above 0.
+        slices: i64,
         price: i64,
         lots: i64,
         name: usize,
@@ -83,15 +85,22 @@ pub(crate) enum Step {
     },
 }
 
-fn placements() -> impl Strategy<Value = Step> {
+fn placements(rules: u32) -> impl Strategy<Value = Step> {
     // Kinds: 0 and 1 GTC, 2 IOC, 3 FOK, 4 MARKET.
-    let kinds = prop::sample::select(vec![0, 0, 0, 0, 1, 1, 2, 3, 3, 4]);
+    // Of rules version 2: 5 MARKET by quote quantity, 6 LIMIT_MAKER.
+    let mut all = vec![0, 0, 0, 0, 1, 1, 2, 3, 3, 4];
+    let slices = if rules > 1 { vec![0, 0, 1, 2, 3, 7] } else { vec![0] };
+    if rules > 1 {
+        all.extend([5, 5, 6, 6]);
+    }
+    let kinds = (prop::sample::select(all), prop::sample::select(slices));
     (0..4usize, 0..3u32, any::<bool>(), kinds, 1..13i64, 1..12i64, 0..NAMES.len()).prop_map(
-        |(who, symbol, buy, kind, price, lots, name)| Step::New {
+        |(who, symbol, buy, (kind, slices), price, lots, name)| Step::New {
             who,
             symbol,
             buy,
             kind,
+            slices,
             price,
             // Some that reach far into the book.
             lots: if lots == 11 { 40 } else { lots },
@@ -128,13 +137,13 @@ fn flaws() -> impl Strategy<Value = Flaw> {
     ]
 }
 
-pub(crate) fn steps() -> impl Strategy<Value = Step> {
+pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
     let amounts = 1..3 * WHOLE;
     let target = (0..4usize, 0..4u32, any::<u64>());
     prop_oneof![
-        30 => placements(),
-        4 => (placements(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
-        2 => placements().prop_map(|step| Step::Hasty(Box::new(step))),
+        30 => placements(rules),
+        4 => (placements(rules), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
+        2 => placements(rules).prop_map(|step| Step::Hasty(Box::new(step))),
         6 => target.clone().prop_map(|(who, symbol, pick)| Step::Cancel { who, symbol, pick }),
         3 => (target.clone(), any::<bool>(), 0..NAMES.len()).prop_map(
             |((who, symbol, pick), by_id, name)| {

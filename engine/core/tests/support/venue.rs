@@ -27,6 +27,7 @@ pub(crate) enum Owned {
     Reduced(OrderReduced),
     Continues(OrderContinues),
     Valid(OrderValid),
+    Refilled(OrderRefilled),
     Done(Done),
     Started(SessionStarted),
     Ended(SessionEnded),
@@ -42,6 +43,7 @@ impl Owned {
             Event::OrderReduced(event) => Self::Reduced(*event),
             Event::OrderContinues(event) => Self::Continues(*event),
             Event::OrderValid(event) => Self::Valid(*event),
+            Event::OrderRefilled(event) => Self::Refilled(*event),
             Event::Done(event) => Self::Done(*event),
             Event::SessionStarted(event) => Self::Started(*event),
             Event::SessionEnded(event) => Self::Ended(*event),
@@ -180,13 +182,25 @@ impl Venue {
         (base, quote): (AssetId, AssetId),
         filters: SymbolFilters,
     ) -> SymbolId {
+        self.symbol_of(name, (base, quote), filters, (touchline_core::ORDER_TYPES, 0))
+    }
+
+    /// As [`symbol`](Self::symbol), with the order types and flags given.
+    pub(crate) fn symbol_of(
+        &mut self,
+        name: &str,
+        (base, quote): (AssetId, AssetId),
+        filters: SymbolFilters,
+        (order_types, flags): (u8, u8),
+    ) -> SymbolId {
         let name = SymbolName::new(name).unwrap();
         self.must(&DefineSymbol {
             name,
             base,
             quote,
             status: SymbolStatus::Trading.to_wire(),
-            order_types: touchline_core::ORDER_TYPES,
+            order_types,
+            flags,
             permissions: PERMISSION_SPOT,
             filters,
             ..Default::default()
