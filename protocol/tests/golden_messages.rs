@@ -109,6 +109,7 @@ fn commands() -> Vec<(&'static str, Vec<u64>)> {
         Withdraw { command: command(), account: AccountId(1), asset: AssetId(2), amount: 3 }
         CreateKey { command: command(), account: AccountId(1), permissions: 31 }
         RevokeKey { command: command(), key: KeyId(1) }
+        SetVenueFilters { command: command(), max_orders: 1, max_algo_orders: 2 }
         EngineStarted { command: command(), incarnation: 1 }
         Logon { command: command(), name: text(Name::new("session")), role: 1, lane: 1, flags: 1,
             last_incarnation: 2, last_position: 3 }
@@ -139,6 +140,8 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
         OrderContinues { order_id: OrderId(1), symbol: SymbolId(2), remaining: 3,
             book_update_id: BookUpdateId(4) }
         OrderValid { symbol: SymbolId(1) }
+        OrderTriggered { order_id: OrderId(1), account: AccountId(2), symbol: SymbolId(3), locked: -4,
+            book_update_id: BookUpdateId(5) }
         OrderRefilled { order_id: OrderId(1), symbol: SymbolId(2), visible: 3,
             book_update_id: BookUpdateId(4) }
         Done { id: 1, free: 2, locked: 3 }

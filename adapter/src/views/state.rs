@@ -87,7 +87,7 @@ impl State {
             Event::OrderContinues(continues) => self.continues(continues),
             Event::Done(done) => self.done(scene, done),
             Event::OrderValid(_) | Event::SessionStarted(_) | Event::SessionEnded(_) => Ok(()),
-            Event::OrderRefilled(_) | Event::Rejected(_) | Event::Gap(_) => {
+            Event::OrderTriggered(_) | Event::OrderRefilled(_) | Event::Rejected(_) | Event::Gap(_) => {
                 Err(unexpected(scene, event))
             }
         }

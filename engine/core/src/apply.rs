@@ -13,6 +13,7 @@ mod sender;
 mod session;
 mod settlement;
 mod taking;
+mod trigger;
 mod venue;
 
 use crate::Core;
@@ -115,6 +116,7 @@ impl Core {
             Command::SetLimits(message) => self.set_limits(message, outbox),
             Command::DefineAsset(message) => self.define_asset(message, outbox),
             Command::DefineSymbol(message) => self.define_symbol(message, outbox),
+            Command::SetVenueFilters(message) => self.set_venue_filters(message, outbox),
             Command::SetSymbolStatus(message) => self.set_symbol_status(message, outbox),
             Command::CreateAccount(message) => self.create_account(message, outbox),
             Command::Deposit(message) => self.deposit(message, outbox),

@@ -6,6 +6,7 @@
 //!
 //! Prices are any `i64` here; what a symbol allows is its filters' business.
 
+mod fired;
 mod ladder;
 mod level;
 mod side;
@@ -197,6 +198,16 @@ impl BookPools {
     /// True when the order `id` rests at `handle`.
     pub(crate) fn rests_at(&self, handle: Handle, id: OrderId) -> bool {
         self.orders.get(handle.0).is_some_and(|order| order.id == id && order.level != NONE)
+    }
+
+    /// What the order at `handle` shows, wherever it is.
+    pub(crate) fn remaining(&self, handle: Handle) -> Qty {
+        self.orders[handle.0].remaining
+    }
+
+    /// Gives the slot of an order that is in no queue back.
+    pub(crate) fn release(&mut self, handle: Handle) {
+        self.orders.release(handle.0);
     }
 
     /// Number of the order at `handle`.
@@ -433,6 +444,18 @@ impl SymbolBook {
 
     /// Takes a resting order of this book out.
     pub fn remove(&mut self, pools: &mut BookPools, handle: Handle) {
+        self.detach(pools, handle);
+        pools.orders.release(handle.0);
+    }
+
+    /// Takes the order of a side that would trade first out; its slot stays taken. The side has one.
+    pub(crate) fn detach_first(&mut self, pools: &mut BookPools, side: Side) -> Handle {
+        let first = Handle(pools.levels[self.side(side).best].first);
+        self.detach(pools, first);
+        first
+    }
+
+    fn detach(&mut self, pools: &mut BookPools, handle: Handle) {
         let RestingOrder { remaining, next, previous, level: at, .. } = pools.orders[handle.0];
         let level = &mut pools.levels[at];
         level.total -= u128::from(remaining.0.cast_unsigned());
@@ -447,7 +470,6 @@ impl SymbolBook {
         } else {
             pools.orders[next].previous = previous;
         }
-        pools.orders.release(handle.0);
         if level.orders == 0 {
             let side = if level.is_bid { Side::Buy } else { Side::Sell };
             self.side_mut(side).remove(&mut pools.nodes, &mut pools.levels, at);

@@ -3,7 +3,8 @@
 //!
 //! Rules version 1 takes LIMIT and MARKET by quantity, and enforces PRICE_FILTER, LOT_SIZE,
 //! MARKET_LOT_SIZE, MIN_NOTIONAL (of LIMIT) and MAX_NUM_ORDERS. Version 2 adds LIMIT_MAKER, MARKET by
-//! quote quantity, icebergs with ICEBERG_PARTS and MAX_NUM_ICEBERG_ORDERS. (What needs the account is
+//! quote quantity, icebergs with ICEBERG_PARTS and MAX_NUM_ICEBERG_ORDERS, and the four stop types with
+//! MAX_NUM_ALGO_ORDERS. (What needs the account is
 //! checked by placement.) A definition that asks for more is refused rather than half obeyed.
 
 use crate::Reject;
@@ -20,7 +21,12 @@ use touchline_protocol::units::{Price, Qty, UNITS_PER_WHOLE, notional};
 pub const ORDER_TYPES: u8 = 1 << OrderType::Limit.to_wire() | 1 << OrderType::Market.to_wire();
 
 /// Bits of the order types that rules version 2 takes.
-pub const ORDER_TYPES_2: u8 = ORDER_TYPES | 1 << OrderType::LimitMaker.to_wire();
+pub const ORDER_TYPES_2: u8 = ORDER_TYPES | STOPS | 1 << OrderType::LimitMaker.to_wire();
+
+const STOPS: u8 = 1 << OrderType::StopLoss.to_wire()
+    | 1 << OrderType::StopLossLimit.to_wire()
+    | 1 << OrderType::TakeProfit.to_wire()
+    | 1 << OrderType::TakeProfitLimit.to_wire();
 
 /// Bits of the order types that a rules version takes.
 pub(crate) const fn order_types(rules: u32) -> u8 {
@@ -63,7 +69,24 @@ impl OrderKind {
 
     /// True when it takes at any price.
     pub(crate) const fn is_market(self) -> bool {
-        matches!(self.order_type, OrderType::Market)
+        matches!(self.order_type, OrderType::Market | OrderType::StopLoss | OrderType::TakeProfit)
+    }
+
+    /// True when it waits for a trade at its stop price before it does anything.
+    pub(crate) const fn is_stop(self) -> bool {
+        STOPS & 1 << self.order_type.to_wire() != 0
+    }
+
+    /// True for a stop that fires at its stop price or above, false for one that fires at it or below
+    /// (facts §5.3).
+    pub(crate) const fn fires_upwards(self) -> bool {
+        let is_loss = matches!(self.order_type, OrderType::StopLoss | OrderType::StopLossLimit);
+        is_loss == matches!(self.side, Side::Buy)
+    }
+
+    /// True when a trade at `last` fires a stop of this kind.
+    pub(crate) fn is_fired_by(self, last: Price, stop_price: i64) -> bool {
+        if self.fires_upwards() { last.0 >= stop_price } else { last.0 <= stop_price }
     }
 }
 
@@ -77,7 +100,8 @@ pub(crate) fn order_kind(
     let order_type =
         OrderType::from_wire(message.order_type).ok_or(RejectReason::InvalidOrderType)?;
     let time_in_force = match order_type {
-        OrderType::Limit => {
+        OrderType::StopLossLimit | OrderType::TakeProfitLimit if rules < 2 => TimeInForce::Gtc,
+        OrderType::Limit | OrderType::StopLossLimit | OrderType::TakeProfitLimit => {
             TimeInForce::from_wire(message.time_in_force).ok_or(RejectReason::InvalidTimeInForce)?
         }
         _ => TimeInForce::Gtc,
@@ -103,14 +127,14 @@ const fn fits_rules_1(message: &NewOrder, kind: OrderKind) -> bool {
 
 /// As [`fits_rules_1`], for rules version 2.
 const fn fits(message: &NewOrder, kind: OrderKind, symbol_flags: u8) -> bool {
-    let has_time_in_force = matches!(kind.order_type, OrderType::Limit);
+    let has_time_in_force = !kind.is_market() && !matches!(kind.order_type, OrderType::LimitMaker);
     let may_have_quote =
         matches!(kind.order_type, OrderType::Market) && symbol_flags & SYMBOL_QUOTE_QUANTITY != 0;
     let may_hide = kind.may_rest() && symbol_flags & SYMBOL_ICEBERG != 0;
     (message.price == 0 || !kind.is_market())
         && (message.time_in_force == 0 || has_time_in_force)
         && (message.quote_quantity == 0 || may_have_quote && message.quantity == 0)
-        && message.stop_price == 0
+        && (message.stop_price == 0 || kind.is_stop())
         && (message.iceberg_quantity == 0 || may_hide)
         && message.self_trade_prevention == 0
         && message.flags & !ORDER_VALIDATE_ONLY == 0
@@ -122,9 +146,9 @@ pub(crate) fn check_order(
     kind: OrderKind,
     message: &NewOrder,
 ) -> Result<(), Reject> {
-    let NewOrder { price, quantity, quote_quantity, iceberg_quantity, .. } = *message;
+    let NewOrder { price, quantity, quote_quantity, stop_price, iceberg_quantity, .. } = *message;
     let is_market = kind.is_market();
-    if !is_market && price <= 0 {
+    if !is_market && price <= 0 || kind.is_stop() && stop_price <= 0 {
         return Err(RejectReason::InvalidPrice.into());
     }
     if quote_quantity != 0 {
@@ -133,18 +157,30 @@ pub(crate) fn check_order(
     if quantity <= 0 || iceberg_quantity < 0 {
         return Err(RejectReason::InvalidQuantity.into());
     }
-    if !is_market && !is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size) {
+    let has_tick =
+        |price| is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size);
+    if !is_market && !has_tick(price) || kind.is_stop() && !has_tick(stop_price) {
         return Err(RejectReason::PriceFilter.into());
     }
     check_lot(filters, quantity)?;
     if iceberg_quantity > 0 {
         check_iceberg(filters, quantity, iceberg_quantity)?;
     }
-    let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;
-    if is_market && !is_in_grid(quantity, market_lot_min, market_lot_max, market_lot_step) {
-        return Err(RejectReason::MarketLotSize.into());
+    match (is_market, kind.is_stop()) {
+        (true, false) => check_market_lot(filters, quantity),
+        (true, true) => check_notional(filters, stop_price, quantity),
+        (false, _) => check_notional(filters, price, quantity),
     }
-    if is_market { Ok(()) } else { check_notional(filters, price, quantity) }
+}
+
+/// MARKET_LOT_SIZE: of MARKET orders, and of stops that become one at that moment (facts §6).
+pub(crate) fn check_market_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Reject> {
+    let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;
+    if is_in_grid(quantity, market_lot_min, market_lot_max, market_lot_step) {
+        Ok(())
+    } else {
+        Err(RejectReason::MarketLotSize.into())
+    }
 }
 
 /// Parts of an iceberg on a symbol without ICEBERG_PARTS: an aggressor meets each part one by one, so
@@ -254,7 +290,7 @@ pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32
         (filters.max_position != 0, number::MAX_POSITION),
         (filters.percent_price_minutes != 0, number::PERCENT_PRICE_MINUTES),
         (of_rules_2(filters.iceberg_parts), number::ICEBERG_PARTS),
-        (filters.max_algo_orders != 0, number::MAX_ALGO_ORDERS),
+        (of_rules_2(filters.max_algo_orders), number::MAX_ALGO_ORDERS),
         (of_rules_2(filters.max_iceberg_orders), number::MAX_ICEBERG_ORDERS),
         (filters.min_notional_applies_to_market != 0, number::MIN_NOTIONAL_APPLIES_TO_MARKET),
         (filters.reserved != [0; 7], number::RESERVED),

@@ -63,6 +63,9 @@ pub const RULES_MAX: u32 = 2;
 pub struct Core {
     rules: u32,
     limits: Limits,
+    /// EXCHANGE_MAX_NUM_ORDERS and EXCHANGE_MAX_NUM_ALGO_ORDERS; 0: no limit.
+    max_orders: u32,
+    max_algo_orders: u32,
     last_time_ns: u64,
     /// Last sequence of the engine's own commands that had one.
     engine_sequence: Sequence,
@@ -92,6 +95,8 @@ impl Core {
         Self {
             rules: 0,
             limits: Limits::default(),
+            max_orders: 0,
+            max_algo_orders: 0,
             last_time_ns: 0,
             engine_sequence: Sequence(0),
             assets: assets::Assets::new(seed),

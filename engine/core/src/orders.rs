@@ -32,6 +32,8 @@ pub(crate) struct OrderRecord {
 
 /// The order hides a part of its quantity.
 pub(crate) const IS_ICEBERG: u8 = 1;
+/// A stop that waits to be triggered, or has been and waits for its turn: not in the book.
+pub(crate) const IS_WAITING: u8 = 2;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 40);
 
@@ -68,6 +70,12 @@ pub(crate) struct OrderDetails {
     pub(crate) iceberg: i64,
     /// What an iceberg hides at present.
     pub(crate) hidden: i64,
+    /// The price that fires a waiting stop.
+    pub(crate) stop_price: i64,
+    /// The limit of a waiting stop once it is triggered; 0 for one that becomes MARKET.
+    pub(crate) limit_price: i64,
+    /// Number of the trade that triggered a waiting stop; 0 until then.
+    pub(crate) fired_by: u64,
 }
 
 /// Open orders of an account on a symbol.
@@ -77,6 +85,8 @@ pub(crate) struct OpenCounts {
     pub(crate) all: u32,
     /// Icebergs (filter MAX_NUM_ICEBERG_ORDERS).
     pub(crate) icebergs: u32,
+    /// Waiting stops (filter MAX_NUM_ALGO_ORDERS).
+    pub(crate) algos: u32,
 }
 
 /// All open orders.
@@ -90,6 +100,10 @@ pub(crate) struct Orders {
     by_client_order_id: Table,
     /// By account and symbol.
     open: Grid<OpenCounts>,
+    /// By account: all open orders, waiting stops.
+    totals: Vec<[u32; 2]>,
+    /// Waiting stops that may come to rest.
+    reserved: u32,
     seed: Seed,
 }
 
@@ -107,6 +121,8 @@ impl Orders {
             by_id: Table::new(),
             by_client_order_id: Table::new(),
             open: Grid::new(),
+            totals: Vec::new(),
+            reserved: 0,
             seed,
         }
     }
@@ -120,6 +136,9 @@ impl Orders {
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
         self.open.try_grow(limits.accounts, limits.symbols)?;
+        let accounts = (limits.accounts as usize).max(self.totals.len());
+        self.totals.try_reserve_exact(accounts - self.totals.len())?;
+        self.totals.resize(accounts, [0; 2]);
         self.records.resize(wanted, OrderRecord::VACANT);
         self.details.resize(wanted, OrderDetails::default());
         self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);
@@ -151,7 +170,36 @@ impl Orders {
         if self.record(handle).flags & IS_ICEBERG == 0 { 0 } else { self.details(handle).hidden }
     }
 
-    /// What a resting order has locked.
+    /// An open order, wherever it is. The price of a waiting stop is the one that its lock is
+    /// reckoned with: its limit, or without one its stop price (facts §4).
+    pub(crate) fn view(&self, pools: &BookPools, handle: Handle) -> RestingView {
+        let record = self.record(handle);
+        if record.flags & IS_WAITING == 0 {
+            return pools.order(handle);
+        }
+        let OrderDetails { limit_price, stop_price, .. } = *self.details(handle);
+        RestingView {
+            handle,
+            id: pools.id(handle.0),
+            owner: pools.owner(handle.0),
+            side: record.kind.side,
+            price: Price(if limit_price > 0 { limit_price } else { stop_price }),
+            remaining: pools.remaining(handle),
+        }
+    }
+
+    /// Open orders of an account on all symbols: all of them, and the waiting stops (the exchange's
+    /// filters).
+    pub(crate) fn totals(&self, account: AccountId) -> [u32; 2] {
+        self.totals[account.0 as usize]
+    }
+
+    /// Waiting stops that may come to rest: each keeps a price level free.
+    pub(crate) const fn reserved(&self) -> u32 {
+        self.reserved
+    }
+
+    /// What an open order has locked.
     pub(crate) fn locked(&self, order: &RestingView) -> i64 {
         let open = order.remaining.0 + self.hidden(order.handle);
         self.record(order.handle).locked(order.price, open)
@@ -218,11 +266,17 @@ impl Orders {
         let counts = self.open.at_mut(account.0, symbol.0);
         counts.all += 1;
         counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
+        let is_waiting = u32::from(record.flags & IS_WAITING != 0);
+        counts.algos += is_waiting;
+        let [all, algos] = &mut self.totals[account.0 as usize];
+        *all += 1;
+        *algos += is_waiting;
+        self.reserved += is_waiting * u32::from(record.kind.may_rest());
     }
 
     /// Forgets an order that leaves the book.
     pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
-        let OrderRecord { symbol, flags, .. } = *self.record(handle);
+        let OrderRecord { symbol, flags, kind, .. } = *self.record(handle);
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);
         if !name.is_empty() {
@@ -232,6 +286,12 @@ impl Orders {
         let counts = self.open.at_mut(account.0, symbol.0);
         counts.all -= 1;
         counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
+        let is_waiting = u32::from(flags & IS_WAITING != 0);
+        counts.algos -= is_waiting;
+        let [all, algos] = &mut self.totals[account.0 as usize];
+        *all -= 1;
+        *algos -= is_waiting;
+        self.reserved -= is_waiting * u32::from(kind.may_rest());
     }
 
     /// Entries of the two tables: all orders, and those with a client order id.

@@ -29,6 +29,8 @@ pub(crate) struct ActiveOrder {
     pub(crate) quantity: i64,
     pub(crate) remaining: i64,
     pub(crate) executed_quote: i64,
+    /// The price that fires it, if it is a stop.
+    pub(crate) stop_price: Price,
     /// What was locked at acceptance: quote for a buy, base for a sell.
     pub(crate) locked: i64,
     /// What it shows at a time once it rests; 0: everything.
@@ -102,7 +104,28 @@ impl ActiveOrder {
     }
 }
 
-/// First in, first out; at most one order of each symbol.
+/// What is to be done on a symbol before anything else is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(crate) symbol: SymbolId,
+    /// The order that goes on; without one the symbol's triggered stops have their turn.
+    pub(crate) order: Option<ActiveOrder>,
+}
+
+impl Pending {
+    fn may_rest(&self) -> bool {
+        self.order.is_some_and(|order| order.may_rest())
+    }
+
+    fn hash(&self, rules: u32, hash: &mut StateHash) {
+        match &self.order {
+            Some(order) => order.hash(rules, hash),
+            None => hash.pair(u32::MAX, self.symbol.0),
+        }
+    }
+}
+
+/// First in, first out; at most one entry of each symbol.
 ///
 /// Room for what rests in the end. Let `L` be the occupied price levels and `R` the queued orders that
 /// may rest. An order that does not cross is accepted only while `L + R` is below the limit (or its
@@ -114,7 +137,7 @@ impl ActiveOrder {
 #[derive(Debug)]
 pub(crate) struct PendingQueue {
     /// A ring: `length` entries from `head` on.
-    ring: Vec<ActiveOrder>,
+    ring: Vec<Pending>,
     head: usize,
     length: usize,
     /// Entries that may rest: each keeps one open order and one price level free.
@@ -132,7 +155,7 @@ impl PendingQueue {
             self.ring.try_reserve_exact(capacity - self.ring.len())?;
             self.ring.rotate_left(self.head);
             self.head = 0;
-            self.ring.resize(capacity, ActiveOrder::VACANT);
+            self.ring.resize(capacity, Pending { symbol: SymbolId(0), order: None });
         }
         Ok(())
     }
@@ -147,18 +170,21 @@ impl PendingQueue {
     }
 
     /// The entries, first in first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &ActiveOrder> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Pending> {
         (0..self.length).map(|offset| &self.ring[(self.head + offset) % self.ring.len()])
     }
 
     /// The entry that goes on next.
-    pub(crate) fn head(&self) -> Option<&ActiveOrder> {
+    pub(crate) fn head(&self) -> Option<&Pending> {
         (self.length > 0).then(|| &self.ring[self.head])
     }
 
     /// Replaces the head by its later self.
-    pub(crate) fn set_head(&mut self, active: ActiveOrder) {
-        self.ring[self.head] = active;
+    pub(crate) fn set_head(&mut self, order: Option<ActiveOrder>) {
+        let head = &mut self.ring[self.head];
+        self.may_rest -= u32::from(head.may_rest());
+        head.order = order;
+        self.may_rest += u32::from(head.may_rest());
     }
 
     /// Removes the head.
@@ -169,20 +195,21 @@ impl PendingQueue {
     }
 
     /// Adds an entry; the caller has checked the limit.
-    pub(crate) fn push(&mut self, active: ActiveOrder) {
+    pub(crate) fn push(&mut self, pending: Pending) {
         assert!(self.length < self.ring.len(), "room is checked before an order is accepted");
         let at = (self.head + self.length) % self.ring.len();
-        self.may_rest += u32::from(active.may_rest());
-        self.ring[at] = active;
+        self.may_rest += u32::from(pending.may_rest());
+        self.ring[at] = pending;
         self.length += 1;
     }
 
     pub(crate) fn hash(&self, rules: u32, hash: &mut StateHash) {
         hash.word(self.length as u64);
-        self.iter().for_each(|active| active.hash(rules, hash));
+        self.iter().for_each(|pending| pending.hash(rules, hash));
     }
 }
 
+#[cfg(test)]
 impl ActiveOrder {
     const VACANT: Self = Self {
         order_id: OrderId(0),
@@ -190,6 +217,7 @@ impl ActiveOrder {
         symbol: SymbolId(0),
         kind: OrderKind::LIMIT_BUY,
         price: Price::ZERO,
+        stop_price: Price::ZERO,
         quantity: 0,
         remaining: 0,
         executed_quote: 0,
@@ -214,7 +242,10 @@ mod tests {
 
     #[test]
     fn growth_keeps_the_order_of_a_wrapped_ring() {
-        let entry = |id| ActiveOrder { order_id: OrderId(id), ..ActiveOrder::VACANT };
+        let entry = |id| Pending {
+            symbol: SymbolId(0),
+            order: Some(ActiveOrder { order_id: OrderId(id), ..ActiveOrder::VACANT }),
+        };
         let mut queue = PendingQueue::new();
         queue.try_grow(3).unwrap();
         (1..=3).for_each(|id| queue.push(entry(id)));
@@ -224,9 +255,10 @@ mod tests {
         queue.push(entry(5));
         queue.try_grow(5).unwrap();
         queue.push(entry(6));
-        let ids: [u64; 4] = core::array::from_fn(|n| queue.iter().nth(n).unwrap().order_id.0);
+        let ids: [u64; 4] =
+            core::array::from_fn(|n| queue.iter().nth(n).unwrap().order.unwrap().order_id.0);
         assert_eq!(ids, [3, 4, 5, 6]);
         assert_eq!((queue.len(), queue.reserved()), (4, 4));
-        assert_eq!(queue.head().unwrap().order_id, OrderId(3));
+        assert_eq!(queue.head().unwrap().order.unwrap().order_id, OrderId(3));
     }
 }

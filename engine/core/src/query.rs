@@ -2,7 +2,7 @@
 //! tests. Nothing here allocates or changes anything.
 
 use crate::book::{DepthLevel, Handle};
-use crate::orders::IS_ICEBERG;
+use crate::orders::{IS_ICEBERG, IS_WAITING};
 use crate::symbols::SymbolCounters;
 use crate::{Balance, Core};
 use touchline_protocol::message::command::{Limits, SymbolFilters};
@@ -126,8 +126,10 @@ pub struct OpenOrder {
     pub order_type: OrderType,
     /// Its time in force.
     pub time_in_force: TimeInForce,
-    /// Its price.
+    /// Its price; 0 for a waiting stop without a limit.
     pub price: Price,
+    /// The price that fires a waiting stop; 0 for every other order.
+    pub stop_price: Price,
     /// Its base quantity, executed part included.
     pub quantity: Qty,
     /// Base quantity still open, hidden parts included.
@@ -210,12 +212,13 @@ impl Core {
     /// The pending work that the next `RunPending` continues.
     #[must_use]
     pub fn pending_head(&self) -> Option<PendingHead> {
-        self.pending.head().map(|active| PendingHead {
-            symbol: active.symbol,
-            session: active.session,
-            epoch: active.epoch,
-            correlation: active.correlation,
-            sequence: active.sequence,
+        let nobody = (SessionId::ENGINE, Epoch(0), 0, Sequence(0));
+        self.pending.head().map(|pending| {
+            let (session, epoch, correlation, sequence) =
+                pending.order.as_ref().map_or(nobody, |active| {
+                    (active.session, active.epoch, active.correlation, active.sequence)
+                });
+            PendingHead { symbol: pending.symbol, session, epoch, correlation, sequence }
         })
     }
 
@@ -340,6 +343,18 @@ impl Core {
             .map(|order| self.view_order(order.handle))
     }
 
+    /// Stops that wait for a trade at their stop price; none for an unknown symbol.
+    pub fn waiting_orders(&self, symbol: SymbolId) -> impl Iterator<Item = OpenOrder> {
+        let triggers = self.symbols.triggers.get(symbol.0 as usize);
+        triggers
+            .into_iter()
+            .flat_map(|triggers| {
+                let of = |side| triggers.orders(&self.pools, side);
+                of(Side::Buy).chain(of(Side::Sell))
+            })
+            .map(|order| self.view_order(order.handle))
+    }
+
     /// An open order by number.
     #[must_use]
     pub fn open_order(&self, symbol: SymbolId, id: OrderId) -> Option<OpenOrder> {
@@ -368,8 +383,9 @@ impl Core {
         self.orders.open_counts(account, symbol).all
     }
 
-    fn view_order(&self, handle: Handle) -> OpenOrder {
-        let order = self.pools.order(handle);
+    pub(crate) fn view_order(&self, handle: Handle) -> OpenOrder {
+        let order = self.orders.view(&self.pools, handle);
+        let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
         let record = self.orders.record(handle);
         OpenOrder {
             order_id: order.id,
@@ -379,10 +395,11 @@ impl Core {
             side: record.kind.side,
             order_type: record.kind.order_type,
             time_in_force: record.kind.time_in_force,
-            price: order.price,
+            price: Price(self.limit_price(&order)),
+            stop_price: Price(if is_waiting { self.orders.details(handle).stop_price } else { 0 }),
             quantity: Qty(record.quantity),
             remaining: Qty(order.remaining.0 + self.orders.hidden(handle)),
-            visible: order.remaining,
+            visible: if is_waiting { Qty::ZERO } else { order.remaining },
             iceberg: Qty(if record.flags & IS_ICEBERG == 0 {
                 0
             } else {

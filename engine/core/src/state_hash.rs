@@ -3,6 +3,7 @@
 //! size of the venue.
 
 use crate::Core;
+use crate::book::Handle;
 use crate::hash::StateHash;
 use crate::limits;
 use touchline_protocol::message::enums::Side;
@@ -22,7 +23,7 @@ impl Core {
         hash.word(self.last_time_ns);
         hash.word(self.engine_sequence.0);
         self.assets.hash(&mut hash);
-        self.symbols.hash(&mut hash);
+        self.symbols.hash(self.rules, &mut hash);
         self.accounts.hash(self.assets.len(), &mut hash);
         self.keys.hash(&mut hash);
         self.sessions.hash(&mut hash);
@@ -52,6 +53,58 @@ impl Core {
                 hash.word(0);
             }
         }
+        if self.rules >= 2 {
+            self.hash_waiting(&mut hash);
+        }
+        hash.finish()
+    }
+
+    /// The exchange's filters, and the stops that wait: by stop price, those of one price by placement;
+    /// triggered ones summed up, since the shape of their heap is no state.
+    fn hash_waiting(&self, hash: &mut StateHash) {
+        hash.pair(self.max_orders, self.max_algo_orders);
+        for (symbol, triggers) in self.symbols.list.iter().zip(&self.symbols.triggers) {
+            for side in [Side::Buy, Side::Sell] {
+                for order in triggers.orders(&self.pools, side) {
+                    hash.word(self.hash_of_stop(order.handle));
+                }
+                hash.word(0);
+            }
+            let fired = self.pools.fired(symbol.fired);
+            let of = |&at: &u32| self.hash_of_stop(Handle(at));
+            hash.word(fired.iter().map(of).fold(0, u64::wrapping_add));
+        }
+    }
+
+    fn hash_of_stop(&self, handle: Handle) -> u64 {
+        let mut hash = StateHash::new();
+        let order = self.orders.view(&self.pools, handle);
+        let record = self.orders.record(handle);
+        let details = self.orders.details(handle);
+        hash.word(order.id.0);
+        hash.pair(order.owner, record.session.0);
+        for value in [
+            order.remaining.0,
+            record.quantity,
+            details.iceberg,
+            details.stop_price,
+            details.limit_price,
+        ] {
+            hash.signed(value);
+        }
+        hash.word(details.fired_by);
+        hash.word(record.priority.0);
+        hash.word(u64::from_le_bytes([
+            record.kind.side.to_wire(),
+            record.kind.order_type.to_wire(),
+            record.kind.time_in_force.to_wire(),
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]));
+        hash.text(self.orders.client_order_id(handle));
         hash.finish()
     }
 }

@@ -9,7 +9,7 @@ use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::message::enums::{Side, SymbolStatus};
 use touchline_protocol::text::SymbolName;
 use touchline_protocol::units::{
-    AggregateTradeId, AssetId, BookUpdateId, OrderId, SymbolId, TradeId,
+    AggregateTradeId, AssetId, BookUpdateId, OrderId, Price, SymbolId, TradeId,
 };
 
 /// The last numbers that a symbol gave out; 0 before the first.
@@ -39,6 +39,10 @@ pub(crate) struct Symbol {
     pub(crate) has_pending: bool,
     pub(crate) name: SymbolName,
     pub(crate) filters: SymbolFilters,
+    /// Price of the last trade under rules version 2 or later; zero before the first.
+    pub(crate) last_price: Price,
+    /// Triggered stops that wait for their turn: root of the heap.
+    pub(crate) fired: u32,
 }
 
 impl Symbol {
@@ -57,19 +61,28 @@ impl Symbol {
 pub(crate) struct Symbols {
     pub(crate) list: Vec<Symbol>,
     pub(crate) books: Vec<SymbolBook>,
+    /// Waiting stops by stop price, see `apply::trigger`.
+    pub(crate) triggers: Vec<SymbolBook>,
     by_name: Table,
     seed: Seed,
 }
 
 impl Symbols {
     pub(crate) const fn new(seed: Seed) -> Self {
-        Self { list: Vec::new(), books: Vec::new(), by_name: Table::new(), seed }
+        Self {
+            list: Vec::new(),
+            books: Vec::new(),
+            triggers: Vec::new(),
+            by_name: Table::new(),
+            seed,
+        }
     }
 
     pub(crate) fn try_grow(&mut self, capacity: u32) -> Result<(), TryReserveError> {
         let more = (capacity as usize).saturating_sub(self.list.len());
         self.list.try_reserve_exact(more)?;
         self.books.try_reserve_exact(more)?;
+        self.triggers.try_reserve_exact(more)?;
         self.by_name.try_grow(capacity)
     }
 
@@ -93,11 +106,12 @@ impl Symbols {
         self.by_name.insert(self.seed.text(0, &symbol.name), id);
         self.list.push(symbol);
         self.books.push(SymbolBook::new());
+        self.triggers.push(SymbolBook::new());
         SymbolId(id)
     }
 
     /// Definitions, counters and status; books are hashed with the orders.
-    pub(crate) fn hash(&self, hash: &mut StateHash) {
+    pub(crate) fn hash(&self, rules: u32, hash: &mut StateHash) {
         hash.word(u64::from(self.len()));
         for symbol in &self.list {
             hash.text(&symbol.name);
@@ -118,6 +132,9 @@ impl Symbols {
             hash.word(symbol.counters.trade.0);
             hash.word(symbol.counters.aggregate_trade.0);
             hash.word(symbol.counters.book_update.0);
+            if rules >= 2 {
+                hash.signed(symbol.last_price.0);
+            }
         }
     }
 }

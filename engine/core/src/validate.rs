@@ -1,13 +1,16 @@
 //! Checks that the whole venue fits together. Called by tests and by replay checks after a command,
 //! never while trading: it allocates, and takes time in proportion to the size of the venue.
 
-use crate::Core;
+use crate::book::Handle;
 use crate::money;
+use crate::orders::OpenCounts;
+use crate::{Core, OpenOrder};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use touchline_protocol::message::enums::Side;
-use touchline_protocol::units::{AccountId, AssetId, SymbolId};
+use alloc::vec::Vec;
+use touchline_protocol::message::enums::{Side, TimeInForce};
+use touchline_protocol::units::{AccountId, AssetId, Price, Qty, SymbolId};
 
 /// What open and pending orders have locked, by account and asset.
 type Locks = BTreeMap<(u32, u32), i64>;
@@ -28,36 +31,88 @@ impl Core {
     fn validate_books(&self, locks: &mut Locks) -> Result<(), String> {
         let mut counts = crate::book::Counts::default();
         let mut named = 0;
-        let mut open = BTreeMap::<(u32, u32), u32>::new();
+        let mut open = BTreeMap::<(u32, u32), OpenCounts>::new();
+        let mut may_rest = 0;
         for (symbol, book) in (0..).zip(&self.symbols.books) {
             let of_book = book.validate(&self.pools)?;
             counts.orders += of_book.orders;
             counts.levels += of_book.levels;
+            let waiting = self.symbols.triggers[symbol as usize].validate_queues(&self.pools)?;
+            let stops = self.validate_stops(SymbolId(symbol), locks)?;
+            let fired = self.pools.fired(self.symbols.list[symbol as usize].fired).len() as u32;
+            counts.orders += waiting.orders + fired;
+            counts.levels += waiting.levels;
+            let mut booked = Vec::new();
             for side in [Side::Buy, Side::Sell] {
                 self.validate_side(SymbolId(symbol), side, locks)?;
-                for order in self.open_orders(SymbolId(symbol), side) {
-                    named += u32::from(!order.client_order_id.is_empty());
-                    *open.entry((order.account.0, symbol)).or_default() += 1;
-                }
+                booked.extend(self.open_orders(SymbolId(symbol), side));
             }
+            if let Some(order) = booked.iter().find(|order| order.stop_price != Price::ZERO) {
+                return Err(format!("order {} of {symbol} waits in the book", order.order_id));
+            }
+            for order in booked.iter().chain(&stops) {
+                let is_waiting = order.stop_price != Price::ZERO;
+                let is_market = order.price == Price::ZERO;
+                named += u32::from(!order.client_order_id.is_empty());
+                let counts = open.entry((order.account.0, symbol)).or_default();
+                counts.all += 1;
+                counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
+                counts.algos += u32::from(is_waiting);
+                let rests = !is_market && order.time_in_force == TimeInForce::Gtc;
+                may_rest += u32::from(is_waiting && rests);
+            }
+        }
+        if may_rest != self.orders.reserved() {
+            let reserved = self.orders.reserved();
+            return Err(format!("{may_rest} stops may rest, {reserved} levels reserved"));
         }
         self.pools.validate(counts)?;
         if self.orders.table_lengths() != (counts.orders, named) {
             let found = self.orders.table_lengths();
             return Err(format!("tables have {found:?} for {counts:?}, {named} of them named"));
         }
+        self.validate_open_counts(&open)
+    }
+
+    fn validate_open_counts(&self, open: &BTreeMap<(u32, u32), OpenCounts>) -> Result<(), String> {
         for account in 0..self.accounts.len() {
+            let mut totals = [0; 2];
             for symbol in 0..self.symbols.len() {
-                let found = self.orders.open_counts(AccountId(account), SymbolId(symbol)).all;
-                let expected = open.get(&(account, symbol)).copied().unwrap_or(0);
+                let found = self.orders.open_counts(AccountId(account), SymbolId(symbol));
+                let expected = open.get(&(account, symbol)).copied().unwrap_or_default();
                 if found != expected {
                     return Err(format!(
-                        "account {account} has {expected} orders on {symbol}, counted {found}"
+                        "account {account} has {expected:?} orders on {symbol}, counted {found:?}"
                     ));
                 }
+                totals = [totals[0] + found.all, totals[1] + found.algos];
+            }
+            if totals != [0; 2] && totals != self.orders.totals(AccountId(account)) {
+                return Err(format!("account {account} has {totals:?} orders in all"));
             }
         }
         Ok(())
+    }
+
+    /// Waiting and triggered stops of a symbol: found by their numbers, recorded as such; adds up what
+    /// they lock.
+    fn validate_stops(&self, id: SymbolId, locks: &mut Locks) -> Result<Vec<OpenOrder>, String> {
+        let symbol = &self.symbols.list[id.0 as usize];
+        let fired = self.pools.fired(symbol.fired).into_iter();
+        let fired = fired.map(|at| self.view_order(Handle(at)));
+        let stops: Vec<OpenOrder> = self.waiting_orders(id).chain(fired).collect();
+        for stop in &stops {
+            let is_sound = stop.stop_price > Price::ZERO
+                && stop.symbol == id
+                && stop.remaining == stop.quantity
+                && self.open_order(id, stop.order_id) == Some(*stop);
+            if !is_sound {
+                return Err(format!("stop {} of {id} is recorded wrongly", stop.order_id));
+            }
+            *locks.entry((stop.account.0, symbol.paid_with(stop.side).0)).or_default() +=
+                stop.locked.0;
+        }
+        Ok(stops)
     }
 
     fn validate_side(&self, id: SymbolId, side: Side, locks: &mut Locks) -> Result<(), String> {
@@ -98,16 +153,22 @@ impl Core {
     fn validate_pending(&self, locks: &mut Locks) -> Result<(), String> {
         let mut may_rest = 0;
         let mut seen = BTreeMap::new();
-        for active in self.pending.iter() {
-            let symbol = &self.symbols.list[active.symbol.0 as usize];
-            let book = &self.symbols.books[active.symbol.0 as usize];
+        for pending in self.pending.iter() {
+            let at = pending.symbol.0 as usize;
+            let (symbol, book) = (&self.symbols.list[at], &self.symbols.books[at]);
+            if seen.insert(pending.symbol, ()).is_some() {
+                return Err(format!("symbol {} is pending twice", pending.symbol));
+            }
+            let Some(active) = &pending.order else {
+                if !symbol.has_pending || !self.has_triggered(at) {
+                    return Err(format!("symbol {} has nothing to run", pending.symbol));
+                }
+                continue;
+            };
             let aggressor = active.aggressor();
             let crosses = book.crosses(aggressor.side, aggressor.limit);
             if active.remaining <= 0 || !symbol.has_pending || !crosses {
                 return Err(format!("order {} has nothing to continue", active.order_id));
-            }
-            if seen.insert(active.symbol, ()).is_some() {
-                return Err(format!("symbol {} has two pending orders", active.symbol));
             }
             may_rest += u32::from(active.may_rest());
             let asset = symbol.paid_with(active.kind.side);

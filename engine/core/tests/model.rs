@@ -65,8 +65,12 @@ fn limits() -> Limits {
 }
 
 fn filtered(rules: u32) -> SymbolFilters {
-    let of_rules_2 =
-        SymbolFilters { iceberg_parts: 5, max_iceberg_orders: 2, ..Default::default() };
+    let of_rules_2 = SymbolFilters {
+        iceberg_parts: 5,
+        max_iceberg_orders: 2,
+        max_algo_orders: 2,
+        ..Default::default()
+    };
     SymbolFilters {
         price_min: 50_000_000,
         price_max: 600_000_000,
@@ -118,11 +122,20 @@ impl World {
                 filters,
                 bids: BTreeMap::new(),
                 asks: BTreeMap::new(),
+                waiting: Vec::new(),
+                fired: Vec::new(),
+                last: None,
                 orders: 0,
                 trades: 0,
                 aggregates: 0,
                 updates: 0,
             });
+        }
+        if rules > 1 {
+            let filters =
+                SetVenueFilters { max_orders: 7, max_algo_orders: 3, ..Default::default() };
+            venue.must(&filters);
+            (naive.max_orders, naive.max_algo_orders) = (7, 3);
         }
         let mut world = Self { venue, naive, sessions: Vec::new(), keys: BTreeMap::new() };
         world.naive.accounts.push(NaiveAccount::default());
@@ -184,7 +197,8 @@ impl World {
     /// Mostly an open order and its owner; else whoever it is and a number near those given out.
     fn aim(&mut self, who: usize, symbol: u32, pick: u64) -> Target {
         let open = |side| self.venue.core.open_orders(SymbolId(symbol), side);
-        let open: Vec<_> = open(Side::Buy).chain(open(Side::Sell)).collect();
+        let waiting = self.venue.core.waiting_orders(SymbolId(symbol));
+        let open: Vec<_> = open(Side::Buy).chain(open(Side::Sell)).chain(waiting).collect();
         if pick.is_multiple_of(4) || open.is_empty() {
             let last = self.naive.symbols.get(symbol as usize).map_or(0, |symbol| symbol.orders);
             let order_id = OrderId((last + 1).saturating_sub(pick / 4 % 16));
@@ -339,6 +353,14 @@ impl World {
                     .collect();
                 assert_eq!(found, expected, "depth of {id}");
             }
+            let mut waiting: Vec<u64> = symbol.waiting.iter().map(|stop| stop.id).collect();
+            waiting.sort_unstable();
+            let found = core.waiting_orders(SymbolId(id));
+            let mut found: Vec<u64> = found.map(|stop| stop.order_id.0).collect();
+            found.sort_unstable();
+            assert_eq!(found.len(), waiting.len(), "stops of {id}");
+            // Which of those that one trade fires are moved first is nobody's business.
+            assert!(self.naive.is_pending(id) || found == waiting, "stops of {id}");
         }
         let head = core.pending_head();
         let head = head.map(|head| (head.symbol.0, head.session.0, head.correlation));
@@ -365,26 +387,39 @@ impl World {
 
 /// A GTC order on the first symbol.
 fn placement((who, buy): (usize, bool), price: i64, lots: i64, name: usize) -> Step {
-    Step::New { who, symbol: 0, buy, kind: 1, slices: 0, price, lots, name }
+    Step::New { who, symbol: 0, buy, kind: 1, slices: 0, stop: 1, price, lots, name }
 }
 
 fn new_order(step: &Step, command: CommandHeader) -> NewOrder {
-    let Step::New { symbol, buy, kind, slices, price, lots, name, .. } = *step else {
+    let Step::New { symbol, buy, kind, slices, stop, price, lots, name, .. } = *step else {
         unreachable!("{step:?}")
     };
     let (price, quantity) = units(symbol, price, lots);
-    let market = kind == 4 || kind == 5;
-    let maker = kind == 6;
+    let market = matches!(kind, 4 | 5 | 13 | 15);
+    let order_type = match kind {
+        0..4 => 1,
+        4 | 5 => 2,
+        6 => 7,
+        stop => stop - 10,
+    };
+    let time_in_force = match (kind, lots % 5) {
+        (0..4, _) => kind.max(1),
+        (14 | 16, 0) => 2,
+        (14 | 16, 1) => 3,
+        (14 | 16, _) => 1,
+        _ => 0,
+    };
     NewOrder {
         command,
         symbol: SymbolId(symbol),
         side: if buy { 1 } else { 2 },
-        order_type: if maker { 7 } else { 1 + u8::from(market) },
-        time_in_force: if market || maker { 0 } else { kind.max(1) },
+        order_type,
+        time_in_force,
+        stop_price: if kind > 12 { units(symbol, stop, 1).0 } else { 0 },
         price: if market { 0 } else { price },
         quantity: if kind == 5 { 0 } else { quantity },
         quote_quantity: if kind == 5 { price / 100 * lots * 7 } else { 0 },
-        iceberg_quantity: if slices > 0 && matches!(kind, 0 | 1 | 6) {
+        iceberg_quantity: if slices > 0 && (kind == 6 || time_in_force == 1) {
             units(symbol, 1, (lots / slices).max(1)).1
         } else {
             0

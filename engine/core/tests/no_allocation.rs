@@ -205,6 +205,15 @@ impl Driver {
                 (message.order_type, message.time_in_force) = (7, 0);
             }
             2..4 if message.time_in_force == 1 => message.iceberg_quantity = message.quantity / 4,
+            4 if message.time_in_force != 0 => {
+                message.order_type = 4 + 2 * self.dice.roll(2) as u8;
+                message.stop_price = (900 + self.dice.roll(200) as i64) * 1_000_000;
+            }
+            5 if message.time_in_force != 0 => {
+                message.order_type = 3 + 2 * self.dice.roll(2) as u8;
+                (message.price, message.time_in_force) = (0, 0);
+                message.stop_price = (900 + self.dice.roll(200) as i64) * 1_000_000;
+            }
             _ => {}
         }
     }
@@ -318,7 +327,8 @@ fn run(mut driver: Driver) {
         for side in [Side::Buy, Side::Sell] {
             let orders: Vec<_> = driver.core.open_orders(symbol, side).collect();
             assert!(!orders.is_empty(), "something is left to drain");
-            for order in orders {
+            let waiting: Vec<_> = driver.core.waiting_orders(symbol).collect();
+            for order in orders.into_iter().chain(waiting) {
                 let command =
                     CommandHeader { key_id: KeyId(order.account.0.into()), ..Default::default() };
                 let order_id = order.order_id;

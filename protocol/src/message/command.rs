@@ -315,6 +315,21 @@ message! {
     reserved { reserved } texts {}
 }
 
+message! {
+    /// Sets the filters of the exchange: they count the open orders of an account on all symbols.
+    SetVenueFilters, template 54, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Who and when.
+        8 command: CommandHeader,
+        /// EXCHANGE_MAX_NUM_ORDERS maxNumOrders; 0: no limit.
+        48 max_orders: u32,
+        /// EXCHANGE_MAX_NUM_ALGO_ORDERS maxNumAlgoOrders; 0: no limit.
+        52 max_algo_orders: u32,
+    }
+    reserved {} texts {}
+}
+
 /// Permission group SPOT, of accounts and of symbols.
 pub const PERMISSION_SPOT: u8 = 1;
 /// Permission group MARGIN.

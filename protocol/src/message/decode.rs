@@ -150,7 +150,7 @@ sum! {
         command::NewOrder, command::CancelOrder, command::CancelOrderNamed, command::ReduceOrder,
         command::SetRules, command::SetLimits, command::DefineAsset, command::DefineSymbol,
         command::SetSymbolStatus, command::CreateAccount, command::Deposit, command::Withdraw,
-        command::CreateKey, command::RevokeKey,
+        command::CreateKey, command::RevokeKey, command::SetVenueFilters,
         command::EngineStarted, command::Logon, command::ConnectionEnded, command::RunPending,
     }
 }
@@ -174,6 +174,7 @@ impl Command<'_> {
             Self::Withdraw(message) => &message.command,
             Self::CreateKey(message) => &message.command,
             Self::RevokeKey(message) => &message.command,
+            Self::SetVenueFilters(message) => &message.command,
             Self::EngineStarted(message) => &message.command,
             Self::Logon(message) => &message.command,
             Self::ConnectionEnded(message) => &message.command,
@@ -186,7 +187,7 @@ sum! {
     /// Any event, as it stands in the log.
     Event, event {
         event::OrderAccepted, event::Trade, event::OrderResult, event::OrderCanceled,
-        event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderRefilled, event::Done,
+        event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderTriggered, event::OrderRefilled, event::Done,
         event::SessionStarted, event::SessionEnded, event::Rejected, event::Gap,
     }
 }

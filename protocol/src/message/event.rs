@@ -229,6 +229,7 @@ message! {
 
 message! {
     /// The aggressor visited as many makers as one transaction may; the rest of it is pending work.
+    /// Order 0: stops were triggered and nothing else was done in this transaction.
     OrderContinues, template 205, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -255,6 +256,28 @@ message! {
         8 symbol: SymbolId,
         /// Zero.
         12 reserved: u32,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// A stop was reached by a trade and has its turn: it takes now, as MARKET or LIMIT by its type, and
+    /// rests with the priority of this transaction. Fills, if any, and its `OrderResult` follow.
+    OrderTriggered, template 207, 48 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The stop.
+        8 order_id: OrderId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// Moved from free to locked, 10⁻⁸; below zero: back.
+        24 locked: i64,
+        /// The symbol's book update id in front of this order.
+        32 book_update_id: BookUpdateId,
+        /// Zero.
+        40 reserved: u64,
     }
     reserved { reserved } texts {}
 }

@@ -4,6 +4,7 @@ use super::Reject;
 use crate::Core;
 use crate::book::{Handle, RestingView};
 use crate::filters;
+use crate::orders::IS_WAITING;
 use crate::outbox::Outbox;
 use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SymbolStatus};
@@ -65,7 +66,7 @@ impl Core {
             return Err(RejectReason::SymbolNotTrading.into());
         }
         let handle = self.own_order(account, message.symbol, message.order_id)?;
-        let order = self.pools.order(handle);
+        let order = self.orders.view(&self.pools, handle);
         let record = *self.orders.record(handle);
         let hidden = self.orders.hidden(handle);
         let executed_quantity = record.quantity - order.remaining.0 - hidden;
@@ -83,10 +84,10 @@ impl Core {
         let at = message.symbol.0 as usize;
         self.orders.record_mut(handle).quantity = message.new_quantity;
         self.lower_remaining(at, &order, hidden, remaining);
-        let released = locked_before - self.orders.locked(&self.pools.order(handle));
+        let released = locked_before - self.orders.locked(&self.orders.view(&self.pools, handle));
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
-        counters.book_update.0 += 1;
+        counters.book_update.0 += u64::from(record.flags & IS_WAITING == 0);
         outbox.push(&OrderReduced {
             order_id: message.order_id,
             account,
@@ -95,10 +96,19 @@ impl Core {
             executed_quantity,
             released,
             book_update_id: counters.book_update,
-            price: order.price.0,
+            price: self.limit_price(&order),
             ..Default::default()
         });
         Ok(())
+    }
+
+    /// The limit price of an open order; 0 for a waiting stop without one.
+    pub(crate) fn limit_price(&self, order: &RestingView) -> i64 {
+        if self.orders.record(order.handle).flags & IS_WAITING == 0 {
+            order.price.0
+        } else {
+            self.orders.details(order.handle).limit_price
+        }
     }
 
     /// Lowers what a resting order has open; an iceberg first gives up what it hides.
@@ -109,7 +119,10 @@ impl Core {
             self.orders.details_mut(order.handle).hidden = remaining - shown;
         }
         if shown < order.remaining.0 {
-            self.symbols.books[at].reduce(&mut self.pools, order.handle, Qty(shown));
+            let is_waiting = self.orders.record(order.handle).flags & IS_WAITING != 0;
+            let symbols = &mut self.symbols;
+            let book = if is_waiting { &mut symbols.triggers[at] } else { &mut symbols.books[at] };
+            book.reduce(&mut self.pools, order.handle, Qty(shown));
         }
     }
 
@@ -128,27 +141,31 @@ impl Core {
 
     /// Takes an open order out of the book and gives its lock back.
     fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
-        let order = self.pools.order(handle);
+        let order = self.orders.view(&self.pools, handle);
+        let price = self.limit_price(&order);
         let record = *self.orders.record(handle);
+        let is_waiting = record.flags & IS_WAITING != 0;
         let client_order_id = *self.orders.client_order_id(handle);
         let account = AccountId(order.owner);
         let released = self.orders.locked(&order);
         let hidden = self.orders.hidden(handle);
         let at = symbol.0 as usize;
         let asset = self.symbols.list[at].paid_with(record.kind.side);
+        let book =
+            if is_waiting { &mut self.symbols.triggers[at] } else { &mut self.symbols.books[at] };
         self.orders.remove(handle, order.id, account);
         if hidden > 0 {
             self.pools.change_hidden(handle, hidden, 0);
         }
-        self.symbols.books[at].remove(&mut self.pools, handle);
+        book.remove(&mut self.pools, handle);
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
-        counters.book_update.0 += 1;
+        counters.book_update.0 += u64::from(!is_waiting);
         outbox.push(&OrderCanceled {
             order_id: order.id,
             account,
             symbol,
-            price: order.price.0,
+            price,
             quantity: record.quantity,
             executed_quantity: record.quantity - order.remaining.0 - hidden,
             executed_quote: record.executed_quote,

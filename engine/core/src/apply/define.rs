@@ -7,6 +7,7 @@ use crate::filters;
 use crate::keys::Key;
 use crate::limits::number;
 use crate::outbox::Outbox;
+use crate::pool::NONE;
 use crate::symbols::{Symbol, SymbolCounters};
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
@@ -15,7 +16,7 @@ use touchline_protocol::message::command::{
 };
 use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
 use touchline_protocol::message::event::Done;
-use touchline_protocol::units::UNITS_PER_WHOLE;
+use touchline_protocol::units::{Price, UNITS_PER_WHOLE};
 
 const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
 const PERMISSIONS: u8 =
@@ -89,6 +90,8 @@ impl Core {
             has_pending: false,
             name: message.name,
             filters: message.filters,
+            last_price: Price::ZERO,
+            fired: NONE,
         });
         done(outbox, id.0.into());
         Ok(())

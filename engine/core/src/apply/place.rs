@@ -1,5 +1,6 @@
 //! Placing orders: the checks, the lock, the acceptance.
 
+use super::trigger::trigger_side;
 use super::{Applied, Context, Reject};
 use crate::Core;
 use crate::accounts::OrderWindow;
@@ -11,9 +12,7 @@ use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
-use touchline_protocol::message::enums::{
-    OrderType, RejectReason, Side, SymbolStatus, TimeInForce,
-};
+use touchline_protocol::message::enums::{OrderType, RejectReason, Side, SymbolStatus};
 use touchline_protocol::message::event::{OrderAccepted, OrderValid};
 use touchline_protocol::units::{AccountId, Amount, OrderListId, Price, Qty, SymbolId, notional};
 
@@ -94,12 +93,15 @@ impl Core {
         let id = message.symbol;
         let symbol = &self.symbols.list[id.0 as usize];
         let book = &self.symbols.books[id.0 as usize];
-        self.check_open_counts(account, message)?;
+        self.check_open_counts(account, message, kind.is_stop())?;
         let name = &message.client_order_id;
         if self.orders.find_by_client_order_id(&self.pools, account, id, name).is_some() {
             return Err(RejectReason::DuplicateClientOrderId.into());
         }
         let limit = Price(message.price);
+        if kind.is_stop() {
+            return self.check_stop(account, message, kind);
+        }
         if kind.order_type == OrderType::LimitMaker && book.crosses(kind.side, limit) {
             return Err(RejectReason::WouldTake.into());
         }
@@ -108,7 +110,7 @@ impl Core {
             amount => self.quantity_by_quote(symbol, book, (kind.side, amount))?,
         };
         let aggressor = kind.aggressor(limit, Qty(quantity));
-        self.check_capacity(book, kind, &aggressor)?;
+        self.check_capacity(id, kind, &aggressor)?;
         let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free;
         let locked = match kind.side {
             Side::Sell => Some(quantity),
@@ -122,7 +124,12 @@ impl Core {
     }
 
     /// Filters on the number of open orders.
-    fn check_open_counts(&self, account: AccountId, message: &NewOrder) -> Result<(), Reject> {
+    fn check_open_counts(
+        &self,
+        account: AccountId,
+        message: &NewOrder,
+        is_stop: bool,
+    ) -> Result<(), Reject> {
         let filters = &self.symbols.list[message.symbol.0 as usize].filters;
         let open = self.orders.open_counts(account, message.symbol);
         if filters.max_orders != 0 && open.all >= filters.max_orders {
@@ -133,6 +140,19 @@ impl Core {
             && open.icebergs >= filters.max_iceberg_orders
         {
             return Err(RejectReason::MaxNumIcebergOrders.into());
+        }
+        let [all, algos] = self.orders.totals(account);
+        if self.max_orders != 0 && all >= self.max_orders {
+            return Err(RejectReason::ExchangeMaxNumOrders.into());
+        }
+        if !is_stop {
+            return Ok(());
+        }
+        if filters.max_algo_orders != 0 && open.algos >= filters.max_algo_orders {
+            return Err(RejectReason::MaxNumAlgoOrders.into());
+        }
+        if self.max_algo_orders != 0 && algos >= self.max_algo_orders {
+            return Err(RejectReason::ExchangeMaxNumAlgoOrders.into());
         }
         Ok(())
     }
@@ -171,13 +191,18 @@ impl Core {
     /// [`PendingQueue`](crate::pending::PendingQueue).
     fn check_capacity(
         &self,
-        book: &SymbolBook,
+        id: SymbolId,
         kind: OrderKind,
         aggressor: &Aggressor,
     ) -> Result<(), Reject> {
+        let book = &self.symbols.books[id.0 as usize];
+        let triggers = &self.symbols.triggers[id.0 as usize];
+        let has_stops = triggers.best(Side::Buy).is_some() || triggers.best(Side::Sell).is_some();
         if book.crosses(aggressor.side, aggressor.limit) {
             let is_full = self.pending.len() >= self.limits.pending_work;
-            if is_full && book.may_exceed(&self.pools, aggressor, self.limits.max_steps) {
+            let may_be_continued =
+                has_stops || book.may_exceed(&self.pools, aggressor, self.limits.max_steps);
+            if is_full && may_be_continued {
                 return Err(Reject::with(RejectReason::CapacityReached, number::PENDING_WORK));
             }
             return Ok(());
@@ -185,21 +210,69 @@ impl Core {
         if !kind.may_rest() {
             return Ok(());
         }
-        let reserved = u64::from(self.pending.reserved());
-        if u64::from(self.pools.orders()) + reserved >= u64::from(self.limits.open_orders) {
-            return Err(Reject::with(RejectReason::CapacityReached, number::OPEN_ORDERS));
-        }
-        if u64::from(self.pools.levels()) + reserved >= u64::from(self.limits.price_levels)
-            && !book.has_level(&self.pools, aggressor.side, aggressor.limit)
-        {
+        self.check_open_orders()?;
+        let has_level = book.has_level(&self.pools, aggressor.side, aggressor.limit);
+        self.check_levels(u32::from(!has_level))
+    }
+
+    /// Room for so many more price levels, next to what is kept for those that may still rest.
+    fn check_levels(&self, more: u32) -> Result<(), Reject> {
+        let used = u64::from(self.pools.levels())
+            + u64::from(self.pending.reserved())
+            + u64::from(self.orders.reserved());
+        if more > 0 && used + u64::from(more) > u64::from(self.limits.price_levels) {
             return Err(Reject::with(RejectReason::CapacityReached, number::PRICE_LEVELS));
+        }
+        Ok(())
+    }
+
+    /// What a stop must pass to wait: it would not fire at once; there is room for it, and for its
+    /// rest in the book one day; its funds, a buy's by its limit or without one by its stop price.
+    fn check_stop(
+        &self,
+        account: AccountId,
+        message: &NewOrder,
+        kind: OrderKind,
+    ) -> Result<Terms, Reject> {
+        let at = message.symbol.0 as usize;
+        let (symbol, quantity) = (&self.symbols.list[at], message.quantity);
+        if symbol.last_price != Price::ZERO
+            && kind.is_fired_by(symbol.last_price, message.stop_price)
+        {
+            return Err(RejectReason::WouldTrigger.into());
+        }
+        self.check_open_orders()?;
+        let (side, stop_price) = (trigger_side(kind), Price(message.stop_price));
+        let has_level = self.symbols.triggers[at].has_level(&self.pools, side, stop_price);
+        self.check_levels(u32::from(!has_level) + u32::from(kind.may_rest()))?;
+        let price = if kind.is_market() { message.stop_price } else { message.price };
+        let locked = match kind.side {
+            Side::Sell => Some(quantity),
+            Side::Buy => money::quote_rounded_up(price, quantity),
+        };
+        let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free.0;
+        let locked =
+            locked.filter(|&locked| locked <= free).ok_or(RejectReason::InsufficientBalance)?;
+        Ok(Terms { quantity, locked, ran_dry: false })
+    }
+
+    /// Room for one more open order.
+    fn check_open_orders(&self) -> Result<(), Reject> {
+        let used = u64::from(self.pools.orders()) + u64::from(self.pending.reserved());
+        if used >= u64::from(self.limits.open_orders) {
+            return Err(Reject::with(RejectReason::CapacityReached, number::OPEN_ORDERS));
         }
         Ok(())
     }
 
     /// What a MARKET buy needs: the cost of what is there, rounded up level by level, so that no
     /// truncation of its fills can exceed it. `None` as soon as it is more than what is free.
-    fn market_lock(&self, book: &SymbolBook, aggressor: &Aggressor, free: Amount) -> Option<i64> {
+    pub(super) fn market_lock(
+        &self,
+        book: &SymbolBook,
+        aggressor: &Aggressor,
+        free: Amount,
+    ) -> Option<i64> {
         let mut missing = aggressor.quantity.0;
         let mut cost = 0i64;
         for level in book.reachable(&self.pools, Side::Buy, aggressor.limit) {
@@ -252,6 +325,7 @@ impl Core {
             symbol: message.symbol,
             kind,
             price: Price(message.price),
+            stop_price: Price(message.stop_price),
             quantity: terms.quantity,
             remaining: terms.quantity,
             executed_quote: 0,
@@ -268,14 +342,14 @@ impl Core {
             sequence: message.command.sequence,
             client_order_id: message.client_order_id,
         };
-        let book = &self.symbols.books[message.symbol.0 as usize];
-        let is_killed = kind.time_in_force == TimeInForce::Fok
-            && !book.covers(&self.pools, &active.aggressor());
-        if is_killed {
+        if kind.is_stop() {
+            self.wait(&active, outbox);
+        } else if self.is_killed(&active) {
             self.finish(&active, outbox);
-        } else if !self.advance(context, &mut active, outbox) {
-            self.symbols.list[message.symbol.0 as usize].has_pending = true;
-            self.pending.push(active);
+        } else {
+            let mut steps = self.limits.max_steps;
+            let is_done = self.advance(context, &mut active, &mut steps, outbox);
+            self.leave_pending(message.symbol, (!is_done).then_some(active));
         }
     }
 }

@@ -36,7 +36,8 @@ const fn family(command: &Command<'_>) -> Family {
         | Command::Deposit(_)
         | Command::Withdraw(_)
         | Command::CreateKey(_)
-        | Command::RevokeKey(_) => Family::Cold,
+        | Command::RevokeKey(_)
+        | Command::SetVenueFilters(_) => Family::Cold,
         Command::EngineStarted(_)
         | Command::Logon(_)
         | Command::ConnectionEnded(_)
@@ -91,6 +92,10 @@ impl Core {
                 | Command::ConnectionEnded(_)
         );
         if self.rules == 0 && !of_a_start {
+            return Err(RejectReason::UnexpectedMessage.into());
+        }
+        let of_rules_2 = matches!(command, Command::SetVenueFilters(_));
+        if self.rules < 2 && of_rules_2 {
             return Err(RejectReason::UnexpectedMessage.into());
         }
         Ok(())

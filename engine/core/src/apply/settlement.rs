@@ -22,6 +22,10 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) time_ns: u64,
     /// Of this transaction: the priority of what goes to the end of its queue.
     pub(super) position: Position,
+    /// The best stops of both directions; reaching one ends the taking. None: they do not matter.
+    pub(super) stops: [Option<Price>; 2],
+    /// A stop is reached.
+    pub(super) is_triggered: bool,
 }
 
 /// What a fill costs each side beyond the quote amount.
@@ -41,6 +45,9 @@ impl Sink for Settlement<'_, '_, '_> {
         let charges = self.settle(maker, quantity, quote_amount);
         let (maker_remaining, maker_released) = self.update_maker(fill, maker, quote_amount);
         self.count_trade(fill.price);
+        let [upwards, downwards] = self.stops;
+        self.is_triggered |= upwards.is_some_and(|stop| fill.price >= stop)
+            || downwards.is_some_and(|stop| fill.price <= stop);
         self.outbox.push(&Trade {
             trade_id: self.symbol.counters.trade,
             aggregate_trade_id: self.symbol.counters.aggregate_trade,
@@ -59,6 +66,10 @@ impl Sink for Settlement<'_, '_, '_> {
             maker_released,
             ..Default::default()
         });
+    }
+
+    fn pauses(&self) -> bool {
+        self.is_triggered
     }
 
     /// The next slice of an iceberg. A maker that is filled has no record any more, but its old one

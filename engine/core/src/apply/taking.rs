@@ -6,10 +6,10 @@ use super::{Context, Reject};
 use crate::Core;
 use crate::orders::{IS_ICEBERG, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
-use crate::pending::ActiveOrder;
-use touchline_protocol::message::enums::{OrderStatus, RejectReason};
+use crate::pending::{ActiveOrder, Pending};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, Side};
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
-use touchline_protocol::units::{OrderListId, Qty};
+use touchline_protocol::units::{OrderListId, Price, Qty, SymbolId};
 
 impl Core {
     /// Continues the head of the pending work.
@@ -18,55 +18,105 @@ impl Core {
         context: &Context,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
-        let mut active = *self.pending.head().ok_or(RejectReason::UnexpectedMessage)?;
-        if self.advance(context, &mut active, outbox) {
-            self.pending.pop();
-            self.symbols.list[active.symbol.0 as usize].has_pending = false;
+        let Pending { symbol, order } =
+            *self.pending.head().ok_or(RejectReason::UnexpectedMessage)?;
+        let mut steps = self.limits.max_steps;
+        let unfinished = match order {
+            Some(mut active) => {
+                let is_done = self.advance(context, &mut active, &mut steps, outbox);
+                (!is_done).then_some(active)
+            }
+            None => self.run_triggered(context, symbol, &mut steps, outbox),
+        };
+        if unfinished.is_some() || self.has_triggered(symbol.0 as usize) {
+            self.pending.set_head(unfinished);
         } else {
-            self.pending.set_head(active);
+            self.pending.pop();
+            self.symbols.list[symbol.0 as usize].has_pending = false;
         }
         Ok(())
     }
 
-    /// Lets an order meet as many makers as one transaction may, and ends its taking if it is done.
-    /// True when it is.
+    /// Leaves what an order's first transaction could not do to later ones.
+    pub(super) fn leave_pending(&mut self, symbol: SymbolId, unfinished: Option<ActiveOrder>) {
+        if unfinished.is_some() || self.has_triggered(symbol.0 as usize) {
+            self.symbols.list[symbol.0 as usize].has_pending = true;
+            self.pending.push(Pending { symbol, order: unfinished });
+        }
+    }
+
+    /// Lets an order take for as many steps as are left, and ends its taking if it is done. True when
+    /// it is.
     pub(super) fn advance(
         &mut self,
         context: &Context,
         active: &mut ActiveOrder,
+        steps: &mut u32,
         outbox: &mut Outbox<'_>,
     ) -> bool {
         let at = active.symbol.0 as usize;
-        let aggressor = active.aggressor();
-        let book = &mut self.symbols.books[at];
-        if book.crosses(aggressor.side, aggressor.limit) {
-            let mut settlement = Settlement {
-                accounts: &mut self.accounts,
-                orders: &mut self.orders,
-                symbol: &mut self.symbols.list[at],
-                active,
-                outbox,
-                time_ns: context.time_ns,
-                position: context.position,
-            };
-            book.take(&mut self.pools, &aggressor, self.limits.max_steps, &mut settlement);
-            self.symbols.list[at].counters.book_update.0 += 1;
-            if active.remaining > 0 && book.crosses(aggressor.side, aggressor.limit) {
-                outbox.push(&OrderContinues {
-                    order_id: active.order_id,
-                    symbol: active.symbol,
-                    remaining: active.remaining,
-                    book_update_id: self.symbols.list[at].counters.book_update,
-                    ..Default::default()
-                });
-                return false;
+        let mut took = false;
+        let is_done = loop {
+            self.collect_triggered(at, steps);
+            let aggressor = active.aggressor();
+            if active.remaining == 0
+                || !self.symbols.books[at].crosses(aggressor.side, aggressor.limit)
+            {
+                break true;
             }
+            if *steps == 0 {
+                break false;
+            }
+            took = true;
+            self.take(context, active, steps, outbox);
+        };
+        let counters = &mut self.symbols.list[at].counters;
+        counters.book_update.0 += u64::from(took);
+        if !is_done {
+            outbox.push(&OrderContinues {
+                order_id: active.order_id,
+                symbol: active.symbol,
+                remaining: active.remaining,
+                book_update_id: counters.book_update,
+                ..Default::default()
+            });
+            return false;
         }
         if active.remaining > 0 && active.may_rest() {
             self.rest(active);
         }
         self.finish(active, outbox);
         true
+    }
+
+    /// Lets an order take until a stop is reached.
+    fn take(
+        &mut self,
+        context: &Context,
+        active: &mut ActiveOrder,
+        steps: &mut u32,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let at = active.symbol.0 as usize;
+        let aggressor = active.aggressor();
+        let triggers = &self.symbols.triggers[at];
+        let mut settlement = Settlement {
+            accounts: &mut self.accounts,
+            orders: &mut self.orders,
+            symbol: &mut self.symbols.list[at],
+            active,
+            outbox,
+            time_ns: context.time_ns,
+            position: context.position,
+            stops: [triggers.best(Side::Sell), triggers.best(Side::Buy)],
+            is_triggered: false,
+        };
+        let book = &mut self.symbols.books[at];
+        (_, *steps) = book.take(&mut self.pools, &aggressor, *steps, &mut settlement);
+        // The last price matters from the rules on that know stops.
+        if self.rules >= 2 && active.last_fill_price != Price::ZERO {
+            self.symbols.list[at].last_price = active.last_fill_price;
+        }
     }
 
     /// Puts what an order could not take into the book.
@@ -92,7 +142,7 @@ impl Core {
             kind: active.kind,
             flags: if is_iceberg { IS_ICEBERG } else { 0 },
         };
-        let details = OrderDetails { iceberg: active.iceberg, hidden };
+        let details = OrderDetails { iceberg: active.iceberg, hidden, ..Default::default() };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
         // One update per transaction: an order that took first has changed the book already.
@@ -118,6 +168,19 @@ impl Core {
         if released > 0 {
             self.accounts.release(active.account, symbol.paid_with(active.kind.side), released);
         }
+        self.report(active, status, released, outbox);
+    }
+
+    /// Reports how an order stands.
+    pub(super) fn report(
+        &self,
+        active: &ActiveOrder,
+        status: OrderStatus,
+        released: i64,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let symbol = &self.symbols.list[active.symbol.0 as usize];
+        let executed_quantity = active.quantity - active.remaining;
         outbox.push(&OrderResult {
             order_id: active.order_id,
             account: active.account,

@@ -5,7 +5,7 @@ use crate::accounts::OrderWindow;
 use crate::outbox::Outbox;
 use crate::{Core, limits};
 use alloc::collections::TryReserveError;
-use touchline_protocol::message::command::{Limits, SetLimits, SetRules};
+use touchline_protocol::message::command::{Limits, SetLimits, SetRules, SetVenueFilters};
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::Done;
 
@@ -48,6 +48,18 @@ impl Core {
         Ok(())
     }
 
+    /// The exchange's own filters; they bind new orders only.
+    pub(super) fn set_venue_filters(
+        &mut self,
+        message: &SetVenueFilters,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
+        self.max_orders = message.max_orders;
+        self.max_algo_orders = message.max_algo_orders;
+        outbox.push(&Done::default());
+        Ok(())
+    }
+
     /// What the capacities may not go below.
     fn in_use(&self) -> Limits {
         Limits {
@@ -57,7 +69,7 @@ impl Core {
             keys: self.keys.len(),
             sessions: self.sessions.len(),
             open_orders: self.pools.orders() + self.pending.reserved(),
-            price_levels: self.pools.levels() + self.pending.reserved(),
+            price_levels: self.pools.levels() + self.pending.reserved() + self.orders.reserved(),
             pending_work: self.pending.len(),
             ..Limits::default()
         }

@@ -42,13 +42,19 @@ impl SymbolBook {
     /// Checks both sides; gives what they hold of the pools. Whether they cross is the caller's to
     /// judge: during a continuation they may.
     pub(crate) fn validate(&self, pools: &BookPools) -> Result<Counts, String> {
-        let bids = validate_side(&self.bids, pools, Side::Buy)?;
-        let asks = validate_side(&self.asks, pools, Side::Sell)?;
+        let counts = self.validate_queues(pools)?;
         if let (Some(bid), Some(ask)) = (self.best(Side::Buy), self.best(Side::Sell))
             && bid >= ask
         {
             return Err(format!("the book is crossed: bid {bid}, ask {ask}"));
         }
+        Ok(counts)
+    }
+
+    /// As [`validate`](Self::validate), for queues that may cross, as those of waiting stops do.
+    pub(crate) fn validate_queues(&self, pools: &BookPools) -> Result<Counts, String> {
+        let bids = validate_side(&self.bids, pools, Side::Buy)?;
+        let asks = validate_side(&self.asks, pools, Side::Sell)?;
         Ok(Counts { orders: bids.orders + asks.orders, levels: bids.levels + asks.levels })
     }
 }

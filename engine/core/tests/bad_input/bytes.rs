@@ -1,5 +1,6 @@
 //! Bytes as a hostile or broken sender would write them.
 
+use super::rules_2::world_2;
 use super::{ONE, name, world};
 use crate::venue::{self, WHOLE, named, roomy};
 use proptest::prelude::*;
@@ -59,6 +60,7 @@ fn sound_commands() -> Vec<Vec<u64>> {
         words(bytemuck::bytes_of(&Withdraw { account: of, amount, ..Default::default() })),
         words(bytemuck::bytes_of(&CreateKey { account: of, ..Default::default() })),
         words(bytemuck::bytes_of(&RevokeKey { key: KeyId(2), ..Default::default() })),
+        words(bytemuck::bytes_of(&SetVenueFilters { max_orders: 5, ..Default::default() })),
         words(bytemuck::bytes_of(&EngineStarted::default())),
         words(bytemuck::bytes_of(&logon)),
         words(bytemuck::bytes_of(&ended)),
@@ -100,7 +102,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(
         commands in prop::collection::vec(
             (
-                0..18usize,
+                0..sound_commands().len(),
                 prop::collection::vec((0..240usize, prop::sample::select(vec![1, 2, 4, 8]), values()), 0..3),
                 any::<bool>(),
             ),
@@ -108,8 +110,9 @@ proptest! {
         ),
         noise in prop::collection::vec(any::<u64>(), 6..31),
         template in prop::sample::select(Command::TEMPLATES),
+        by_rules_2 in any::<bool>(),
     ) {
-        let mut venue = world();
+        let mut venue = if by_rules_2 { world_2() } else { world() };
         venue.set_limits(Limits { max_steps: 1, ..roomy() });
         let sound = sound_commands();
         let mut noise = noise;

@@ -11,12 +11,13 @@ use touchline_protocol::units::*;
 const WIDE: SymbolId = SymbolId(5);
 
 /// As the world of version 1, with the symbol `WIDE` more.
-fn world_2() -> Venue {
+pub(crate) fn world_2() -> Venue {
     let mut venue = world();
     venue.must(&SetRules { rules: 2, ..Default::default() });
     let filters = SymbolFilters {
         iceberg_parts: 4,
         max_iceberg_orders: 1,
+        max_algo_orders: 1,
         ..venue.core.symbol(super::ONE).unwrap().filters
     };
     let flags = SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY;
@@ -91,6 +92,85 @@ fn makers_only() {
             ),
         ],
     );
+}
+
+/// A buy stop at 2000 with the limit 1000.
+fn stop(order: &mut NewOrder) {
+    (order.order_type, order.stop_price) = (4, 2000);
+}
+
+/// The same without a limit.
+fn market_stop(order: &mut NewOrder) {
+    (order.order_type, order.stop_price) = (3, 2000);
+    (order.price, order.time_in_force) = (0, 0);
+}
+
+fn and(change: Change, order: &mut NewOrder, more: Change) {
+    change(order);
+    more(order);
+}
+
+#[test]
+fn stops() {
+    let mut venue = world_2();
+    let trade = |venue: &mut Venue, side| {
+        let order = order(venue, |order| (order.symbol, order.side) = (WIDE, side));
+        venue.must(&order);
+    };
+    trade(&mut venue, 2);
+    trade(&mut venue, 1);
+    reject_all(
+        &mut venue,
+        &[
+            (|it| it.stop_price = 1000, Why::UnsupportedCombination),
+            (|it| it.order_type = 4, Why::InvalidPrice),
+            (|it| and(stop, it, |it| it.stop_price = -1), Why::InvalidPrice),
+            (|it| and(stop, it, |it| it.stop_price = i64::MIN), Why::InvalidPrice),
+            (|it| and(stop, it, |it| it.price = 0), Why::InvalidPrice),
+            (|it| and(stop, it, |it| it.stop_price = 2001), Why::PriceFilter),
+            (|it| and(stop, it, |it| it.stop_price = i64::MAX), Why::PriceFilter),
+            (|it| and(stop, it, |it| it.price = 1001), Why::PriceFilter),
+            (|it| and(stop, it, |it| it.time_in_force = 0), Why::InvalidTimeInForce),
+            (|it| and(stop, it, |it| it.quantity = i64::MAX), Why::LotSize),
+            (|it| and(stop, it, |it| it.quote_quantity = 1), Why::UnsupportedCombination),
+            (|it| and(stop, it, |it| it.symbol = super::ONE), Why::OrderTypeNotSupported),
+            (|it| and(market_stop, it, |it| it.price = 100), Why::UnsupportedCombination),
+            (|it| and(market_stop, it, |it| it.time_in_force = 1), Why::UnsupportedCombination),
+            (
+                |it| and(market_stop, it, |it| it.iceberg_quantity = 2 * WHOLE),
+                Why::UnsupportedCombination,
+            ),
+            (
+                |it| and(market_stop, it, |it| (it.stop_price, it.quantity) = (100, 2 * WHOLE)),
+                Why::MinNotional,
+            ),
+            // The last trade was at 1000: each of the four kinds, exactly there.
+            (|it| and(stop, it, |it| it.stop_price = 1000), Why::WouldTrigger),
+            (|it| and(market_stop, it, |it| it.stop_price = 950), Why::WouldTrigger),
+            (|it| and(stop, it, |it| (it.side, it.stop_price) = (2, 1000)), Why::WouldTrigger),
+            (|it| and(stop, it, |it| it.order_type = 6), Why::WouldTrigger),
+            (|it| and(market_stop, it, |it| it.order_type = 5), Why::WouldTrigger),
+            (
+                |it| and(stop, it, |it| (it.order_type, it.side, it.stop_price) = (6, 2, 1000)),
+                Why::WouldTrigger,
+            ),
+            (|it| and(stop, it, |it| it.command.key_id = KeyId(2)), Why::InsufficientBalance),
+        ],
+    );
+    let sound = order(&mut venue, |it| and(stop, it, |it| it.symbol = WIDE));
+    venue.must(&sound);
+    reject_all(&mut venue, &[(stop, Why::MaxNumAlgoOrders)]);
+    venue.must(&SetVenueFilters { max_orders: 1, ..Default::default() });
+    reject_all(&mut venue, &[(|_| (), Why::ExchangeMaxNumOrders)]);
+    venue.must(&SetVenueFilters { max_algo_orders: 1, ..Default::default() });
+    let sound = order(&mut venue, |_| ());
+    venue.must(&sound);
+}
+
+#[test]
+fn the_exchanges_filters_are_of_rules_2() {
+    let mut venue = world();
+    rejected(&mut venue, &SetVenueFilters::default(), Why::UnexpectedMessage, 0);
 }
 
 #[test]

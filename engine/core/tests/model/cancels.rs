@@ -43,13 +43,17 @@ impl NaiveVenue {
 
     fn remove(&mut self, id: SymbolId, order: &NaiveOrder) -> Vec<Owned> {
         let symbol = &mut self.symbols[id.0 as usize];
-        let queues = symbol.queues(order.side);
-        let queue = queues.get_mut(&order.price).unwrap();
-        queue.retain(|other| other.id != order.id);
-        if queue.is_empty() {
-            queues.remove(&order.price);
+        if order.stop > 0 {
+            symbol.waiting.retain(|other| other.id != order.id);
+        } else {
+            let queues = symbol.queues(order.side);
+            let queue = queues.get_mut(&order.price).unwrap();
+            queue.retain(|other| other.id != order.id);
+            if queue.is_empty() {
+                queues.remove(&order.price);
+            }
+            symbol.updates += 1;
         }
-        symbol.updates += 1;
         let (asset, updates) = (symbol.paid_with(order.side), symbol.updates);
         self.lock(order.account, asset, -order.locked);
         vec![Owned::Canceled(OrderCanceled {
@@ -83,18 +87,23 @@ impl NaiveVenue {
         let order = self.own(account, m.symbol, m.order_id.0)?;
         check(m.new_quantity < order.quantity, Why::NotReduced)?;
         check(m.new_quantity > order.executed, Why::QuantityBelowExecuted)?;
-        Self::check_notional(&f, order.price, m.new_quantity)?;
+        let price = if order.price > 0 { order.price } else { order.stop };
+        Self::check_notional(&f, price, m.new_quantity)?;
         self.accepted(&m.command);
         let released = if order.side == BUY {
-            up(order.price, order.quantity) - up(order.price, m.new_quantity)
+            up(price, order.quantity) - up(price, m.new_quantity)
         } else {
             i128::from(order.quantity - m.new_quantity)
         };
         let symbol = &mut self.symbols[m.symbol.0 as usize];
-        symbol.updates += 1;
+        symbol.updates += u64::from(order.stop == 0);
         let (asset, updates) = (symbol.paid_with(order.side), symbol.updates);
-        let queue = symbol.queues(order.side).get_mut(&order.price).unwrap();
-        let stored = queue.iter_mut().find(|other| other.id == order.id).unwrap();
+        let stored = if order.stop > 0 {
+            symbol.waiting.iter_mut().find(|other| other.id == order.id).unwrap()
+        } else {
+            let queue = symbol.queues(order.side).get_mut(&order.price).unwrap();
+            queue.iter_mut().find(|other| other.id == order.id).unwrap()
+        };
         stored.quantity = m.new_quantity;
         stored.shown = stored.shown.min(stored.open());
         stored.locked -= released;

@@ -2,6 +2,7 @@
 
 use crate::naive::*;
 use crate::venue::Owned;
+use std::collections::BTreeSet;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::RejectReason as Why;
 use touchline_protocol::message::event::Done;
@@ -10,10 +11,10 @@ impl NaiveVenue {
     pub(crate) fn check_shape(&self, symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
         check(m.side == BUY || m.side == SELL, Why::InvalidSide)?;
         check((1..=7).contains(&m.order_type), Why::InvalidOrderType)?;
-        if m.order_type == LIMIT {
+        if m.order_type == LIMIT || self.rules > 1 && timed(m.order_type) {
             check((1..=3).contains(&m.time_in_force), Why::InvalidTimeInForce)?;
         }
-        let known = m.order_type <= MARKET || self.rules > 1 && m.order_type == MAKER;
+        let known = m.order_type <= MARKET || self.rules > 1;
         let taken = known && symbol.order_types >> m.order_type & 1 == 1;
         check(taken, Why::OrderTypeNotSupported)?;
         if self.rules > 1 {
@@ -29,14 +30,15 @@ impl NaiveVenue {
     /// Rules version 2: what may be set for which type.
     fn check_fields(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
         let with = |flag: u8| symbol.flags & flag != 0;
-        let gtc = m.order_type == MAKER || m.order_type == LIMIT && m.time_in_force == GTC;
+        let gtc = m.order_type == MAKER || timed(m.order_type) && m.time_in_force == GTC;
+        let market = matches!(m.order_type, MARKET | 3 | 5);
         let bad = [
-            m.price != 0 && m.order_type == MARKET,
-            m.time_in_force != 0 && m.order_type != LIMIT,
+            m.price != 0 && market,
+            m.time_in_force != 0 && !timed(m.order_type),
             m.quote_quantity != 0 && m.order_type != MARKET,
             m.quote_quantity != 0 && (m.quantity != 0 || !with(SYMBOL_QUOTE_QUANTITY)),
             m.iceberg_quantity != 0 && (!gtc || !with(SYMBOL_ICEBERG)),
-            m.stop_price != 0,
+            m.stop_price != 0 && !(3..=6).contains(&m.order_type),
             m.self_trade_prevention != 0,
             m.flags > 1,
         ];
@@ -45,14 +47,18 @@ impl NaiveVenue {
 
     pub(crate) fn check_filters(symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
         let f = &symbol.filters;
-        let limit = m.order_type != MARKET;
+        let stop = (3..=6).contains(&m.order_type);
+        let limit = !matches!(m.order_type, MARKET | 3 | 5);
         check(!limit || m.price > 0, Why::InvalidPrice)?;
+        check(!stop || m.stop_price > 0, Why::InvalidPrice)?;
         if m.quote_quantity != 0 {
             return check(m.quote_quantity > 0, Why::InvalidQuantity);
         }
         check(m.quantity > 0 && m.iceberg_quantity >= 0, Why::InvalidQuantity)?;
         let price = fits(m.price, f.price_min, f.price_max, f.tick_size);
         check(!limit || price, Why::PriceFilter)?;
+        let price = fits(m.stop_price, f.price_min, f.price_max, f.tick_size);
+        check(!stop || price, Why::PriceFilter)?;
         check(fits(m.quantity, f.lot_min, f.lot_max, f.lot_step), Why::LotSize)?;
         if m.iceberg_quantity > 0 {
             check(fits(m.iceberg_quantity, f.lot_min, f.lot_max, f.lot_step), Why::LotSize)?;
@@ -62,8 +68,12 @@ impl NaiveVenue {
             check(parts <= most.into(), Why::IcebergParts)?;
         }
         let lot = fits(m.quantity, f.market_lot_min, f.market_lot_max, f.market_lot_step);
-        check(limit || lot, Why::MarketLotSize)?;
-        if limit { Self::check_notional(f, m.price, m.quantity) } else { Ok(()) }
+        check(limit || stop || lot, Why::MarketLotSize)?;
+        match (limit, stop) {
+            (true, _) => Self::check_notional(f, m.price, m.quantity),
+            (false, true) => Self::check_notional(f, m.stop_price, m.quantity),
+            (false, false) => Ok(()),
+        }
     }
 
     pub(crate) fn check_notional(
@@ -91,8 +101,21 @@ impl NaiveVenue {
         let most = symbol.filters.max_iceberg_orders as usize;
         let iceberg = m.iceberg_quantity > 0;
         check(!iceberg || most == 0 || icebergs < most, Why::MaxNumIcebergOrders)?;
+        let all: Vec<_> = self.symbols.iter().flat_map(NaiveSymbol::open).collect();
+        let all: Vec<_> = all.iter().filter(|order| order.account == account).collect();
+        let most = self.max_orders;
+        check(most == 0 || all.len() < most, Why::ExchangeMaxNumOrders)?;
+        let stop = m.stop_price > 0;
+        let algos = own.iter().filter(|order| order.stop > 0).count();
+        let most = symbol.filters.max_algo_orders as usize;
+        check(!stop || most == 0 || algos < most, Why::MaxNumAlgoOrders)?;
+        let algos = all.iter().filter(|order| order.stop > 0).count();
+        let most = self.max_algo_orders;
+        check(!stop || most == 0 || algos < most, Why::ExchangeMaxNumAlgoOrders)?;
         let taken = own.iter().any(|order| order.name == m.client_order_id);
         check(m.client_order_id.is_empty() || !taken, Why::DuplicateClientOrderId)?;
+        let fired = stop && reached(m.order_type, m.side, m.stop_price, symbol.last);
+        check(!fired, Why::WouldTrigger)?;
         let would_take = !symbol.reachable(m.side, m.price).is_empty();
         check(m.order_type != MAKER || !would_take, Why::WouldTake)?;
         let mut m = *m;
@@ -106,17 +129,9 @@ impl NaiveVenue {
         let needed = match (m.side, m.order_type) {
             (SELL, _) => i128::from(m.quantity),
             _ if m.quote_quantity > 0 => m.quote_quantity.into(),
-            (_, LIMIT | MAKER) => up(m.price, m.quantity),
-            _ => {
-                let mut open = m.quantity;
-                let mut cost = 0;
-                for (price, queue) in &symbol.asks {
-                    let there: i64 = queue.iter().map(NaiveOrder::open).sum();
-                    cost += up(*price, there.min(open));
-                    open -= there.min(open);
-                }
-                cost
-            }
+            _ if stop && m.price == 0 => up(m.stop_price, m.quantity),
+            _ if m.price > 0 => up(m.price, m.quantity),
+            _ => symbol.cost(m.quantity),
         };
         check(needed <= free, Why::InsufficientBalance)?;
         Ok((needed, m.quantity, dry))
@@ -143,6 +158,9 @@ impl NaiveVenue {
     }
 
     fn check_capacity(&self, symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+        if m.stop_price > 0 {
+            return self.check_room_for_stop(symbol, m);
+        }
         let prices = symbol.reachable(m.side, m.price);
         if !prices.is_empty() {
             let other = if m.side == BUY { &symbol.asks } else { &symbol.bids };
@@ -156,7 +174,7 @@ impl NaiveVenue {
                 }
             }
             let full = self.pending.len() as u32 >= self.limits.pending_work;
-            if full && makers > self.limits.max_steps {
+            if full && (makers > self.limits.max_steps || !symbol.waiting.is_empty()) {
                 return Err((Why::CapacityReached, 7));
             }
             return Ok(());
@@ -175,12 +193,35 @@ impl NaiveVenue {
         Ok(())
     }
 
+    fn check_room_for_stop(&self, symbol: &NaiveSymbol, m: &NewOrder) -> Result<(), (Why, u32)> {
+        let (orders, levels, kept) = self.in_use();
+        if orders + kept >= self.limits.open_orders {
+            return Err((Why::CapacityReached, 5));
+        }
+        let key = (upwards(m.order_type, m.side), m.stop_price);
+        let of = |order: &NaiveOrder| (upwards(order.order_type, order.side), order.stop);
+        let new = !symbol.waiting.iter().any(|order| of(order) == key);
+        let rests = timed(m.order_type) && m.time_in_force == GTC;
+        let more = u32::from(new) + u32::from(rests);
+        if more > 0 && levels + kept + more > self.limits.price_levels {
+            return Err((Why::CapacityReached, 6));
+        }
+        Ok(())
+    }
+
     /// Open orders, occupied levels, and what of each pending orders may still need.
     fn in_use(&self) -> (u32, u32, u32) {
         let orders: usize = self.symbols.iter().map(|symbol| symbol.open().count()).sum();
-        let levels: usize =
-            self.symbols.iter().map(|symbol| symbol.bids.len() + symbol.asks.len()).sum();
-        let kept = self.pending.iter().filter(|(_, order)| order.rests()).count();
+        let levels = |symbol: &NaiveSymbol| {
+            let of = |order: &NaiveOrder| (upwards(order.order_type, order.side), order.stop);
+            let stops: BTreeSet<_> = symbol.waiting.iter().map(of).collect();
+            let waiting = symbol.waiting.iter().chain(&symbol.fired);
+            let kept = waiting.filter(|order| order.rests()).count();
+            symbol.bids.len() + symbol.asks.len() + stops.len() + kept
+        };
+        let levels: usize = self.symbols.iter().map(levels).sum();
+        let pending = self.pending.iter().filter_map(|(_, order)| order.as_ref());
+        let kept = pending.filter(|order| order.rests()).count();
         (orders as u32, levels as u32, kept as u32)
     }
 

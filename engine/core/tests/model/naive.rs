@@ -47,6 +47,10 @@ pub(crate) struct NaiveOrder {
     pub(crate) executed: i64,
     pub(crate) executed_quote: i64,
     pub(crate) locked: i128,
+    /// Price that fires it; 0 for none.
+    pub(crate) stop: i64,
+    /// The trade that has fired it.
+    pub(crate) fired_by: u64,
     /// What it shows at a time; 0: everything.
     pub(crate) iceberg: i64,
     /// What it shows now.
@@ -60,9 +64,28 @@ pub(crate) struct NaiveOrder {
     pub(crate) correlation: u64,
 }
 
+/// True for the types that have a time in force.
+pub(crate) fn timed(order_type: u8) -> bool {
+    matches!(order_type, LIMIT | 4 | 6)
+}
+
+/// True for the stops that fire when the price is at least theirs.
+pub(crate) fn upwards(order_type: u8, side: u8) -> bool {
+    matches!((order_type, side), (3 | 4, BUY) | (5 | 6, SELL))
+}
+
+pub(crate) fn reached(order_type: u8, side: u8, stop: i64, last: Option<i64>) -> bool {
+    let up = upwards(order_type, side);
+    last.is_some_and(|last| if up { last >= stop } else { last <= stop })
+}
+
 impl NaiveOrder {
+    fn is_reached(&self, last: Option<i64>) -> bool {
+        reached(self.order_type, self.side, self.stop, last)
+    }
+
     pub(crate) fn rests(&self) -> bool {
-        self.order_type == MAKER || self.order_type == LIMIT && self.time_in_force == GTC
+        self.order_type == MAKER || timed(self.order_type) && self.time_in_force == GTC
     }
 
     pub(crate) fn open(&self) -> i64 {
@@ -81,6 +104,9 @@ pub(crate) struct NaiveSymbol {
     pub(crate) filters: SymbolFilters,
     pub(crate) bids: BTreeMap<i64, VecDeque<NaiveOrder>>,
     pub(crate) asks: BTreeMap<i64, VecDeque<NaiveOrder>>,
+    pub(crate) waiting: Vec<NaiveOrder>,
+    pub(crate) fired: Vec<NaiveOrder>,
+    pub(crate) last: Option<i64>,
     pub(crate) orders: u64,
     pub(crate) trades: u64,
     pub(crate) aggregates: u64,
@@ -93,7 +119,12 @@ impl NaiveSymbol {
     }
 
     pub(crate) fn open(&self) -> impl Iterator<Item = &NaiveOrder> {
-        self.bids.values().chain(self.asks.values()).flatten()
+        let booked = self.bids.values().chain(self.asks.values()).flatten();
+        booked.chain(&self.waiting).chain(&self.fired)
+    }
+
+    fn has_triggered(&self) -> bool {
+        !self.fired.is_empty() || self.waiting.iter().any(|stop| stop.is_reached(self.last))
     }
 
     /// Prices an aggressor trades at, best first; `price` 0 takes any.
@@ -108,6 +139,17 @@ impl NaiveSymbol {
         let other = if side == BUY { &self.asks } else { &self.bids };
         let prices = self.reachable(side, price);
         prices.iter().flat_map(|at| &other[at]).map(|o| i128::from(o.open())).sum()
+    }
+
+    /// What buying a quantity costs, rounded up price by price, of what there is.
+    pub(crate) fn cost(&self, quantity: i64) -> i128 {
+        let (mut open, mut cost) = (i128::from(quantity), 0);
+        for (price, queue) in &self.asks {
+            let there: i128 = queue.iter().map(|order| i128::from(order.open())).sum();
+            cost += up(*price, there.min(open) as i64);
+            open -= there.min(open);
+        }
+        cost
     }
 
     pub(crate) fn paid_with(&self, side: u8) -> u32 {
@@ -131,10 +173,13 @@ pub(crate) struct NaiveVenue {
     /// Account, permissions, revoked; key 1 first.
     pub(crate) keys: Vec<(u32, u8, bool)>,
     pub(crate) sessions: Vec<NaiveSession>,
-    pub(crate) pending: VecDeque<(u32, NaiveOrder)>,
+    /// Symbols with an order that goes on, or without one with stops to run.
+    pub(crate) pending: VecDeque<(u32, Option<NaiveOrder>)>,
     pub(crate) held: BTreeMap<u32, i128>,
     pub(crate) limits: Limits,
     pub(crate) rules: u32,
+    pub(crate) max_orders: usize,
+    pub(crate) max_algo_orders: usize,
 }
 
 pub(crate) fn up(price: i64, quantity: i64) -> i128 {
@@ -238,8 +283,9 @@ impl NaiveVenue {
         symbol.orders += 1;
         let id = symbol.orders;
         let asset = symbol.paid_with(m.side);
-        let kill =
-            m.time_in_force == FOK && symbol.resting(m.side, m.price) < i128::from(m.quantity);
+        let kill = m.stop_price == 0
+            && m.time_in_force == FOK
+            && symbol.resting(m.side, m.price) < i128::from(m.quantity);
         self.lock(account, asset, locked);
         let counts = counts.map(|count| count + 1);
         let mut order = Self::order_of(m, (id, account), locked, counts);
@@ -258,10 +304,17 @@ impl NaiveVenue {
             session: m.command.session,
             ..Default::default()
         })];
-        if kill {
+        if order.stop > 0 {
+            events.push(self.report(m.symbol.0, &order, 1, 0));
+            self.symbols[m.symbol.0 as usize].waiting.push(order);
+        } else if kill {
             self.finish(m.symbol.0, order, &mut events);
-        } else if let Some(order) = self.advance(m.symbol.0, order, time, &mut events) {
-            self.pending.push_back((m.symbol.0, order));
+        } else {
+            let mut steps = self.limits.max_steps;
+            let rest = self.advance(m.symbol.0, order, time, &mut steps, &mut events);
+            if rest.is_some() || self.symbols[m.symbol.0 as usize].has_triggered() {
+                self.pending.push_back((m.symbol.0, rest));
+            }
         }
         Ok(events)
     }
@@ -278,12 +331,14 @@ impl NaiveVenue {
             session: m.command.session.0,
             side: m.side,
             order_type: m.order_type,
-            time_in_force: if m.order_type == LIMIT { m.time_in_force } else { GTC },
+            time_in_force: if timed(m.order_type) { m.time_in_force } else { GTC },
             price: m.price,
             quantity: m.quantity,
             executed: 0,
             executed_quote: 0,
             locked,
+            stop: m.stop_price,
+            fired_by: 0,
             iceberg: m.iceberg_quantity,
             shown: 0,
             dry: false,
@@ -297,28 +352,117 @@ impl NaiveVenue {
     pub(crate) fn run_pending(&mut self, time: u64) -> Outcome {
         let (symbol, order) = self.pending.pop_front().ok_or((Why::UnexpectedMessage, 0))?;
         let mut events = Vec::new();
-        if let Some(order) = self.advance(symbol, order, time, &mut events) {
-            self.pending.push_front((symbol, order));
+        let mut steps = self.limits.max_steps;
+        let rest = match order {
+            Some(order) => self.advance(symbol, order, time, &mut steps, &mut events),
+            None => self.run_triggered(symbol, time, &mut steps, &mut events),
+        };
+        if rest.is_some() || self.symbols[symbol as usize].has_triggered() {
+            self.pending.push_front((symbol, rest));
         }
         Ok(events)
     }
 
-    /// Fills up to `max_steps` makers; gives the order back when it must go on later.
+    fn collect(&mut self, id: u32, steps: &mut u32) {
+        let symbol = &mut self.symbols[id as usize];
+        while *steps > 0
+            && let Some(at) = symbol.waiting.iter().position(|stop| stop.is_reached(symbol.last))
+        {
+            let mut stop = symbol.waiting.remove(at);
+            stop.fired_by = symbol.trades;
+            symbol.fired.push(stop);
+            *steps -= 1;
+        }
+    }
+
+    fn run_triggered(
+        &mut self,
+        id: u32,
+        time: u64,
+        steps: &mut u32,
+        events: &mut Vec<Owned>,
+    ) -> Option<NaiveOrder> {
+        loop {
+            self.collect(id, steps);
+            let symbol = &mut self.symbols[id as usize];
+            let first = (0..symbol.fired.len())
+                .min_by_key(|&at| (symbol.fired[at].fired_by, symbol.fired[at].id));
+            let Some(first) = first.filter(|_| *steps > 0) else { break };
+            let mut order = symbol.fired.remove(first);
+            let updates = symbol.updates;
+            (order.counts, order.correlation, order.stop) = ([0; 2], 0, 0);
+            *steps = steps.saturating_sub(2);
+            let needed = self.needed_when_triggered(id, &order);
+            let more = needed.map_or(0, |needed| needed - order.locked);
+            let asset = self.symbols[id as usize].paid_with(order.side);
+            self.lock(order.account, asset, more);
+            order.locked += more;
+            events.push(Owned::Triggered(OrderTriggered {
+                order_id: OrderId(order.id),
+                account: AccountId(order.account),
+                symbol: SymbolId(id),
+                locked: more as i64,
+                book_update_id: BookUpdateId(updates),
+                ..Default::default()
+            }));
+            let there = self.symbols[id as usize].resting(order.side, order.price);
+            let kill = order.time_in_force == FOK && there < i128::from(order.quantity);
+            if needed.is_none() || kill {
+                self.finish(id, order, events);
+            } else if let Some(order) = self.advance(id, order, time, steps, events) {
+                return Some(order);
+            }
+        }
+        if events.is_empty() {
+            events.push(Owned::Continues(OrderContinues {
+                symbol: SymbolId(id),
+                book_update_id: BookUpdateId(self.symbols[id as usize].updates),
+                ..Default::default()
+            }));
+        }
+        None
+    }
+
+    fn needed_when_triggered(&self, id: u32, order: &NaiveOrder) -> Option<i128> {
+        let symbol = &self.symbols[id as usize];
+        let f = &symbol.filters;
+        if order.price > 0 {
+            return Some(order.locked);
+        }
+        if !fits(order.quantity, f.market_lot_min, f.market_lot_max, f.market_lot_step) {
+            return None;
+        }
+        if order.side == SELL {
+            return Some(order.locked);
+        }
+        let cost = symbol.cost(order.quantity);
+        let free = self.accounts[order.account as usize].free.get(&symbol.quote);
+        (cost <= free.copied().unwrap_or(0) + order.locked).then_some(cost)
+    }
+
+    /// Takes as far as the steps go; gives the order back when it must go on later.
     pub(crate) fn advance(
         &mut self,
         id: u32,
         mut order: NaiveOrder,
         time: u64,
+        steps: &mut u32,
         events: &mut Vec<Owned>,
     ) -> Option<NaiveOrder> {
-        let mut steps = 0;
-        while order.executed < order.quantity && steps < self.limits.max_steps {
+        let mut took = false;
+        loop {
+            self.collect(id, steps);
             let symbol = &self.symbols[id as usize];
             let Some(&price) = symbol.reachable(order.side, order.price).first() else { break };
-            steps += self.fill(id, &mut order, price, time, events);
+            if order.open() == 0 || *steps == 0 {
+                break;
+            }
+            took = true;
+            let used = self.fill(id, &mut order, price, time, events);
+            *steps = steps.saturating_sub(used);
         }
         let symbol = &mut self.symbols[id as usize];
-        if steps > 0 {
+        if took {
             symbol.updates += 1;
         }
         if order.executed < order.quantity && !symbol.reachable(order.side, order.price).is_empty()
@@ -332,7 +476,7 @@ impl NaiveVenue {
             }));
             return Some(order);
         }
-        if order.executed < order.quantity && order.rests() && steps == 0 {
+        if order.executed < order.quantity && order.rests() && order.executed == 0 {
             symbol.updates += 1;
         }
         self.finish(id, order, events);
@@ -375,6 +519,9 @@ impl NaiveVenue {
         }
         let update = symbol.updates + 1;
         symbol.trades += 1;
+        if self.rules > 1 {
+            symbol.last = Some(price);
+        }
         if taker.last_fill != Some((price, time)) {
             symbol.aggregates += 1;
             taker.last_fill = Some((price, time));
@@ -446,7 +593,6 @@ impl NaiveVenue {
     }
 
     pub(crate) fn finish(&mut self, id: u32, mut order: NaiveOrder, events: &mut Vec<Owned>) {
-        let symbol = &mut self.symbols[id as usize];
         let rests = order.rests();
         let open = order.open() > 0 || order.dry;
         let status = match (open, rests, order.executed) {
@@ -456,7 +602,21 @@ impl NaiveVenue {
             (true, true, _) => 2,
         };
         let released = if status >= 3 { order.locked } else { 0 };
-        events.push(Owned::Result(OrderResult {
+        events.push(self.report(id, &order, status, released));
+        let symbol = &mut self.symbols[id as usize];
+        if status < 3 {
+            order.shown =
+                if order.iceberg > 0 { order.iceberg.min(order.open()) } else { order.open() };
+            symbol.queues(order.side).entry(order.price).or_default().push_back(order);
+        } else {
+            let asset = symbol.paid_with(order.side);
+            self.lock(order.account, asset, -released);
+        }
+    }
+
+    fn report(&self, id: u32, order: &NaiveOrder, status: u8, released: i128) -> Owned {
+        let symbol = &self.symbols[id as usize];
+        Owned::Result(OrderResult {
             order_id: OrderId(order.id),
             account: AccountId(order.account),
             symbol: SymbolId(id),
@@ -470,19 +630,15 @@ impl NaiveVenue {
             order_count_1: order.counts[1],
             status,
             ..Default::default()
-        }));
-        if status < 3 {
-            order.shown =
-                if order.iceberg > 0 { order.iceberg.min(order.open()) } else { order.open() };
-            symbol.queues(order.side).entry(order.price).or_default().push_back(order);
-        } else {
-            let asset = symbol.paid_with(order.side);
-            self.lock(order.account, asset, -released);
-        }
+        })
     }
 
     /// Who waits for the head of the pending work.
     pub(crate) fn head(&self) -> Option<(u32, u32, u64)> {
-        self.pending.front().map(|(symbol, order)| (*symbol, order.session, order.correlation))
+        let of = |order: &NaiveOrder| (order.session, order.correlation);
+        self.pending.front().map(|(symbol, order)| {
+            let (session, correlation) = order.as_ref().map_or((0, 0), of);
+            (*symbol, session, correlation)
+        })
     }
 }

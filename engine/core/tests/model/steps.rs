@@ -33,6 +33,8 @@ pub(crate) enum Step {
         kind: u8,
         /// Iceberg slices, if above 0.
         slices: i64,
+        /// Tick of a stop price.
+        stop: i64,
         price: i64,
         lots: i64,
         name: usize,
@@ -87,20 +89,21 @@ pub(crate) enum Step {
 
 fn placements(rules: u32) -> impl Strategy<Value = Step> {
     // Kinds: 0 and 1 GTC, 2 IOC, 3 FOK, 4 MARKET.
-    // Of rules version 2: 5 MARKET by quote quantity, 6 LIMIT_MAKER.
+    // Of rules version 2: 5 MARKET by quote quantity, 6 LIMIT_MAKER, 13 to 16 the stops.
     let mut all = vec![0, 0, 0, 0, 1, 1, 2, 3, 3, 4];
     let slices = if rules > 1 { vec![0, 0, 1, 2, 3, 7] } else { vec![0] };
     if rules > 1 {
-        all.extend([5, 5, 6, 6]);
+        all.extend([5, 6, 6, 13, 13, 14, 14, 14, 15, 16, 16]);
     }
-    let kinds = (prop::sample::select(all), prop::sample::select(slices));
+    let kinds = (prop::sample::select(all), prop::sample::select(slices), 1..13i64);
     (0..4usize, 0..3u32, any::<bool>(), kinds, 1..13i64, 1..12i64, 0..NAMES.len()).prop_map(
-        |(who, symbol, buy, (kind, slices), price, lots, name)| Step::New {
+        |(who, symbol, buy, (kind, slices, stop), price, lots, name)| Step::New {
             who,
             symbol,
             buy,
             kind,
             slices,
+            stop,
             price,
             // Some that reach far into the book.
             lots: if lots == 11 { 40 } else { lots },

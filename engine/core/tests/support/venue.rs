@@ -27,6 +27,7 @@ pub(crate) enum Owned {
     Reduced(OrderReduced),
     Continues(OrderContinues),
     Valid(OrderValid),
+    Triggered(OrderTriggered),
     Refilled(OrderRefilled),
     Done(Done),
     Started(SessionStarted),
@@ -43,6 +44,7 @@ impl Owned {
             Event::OrderReduced(event) => Self::Reduced(*event),
             Event::OrderContinues(event) => Self::Continues(*event),
             Event::OrderValid(event) => Self::Valid(*event),
+            Event::OrderTriggered(event) => Self::Triggered(*event),
             Event::OrderRefilled(event) => Self::Refilled(*event),
             Event::Done(event) => Self::Done(*event),
             Event::SessionStarted(event) => Self::Started(*event),
@@ -136,6 +138,24 @@ impl Venue {
                 Err(reject)
             }
         }
+    }
+
+    /// Applies a command that must be accepted without looking at the whole venue before and after it:
+    /// for venues that are large.
+    pub(crate) fn must_quickly<M: Message>(&mut self, message: &M) -> Vec<Owned> {
+        let words = aligned(bytemuck::bytes_of(message));
+        let context = self.context();
+        let command = decode::command(bytemuck::cast_slice(&words)).expect("a command");
+        let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut self.buffer));
+        let applied = self.core.apply(&context, &command, &mut outbox);
+        assert_eq!(applied, Ok(Applied::Committed), "{}", M::NAME);
+        self.position += 64;
+        self.journal.push(Entry {
+            context,
+            command: words.clone(),
+            events: outbox.bytes().to_vec(),
+        });
+        outbox.events().map(Owned::read).collect()
     }
 
     /// Applies a command that must be accepted.
@@ -260,7 +280,8 @@ impl Venue {
         for symbol in (0..self.core.counts().symbols).map(SymbolId) {
             for side in [Side::Buy, Side::Sell] {
                 loop {
-                    let first = self.core.open_orders(symbol, side).next();
+                    let waiting = self.core.waiting_orders(symbol);
+                    let first = self.core.open_orders(symbol, side).chain(waiting).next();
                     let Some(order) = first else { break };
                     let key_id = keys[&order.account];
                     self.must(&CancelOrder {

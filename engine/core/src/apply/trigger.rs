@@ -1,0 +1,203 @@
+//! Stops: waiting for a trade at their stop price, being triggered by it, and taking their turn
+//! (facts §5.3). Called by placement, and by the pending work.
+//!
+//! Waiting stops stand in a book of their own per symbol, by stop price: those that fire at a price or
+//! above it as its sells, those that fire at a price or below it as its buys. After every trade,
+//! and before anything else happens on the symbol, the stops that its price reaches are moved into a
+//! heap, by trade and by placement; when the aggressor is done they run one by one in that order, as
+//! pending work. Moving one is a step of the transaction's `max_steps`, running one is two.
+
+use super::Context;
+use crate::Core;
+use crate::book::Handle;
+use crate::filters::{self, OrderKind};
+use crate::orders::{IS_ICEBERG, IS_WAITING, OrderDetails, OrderRecord};
+use crate::outbox::Outbox;
+use crate::pending::ActiveOrder;
+use crate::pool::NONE;
+use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
+use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
+use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
+
+/// Steps that running a triggered order takes, besides its makers.
+const RUN_STEPS: u32 = 2;
+
+/// The side of the trigger book that a stop waits on.
+pub(super) const fn trigger_side(kind: OrderKind) -> Side {
+    if kind.fires_upwards() { Side::Sell } else { Side::Buy }
+}
+
+impl Core {
+    /// Lets an accepted stop wait.
+    pub(super) fn wait(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
+        let at = active.symbol.0 as usize;
+        let owner = (active.order_id, active.account.0);
+        let (side, price) = (trigger_side(active.kind), active.stop_price);
+        let triggers = &mut self.symbols.triggers[at];
+        let handle = triggers.rest(&mut self.pools, side, price, Qty(active.remaining), owner);
+        let record = OrderRecord {
+            quantity: active.quantity,
+            executed_quote: 0,
+            priority: active.priority,
+            symbol: active.symbol,
+            session: active.session,
+            kind: active.kind,
+            flags: IS_WAITING | if active.iceberg > 0 { IS_ICEBERG } else { 0 },
+        };
+        let details = OrderDetails {
+            iceberg: active.iceberg,
+            hidden: 0,
+            stop_price: price.0,
+            limit_price: active.price.0,
+            fired_by: 0,
+        };
+        let name = &active.client_order_id;
+        self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
+        self.report(active, OrderStatus::New, 0, outbox);
+    }
+
+    /// True when stops of the symbol have been triggered and have not had their turn.
+    pub(crate) fn has_triggered(&self, at: usize) -> bool {
+        self.symbols.list[at].fired != NONE || self.reached(at).is_some()
+    }
+
+    /// The side of the trigger book whose best stop the last trade reaches.
+    fn reached(&self, at: usize) -> Option<Side> {
+        let (last, triggers) = (self.symbols.list[at].last_price, &self.symbols.triggers[at]);
+        if last == Price::ZERO {
+            None
+        } else if triggers.crosses(Side::Buy, last) {
+            Some(Side::Sell)
+        } else {
+            triggers.crosses(Side::Sell, last).then_some(Side::Buy)
+        }
+    }
+
+    /// Moves the stops that the last trade reaches to those that wait for their turn.
+    pub(super) fn collect_triggered(&mut self, at: usize, steps: &mut u32) {
+        while *steps > 0
+            && let Some(side) = self.reached(at)
+        {
+            *steps -= 1;
+            let symbol = &mut self.symbols.list[at];
+            let triggers = &mut self.symbols.triggers[at];
+            let handle = triggers.detach_first(&mut self.pools, side);
+            self.orders.details_mut(handle).fired_by = symbol.counters.trade.0;
+            let fired_by = |at| self.orders.details(Handle(at)).fired_by;
+            symbol.fired = self.pools.push_fired(symbol.fired, handle.0, &fired_by);
+        }
+    }
+
+    /// Runs triggered stops of a symbol, as many as the steps allow; gives the one that has to go on
+    /// in a later transaction.
+    pub(super) fn run_triggered(
+        &mut self,
+        context: &Context,
+        symbol: SymbolId,
+        steps: &mut u32,
+        outbox: &mut Outbox<'_>,
+    ) -> Option<ActiveOrder> {
+        let at = symbol.0 as usize;
+        loop {
+            self.collect_triggered(at, steps);
+            let first = self.symbols.list[at].fired;
+            if *steps == 0 || first == NONE {
+                break;
+            }
+            *steps = steps.saturating_sub(RUN_STEPS);
+            let fired_by = |at| self.orders.details(Handle(at)).fired_by;
+            self.symbols.list[at].fired = self.pools.pop_fired(first, &fired_by);
+            let mut active = self.activate(context, symbol, Handle(first));
+            if !self.enter(&mut active, outbox) || self.is_killed(&active) {
+                self.finish(&active, outbox);
+            } else if !self.advance(context, &mut active, steps, outbox) {
+                return Some(active);
+            }
+        }
+        if outbox.is_empty() {
+            outbox.push(&OrderContinues {
+                symbol,
+                book_update_id: self.symbols.list[at].counters.book_update,
+                ..Default::default()
+            });
+        }
+        None
+    }
+
+    /// Makes of a waiting stop an order that is about to take.
+    fn activate(&mut self, context: &Context, symbol: SymbolId, handle: Handle) -> ActiveOrder {
+        let view = self.orders.view(&self.pools, handle);
+        let record = *self.orders.record(handle);
+        let details = *self.orders.details(handle);
+        let active = ActiveOrder {
+            order_id: view.id,
+            account: AccountId(view.owner),
+            symbol,
+            kind: record.kind,
+            price: Price(details.limit_price),
+            stop_price: Price(details.stop_price),
+            quantity: record.quantity,
+            remaining: view.remaining.0,
+            executed_quote: 0,
+            locked: self.orders.locked(&view),
+            iceberg: details.iceberg,
+            ran_dry: false,
+            priority: context.position,
+            last_fill_price: Price::ZERO,
+            last_fill_time_ns: 0,
+            order_counts: [0; 2],
+            session: record.session,
+            epoch: Epoch(0),
+            correlation: 0,
+            sequence: Sequence(0),
+            client_order_id: *self.orders.client_order_id(handle),
+        };
+        self.orders.remove(handle, active.order_id, active.account);
+        self.pools.release(handle);
+        active
+    }
+
+    /// Reports a triggered order, with what it locks from now on in place of what it had locked while
+    /// it waited. False when it may not take: it fails a filter or its owner cannot pay for it.
+    fn enter(&mut self, active: &mut ActiveOrder, outbox: &mut Outbox<'_>) -> bool {
+        let needed = self.needed_when_triggered(active);
+        let asset = self.symbols.list[active.symbol.0 as usize].paid_with(active.kind.side);
+        let more = needed.map_or(0, |needed| needed - active.locked);
+        self.accounts.lock(active.account, asset, more);
+        active.locked += more;
+        outbox.push(&OrderTriggered {
+            order_id: active.order_id,
+            account: active.account,
+            symbol: active.symbol,
+            locked: more,
+            book_update_id: self.symbols.list[active.symbol.0 as usize].counters.book_update,
+            ..Default::default()
+        });
+        needed.is_some()
+    }
+
+    /// What a triggered order needs to lock. The kinds that become MARKET obey MARKET_LOT_SIZE only
+    /// now, and such a buy needs what the book asks for, of which a lock at its stop price may be too
+    /// little (facts §4, §6).
+    fn needed_when_triggered(&self, active: &ActiveOrder) -> Option<i64> {
+        let at = active.symbol.0 as usize;
+        let symbol = &self.symbols.list[at];
+        if !active.kind.is_market() {
+            return Some(active.locked);
+        }
+        filters::check_market_lot(&symbol.filters, active.remaining).ok()?;
+        if active.kind.side == Side::Sell {
+            return Some(active.locked);
+        }
+        let free = self.accounts.balance(active.account, symbol.quote).free;
+        let most = Amount(free.0 + active.locked);
+        self.market_lock(&self.symbols.books[at], &active.aggressor(), most)
+    }
+
+    /// True for an FOK order that the book cannot fill.
+    pub(super) fn is_killed(&self, active: &ActiveOrder) -> bool {
+        let book = &self.symbols.books[active.symbol.0 as usize];
+        active.kind.time_in_force == TimeInForce::Fok
+            && !book.covers(&self.pools, &active.aggressor())
+    }
+}
