@@ -3,11 +3,12 @@
 //!
 //! Rules version 1 takes LIMIT and MARKET by quantity, and enforces PRICE_FILTER, LOT_SIZE,
 //! MARKET_LOT_SIZE, MIN_NOTIONAL (of LIMIT) and MAX_NUM_ORDERS. Version 2 adds LIMIT_MAKER, MARKET by
-//! quote quantity, icebergs with ICEBERG_PARTS and MAX_NUM_ICEBERG_ORDERS, and the four stop types with
-//! MAX_NUM_ALGO_ORDERS. (What needs the account is
+//! quote quantity, icebergs with ICEBERG_PARTS and MAX_NUM_ICEBERG_ORDERS, the four stop types with
+//! MAX_NUM_ALGO_ORDERS, PERCENT_PRICE, MIN_NOTIONAL of MARKET, and MAX_POSITION. (What needs the account is
 //! checked by placement.) A definition that asks for more is refused rather than half obeyed.
 
 use crate::Reject;
+use crate::averages::AVERAGE_MINUTES_MAX;
 use crate::book::Aggressor;
 use crate::money::{self, AMOUNT_MAX};
 use crate::symbols::Symbol;
@@ -215,6 +216,37 @@ pub(crate) fn check_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Re
     }
 }
 
+/// PERCENT_PRICE: a limit not too far from the average price; each of the two rules may be disabled.
+pub(crate) fn check_percent_price(
+    filters: &SymbolFilters,
+    price: i64,
+    average: Price,
+) -> Result<(), Reject> {
+    let SymbolFilters { percent_price_up: up, percent_price_down: down, .. } = *filters;
+    let bound = |multiplier: i64| i128::from(average.0) * i128::from(multiplier);
+    let exact = i128::from(price) * i128::from(UNITS_PER_WHOLE);
+    if up != 0 && exact > bound(up) || down != 0 && exact < bound(down) {
+        return Err(RejectReason::PercentPrice.into());
+    }
+    Ok(())
+}
+
+/// MIN_NOTIONAL of a MARKET order, where it applies: of its quote quantity, or of its quantity at the
+/// average price; without any average it cannot be met (facts §6).
+pub(crate) fn check_market_notional(
+    filters: &SymbolFilters,
+    message: &NewOrder,
+    average: Option<Price>,
+) -> Result<(), Reject> {
+    let least = i128::from(filters.min_notional) * i128::from(UNITS_PER_WHOLE);
+    let found = match (message.quote_quantity, average) {
+        (0, None) => return Err(RejectReason::MinNotional.into()),
+        (0, Some(average)) => notional(average, Qty(message.quantity)),
+        (amount, _) => i128::from(amount) * i128::from(UNITS_PER_WHOLE),
+    };
+    if found < least { Err(RejectReason::MinNotional.into()) } else { Ok(()) }
+}
+
 /// The notional of a limit order: not so small that it is worth nothing, not so large that sums could
 /// overflow, and at least MIN_NOTIONAL.
 pub(crate) fn check_notional(
@@ -250,6 +282,7 @@ mod number {
     pub(super) const PERCENT_PRICE_DOWN: u32 = 10;
     pub(super) const MAX_POSITION: u32 = 12;
     pub(super) const PERCENT_PRICE_MINUTES: u32 = 13;
+    pub(super) const MIN_NOTIONAL_MINUTES: u32 = 14;
     pub(super) const ICEBERG_PARTS: u32 = 15;
     pub(super) const MAX_ALGO_ORDERS: u32 = 17;
     pub(super) const MAX_ICEBERG_ORDERS: u32 = 18;
@@ -262,6 +295,8 @@ mod number {
 /// the version does not enforce; `None` when the filters can be obeyed.
 pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32> {
     let of_rules_2 = |value: u32| rules < 2 && value != 0;
+    let is_bad_window =
+        |minutes: u32, most: u32| minutes > if rules < 2 { most } else { AVERAGE_MINUTES_MAX };
     let values = [
         filters.price_min,
         filters.price_max,
@@ -285,14 +320,18 @@ pub(crate) fn first_bad_field(rules: u32, filters: &SymbolFilters) -> Option<u32
         (contradicts(filters.price_min, filters.price_max), number::PRICE_MAX),
         (contradicts(filters.lot_min, filters.lot_max), number::LOT_MAX),
         (contradicts(filters.market_lot_min, filters.market_lot_max), number::MARKET_LOT_MAX),
-        (filters.percent_price_up != 0, number::PERCENT_PRICE_UP),
-        (filters.percent_price_down != 0, number::PERCENT_PRICE_DOWN),
-        (filters.max_position != 0, number::MAX_POSITION),
-        (filters.percent_price_minutes != 0, number::PERCENT_PRICE_MINUTES),
+        (rules < 2 && filters.percent_price_up != 0, number::PERCENT_PRICE_UP),
+        (rules < 2 && filters.percent_price_down != 0, number::PERCENT_PRICE_DOWN),
+        (rules < 2 && filters.max_position != 0, number::MAX_POSITION),
+        (is_bad_window(filters.percent_price_minutes, 0), number::PERCENT_PRICE_MINUTES),
+        (is_bad_window(filters.min_notional_minutes, u32::MAX), number::MIN_NOTIONAL_MINUTES),
         (of_rules_2(filters.iceberg_parts), number::ICEBERG_PARTS),
         (of_rules_2(filters.max_algo_orders), number::MAX_ALGO_ORDERS),
         (of_rules_2(filters.max_iceberg_orders), number::MAX_ICEBERG_ORDERS),
-        (filters.min_notional_applies_to_market != 0, number::MIN_NOTIONAL_APPLIES_TO_MARKET),
+        (
+            filters.min_notional_applies_to_market > u8::from(rules >= 2),
+            number::MIN_NOTIONAL_APPLIES_TO_MARKET,
+        ),
         (filters.reserved != [0; 7], number::RESERVED),
         (filters.reserved_1 != 0, number::RESERVED_1),
     ];

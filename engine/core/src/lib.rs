@@ -22,6 +22,7 @@ extern crate alloc;
 mod accounts;
 mod apply;
 mod assets;
+mod averages;
 pub mod book;
 mod filters;
 mod grid;
@@ -42,6 +43,7 @@ mod validate;
 
 pub use accounts::Balance;
 pub use apply::{Applied, Context, Reject};
+pub use averages::AVERAGE_MINUTES_MAX;
 pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
 pub use money::AMOUNT_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Outbox};

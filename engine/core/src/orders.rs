@@ -87,6 +87,8 @@ pub(crate) struct OpenCounts {
     pub(crate) icebergs: u32,
     /// Waiting stops (filter MAX_NUM_ALGO_ORDERS).
     pub(crate) algos: u32,
+    /// Sum of the quantities of the buys, executed parts included (filter MAX_POSITION).
+    pub(crate) bought: u128,
 }
 
 /// All open orders.
@@ -105,6 +107,14 @@ pub(crate) struct Orders {
     /// Waiting stops that may come to rest.
     reserved: u32,
     seed: Seed,
+}
+
+/// What an order adds to its account's position if it is filled.
+fn bought(record: &OrderRecord) -> u128 {
+    match record.kind.side {
+        Side::Buy => u128::from(record.quantity.cast_unsigned()),
+        Side::Sell => 0,
+    }
 }
 
 /// What a client order id is unique within, as a number.
@@ -268,15 +278,26 @@ impl Orders {
         counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
         let is_waiting = u32::from(record.flags & IS_WAITING != 0);
         counts.algos += is_waiting;
+        counts.bought += bought(&record);
         let [all, algos] = &mut self.totals[account.0 as usize];
         *all += 1;
         *algos += is_waiting;
         self.reserved += is_waiting * u32::from(record.kind.may_rest());
     }
 
+    /// Changes an open order's quantity.
+    pub(crate) fn set_quantity(&mut self, handle: Handle, account: AccountId, quantity: i64) {
+        let record = &mut self.records[handle.0 as usize];
+        let counts = self.open.at_mut(account.0, record.symbol.0);
+        counts.bought -= bought(record);
+        record.quantity = quantity;
+        counts.bought += bought(record);
+    }
+
     /// Forgets an order that leaves the book.
     pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
         let OrderRecord { symbol, flags, kind, .. } = *self.record(handle);
+        let bought = bought(self.record(handle));
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);
         if !name.is_empty() {
@@ -288,6 +309,7 @@ impl Orders {
         counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
         let is_waiting = u32::from(flags & IS_WAITING != 0);
         counts.algos -= is_waiting;
+        counts.bought -= bought;
         let [all, algos] = &mut self.totals[account.0 as usize];
         *all -= 1;
         *algos -= is_waiting;

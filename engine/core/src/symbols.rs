@@ -1,5 +1,6 @@
 //! Symbols: definitions, counters and books. Called by definitions, placement and settlement.
 
+use crate::averages::Averages;
 use crate::book::SymbolBook;
 use crate::hash::{Seed, StateHash};
 use crate::table::Table;
@@ -63,6 +64,7 @@ pub(crate) struct Symbols {
     pub(crate) books: Vec<SymbolBook>,
     /// Waiting stops by stop price, see `apply::trigger`.
     pub(crate) triggers: Vec<SymbolBook>,
+    pub(crate) averages: Averages,
     by_name: Table,
     seed: Seed,
 }
@@ -73,6 +75,7 @@ impl Symbols {
             list: Vec::new(),
             books: Vec::new(),
             triggers: Vec::new(),
+            averages: Averages::new(),
             by_name: Table::new(),
             seed,
         }
@@ -83,6 +86,7 @@ impl Symbols {
         self.list.try_reserve_exact(more)?;
         self.books.try_reserve_exact(more)?;
         self.triggers.try_reserve_exact(more)?;
+        self.averages.try_grow(capacity)?;
         self.by_name.try_grow(capacity)
     }
 
@@ -113,7 +117,7 @@ impl Symbols {
     /// Definitions, counters and status; books are hashed with the orders.
     pub(crate) fn hash(&self, rules: u32, hash: &mut StateHash) {
         hash.word(u64::from(self.len()));
-        for symbol in &self.list {
+        for (id, symbol) in (0..).zip(&self.list) {
             hash.text(&symbol.name);
             hash.pair(symbol.base.0, symbol.quote.0);
             hash.word(u64::from_le_bytes([
@@ -134,6 +138,7 @@ impl Symbols {
             hash.word(symbol.counters.book_update.0);
             if rules >= 2 {
                 hash.signed(symbol.last_price.0);
+                self.averages.hash(SymbolId(id), hash);
             }
         }
     }

@@ -58,6 +58,9 @@ impl Core {
                 counts.all += 1;
                 counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
                 counts.algos += u32::from(is_waiting);
+                if order.side == Side::Buy {
+                    counts.bought += u128::from(order.quantity.0.cast_unsigned());
+                }
                 let rests = !is_market && order.time_in_force == TimeInForce::Gtc;
                 may_rest += u32::from(is_waiting && rests);
             }

@@ -11,6 +11,8 @@ mod checks;
 mod naive;
 #[path = "model/steps.rs"]
 mod steps;
+#[path = "model/stops.rs"]
+mod stops;
 #[path = "support/venue.rs"]
 mod venue;
 
@@ -69,6 +71,13 @@ fn filtered(rules: u32) -> SymbolFilters {
         iceberg_parts: 5,
         max_iceberg_orders: 2,
         max_algo_orders: 2,
+        percent_price_up: 2 * WHOLE,
+        percent_price_down: WHOLE / 2,
+        percent_price_minutes: 3,
+        min_notional_minutes: 1,
+        min_notional_applies_to_market: 1,
+        max_position: 9 * WHOLE,
+
         ..Default::default()
     };
     SymbolFilters {
@@ -125,6 +134,7 @@ impl World {
                 waiting: Vec::new(),
                 fired: Vec::new(),
                 last: None,
+                history: Vec::new(),
                 orders: 0,
                 trades: 0,
                 aggregates: 0,

@@ -82,7 +82,7 @@ impl Core {
         let remaining = message.new_quantity - executed_quantity;
         let locked_before = self.orders.locked(&order);
         let at = message.symbol.0 as usize;
-        self.orders.record_mut(handle).quantity = message.new_quantity;
+        self.orders.set_quantity(handle, account, message.new_quantity);
         self.lower_remaining(at, &order, hidden, remaining);
         let released = locked_before - self.orders.locked(&self.orders.view(&self.pools, handle));
         self.accounts.release(account, asset, released);

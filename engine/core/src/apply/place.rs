@@ -41,6 +41,7 @@ impl Core {
         }
         let kind = filters::order_kind(self.rules, message, symbol)?;
         filters::check_order(&symbol.filters, kind, message)?;
+        self.check_averages(context.time_ns, message, kind)?;
         if symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
@@ -62,6 +63,55 @@ impl Core {
             return Err(RejectReason::LogUnavailable.into());
         }
         Ok(symbol)
+    }
+
+    /// The filters that depend on the average price.
+    fn check_averages(
+        &self,
+        time_ns: u64,
+        message: &NewOrder,
+        kind: OrderKind,
+    ) -> Result<(), Reject> {
+        let symbol = &self.symbols.list[message.symbol.0 as usize];
+        let filters = &symbol.filters;
+        let average = |minutes| {
+            let last = (symbol.last_price != Price::ZERO).then_some(symbol.last_price);
+            self.symbols.averages.average(message.symbol, time_ns, minutes).or(last)
+        };
+        if !kind.is_market() && (filters.percent_price_up | filters.percent_price_down) != 0 {
+            return average(filters.percent_price_minutes).map_or(Ok(()), |average| {
+                filters::check_percent_price(filters, message.price, average)
+            });
+        }
+        if kind.order_type == OrderType::Market
+            && filters.min_notional != 0
+            && filters.min_notional_applies_to_market != 0
+        {
+            let average = average(filters.min_notional_minutes);
+            return filters::check_market_notional(filters, message, average);
+        }
+        Ok(())
+    }
+
+    /// MAX_POSITION: what an account would have of the base asset if all its buys were filled.
+    fn check_position(
+        &self,
+        account: AccountId,
+        id: SymbolId,
+        quantity: i64,
+    ) -> Result<(), Reject> {
+        let symbol = &self.symbols.list[id.0 as usize];
+        let most = u128::from(symbol.filters.max_position.cast_unsigned());
+        let balance = self.accounts.balance(account, symbol.base);
+        let position = [balance.free.0, balance.locked.0, quantity]
+            .map(|part| u128::from(part.cast_unsigned()))
+            .iter()
+            .sum::<u128>()
+            + self.orders.open_counts(account, id).bought;
+        if most != 0 && position > most {
+            return Err(RejectReason::MaxPosition.into());
+        }
+        Ok(())
     }
 
     /// The account's order counts with one more order, if the limits allow it. Calendar windows: the
@@ -109,6 +159,9 @@ impl Core {
             0 => (message.quantity, false),
             amount => self.quantity_by_quote(symbol, book, (kind.side, amount))?,
         };
+        if kind.side == Side::Buy {
+            self.check_position(account, id, quantity)?;
+        }
         let aggressor = kind.aggressor(limit, Qty(quantity));
         self.check_capacity(id, kind, &aggressor)?;
         let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free;
@@ -240,6 +293,9 @@ impl Core {
             && kind.is_fired_by(symbol.last_price, message.stop_price)
         {
             return Err(RejectReason::WouldTrigger.into());
+        }
+        if kind.side == Side::Buy {
+            self.check_position(account, message.symbol, quantity)?;
         }
         self.check_open_orders()?;
         let (side, stop_price) = (trigger_side(kind), Price(message.stop_price));

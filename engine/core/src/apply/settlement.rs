@@ -2,6 +2,7 @@
 //! during placement and continuation; this is the hot path of matching.
 
 use crate::accounts::{Accounts, TradeMoney};
+use crate::averages::Averages;
 use crate::book::{Fill, Handle, Sink};
 use crate::money;
 use crate::orders::Orders;
@@ -22,6 +23,8 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) time_ns: u64,
     /// Of this transaction: the priority of what goes to the end of its queue.
     pub(super) position: Position,
+    /// Average prices, from the rules on that know them.
+    pub(super) averages: Option<&'core mut Averages>,
     /// The best stops of both directions; reaching one ends the taking. None: they do not matter.
     pub(super) stops: [Option<Price>; 2],
     /// A stop is reached.
@@ -45,6 +48,9 @@ impl Sink for Settlement<'_, '_, '_> {
         let charges = self.settle(maker, quantity, quote_amount);
         let (maker_remaining, maker_released) = self.update_maker(fill, maker, quote_amount);
         self.count_trade(fill.price);
+        if let Some(averages) = &mut self.averages {
+            averages.add(self.active.symbol, self.time_ns, fill.price, quantity);
+        }
         let [upwards, downwards] = self.stops;
         self.is_triggered |= upwards.is_some_and(|stop| fill.price >= stop)
             || downwards.is_some_and(|stop| fill.price <= stop);

@@ -110,6 +110,7 @@ impl Core {
             position: context.position,
             stops: [triggers.best(Side::Sell), triggers.best(Side::Buy)],
             is_triggered: false,
+            averages: (self.rules >= 2).then_some(&mut self.symbols.averages),
         };
         let book = &mut self.symbols.books[at];
         (_, *steps) = book.take(&mut self.pools, &aggressor, *steps, &mut settlement);

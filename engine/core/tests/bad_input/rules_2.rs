@@ -221,3 +221,88 @@ fn quote_quantities() {
     venue.must(&sound);
     assert_eq!(venue.core.open_order(WIDE, OrderId(1)).unwrap().remaining, Qty(2 * WHOLE));
 }
+
+/// A symbol with the filters on averages and positions, on which nothing has been traded.
+fn with_averages(venue: &mut Venue) -> SymbolId {
+    let filters = SymbolFilters {
+        percent_price_up: 3 * WHOLE / 2,
+        percent_price_down: WHOLE / 2,
+        percent_price_minutes: 5,
+        min_notional: 3000,
+        min_notional_minutes: 0,
+        min_notional_applies_to_market: 1,
+        max_position: 1010 * WHOLE,
+        ..Default::default()
+    };
+    let flags = SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY;
+    venue.symbol_of("AVERAGE", (AssetId(0), AssetId(1)), filters, (ORDER_TYPES_2, flags))
+}
+
+#[test]
+fn filters_on_averages_and_positions() {
+    let mut venue = world_2();
+    let id = with_averages(&mut venue);
+    let try_one = |venue: &mut Venue, change: &dyn Fn(&mut NewOrder)| {
+        let message = order(venue, |order| {
+            order.symbol = id;
+            change(order);
+        });
+        venue.apply(&message).err().map(|reject| reject.reason)
+    };
+    let market = |order: &mut NewOrder, quantity: i64| {
+        (order.order_type, order.time_in_force, order.price) = (2, 0, 0);
+        order.quantity = quantity * WHOLE;
+    };
+    // No average yet: any price, no MARKET order by quantity.
+    assert_eq!(try_one(&mut venue, &|it| market(it, 4)), Some(Why::MinNotional));
+    assert_eq!(try_one(&mut venue, &|it| (it.side, it.price) = (2, 1000)), None);
+    assert_eq!(try_one(&mut venue, &|it| it.price = 1000), None);
+    // The average is 1000.
+    for (price, reason) in [(1501, Some(Why::PercentPrice)), (499, Some(Why::PercentPrice))] {
+        assert_eq!(
+            try_one(&mut venue, &|it| (it.price, it.quantity) = (price, 7 * WHOLE)),
+            reason,
+            "{price}"
+        );
+    }
+    let wide = |it: &mut NewOrder, price| (it.side, it.price, it.quantity) = (2, price, 6 * WHOLE);
+    assert_eq!(try_one(&mut venue, &|it| wide(it, 1500)), None);
+    assert_eq!(
+        try_one(&mut venue, &|it| {
+            wide(it, 500);
+            it.side = 1;
+        }),
+        None
+    );
+    assert_eq!(try_one(&mut venue, &|it| market(it, 2)), Some(Why::MinNotional));
+    let by_quote = |it: &mut NewOrder, amount: i64| {
+        market(it, 0);
+        it.quote_quantity = amount;
+    };
+    assert_eq!(try_one(&mut venue, &|it| by_quote(it, 2999)), Some(Why::MinNotional));
+    // 1000 are there and 6 on their way: 4 more may be bought, not 5.
+    let buy = |it: &mut NewOrder, lots: i64| (it.price, it.quantity) = (900, lots * WHOLE);
+    assert_eq!(try_one(&mut venue, &|it| buy(it, 5)), Some(Why::MaxPosition));
+    assert_eq!(try_one(&mut venue, &|it| buy(it, 4)), None);
+    assert_eq!(try_one(&mut venue, &|it| market(it, 3)), Some(Why::MaxPosition));
+    venue.check_replay();
+}
+
+#[test]
+fn windows_and_flags_of_a_definition() {
+    let mut venue = world_2();
+    type Field = fn(&mut DefineSymbol);
+    let fields: [(Field, u32); 6] = [
+        (|it| it.order_types = 1, 4),
+        (|it| it.flags = SYMBOL_OCO, 5),
+        (|it| it.filters.percent_price_minutes = 61, 21),
+        (|it| it.filters.min_notional_minutes = u32::MAX, 22),
+        (|it| it.filters.min_notional_applies_to_market = 2, 27),
+        (|it| it.filters.percent_price_up = -1, 17),
+    ];
+    for (change, detail) in fields {
+        let mut message = super::symbol("NEW");
+        change(&mut message);
+        rejected(&mut venue, &message, Why::InvalidDefinition, detail);
+    }
+}

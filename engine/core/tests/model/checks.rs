@@ -2,7 +2,7 @@
 
 use crate::naive::*;
 use crate::venue::Owned;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::RejectReason as Why;
 use touchline_protocol::message::event::Done;
@@ -76,6 +76,44 @@ impl NaiveVenue {
         }
     }
 
+    /// Filters by the average price of the last minutes, or if there is none by the last price.
+    pub(crate) fn check_averages(
+        symbol: &NaiveSymbol,
+        m: &NewOrder,
+        time: u64,
+    ) -> Result<(), (Why, u32)> {
+        let f = &symbol.filters;
+        let average = |minutes: u32| {
+            let minute = |time: u64| time / 60_000_000_000;
+            let first = minute(time) + 1 - u64::from(minutes);
+            let (mut paid, mut bought) = (0i128, 0i128);
+            for (at, price, quantity) in &symbol.history {
+                if minute(*at) >= first {
+                    paid += i128::from(*price) * i128::from(*quantity);
+                    bought += i128::from(*quantity);
+                }
+            }
+            if bought > 0 { Some(paid / bought) } else { symbol.last.map(i128::from) }
+        };
+        if m.price > 0
+            && let Some(average) = average(f.percent_price_minutes)
+        {
+            let price = i128::from(m.price) * ONE;
+            let (up, down) = (i128::from(f.percent_price_up), i128::from(f.percent_price_down));
+            check(up == 0 || price <= average * up, Why::PercentPrice)?;
+            check(down == 0 || price >= average * down, Why::PercentPrice)?;
+        }
+        if m.order_type == MARKET && f.min_notional_applies_to_market == 1 {
+            let worth = if m.quote_quantity > 0 {
+                i128::from(m.quote_quantity) * ONE
+            } else {
+                average(f.min_notional_minutes).unwrap_or(0) * i128::from(m.quantity)
+            };
+            check(worth >= i128::from(f.min_notional) * ONE, Why::MinNotional)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn check_notional(
         f: &SymbolFilters,
         price: i64,
@@ -123,6 +161,14 @@ impl NaiveVenue {
         if m.quote_quantity > 0 {
             (m.quantity, dry) = Self::by_quote(symbol, &m)?;
         }
+        let position = |part: &BTreeMap<u32, i128>| part.get(&symbol.base).copied().unwrap_or(0);
+        let owner = &self.accounts[account as usize];
+        let buys = own.iter().filter(|order| order.side == BUY);
+        let buys: i128 = buys.map(|order| i128::from(order.quantity)).sum();
+        let position = position(&owner.free) + position(&owner.locked) + buys;
+        let most = i128::from(symbol.filters.max_position);
+        let above = m.side == BUY && position + i128::from(m.quantity) > most;
+        check(most == 0 || !above, Why::MaxPosition)?;
         self.check_capacity(symbol, &m)?;
         let free = &self.accounts[account as usize].free;
         let free = free.get(&symbol.paid_with(m.side)).copied().unwrap_or(0);

@@ -80,7 +80,7 @@ pub(crate) fn reached(order_type: u8, side: u8, stop: i64, last: Option<i64>) ->
 }
 
 impl NaiveOrder {
-    fn is_reached(&self, last: Option<i64>) -> bool {
+    pub(crate) fn is_reached(&self, last: Option<i64>) -> bool {
         reached(self.order_type, self.side, self.stop, last)
     }
 
@@ -107,6 +107,8 @@ pub(crate) struct NaiveSymbol {
     pub(crate) waiting: Vec<NaiveOrder>,
     pub(crate) fired: Vec<NaiveOrder>,
     pub(crate) last: Option<i64>,
+    /// Every trade: time, price, quantity.
+    pub(crate) history: Vec<(u64, i64, i64)>,
     pub(crate) orders: u64,
     pub(crate) trades: u64,
     pub(crate) aggregates: u64,
@@ -123,7 +125,7 @@ impl NaiveSymbol {
         booked.chain(&self.waiting).chain(&self.fired)
     }
 
-    fn has_triggered(&self) -> bool {
+    pub(crate) fn has_triggered(&self) -> bool {
         !self.fired.is_empty() || self.waiting.iter().any(|stop| stop.is_reached(self.last))
     }
 
@@ -264,6 +266,7 @@ impl NaiveVenue {
         check(shared != 0, Why::SymbolNotPermitted)?;
         self.check_shape(symbol, m)?;
         Self::check_filters(symbol, m)?;
+        Self::check_averages(symbol, m, time)?;
         check(symbol.status == TRADING, Why::SymbolNotTrading)?;
         let counts = self.counts(account, time);
         let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
@@ -349,97 +352,6 @@ impl NaiveVenue {
         }
     }
 
-    pub(crate) fn run_pending(&mut self, time: u64) -> Outcome {
-        let (symbol, order) = self.pending.pop_front().ok_or((Why::UnexpectedMessage, 0))?;
-        let mut events = Vec::new();
-        let mut steps = self.limits.max_steps;
-        let rest = match order {
-            Some(order) => self.advance(symbol, order, time, &mut steps, &mut events),
-            None => self.run_triggered(symbol, time, &mut steps, &mut events),
-        };
-        if rest.is_some() || self.symbols[symbol as usize].has_triggered() {
-            self.pending.push_front((symbol, rest));
-        }
-        Ok(events)
-    }
-
-    fn collect(&mut self, id: u32, steps: &mut u32) {
-        let symbol = &mut self.symbols[id as usize];
-        while *steps > 0
-            && let Some(at) = symbol.waiting.iter().position(|stop| stop.is_reached(symbol.last))
-        {
-            let mut stop = symbol.waiting.remove(at);
-            stop.fired_by = symbol.trades;
-            symbol.fired.push(stop);
-            *steps -= 1;
-        }
-    }
-
-    fn run_triggered(
-        &mut self,
-        id: u32,
-        time: u64,
-        steps: &mut u32,
-        events: &mut Vec<Owned>,
-    ) -> Option<NaiveOrder> {
-        loop {
-            self.collect(id, steps);
-            let symbol = &mut self.symbols[id as usize];
-            let first = (0..symbol.fired.len())
-                .min_by_key(|&at| (symbol.fired[at].fired_by, symbol.fired[at].id));
-            let Some(first) = first.filter(|_| *steps > 0) else { break };
-            let mut order = symbol.fired.remove(first);
-            let updates = symbol.updates;
-            (order.counts, order.correlation, order.stop) = ([0; 2], 0, 0);
-            *steps = steps.saturating_sub(2);
-            let needed = self.needed_when_triggered(id, &order);
-            let more = needed.map_or(0, |needed| needed - order.locked);
-            let asset = self.symbols[id as usize].paid_with(order.side);
-            self.lock(order.account, asset, more);
-            order.locked += more;
-            events.push(Owned::Triggered(OrderTriggered {
-                order_id: OrderId(order.id),
-                account: AccountId(order.account),
-                symbol: SymbolId(id),
-                locked: more as i64,
-                book_update_id: BookUpdateId(updates),
-                ..Default::default()
-            }));
-            let there = self.symbols[id as usize].resting(order.side, order.price);
-            let kill = order.time_in_force == FOK && there < i128::from(order.quantity);
-            if needed.is_none() || kill {
-                self.finish(id, order, events);
-            } else if let Some(order) = self.advance(id, order, time, steps, events) {
-                return Some(order);
-            }
-        }
-        if events.is_empty() {
-            events.push(Owned::Continues(OrderContinues {
-                symbol: SymbolId(id),
-                book_update_id: BookUpdateId(self.symbols[id as usize].updates),
-                ..Default::default()
-            }));
-        }
-        None
-    }
-
-    fn needed_when_triggered(&self, id: u32, order: &NaiveOrder) -> Option<i128> {
-        let symbol = &self.symbols[id as usize];
-        let f = &symbol.filters;
-        if order.price > 0 {
-            return Some(order.locked);
-        }
-        if !fits(order.quantity, f.market_lot_min, f.market_lot_max, f.market_lot_step) {
-            return None;
-        }
-        if order.side == SELL {
-            return Some(order.locked);
-        }
-        let cost = symbol.cost(order.quantity);
-        let free = self.accounts[order.account as usize].free.get(&symbol.quote);
-        (cost <= free.copied().unwrap_or(0) + order.locked).then_some(cost)
-    }
-
     /// Takes as far as the steps go; gives the order back when it must go on later.
     pub(crate) fn advance(
         &mut self,
@@ -521,6 +433,7 @@ impl NaiveVenue {
         symbol.trades += 1;
         if self.rules > 1 {
             symbol.last = Some(price);
+            symbol.history.push((time, price, quantity));
         }
         if taker.last_fill != Some((price, time)) {
             symbol.aggregates += 1;

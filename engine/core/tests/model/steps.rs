@@ -165,6 +165,6 @@ pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
                 Step::Limits { open_orders, price_levels, pending_work, max_steps }
             }),
         2 => Just(Step::RunPending),
-        6 => prop_oneof![Just(1), 1..2_000_000_000u64].prop_map(|ns| Step::Pass { ns }),
+        6 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64].prop_map(|ns| Step::Pass { ns }),
     ]
 }
