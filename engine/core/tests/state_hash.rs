@@ -187,3 +187,50 @@ fn memory_layout_is_not_seen() {
     assert_eq!(run([3, 1, 2], false), expected);
     assert_eq!(run([2, 3, 1], true), expected);
 }
+
+/// What rules version 2 adds: each difference is seen.
+#[test]
+fn one_difference_of_rules_2_is_seen() {
+    let world_2 = || {
+        let mut venue = Venue::new();
+        venue.set_rules();
+        venue.must(&SetRules { rules: 2, ..Default::default() });
+        venue.set_limits(Limits { max_steps: 1, ..roomy() });
+        let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
+        let takes = (touchline_core::ORDER_TYPES_2, SYMBOL_ICEBERG);
+        venue.symbol_of("ONE", pair, SymbolFilters::default(), takes);
+        let (account, _) = venue.account("ann", (0, 0));
+        venue.deposit(account, pair.0, 100 * WHOLE);
+        venue.deposit(account, pair.1, 100 * WHOLE);
+        venue
+    };
+    let stop = |price, stop_price| NewOrder {
+        order_type: 4,
+        stop_price,
+        quantity: 2 * WHOLE,
+        ..order(price, "a")
+    };
+    let messages = [
+        stop(WHOLE, 2 * WHOLE),
+        stop(WHOLE, 2 * WHOLE + 1),
+        stop(WHOLE - 1, 2 * WHOLE),
+        NewOrder { order_type: 6, ..stop(WHOLE, 2 * WHOLE) },
+        NewOrder { iceberg_quantity: WHOLE, ..stop(WHOLE, 2 * WHOLE) },
+        NewOrder { time_in_force: 2, ..stop(WHOLE, 2 * WHOLE) },
+        NewOrder { order_type: 1, stop_price: 0, ..stop(WHOLE, 2 * WHOLE) },
+        NewOrder {
+            order_type: 1,
+            stop_price: 0,
+            iceberg_quantity: WHOLE,
+            ..stop(WHOLE, 2 * WHOLE)
+        },
+    ];
+    let mut seen = BTreeMap::new();
+    for (at, message) in messages.iter().enumerate() {
+        let mut venue = world_2();
+        venue.must(message);
+        assert_eq!(seen.insert(venue.core.state_hash(), at), None, "{message:?}");
+        venue.must(&SetVenueFilters { max_orders: 9, ..Default::default() });
+        assert_eq!(seen.insert(venue.core.state_hash(), at), None, "filters, {message:?}");
+    }
+}
