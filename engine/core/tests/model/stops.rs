@@ -23,8 +23,16 @@ impl NaiveVenue {
 
     pub(crate) fn collect(&mut self, id: u32, steps: &mut u32) {
         let symbol = &mut self.symbols[id as usize];
+        // Those that fire upwards first, then by how far the price went through them: which stops are
+        // left for a later transaction decides how many price levels are in use until then.
+        let turn = |stop: &NaiveOrder| {
+            let fires_upwards = upwards(stop.order_type, stop.side);
+            (!fires_upwards, if fires_upwards { stop.stop } else { -stop.stop }, stop.id)
+        };
         while *steps > 0
-            && let Some(at) = symbol.waiting.iter().position(|stop| stop.is_reached(symbol.last))
+            && let Some(at) = (0..symbol.waiting.len())
+                .filter(|&at| symbol.waiting[at].is_reached(symbol.last))
+                .min_by_key(|&at| turn(&symbol.waiting[at]))
         {
             let mut stop = symbol.waiting.remove(at);
             stop.fired_by = symbol.trades;
