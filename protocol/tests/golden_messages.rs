@@ -96,6 +96,27 @@ fn commands() -> Vec<(&'static str, Vec<u64>)> {
             client_order_id: client_order_id,
             cancel_client_order_id: text(ClientOrderId::new("cancel-1")) }
         ReduceOrder { command: command(), symbol: SymbolId(1), order_id: OrderId(2), new_quantity: 3 }
+        ReplaceOrder { command: command(), symbol: SymbolId(1), order_id: OrderId(2), new_price: 3,
+            new_quantity: 4 }
+        CancelReplace { command: command(), symbol: SymbolId(1), side: 2, order_type: 3,
+            time_in_force: 1, flags: 0, price: 4, quantity: 5, quote_quantity: 6, stop_price: 7,
+            iceberg_quantity: 8, client_order_id: client_order_id, self_trade_prevention: 2,
+            canceled_order_id: OrderId(9),
+            canceled_client_order_id: text(ClientOrderId::new("order-0")),
+            cancel_client_order_id: text(ClientOrderId::new("cancel-1")) }
+        PlaceOrderList { command: command(), symbol: SymbolId(1), side: 2,
+            stop_limit_time_in_force: 1, flags: 1, self_trade_prevention: 3, quantity: 4, price: 5,
+            limit_iceberg_quantity: 6, stop_price: 7, stop_limit_price: 8, stop_iceberg_quantity: 9,
+            list_client_order_id: text(ClientOrderId::new("list-1")),
+            limit_client_order_id: text(ClientOrderId::new("limit-1")),
+            stop_client_order_id: text(ClientOrderId::new("stop-1")) }
+        CancelOrderList { command: command(), symbol: SymbolId(1), order_list_id: OrderListId(2),
+            list_client_order_id: text(ClientOrderId::new("list-1")),
+            cancel_client_order_id: text(ClientOrderId::new("cancel-1")) }
+        CancelAll { command: command(), symbol: SymbolId(1),
+            cancel_client_order_id: text(ClientOrderId::new("cancel-1")) }
+        MassCancel { command: command(), symbol: SymbolId(EVERY), scope: 2 }
+        KillAccount { command: command(), account: AccountId(1), killed: 1 }
         SetRules { command: command(), rules: 1 }
         SetLimits { command: command(), limits: limits() }
         DefineAsset { command: command(), name: text(AssetName::new("USDT")), precision: 8 }
@@ -109,6 +130,13 @@ fn commands() -> Vec<(&'static str, Vec<u64>)> {
         Withdraw { command: command(), account: AccountId(1), asset: AssetId(2), amount: 3 }
         CreateKey { command: command(), account: AccountId(1), permissions: 31 }
         RevokeKey { command: command(), key: KeyId(1) }
+        ExpireAll { command: command(), symbol: SymbolId(1) }
+        SetAccount { command: command(), account: AccountId(1), flags: 7, permissions: 3,
+            self_trade_prevention: 4 }
+        SetFees { command: command(), account: AccountId(EVERY), symbol: SymbolId(1), maker_rate: 2,
+            taker_rate: 3, buyer_rate: 4, seller_rate: 5 }
+        ChangeSymbol { command: command(), symbol: SymbolId(1), order_types: 6, flags: 7,
+            permissions: 1, filters: filters() }
         SetVenueFilters { command: command(), max_orders: 1, max_algo_orders: 2 }
         EngineStarted { command: command(), incarnation: 1 }
         Logon { command: command(), name: text(Name::new("session")), role: 1, lane: 1, flags: 1,
@@ -142,12 +170,22 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
         OrderValid { symbol: SymbolId(1) }
         OrderTriggered { order_id: OrderId(1), account: AccountId(2), symbol: SymbolId(3), locked: -4,
             book_update_id: BookUpdateId(5) }
+        OrderListChanged { order_list_id: OrderListId(1), account: AccountId(2), symbol: SymbolId(3),
+            limit_order_id: OrderId(5), stop_order_id: OrderId(4), list_status_type: 2,
+            list_order_status: 1, list_client_order_id: text(ClientOrderId::new("list-1")),
+            order_count_0: 6, order_count_1: 7 }
         OrderRefilled { order_id: OrderId(1), symbol: SymbolId(2), visible: 3,
             book_update_id: BookUpdateId(4) }
         Done { id: 1, free: 2, locked: 3 }
         SessionStarted { session: SessionId(1), epoch: Epoch(2), last_sequence: Sequence(3),
             key_id: KeyId(4), account: AccountId(5), role: 1, lane: 2 }
         SessionEnded { session: SessionId(1), epoch: Epoch(2) }
+        MassCanceled { account: AccountId(1), symbol: SymbolId(EVERY), orders: 2, lists: 3 }
+        SelfTradePrevented { maker_order_id: OrderId(1), taker_order_id: OrderId(2),
+            account: AccountId(3), symbol: SymbolId(4), price: 5, quantity: 6, mode: 4,
+            book_update_id: BookUpdateId(7) }
+        OrderReplaced { order_id: OrderId(1), account: AccountId(2), symbol: SymbolId(3), price: 4,
+            quantity: 5, executed_quantity: 6, locked: -7, book_update_id: BookUpdateId(8) }
         Rejected { reason: 36, template_id: 1, detail: 2 }
         Gap { from: Position(1) }
     }

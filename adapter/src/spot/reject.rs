@@ -21,7 +21,9 @@ pub(super) fn is_too_late(decision: &Decision) -> bool {
 /// The answer to a rejected placement of an order of this type, under these order-count limits.
 pub(super) fn placement(rejected: &Rejected, kind: OrderType, limits: &Limits) -> ApiError {
     match RejectReason::from_wire(rejected.reason) {
-        Some(RejectReason::AccountCannotTrade) => ApiError::placing_disabled(),
+        Some(RejectReason::AccountCannotTrade | RejectReason::AccountKilled) => {
+            ApiError::placing_disabled()
+        }
         Some(RejectReason::OrderTypeNotSupported) => unsupported(kind),
         Some(RejectReason::TooManyOrders) => too_many_orders(rejected.detail, limits),
         reason => common(reason),
@@ -91,7 +93,14 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         | Why::QuantityBelowExecuted
         | Why::AlreadyDefined
         | Why::InvalidDefinition
-        | Why::LimitOutOfRange => ApiError::unknown(),
+        | Why::LimitOutOfRange
+        | Why::UnknownOrderList
+        | Why::OrderListIdMismatch
+        | Why::OrderListPrices
+        | Why::AccountKilled
+        | Why::NothingChanged
+        | Why::NotReplaceable
+        | Why::SymbolInUse => ApiError::unknown(),
     }
 }
 
@@ -194,6 +203,13 @@ mod tests {
             (500, -1000, unknown),
             (503, -1008, overloaded),
             (400, -1013, "Price * QTY is zero or less."),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (400, -2010, "This action is disabled on this account."),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
             (500, -1000, unknown),
         ];
         assert_eq!(RejectReason::ALL.len(), expected.len());

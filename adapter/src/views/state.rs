@@ -87,9 +87,14 @@ impl State {
             Event::OrderContinues(continues) => self.continues(continues),
             Event::Done(done) => self.done(scene, done),
             Event::OrderValid(_) | Event::SessionStarted(_) | Event::SessionEnded(_) => Ok(()),
-            Event::OrderTriggered(_) | Event::OrderRefilled(_) | Event::Rejected(_) | Event::Gap(_) => {
-                Err(unexpected(scene, event))
-            }
+            Event::OrderTriggered(_)
+            | Event::OrderListChanged(_)
+            | Event::OrderRefilled(_)
+            | Event::MassCanceled(_)
+            | Event::SelfTradePrevented(_)
+            | Event::OrderReplaced(_)
+            | Event::Rejected(_)
+            | Event::Gap(_) => Err(unexpected(scene, event)),
         }
     }
 

@@ -127,6 +127,17 @@ impl Core {
             Command::Logon(message) => self.logon(message, outbox),
             Command::ConnectionEnded(message) => self.connection_ended(message, outbox),
             Command::RunPending(_) => self.run_pending(context, outbox),
+            Command::ReplaceOrder(_)
+            | Command::CancelReplace(_)
+            | Command::PlaceOrderList(_)
+            | Command::CancelOrderList(_)
+            | Command::CancelAll(_)
+            | Command::MassCancel(_)
+            | Command::KillAccount(_)
+            | Command::ExpireAll(_)
+            | Command::SetAccount(_)
+            | Command::SetFees(_)
+            | Command::ChangeSymbol(_) => Err(RejectReason::UnexpectedMessage.into()),
         }?;
         Ok(Applied::Committed)
     }

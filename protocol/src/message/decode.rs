@@ -148,9 +148,12 @@ sum! {
     /// Any command.
     Command, command {
         command::NewOrder, command::CancelOrder, command::CancelOrderNamed, command::ReduceOrder,
+        command::ReplaceOrder, command::CancelReplace, command::PlaceOrderList,
+        command::CancelOrderList, command::CancelAll, command::MassCancel, command::KillAccount,
         command::SetRules, command::SetLimits, command::DefineAsset, command::DefineSymbol,
         command::SetSymbolStatus, command::CreateAccount, command::Deposit, command::Withdraw,
-        command::CreateKey, command::RevokeKey, command::SetVenueFilters,
+        command::CreateKey, command::RevokeKey, command::ExpireAll, command::SetAccount,
+        command::SetFees, command::ChangeSymbol, command::SetVenueFilters,
         command::EngineStarted, command::Logon, command::ConnectionEnded, command::RunPending,
     }
 }
@@ -164,6 +167,13 @@ impl Command<'_> {
             Self::CancelOrder(message) => &message.command,
             Self::CancelOrderNamed(message) => &message.command,
             Self::ReduceOrder(message) => &message.command,
+            Self::ReplaceOrder(message) => &message.command,
+            Self::CancelReplace(message) => &message.command,
+            Self::PlaceOrderList(message) => &message.command,
+            Self::CancelOrderList(message) => &message.command,
+            Self::CancelAll(message) => &message.command,
+            Self::MassCancel(message) => &message.command,
+            Self::KillAccount(message) => &message.command,
             Self::SetRules(message) => &message.command,
             Self::SetLimits(message) => &message.command,
             Self::DefineAsset(message) => &message.command,
@@ -174,6 +184,10 @@ impl Command<'_> {
             Self::Withdraw(message) => &message.command,
             Self::CreateKey(message) => &message.command,
             Self::RevokeKey(message) => &message.command,
+            Self::ExpireAll(message) => &message.command,
+            Self::SetAccount(message) => &message.command,
+            Self::SetFees(message) => &message.command,
+            Self::ChangeSymbol(message) => &message.command,
             Self::SetVenueFilters(message) => &message.command,
             Self::EngineStarted(message) => &message.command,
             Self::Logon(message) => &message.command,
@@ -187,8 +201,10 @@ sum! {
     /// Any event, as it stands in the log.
     Event, event {
         event::OrderAccepted, event::Trade, event::OrderResult, event::OrderCanceled,
-        event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderTriggered, event::OrderRefilled, event::Done,
-        event::SessionStarted, event::SessionEnded, event::Rejected, event::Gap,
+        event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderTriggered,
+        event::OrderListChanged, event::OrderRefilled, event::Done, event::SessionStarted,
+        event::SessionEnded, event::MassCanceled, event::SelfTradePrevented, event::OrderReplaced,
+        event::Rejected, event::Gap,
     }
 }
 

@@ -158,6 +158,54 @@ wire_enum! {
 }
 
 wire_enum! {
+    /// What happens when an order would trade with another one of its account.
+    SelfTradePrevention: u8 {
+        /// They trade.
+        None = 1,
+        /// The aggressor's rest expires.
+        ExpireTaker = 2,
+        /// The resting order expires and the aggressor goes on.
+        ExpireMaker = 3,
+        /// Both expire.
+        ExpireBoth = 4,
+    }
+}
+
+wire_enum! {
+    /// Which of an account's orders a mass cancel is about.
+    CancelScope: u8 {
+        /// Those that the sending session placed.
+        Session = 1,
+        /// All.
+        Account = 2,
+    }
+}
+
+wire_enum! {
+    /// What a list's report is about (spot contract §3 listStatusType).
+    ListStatusType: u8 {
+        /// An action that failed.
+        Response = 1,
+        /// It was placed.
+        ExecStarted = 2,
+        /// It has come to its end.
+        AllDone = 3,
+    }
+}
+
+wire_enum! {
+    /// How a list stands (spot contract §3 listOrderStatus).
+    ListOrderStatus: u8 {
+        /// Both orders are open.
+        Executing = 1,
+        /// It has come to its end.
+        AllDone = 2,
+        /// The action failed.
+        Reject = 3,
+    }
+}
+
+wire_enum! {
     /// Why a command was rejected. A reject changes nothing and is not in the log.
     RejectReason: u16 {
         /// The bytes are not a message of this protocol.
@@ -260,6 +308,20 @@ wire_enum! {
         NotionalTooSmall = 49,
         /// The limit is below what is in use or beyond what this build can hold.
         LimitOutOfRange = 50,
+        /// No such open order list.
+        UnknownOrderList = 51,
+        /// The list exists under another client id.
+        OrderListIdMismatch = 52,
+        /// The prices of a list's orders and the last price do not stand as they must.
+        OrderListPrices = 53,
+        /// The account is killed.
+        AccountKilled = 54,
+        /// Price and quantity are what they were.
+        NothingChanged = 55,
+        /// The order belongs to a list or waits for its trigger: it can be cancelled, not changed.
+        NotReplaceable = 56,
+        /// Orders are open or the symbol is trading: this cannot be changed now.
+        SymbolInUse = 57,
     }
 }
 

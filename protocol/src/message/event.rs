@@ -283,6 +283,41 @@ message! {
 }
 
 message! {
+    /// A list was placed or came to its end; the terminal reply to its placement and to its cancel.
+    ///
+    /// A placement's: both orders have been accepted in front of it, the stop leg first. At its end: one
+    /// leg was touched or triggered and lives on by itself while the other has expired, or both were
+    /// cancelled (facts §5.5).
+    OrderListChanged, template 208, 96 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_list_id: OrderListId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// The LIMIT_MAKER leg.
+        24 limit_order_id: OrderId,
+        /// The stop leg.
+        32 stop_order_id: OrderId,
+        /// `ListStatusType`.
+        40 list_status_type: u8,
+        /// `ListOrderStatus`.
+        41 list_order_status: u8,
+        /// Zero.
+        42 reserved: [u8; 6],
+        /// The client's name for the list; empty for none.
+        48 list_client_order_id: ClientOrderId,
+        /// Orders of the account in the first interval, these two included; 0 but for a placement.
+        88 order_count_0: u32,
+        /// Orders of the account in the second interval, these two included; 0 but for a placement.
+        92 order_count_1: u32,
+    }
+    reserved { reserved } texts { list_client_order_id }
+}
+
+message! {
     /// All that an iceberg showed is filled: the next slice stands at the end of its price's queue.
     ///
     /// What an iceberg shows follows from its placement: when it comes to rest, the lesser of its
@@ -356,6 +391,79 @@ message! {
         8 session: SessionId,
         /// The epoch that ended.
         12 epoch: Epoch,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Terminal reply to a command that cancels or expires many; an [`OrderCanceled`] per order stands
+    /// in front of it, in this transaction or in those before it.
+    MassCanceled, template 213, 32 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The account; `EVERY` when a symbol's orders were expired.
+        8 account: AccountId,
+        /// The symbol, or `EVERY`.
+        12 symbol: SymbolId,
+        /// Orders that it ended.
+        16 orders: u64,
+        /// Lists that it ended.
+        24 lists: u64,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Two orders of one account met and did not trade. An [`OrderCanceled`] (Expired) follows for the
+    /// resting order, an [`OrderResult`] (Expired) for the aggressor, as the mode says.
+    SelfTradePrevented, template 214, 64 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The resting order.
+        8 maker_order_id: OrderId,
+        /// The aggressor.
+        16 taker_order_id: OrderId,
+        /// Owner of both.
+        24 account: AccountId,
+        /// The symbol.
+        28 symbol: SymbolId,
+        /// The resting order's price, 10⁻⁸.
+        32 price: i64,
+        /// Base quantity that did not trade, 10⁻⁸: the lesser of what both have open, hidden parts
+        /// included.
+        40 quantity: i64,
+        /// The aggressor's `SelfTradePrevention`.
+        48 mode: u8,
+        /// Zero.
+        49 reserved: [u8; 7],
+        /// The symbol's book update id in front of this transaction.
+        56 book_update_id: BookUpdateId,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// An open order has another price or a higher quantity, and has left its place. Fills, if any, and
+    /// its [`OrderResult`] follow. (One that keeps its place is an [`OrderReduced`].)
+    OrderReplaced, template 215, 64 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The owner.
+        16 account: AccountId,
+        /// The symbol.
+        20 symbol: SymbolId,
+        /// Limit price from now on, 10⁻⁸.
+        24 price: i64,
+        /// Base quantity from now on, executed part included, 10⁻⁸.
+        32 quantity: i64,
+        /// Base executed so far, 10⁻⁸.
+        40 executed_quantity: i64,
+        /// Moved from free to locked, 10⁻⁸; below zero: back.
+        48 locked: i64,
+        /// The symbol's book update id in front of this order.
+        56 book_update_id: BookUpdateId,
     }
     reserved {} texts {}
 }

@@ -26,7 +26,14 @@ const fn family(command: &Command<'_>) -> Family {
         Command::NewOrder(_)
         | Command::CancelOrder(_)
         | Command::CancelOrderNamed(_)
-        | Command::ReduceOrder(_) => Family::Hot,
+        | Command::ReduceOrder(_)
+        | Command::ReplaceOrder(_)
+        | Command::CancelReplace(_)
+        | Command::PlaceOrderList(_)
+        | Command::CancelOrderList(_)
+        | Command::CancelAll(_)
+        | Command::MassCancel(_)
+        | Command::KillAccount(_) => Family::Hot,
         Command::SetRules(_)
         | Command::SetLimits(_)
         | Command::DefineAsset(_)
@@ -37,6 +44,10 @@ const fn family(command: &Command<'_>) -> Family {
         | Command::Withdraw(_)
         | Command::CreateKey(_)
         | Command::RevokeKey(_)
+        | Command::ExpireAll(_)
+        | Command::SetAccount(_)
+        | Command::SetFees(_)
+        | Command::ChangeSymbol(_)
         | Command::SetVenueFilters(_) => Family::Cold,
         Command::EngineStarted(_)
         | Command::Logon(_)

@@ -1,0 +1,77 @@
+//! The engine's own commands, template ids 80-99.
+
+use super::CommandHeader;
+use crate::message::{MessageHeader, message};
+use crate::text::Name;
+use crate::units::{Epoch, SessionId};
+
+message! {
+    /// The engine started: every connection of the log before is ended by it.
+    EngineStarted, template 80, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`].
+        8 command: CommandHeader,
+        /// This start's incarnation.
+        48 incarnation: u32,
+        /// Zero.
+        52 reserved: u32,
+    }
+    reserved { reserved } texts {}
+}
+
+/// Cancel the session's orders when its connection ends.
+pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
+
+message! {
+    /// A peer proved who it is: raises the session's epoch and so fences its older connection.
+    Logon, template 81, 104 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`]; `key_id` is the trader's key.
+        8 command: CommandHeader,
+        /// The session's name, unique per key.
+        48 name: Name,
+        /// `Role`.
+        80 role: u8,
+        /// `Lane`.
+        81 lane: u8,
+        /// `LOGON_*` bits.
+        82 flags: u8,
+        /// Zero.
+        83 reserved: [u8; 5],
+        /// Last incarnation that the client saw; 0 for none.
+        88 last_incarnation: u32,
+        /// Zero.
+        92 reserved_1: u32,
+        /// Last log position that the client saw; 0 for none.
+        96 last_position: u64,
+    }
+    reserved { reserved, reserved_1 } texts { name }
+}
+
+message! {
+    /// A connection ended. Changes nothing unless `epoch` is the session's present one.
+    ConnectionEnded, template 82, 56 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`].
+        8 command: CommandHeader,
+        /// The session whose connection ended.
+        48 ended_session: SessionId,
+        /// The epoch of that connection.
+        52 ended_epoch: Epoch,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Runs the head of the pending work, at most `max_steps` makers of it.
+    RunPending, template 83, 48 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// From [`SessionId::ENGINE`].
+        8 command: CommandHeader,
+    }
+    reserved {} texts {}
+}
