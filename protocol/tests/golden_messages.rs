@@ -173,7 +173,7 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
         OrderListChanged { order_list_id: OrderListId(1), account: AccountId(2), symbol: SymbolId(3),
             limit_order_id: OrderId(5), stop_order_id: OrderId(4), list_status_type: 2,
             list_order_status: 1, list_client_order_id: text(ClientOrderId::new("list-1")),
-            order_count_0: 6, order_count_1: 7 }
+            order_count_0: 6, order_count_1: 7, book_update_id: BookUpdateId(8) }
         OrderRefilled { order_id: OrderId(1), symbol: SymbolId(2), visible: 3,
             book_update_id: BookUpdateId(4) }
         Done { id: 1, free: 2, locked: 3 }

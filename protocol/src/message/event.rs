@@ -285,10 +285,10 @@ message! {
 message! {
     /// A list was placed or came to its end; the terminal reply to its placement and to its cancel.
     ///
-    /// A placement's: both orders have been accepted in front of it, the stop leg first. At its end: one
-    /// leg was touched or triggered and lives on by itself while the other has expired, or both were
+    /// A placement's: both orders have been accepted in front of it, the stop leg first; the stop leg
+    /// waits from here on, the limit leg rests in the book. At its end: one leg was touched or triggered and lives on by itself while the other has expired, or both were
     /// cancelled (facts §5.5).
-    OrderListChanged, template 208, 96 bytes {
+    OrderListChanged, template 208, 104 bytes {
         /// SBE header.
         0 header: MessageHeader,
         /// Its number.
@@ -313,6 +313,8 @@ message! {
         88 order_count_0: u32,
         /// Orders of the account in the second interval, these two included; 0 but for a placement.
         92 order_count_1: u32,
+        /// The symbol's book update id behind this transaction, or so far if more of it follows.
+        96 book_update_id: BookUpdateId,
     }
     reserved { reserved } texts { list_client_order_id }
 }
