@@ -7,6 +7,7 @@ use crate::table::Table;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
+use touchline_protocol::message::enums::SelfTradePrevention;
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, Amount, AssetId};
 
@@ -40,6 +41,8 @@ pub(crate) struct Account {
     pub(crate) name: Name,
     pub(crate) flags: u8,
     pub(crate) permissions: u8,
+    /// Of its orders that name none.
+    pub(crate) self_trade_prevention: SelfTradePrevention,
 }
 
 /// What a trade moves.
@@ -91,6 +94,7 @@ impl Accounts {
             name: Name::new(FEES_NAME).expect("a short name"),
             flags: 0,
             permissions: 0,
+            self_trade_prevention: SelfTradePrevention::None,
         });
         made
     }
@@ -171,7 +175,10 @@ impl Accounts {
             hash.text(&account.name);
             hash.signed(account.maker_rate);
             hash.signed(account.taker_rate);
-            hash.pair(u32::from(account.flags), u32::from(account.permissions));
+            // None counts as 0: what an account of rules version 1 has.
+            let prevention = account.self_trade_prevention.to_wire() - 1;
+            let flags = u16::from_le_bytes([account.flags, prevention]);
+            hash.pair(u32::from(flags), u32::from(account.permissions));
             for window in &account.windows {
                 hash.word(window.window);
                 hash.word(u64::from(window.count));

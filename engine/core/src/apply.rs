@@ -9,12 +9,15 @@ mod cancel;
 mod define;
 mod money;
 mod place;
+mod self_trade;
 mod sender;
 mod session;
 mod settlement;
 mod taking;
 mod trigger;
 mod venue;
+
+pub(crate) use self_trade::PREVENTION_STEPS;
 
 use crate::Core;
 use crate::outbox::Outbox;

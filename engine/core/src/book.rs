@@ -81,6 +81,17 @@ pub struct Aggressor {
     pub quantity: Qty,
 }
 
+impl Aggressor {
+    /// True when it takes at this price.
+    #[must_use]
+    pub fn reaches(&self, price: Price) -> bool {
+        match self.side {
+            Side::Buy => price <= self.limit,
+            Side::Sell => price >= self.limit,
+        }
+    }
+}
+
 /// One price of one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DepthLevel {

@@ -15,7 +15,9 @@ use crate::symbols::Symbol;
 use touchline_protocol::message::command::{
     NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
 };
-use touchline_protocol::message::enums::{OrderType, RejectReason, Side, TimeInForce};
+use touchline_protocol::message::enums::{
+    OrderType, RejectReason, SelfTradePrevention, Side, TimeInForce,
+};
 use touchline_protocol::units::{Price, Qty, UNITS_PER_WHOLE, notional};
 
 /// Bits of the order types that rules version 1 takes.
@@ -137,7 +139,8 @@ const fn fits(message: &NewOrder, kind: OrderKind, symbol_flags: u8) -> bool {
         && (message.quote_quantity == 0 || may_have_quote && message.quantity == 0)
         && (message.stop_price == 0 || kind.is_stop())
         && (message.iceberg_quantity == 0 || may_hide)
-        && message.self_trade_prevention == 0
+        && (message.self_trade_prevention == 0
+            || SelfTradePrevention::from_wire(message.self_trade_prevention).is_some())
         && message.flags & !ORDER_VALIDATE_ONLY == 0
 }
 

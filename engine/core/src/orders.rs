@@ -11,7 +11,7 @@ use crate::table::Table;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, Position, Price, SessionId, SymbolId};
 
@@ -28,6 +28,8 @@ pub(crate) struct OrderRecord {
     pub(crate) kind: OrderKind,
     /// `IS_*` bits: which parts of [`OrderDetails`] matter.
     pub(crate) flags: u8,
+    /// Against trades with its own account when it takes, if it names it.
+    pub(crate) prevention: Option<SelfTradePrevention>,
 }
 
 /// The order hides a part of its quantity.
@@ -46,6 +48,7 @@ impl OrderRecord {
         session: SessionId(0),
         kind: OrderKind::LIMIT_BUY,
         flags: 0,
+        prevention: None,
     };
 
     /// What the order has locked, given its price and what it has open (hidden parts included): of
@@ -87,8 +90,20 @@ pub(crate) struct OpenCounts {
     pub(crate) icebergs: u32,
     /// Waiting stops (filter MAX_NUM_ALGO_ORDERS).
     pub(crate) algos: u32,
+    /// Those that sell; the others buy.
+    pub(crate) sells: u32,
     /// Sum of the quantities of the buys, executed parts included (filter MAX_POSITION).
     pub(crate) bought: u128,
+}
+
+impl OpenCounts {
+    /// Those of a side.
+    pub(crate) const fn of(&self, side: Side) -> u32 {
+        match side {
+            Side::Buy => self.all - self.sells,
+            Side::Sell => self.sells,
+        }
+    }
 }
 
 /// All open orders.
@@ -278,6 +293,7 @@ impl Orders {
         counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
         let is_waiting = u32::from(record.flags & IS_WAITING != 0);
         counts.algos += is_waiting;
+        counts.sells += u32::from(record.kind.side == Side::Sell);
         counts.bought += bought(&record);
         let [all, algos] = &mut self.totals[account.0 as usize];
         *all += 1;
@@ -309,6 +325,7 @@ impl Orders {
         counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
         let is_waiting = u32::from(flags & IS_WAITING != 0);
         counts.algos -= is_waiting;
+        counts.sells -= u32::from(kind.side == Side::Sell);
         counts.bought -= bought;
         let [all, algos] = &mut self.totals[account.0 as usize];
         *all -= 1;

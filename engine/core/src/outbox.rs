@@ -2,17 +2,23 @@
 //! thread. Filled by `apply`, read by whoever called it.
 
 use touchline_protocol::message::event::{
-    Done, OrderAccepted, OrderContinues, OrderRefilled, OrderResult, SessionEnded, Trade,
+    Done, OrderAccepted, OrderCanceled, OrderContinues, OrderRefilled, OrderResult,
+    SelfTradePrevented, SessionEnded, Trade,
 };
 use touchline_protocol::message::{Message, MessageHeader};
 
+use crate::apply::PREVENTION_STEPS;
 use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
 
 /// Room that an outbox must have: the events of the largest transaction, bytes.
 pub const OUTBOX_BYTES_MAX: usize = {
+    // The last thing that a transaction does may take more than the one step that is left.
+    let prevention = size_of::<SelfTradePrevented>() + size_of::<OrderCanceled>();
+    let last_item = size_of::<OrderRefilled>() + prevention;
+    assert!(prevention <= PREVENTION_STEPS as usize * size_of::<Trade>());
     let placement = size_of::<OrderAccepted>()
         + STEPS_MAX as usize * size_of::<Trade>()
-        + size_of::<OrderRefilled>()
+        + last_item
         + size_of::<OrderResult>();
     let revocation = SESSIONS_PER_KEY_MAX as usize * size_of::<SessionEnded>() + size_of::<Done>();
     assert!(size_of::<OrderContinues>() <= size_of::<OrderResult>());

@@ -6,7 +6,7 @@ use crate::filters::OrderKind;
 use crate::hash::StateHash;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{
     AccountId, Epoch, OrderId, Position, Price, Qty, Sequence, SessionId, SymbolId,
@@ -37,6 +37,13 @@ pub(crate) struct ActiveOrder {
     pub(crate) iceberg: i64,
     /// A MARKET order by quote quantity took all there was and wants more.
     pub(crate) ran_dry: bool,
+    /// Against trades with its own account, if it names it: kept for when it takes again.
+    pub(crate) prevention: Option<SelfTradePrevention>,
+    /// What holds while it takes now.
+    pub(crate) prevention_now: SelfTradePrevention,
+    /// Base quantity that a MARKET order does not take because it would have taken it of its own
+    /// account: its lock pays for nothing beyond that.
+    pub(crate) prevented: i64,
     /// Position of its acceptance.
     pub(crate) priority: Position,
     /// Price and time of its last fill, which tell whether the next one belongs to the same aggregate
@@ -55,7 +62,7 @@ pub(crate) struct ActiveOrder {
 impl ActiveOrder {
     /// What it asks of the book.
     pub(crate) const fn aggressor(&self) -> Aggressor {
-        self.kind.aggressor(self.price, Qty(self.remaining))
+        self.kind.aggressor(self.price, Qty(self.remaining - self.prevented))
     }
 
     /// True when what it cannot take will rest.
@@ -74,7 +81,10 @@ impl ActiveOrder {
     fn hash(&self, rules: u32, hash: &mut StateHash) {
         if rules >= 2 {
             hash.signed(self.iceberg);
-            hash.word(u64::from(self.ran_dry));
+            let prevention = self.prevention.map_or(0, SelfTradePrevention::to_wire);
+            let now = self.prevention_now.to_wire();
+            hash.word(u64::from_le_bytes([self.ran_dry.into(), prevention, now, 0, 0, 0, 0, 0]));
+            hash.signed(self.prevented);
         }
         hash.word(self.order_id.0);
         hash.pair(self.account.0, self.symbol.0);
@@ -224,6 +234,9 @@ impl ActiveOrder {
         locked: 0,
         iceberg: 0,
         ran_dry: false,
+        prevention: None,
+        prevention_now: SelfTradePrevention::None,
+        prevented: 0,
         priority: Position(0),
         last_fill_price: Price::ZERO,
         last_fill_time_ns: 0,

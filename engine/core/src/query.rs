@@ -6,7 +6,9 @@ use crate::orders::{IS_ICEBERG, IS_WAITING};
 use crate::symbols::SymbolCounters;
 use crate::{Balance, Core};
 use touchline_protocol::message::command::{Limits, SymbolFilters};
-use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, SymbolStatus, TimeInForce};
+use touchline_protocol::message::enums::{
+    Lane, OrderType, Role, SelfTradePrevention, Side, SymbolStatus, TimeInForce,
+};
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::{
     AccountId, Amount, AssetId, Epoch, KeyId, OrderId, Position, Price, Qty, Sequence, SessionId,
@@ -144,6 +146,8 @@ pub struct OpenOrder {
     pub locked: Amount,
     /// Position of the transaction that gave it its place in the queue.
     pub priority: Position,
+    /// Against trades with its own account when it takes, if it names it.
+    pub self_trade_prevention: Option<SelfTradePrevention>,
     /// The client's name for it; empty for none.
     pub client_order_id: ClientOrderId,
 }
@@ -408,6 +412,7 @@ impl Core {
             executed_quote: Amount(record.executed_quote),
             locked: Amount(self.orders.locked(&order)),
             priority: record.priority,
+            self_trade_prevention: record.prevention,
             client_order_id: *self.orders.client_order_id(handle),
         }
     }

@@ -6,7 +6,7 @@ use crate::Core;
 use crate::book::Handle;
 use crate::hash::StateHash;
 use crate::limits;
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 
 impl Core {
     /// Hash of everything that is state: rules, limits, time, counters, assets, symbols, accounts with
@@ -39,9 +39,14 @@ impl Core {
                     hash.signed(record.quantity);
                     hash.signed(record.executed_quote);
                     hash.word(record.priority.0);
-                    let kind =
-                        [record.kind.order_type.to_wire(), record.kind.time_in_force.to_wire()];
-                    hash.word(u64::from(u16::from_le_bytes(kind)));
+                    // No prevention counts as 0: what an order of rules version 1 has.
+                    let kind = [
+                        record.kind.order_type.to_wire(),
+                        record.kind.time_in_force.to_wire(),
+                        record.prevention.map_or(0, SelfTradePrevention::to_wire),
+                        0,
+                    ];
+                    hash.word(u64::from(u32::from_le_bytes(kind)));
                     hash.text(self.orders.client_order_id(order.handle));
                     if record.flags != 0 {
                         let details = self.orders.details(order.handle);
@@ -98,7 +103,7 @@ impl Core {
             record.kind.side.to_wire(),
             record.kind.order_type.to_wire(),
             record.kind.time_in_force.to_wire(),
-            0,
+            record.prevention.map_or(0, SelfTradePrevention::to_wire),
             0,
             0,
             0,

@@ -58,6 +58,7 @@ impl Core {
                 counts.all += 1;
                 counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
                 counts.algos += u32::from(is_waiting);
+                counts.sells += u32::from(order.side == Side::Sell);
                 if order.side == Side::Buy {
                     counts.bought += u128::from(order.quantity.0.cast_unsigned());
                 }
@@ -170,7 +171,7 @@ impl Core {
             };
             let aggressor = active.aggressor();
             let crosses = book.crosses(aggressor.side, aggressor.limit);
-            if active.remaining <= 0 || !symbol.has_pending || !crosses {
+            if !aggressor.quantity.is_positive() || !symbol.has_pending || !crosses {
                 return Err(format!("order {} has nothing to continue", active.order_id));
             }
             may_rest += u32::from(active.may_rest());

@@ -456,7 +456,8 @@ fn spoil(order: &mut NewOrder, flaw: Flaw, time_ns: u64) {
         Flaw::Quote(amount) => order.quote_quantity = amount,
         Flaw::Stop(price) => order.stop_price = price,
         Flaw::Iceberg(quantity) => order.iceberg_quantity = quantity,
-        Flaw::Prevention(number) => order.self_trade_prevention = number,
+        // A number that names no mode: the naive venue knows no self-trade prevention.
+        Flaw::Prevention(number) => order.self_trade_prevention = number | 8,
         Flaw::Flags(flags) => order.flags = flags,
     }
 }

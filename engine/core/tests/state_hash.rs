@@ -217,7 +217,14 @@ fn one_difference_of_rules_2_is_seen() {
         NewOrder { order_type: 6, ..stop(WHOLE, 2 * WHOLE) },
         NewOrder { iceberg_quantity: WHOLE, ..stop(WHOLE, 2 * WHOLE) },
         NewOrder { time_in_force: 2, ..stop(WHOLE, 2 * WHOLE) },
+        NewOrder { self_trade_prevention: 3, ..stop(WHOLE, 2 * WHOLE) },
         NewOrder { order_type: 1, stop_price: 0, ..stop(WHOLE, 2 * WHOLE) },
+        NewOrder {
+            order_type: 1,
+            stop_price: 0,
+            self_trade_prevention: 3,
+            ..stop(WHOLE, 2 * WHOLE)
+        },
         NewOrder {
             order_type: 1,
             stop_price: 0,

@@ -9,7 +9,7 @@ use crate::outbox::Outbox;
 use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SymbolStatus};
 use touchline_protocol::message::event::{OrderCanceled, OrderReduced};
-use touchline_protocol::units::{AccountId, OrderId, OrderListId, Qty, SymbolId};
+use touchline_protocol::units::{AccountId, BookUpdateId, OrderId, OrderListId, Qty, SymbolId};
 
 impl Core {
     /// Cancels by number. Works in every status of the symbol.
@@ -139,8 +139,24 @@ impl Core {
             .ok_or_else(|| RejectReason::UnknownOrder.into())
     }
 
-    /// Takes an open order out of the book and gives its lock back.
+    /// Cancels an open order for its owner.
     fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
+        let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
+        let counters = &mut self.symbols.list[symbol.0 as usize].counters;
+        counters.book_update.0 += u64::from(!is_waiting);
+        let book_update = counters.book_update;
+        self.end_open(symbol, handle, (OrderStatus::Canceled, book_update), outbox);
+    }
+
+    /// Takes an open order out of the book and gives its lock back; the number of the book's change is
+    /// the caller's to count.
+    pub(super) fn end_open(
+        &mut self,
+        symbol: SymbolId,
+        handle: Handle,
+        (status, book_update_id): (OrderStatus, BookUpdateId),
+        outbox: &mut Outbox<'_>,
+    ) {
         let order = self.orders.view(&self.pools, handle);
         let price = self.limit_price(&order);
         let record = *self.orders.record(handle);
@@ -159,8 +175,6 @@ impl Core {
         }
         book.remove(&mut self.pools, handle);
         self.accounts.release(account, asset, released);
-        let counters = &mut self.symbols.list[at].counters;
-        counters.book_update.0 += u64::from(!is_waiting);
         outbox.push(&OrderCanceled {
             order_id: order.id,
             account,
@@ -170,9 +184,9 @@ impl Core {
             executed_quantity: record.quantity - order.remaining.0 - hidden,
             executed_quote: record.executed_quote,
             released,
-            book_update_id: counters.book_update,
+            book_update_id,
             order_list_id: OrderListId::NONE,
-            status: OrderStatus::Canceled.to_wire(),
+            status: status.to_wire(),
             side: record.kind.side.to_wire(),
             order_type: record.kind.order_type.to_wire(),
             time_in_force: record.kind.time_in_force.to_wire(),

@@ -14,7 +14,7 @@ use touchline_protocol::message::command::{
     DefineAsset, DefineSymbol, KEY_ALL, PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT,
     PERMISSION_TRADE_GROUP_2, SetSymbolStatus,
 };
-use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
+use touchline_protocol::message::enums::{RejectReason, SelfTradePrevention, SymbolStatus};
 use touchline_protocol::message::event::Done;
 use touchline_protocol::units::{Price, UNITS_PER_WHOLE};
 
@@ -138,6 +138,7 @@ impl Core {
             name: message.name,
             flags: message.flags,
             permissions: message.permissions,
+            self_trade_prevention: SelfTradePrevention::None,
         });
         done(outbox, id.0.into());
         Ok(())

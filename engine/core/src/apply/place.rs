@@ -12,7 +12,9 @@ use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
-use touchline_protocol::message::enums::{OrderType, RejectReason, Side, SymbolStatus};
+use touchline_protocol::message::enums::{
+    OrderType, RejectReason, SelfTradePrevention, Side, SymbolStatus,
+};
 use touchline_protocol::message::event::{OrderAccepted, OrderValid};
 use touchline_protocol::units::{AccountId, Amount, OrderListId, Price, Qty, SymbolId, notional};
 
@@ -163,7 +165,9 @@ impl Core {
             self.check_position(account, id, quantity)?;
         }
         let aggressor = kind.aggressor(limit, Qty(quantity));
-        self.check_capacity(id, kind, &aggressor)?;
+        let named = SelfTradePrevention::from_wire(message.self_trade_prevention);
+        let prevention = self.prevention(account, named);
+        self.check_capacity((account, id), (kind, prevention), &aggressor)?;
         let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free;
         let locked = match kind.side {
             Side::Sell => Some(quantity),
@@ -244,8 +248,8 @@ impl Core {
     /// [`PendingQueue`](crate::pending::PendingQueue).
     fn check_capacity(
         &self,
-        id: SymbolId,
-        kind: OrderKind,
+        (account, id): (AccountId, SymbolId),
+        (kind, prevention): (OrderKind, SelfTradePrevention),
         aggressor: &Aggressor,
     ) -> Result<(), Reject> {
         let book = &self.symbols.books[id.0 as usize];
@@ -254,7 +258,7 @@ impl Core {
         if book.crosses(aggressor.side, aggressor.limit) {
             let is_full = self.pending.len() >= self.limits.pending_work;
             let may_be_continued =
-                has_stops || book.may_exceed(&self.pools, aggressor, self.limits.max_steps);
+                has_stops || self.may_exceed((account, id), prevention, aggressor);
             if is_full && may_be_continued {
                 return Err(Reject::with(RejectReason::CapacityReached, number::PENDING_WORK));
             }
@@ -375,6 +379,7 @@ impl Core {
             session: message.command.session,
             ..Default::default()
         });
+        let prevention = SelfTradePrevention::from_wire(message.self_trade_prevention);
         let mut active = ActiveOrder {
             order_id,
             account,
@@ -388,6 +393,9 @@ impl Core {
             locked: terms.locked,
             iceberg: message.iceberg_quantity,
             ran_dry: terms.ran_dry,
+            prevention,
+            prevention_now: self.prevention(account, prevention),
+            prevented: 0,
             priority: context.position,
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,

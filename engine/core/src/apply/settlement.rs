@@ -29,7 +29,14 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) stops: [Option<Price>; 2],
     /// A stop is reached.
     pub(super) is_triggered: bool,
+    /// The account whose orders are not traded with; [`NOBODY`] without self-trade prevention.
+    pub(super) own: AccountId,
+    /// The order of that account that was met.
+    pub(super) met_own: Option<Handle>,
 }
+
+/// No account's number.
+pub(super) const NOBODY: AccountId = AccountId(u32::MAX);
 
 /// What a fill costs each side beyond the quote amount.
 struct Charges {
@@ -72,6 +79,14 @@ impl Sink for Settlement<'_, '_, '_> {
             maker_released,
             ..Default::default()
         });
+    }
+
+    fn may_meet(&mut self, maker: Handle, owner: u32) -> bool {
+        if owner != self.own.0 {
+            return true;
+        }
+        self.met_own = Some(maker);
+        false
     }
 
     fn pauses(&self) -> bool {

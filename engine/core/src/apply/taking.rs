@@ -1,15 +1,28 @@
 //! What an accepted order does in the book: taking, resting, and the report of how it stands; and the
 //! continuation of orders whose transaction met as many makers as it may.
 
-use super::settlement::Settlement;
+use super::self_trade::PREVENTION_STEPS;
+use super::settlement::{NOBODY, Settlement};
 use super::{Context, Reject};
 use crate::Core;
+use crate::book::Handle;
 use crate::orders::{IS_ICEBERG, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::{ActiveOrder, Pending};
-use touchline_protocol::message::enums::{OrderStatus, RejectReason, Side};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePrevention, Side};
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
 use touchline_protocol::units::{OrderListId, Price, Qty, SymbolId};
+
+/// How far an order's taking has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    /// It is filled, or there is nothing left for it to take.
+    Done,
+    /// It goes on in a later transaction.
+    Continues,
+    /// It may not go on.
+    Ended,
+}
 
 impl Core {
     /// Continues the head of the pending work.
@@ -55,24 +68,33 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> bool {
         let at = active.symbol.0 as usize;
-        let mut took = false;
-        let is_done = loop {
+        let mut changed = false;
+        let taking = loop {
             self.collect_triggered(at, steps);
             let aggressor = active.aggressor();
-            if active.remaining == 0
+            if aggressor.quantity.is_zero()
                 || !self.symbols.books[at].crosses(aggressor.side, aggressor.limit)
             {
-                break true;
+                break Taking::Done;
             }
             if *steps == 0 {
-                break false;
+                break Taking::Continues;
             }
-            took = true;
-            self.take(context, active, steps, outbox);
+            let before = active.remaining;
+            let met_own = self.take(context, active, steps, outbox);
+            changed |= active.remaining < before;
+            if let Some(maker) = met_own {
+                *steps = steps.saturating_sub(PREVENTION_STEPS);
+                let expires = self.prevent(active, maker, outbox);
+                changed |= expires.maker;
+                if expires.taker {
+                    break Taking::Ended;
+                }
+            }
         };
         let counters = &mut self.symbols.list[at].counters;
-        counters.book_update.0 += u64::from(took);
-        if !is_done {
+        counters.book_update.0 += u64::from(changed);
+        if taking == Taking::Continues {
             outbox.push(&OrderContinues {
                 order_id: active.order_id,
                 symbol: active.symbol,
@@ -82,23 +104,32 @@ impl Core {
             });
             return false;
         }
+        if taking == Taking::Ended {
+            self.end(active, OrderStatus::Expired, outbox);
+            return true;
+        }
         if active.remaining > 0 && active.may_rest() {
             self.rest(active);
+            // One update per order: one that took first has changed the book already.
+            self.symbols.list[at].counters.book_update.0 += u64::from(!changed);
         }
         self.finish(active, outbox);
         true
     }
 
-    /// Lets an order take until a stop is reached.
+    /// Lets an order take until a stop is reached, or an order of its own account is met that it may
+    /// not trade with: gives that one.
     fn take(
         &mut self,
         context: &Context,
         active: &mut ActiveOrder,
         steps: &mut u32,
         outbox: &mut Outbox<'_>,
-    ) {
+    ) -> Option<Handle> {
         let at = active.symbol.0 as usize;
         let aggressor = active.aggressor();
+        let is_free = active.prevention_now == SelfTradePrevention::None;
+        let own = if is_free { NOBODY } else { active.account };
         let triggers = &self.symbols.triggers[at];
         let mut settlement = Settlement {
             accounts: &mut self.accounts,
@@ -110,14 +141,18 @@ impl Core {
             position: context.position,
             stops: [triggers.best(Side::Sell), triggers.best(Side::Buy)],
             is_triggered: false,
+            own,
+            met_own: None,
             averages: (self.rules >= 2).then_some(&mut self.symbols.averages),
         };
         let book = &mut self.symbols.books[at];
         (_, *steps) = book.take(&mut self.pools, &aggressor, *steps, &mut settlement);
+        let met_own = settlement.met_own;
         // The last price matters from the rules on that know stops.
         if self.rules >= 2 && active.last_fill_price != Price::ZERO {
             self.symbols.list[at].last_price = active.last_fill_price;
         }
+        met_own
     }
 
     /// Puts what an order could not take into the book.
@@ -129,7 +164,6 @@ impl Core {
             if is_iceberg { active.iceberg.min(active.remaining) } else { active.remaining };
         let hidden = active.remaining - shown;
         let book = &mut self.symbols.books[at];
-        let is_first_change = active.remaining == active.quantity;
         let handle = book.rest(&mut self.pools, active.kind.side, active.price, Qty(shown), owner);
         if hidden > 0 {
             self.pools.change_hidden(handle, 0, hidden);
@@ -142,19 +176,15 @@ impl Core {
             session: active.session,
             kind: active.kind,
             flags: if is_iceberg { IS_ICEBERG } else { 0 },
+            prevention: active.prevention,
         };
         let details = OrderDetails { iceberg: active.iceberg, hidden, ..Default::default() };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
-        // One update per transaction: an order that took first has changed the book already.
-        if is_first_change {
-            self.symbols.list[at].counters.book_update.0 += 1;
-        }
     }
 
-    /// Releases the lock of an order that has ended, and reports how it stands.
+    /// Ends the taking of an order: it rests, or is over.
     pub(super) fn finish(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
-        let symbol = &self.symbols.list[active.symbol.0 as usize];
         let executed_quantity = active.quantity - active.remaining;
         let status = if active.remaining == 0 && !active.ran_dry {
             OrderStatus::Filled
@@ -165,6 +195,12 @@ impl Core {
         } else {
             OrderStatus::PartiallyFilled
         };
+        self.end(active, status, outbox);
+    }
+
+    /// Releases the lock of an order that is over, and reports how it stands.
+    fn end(&mut self, active: &ActiveOrder, status: OrderStatus, outbox: &mut Outbox<'_>) {
+        let symbol = &self.symbols.list[active.symbol.0 as usize];
         let released = if status.is_open() { 0 } else { active.still_locked() };
         if released > 0 {
             self.accounts.release(active.account, symbol.paid_with(active.kind.side), released);

@@ -43,6 +43,7 @@ impl Core {
             session: active.session,
             kind: active.kind,
             flags: IS_WAITING | if active.iceberg > 0 { IS_ICEBERG } else { 0 },
+            prevention: active.prevention,
         };
         let details = OrderDetails {
             iceberg: active.iceberg,
@@ -142,6 +143,9 @@ impl Core {
             locked: self.orders.locked(&view),
             iceberg: details.iceberg,
             ran_dry: false,
+            prevention: record.prevention,
+            prevention_now: self.prevention(AccountId(view.owner), record.prevention),
+            prevented: 0,
             priority: context.position,
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,
@@ -196,8 +200,6 @@ impl Core {
 
     /// True for an FOK order that the book cannot fill.
     pub(super) fn is_killed(&self, active: &ActiveOrder) -> bool {
-        let book = &self.symbols.books[active.symbol.0 as usize];
-        active.kind.time_in_force == TimeInForce::Fok
-            && !book.covers(&self.pools, &active.aggressor())
+        active.kind.time_in_force == TimeInForce::Fok && !self.covers(active)
     }
 }

@@ -1,0 +1,142 @@
+//! Self-trade prevention: what happens when an order meets one of its own account. Called by taking, and
+//! by placement where it must foresee it.
+//!
+//! Only the aggressor's mode counts, its own or else its account's; without one, or without an order
+//! of its account on the other side, everything here costs a comparison. A LIMIT order whose mode removes
+//! the resting order goes on to whatever lies behind it, within its limit. The quantity and the lock of a
+//! MARKET order are reckoned from the book as it stands, its own account's orders included, so what
+//! it would have taken of them it does not take elsewhere: its lock might not pay for it.
+
+use crate::Core;
+use crate::book::{Aggressor, Handle};
+use crate::outbox::Outbox;
+use crate::pending::ActiveOrder;
+use touchline_protocol::message::enums::{OrderStatus, SelfTradePrevention, Side};
+use touchline_protocol::message::event::SelfTradePrevented;
+use touchline_protocol::units::{AccountId, BookUpdateId, SymbolId};
+
+/// Steps that a prevention takes.
+pub(crate) const PREVENTION_STEPS: u32 = 2;
+
+/// Which of the two orders that met come to their end.
+pub(super) struct Expires {
+    pub(super) maker: bool,
+    pub(super) taker: bool,
+}
+
+impl Core {
+    /// What holds for an order of an account that names `named`.
+    pub(super) fn prevention(
+        &self,
+        account: AccountId,
+        named: Option<SelfTradePrevention>,
+    ) -> SelfTradePrevention {
+        named.unwrap_or(self.accounts.list[account.0 as usize].self_trade_prevention)
+    }
+
+    /// Keeps an order from trading with one of its own account, which stands in front of it.
+    pub(super) fn prevent(
+        &mut self,
+        active: &mut ActiveOrder,
+        maker: Handle,
+        outbox: &mut Outbox<'_>,
+    ) -> Expires {
+        let mode = active.prevention_now;
+        let expires = Expires {
+            maker: mode != SelfTradePrevention::ExpireTaker,
+            taker: mode != SelfTradePrevention::ExpireMaker,
+        };
+        let resting = self.pools.order(maker);
+        let open = resting.remaining.0 + self.orders.hidden(maker);
+        let quantity = active.aggressor().quantity.0.min(open);
+        let before = self.symbols.list[active.symbol.0 as usize].counters.book_update;
+        outbox.push(&SelfTradePrevented {
+            maker_order_id: resting.id,
+            taker_order_id: active.order_id,
+            account: active.account,
+            symbol: active.symbol,
+            price: resting.price.0,
+            quantity,
+            mode: mode.to_wire(),
+            book_update_id: before,
+            ..Default::default()
+        });
+        if active.kind.is_market() {
+            active.prevented += quantity;
+        }
+        if expires.maker {
+            let ends = (OrderStatus::Expired, BookUpdateId(before.0 + 1));
+            self.end_open(active.symbol, maker, ends, outbox);
+        }
+        expires
+    }
+
+    /// True when an order may meet one of its own account that it may not trade with.
+    fn may_meet_own(
+        &self,
+        (account, symbol): (AccountId, SymbolId),
+        prevention: SelfTradePrevention,
+        side: Side,
+    ) -> bool {
+        prevention != SelfTradePrevention::None
+            && self.orders.open_counts(account, symbol).of(side.opposite()) > 0
+    }
+
+    /// False when an order surely needs no more than one transaction's steps.
+    pub(super) fn may_exceed(
+        &self,
+        (account, symbol): (AccountId, SymbolId),
+        prevention: SelfTradePrevention,
+        aggressor: &Aggressor,
+    ) -> bool {
+        let (book, steps) = (&self.symbols.books[symbol.0 as usize], self.limits.max_steps);
+        if !self.may_meet_own((account, symbol), prevention, aggressor.side) {
+            return book.may_exceed(&self.pools, aggressor, steps);
+        }
+        // An order of its own takes steps and fills nothing, so all within the limit may be met.
+        let mut orders = 0;
+        book.reachable(&self.pools, aggressor.side, aggressor.limit).any(|level| {
+            orders += u64::from(level.orders);
+            orders > u64::from(steps / PREVENTION_STEPS) || level.hidden > 0
+        })
+    }
+
+    /// True when the whole of an FOK order can be filled, and not with orders of its own account.
+    pub(super) fn covers(&self, active: &ActiveOrder) -> bool {
+        let (of, mode) = ((active.account, active.symbol), active.prevention_now);
+        if self.may_meet_own(of, mode, active.kind.side) {
+            return self.covers_without_own(active);
+        }
+        let book = &self.symbols.books[active.symbol.0 as usize];
+        book.covers(&self.pools, &active.aggressor())
+    }
+
+    /// Walks what an FOK order would take, order by order: all that a level shows comes before anything
+    /// that it hides. More orders than one transaction has steps are not looked at: it is killed then.
+    fn covers_without_own(&self, active: &ActiveOrder) -> bool {
+        let book = &self.symbols.books[active.symbol.0 as usize];
+        let aggressor = active.aggressor();
+        let wide = |value: i64| u128::from(value.cast_unsigned());
+        let mut missing = wide(aggressor.quantity.0);
+        let (mut price, mut hidden) = (None, 0);
+        for (seen, order) in (0..).zip(book.orders(&self.pools, aggressor.side.opposite())) {
+            if price != Some(order.price) {
+                missing = missing.saturating_sub(hidden);
+                (price, hidden) = (Some(order.price), 0);
+            }
+            if missing == 0 || !aggressor.reaches(order.price) {
+                break;
+            }
+            if seen == self.limits.max_steps {
+                return false;
+            }
+            if order.owner != active.account.0 {
+                missing = missing.saturating_sub(wide(order.remaining.0));
+                hidden += wide(self.orders.hidden(order.handle));
+            } else if active.prevention_now != SelfTradePrevention::ExpireMaker {
+                return false;
+            }
+        }
+        missing <= hidden
+    }
+}
