@@ -1,0 +1,198 @@
+//! Any commands in any order on one symbol, each with all that it leaves pending: whatever `max_steps`
+//! is, they are accepted or rejected alike, and the same things happen in the same order. A crash every
+//! few transactions changes nothing. `TOUCHLINE_CASES` sets the number of cases.
+
+use crate::orders::{ONE, by, limit, orders, world};
+use crate::venue::{Owned, Venue, WHOLE, aligned, roomy};
+use crate::work::{check_transaction, same_story, undivided};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use touchline_core::limits::STEPS_MAX;
+use touchline_core::{OpenOrder, Reject};
+use touchline_protocol::message::Message;
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::{OrderType, Side};
+use touchline_protocol::units::*;
+
+/// What somebody does. Orders are picked among those that are open.
+#[derive(Clone, Debug)]
+enum Step {
+    Place(NewOrder),
+    Cancel { pick: usize },
+    Reduce { pick: usize, quantity: i64 },
+    Pass { ns: u64 },
+}
+
+fn placements() -> impl Strategy<Value = NewOrder> {
+    let kinds = [
+        (8, OrderType::Limit),
+        (2, OrderType::Market),
+        (3, OrderType::StopLoss),
+        (3, OrderType::StopLossLimit),
+        (2, OrderType::TakeProfit),
+        (2, OrderType::TakeProfitLimit),
+        (2, OrderType::LimitMaker),
+    ];
+    let kinds = kinds.map(|(weight, kind)| (weight, Just(kind)));
+    let kind = prop::strategy::Union::new_weighted(kinds.to_vec());
+    // Now and then one that takes most of what there is.
+    let quantity = prop_oneof![9 => 1..6i64, 1 => 30..60i64];
+    let fields = (1..4u64, any::<bool>(), 90..110i64, 90..110i64, quantity);
+    let rare = (prop_oneof![5 => Just(1u8), 1 => Just(2u8), 1 => Just(3u8)], 0..6i64);
+    (kind, fields, rare).prop_map(|(kind, (key, buys, price, stop, quantity), (time, slices))| {
+        let side = if buys { Side::Buy } else { Side::Sell };
+        let is_stop = !matches!(kind, OrderType::Limit | OrderType::Market | OrderType::LimitMaker);
+        let has_limit = matches!(
+            kind,
+            OrderType::Limit | OrderType::StopLossLimit | OrderType::TakeProfitLimit
+        );
+        let is_priced = has_limit || kind == OrderType::LimitMaker;
+        let hides = is_priced && time == 1 && slices > 1 && quantity >= slices;
+        NewOrder {
+            order_type: kind.to_wire(),
+            time_in_force: if has_limit { time } else { 0 },
+            stop_price: if is_stop { stop * WHOLE } else { 0 },
+            iceberg_quantity: if hides { quantity * WHOLE / slices } else { 0 },
+            ..limit(key, side, if is_priced { price } else { 0 }, quantity)
+        }
+    })
+}
+
+/// MARKET orders by quote quantity.
+fn by_quote() -> impl Strategy<Value = NewOrder> {
+    (1..4u64, any::<bool>(), 90..2_000i64).prop_map(|(key, buys, amount)| NewOrder {
+        order_type: OrderType::Market.to_wire(),
+        time_in_force: 0,
+        quote_quantity: amount * WHOLE,
+        ..limit(key, if buys { Side::Buy } else { Side::Sell }, 0, 0)
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        20 => placements().prop_map(Step::Place),
+        1 => by_quote().prop_map(Step::Place),
+        2 => any::<usize>().prop_map(|pick| Step::Cancel { pick }),
+        1 => (any::<usize>(), 1..5i64)
+            .prop_map(|(pick, quantity)| Step::Reduce { pick, quantity }),
+        1 => (0..200_000_000_000u64).prop_map(|ns| Step::Pass { ns }),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+/// A venue that is given the steps, and crashes in front of every so many transactions.
+struct Run {
+    venue: Venue,
+    max_steps: u32,
+    crash_every: usize,
+    transactions: usize,
+}
+
+impl Run {
+    fn new(max_steps: u32, crash_every: usize) -> Self {
+        let venue = world(2, Limits { max_steps, ..roomy() });
+        Self { venue, max_steps, crash_every, transactions: 0 }
+    }
+
+    /// Does one step and what it leaves pending; all events but for what depends on their division.
+    fn step(&mut self, step: &Step) -> Result<Vec<Owned>, Reject> {
+        let open = orders(&self.venue.core);
+        let of = |pick: usize| open.get(pick % open.len().max(1)).copied();
+        match *step {
+            Step::Place(order) => self.send(&order),
+            Step::Cancel { pick } => of(pick).map_or(Ok(Vec::new()), |order| {
+                self.send(&CancelOrder {
+                    command: by(order.account.0.into()),
+                    symbol: ONE,
+                    order_id: order.order_id,
+                    ..Default::default()
+                })
+            }),
+            Step::Reduce { pick, quantity } => of(pick).map_or(Ok(Vec::new()), |order| {
+                self.send(&ReduceOrder {
+                    command: by(order.account.0.into()),
+                    symbol: ONE,
+                    order_id: order.order_id,
+                    new_quantity: quantity * WHOLE,
+                    ..Default::default()
+                })
+            }),
+            Step::Pass { ns } => {
+                self.venue.time_ns += ns;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn send<M: Message>(&mut self, message: &M) -> Result<Vec<Owned>, Reject> {
+        let mut events = self.transact(&aligned(bytemuck::bytes_of(message)))?;
+        while self.venue.core.pending_head().is_some() {
+            let next = aligned(bytemuck::bytes_of(&RunPending::default()));
+            events.extend(self.transact(&next).expect("pending work can be run"));
+        }
+        Ok(events.into_iter().filter_map(undivided).collect())
+    }
+
+    fn transact(&mut self, words: &[u64]) -> Result<Vec<Owned>, Reject> {
+        self.transactions += 1;
+        if self.transactions.is_multiple_of(self.crash_every) {
+            self.venue.core = self.venue.replayed(self.transactions as u64);
+        }
+        let before = self.waiting();
+        let events = self.venue.apply_bytes(words)?;
+        let after = self.waiting();
+        let canceled = events.iter().filter_map(|event| match event {
+            Owned::Canceled(event) => Some(event.order_id),
+            _ => None,
+        });
+        let gone = after.into_iter().chain(canceled).collect();
+        let collected = before.difference(&gone).count() as u32;
+        let bytes = self.venue.journal.last().expect("it was accepted").events.len();
+        check_transaction(self.max_steps, collected, &events, bytes);
+        Ok(events)
+    }
+
+    /// The stops that no trade has reached yet.
+    fn waiting(&self) -> BTreeSet<OrderId> {
+        self.venue.core.waiting_orders(ONE).map(|order| order.order_id).collect()
+    }
+
+    fn orders(&self) -> Vec<OpenOrder> {
+        orders(&self.venue.core)
+    }
+}
+
+fn check(steps: &[Step], crash_every: usize) {
+    let mut whole = Run::new(STEPS_MAX, usize::MAX);
+    let mut divided = [1, 2, 3, 7, 64, 256].map(|max_steps| Run::new(max_steps, crash_every));
+    for step in steps {
+        let expected = whole.step(step);
+        for run in &mut divided {
+            match (run.step(step), &expected) {
+                (Ok(found), Ok(expected)) => same_story(&found, expected, run.max_steps),
+                (found, expected) => {
+                    assert_eq!(found, *expected, "max_steps {}, {step:?}", run.max_steps);
+                }
+            }
+        }
+    }
+    let ending = whole.orders();
+    for run in &divided {
+        assert_eq!(run.orders(), ending, "max_steps {}", run.max_steps);
+        run.venue.check_replay();
+    }
+}
+
+fn cases() -> ProptestConfig {
+    let cases = std::env::var("TOUCHLINE_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: cases.unwrap_or(40), failure_persistence: None, ..Default::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn the_division_into_transactions_is_not_seen(steps in steps(), crash_every in 1..9usize) {
+        check(&steps, crash_every);
+    }
+}

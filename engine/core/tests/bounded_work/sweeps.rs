@@ -1,0 +1,96 @@
+//! One aggressor over more resting orders than any transaction visits.
+
+use crate::orders::{limit, limits, market, world};
+use crate::venue::{Owned, Venue, WHOLE};
+use crate::work::{Situation, Work, same_for_every, survives};
+use touchline_protocol::message::command::NewOrder;
+use touchline_protocol::message::enums::{OrderStatus, Side};
+
+/// How the resting orders stand.
+#[derive(Clone, Copy)]
+enum Queue {
+    /// All at one price.
+    One,
+    /// On a thousand prices, each order somewhere else than the one before it.
+    Thousand,
+    /// As that, and every seventh is an iceberg that is met three times.
+    Icebergs,
+}
+
+fn price(queue: Queue, n: i64) -> i64 {
+    match queue {
+        Queue::One => 1_000,
+        Queue::Thousand | Queue::Icebergs => 1_000 + n * 387 % 1_000,
+    }
+}
+
+fn resting(queue: Queue, n: i64) -> NewOrder {
+    let order = limit(2 + n as u64 % 3, Side::Sell, price(queue, n), 1);
+    match queue {
+        Queue::Icebergs if n % 7 == 0 => {
+            NewOrder { quantity: 3 * WHOLE, iceberg_quantity: WHOLE, ..order }
+        }
+        _ => order,
+    }
+}
+
+/// So many sells; gives their sum too.
+fn sells(rules: u32, max_steps: u32, queue: Queue, orders: i64) -> (Venue, i64) {
+    let mut venue = world(rules, limits(max_steps));
+    let mut sum = 0;
+    for n in 0..orders {
+        let order = resting(queue, n);
+        sum += order.quantity / WHOLE;
+        venue.must_quickly(&order);
+    }
+    (venue, sum)
+}
+
+/// All is taken, best price first and at each price in the order of placement; what the buyer wants
+/// beyond it rests.
+fn check_sweep(work: &Work, sum: i64) {
+    let trades: Vec<_> = work.trades().map(|trade| (trade.price, trade.maker_order_id)).collect();
+    assert_eq!(work.trades().map(|trade| trade.quantity).sum::<i64>(), sum * WHOLE);
+    assert!(trades.is_sorted_by_key(|(price, _)| *price));
+    let mut results = work.story.iter().filter_map(|event| match event {
+        Owned::Result(result) => Some(result),
+        _ => None,
+    });
+    let result = results.next().unwrap();
+    assert!(results.next().is_none(), "one terminal reply");
+    assert!(matches!(work.story.last(), Some(Owned::Result(last)) if last == result));
+    assert_eq!(result.executed_quantity, sum * WHOLE);
+    assert_eq!(result.status, OrderStatus::PartiallyFilled.to_wire());
+    assert_eq!(work.venue.core.counts().open_orders, 1);
+}
+
+#[test]
+fn a_sweep_over_a_hundred_thousand_survives_crashes() {
+    const ORDERS: i64 = 100_000;
+    let prepare = |max_steps| sells(2, max_steps, Queue::Icebergs, ORDERS).0;
+    let sum = (0..ORDERS).map(|n| resting(Queue::Icebergs, n).quantity).sum::<i64>() / WHOLE;
+    let situation = Situation::new(&prepare, &limit(1, Side::Buy, 3_000, sum + 5));
+    // Somewhere in the middle of its 500 transactions.
+    let work = survives(&situation, 256, &[1, 211, 389]);
+    check_sweep(&work, sum);
+    assert!(work.transactions >= sum as usize / 256);
+}
+
+#[test]
+fn a_sweep_is_the_same_however_it_is_divided() {
+    const ORDERS: i64 = 5_000;
+    for (rules, queue) in
+        [(1, Queue::One), (1, Queue::Thousand), (2, Queue::Thousand), (2, Queue::Icebergs)]
+    {
+        let prepare = |max_steps| sells(rules, max_steps, queue, ORDERS).0;
+        let sum = (0..ORDERS).map(|n| resting(queue, n).quantity).sum::<i64>() / WHOLE;
+        let situation = Situation::new(&prepare, &limit(1, Side::Buy, 3_000, sum + 5));
+        let work = same_for_every(&situation, &[1, 2, 3, 7, 64, 256]);
+        check_sweep(&work, sum);
+        // A MARKET order for less than there is: the last maker is touched only.
+        let situation = Situation::new(&prepare, &market(1, Side::Buy, sum - 3));
+        let work = same_for_every(&situation, &[1, 7, 256]);
+        assert_eq!(work.trades().map(|trade| trade.quantity).sum::<i64>(), (sum - 3) * WHOLE);
+        survives(&situation, 3, &[1, 2, 1_234]);
+    }
+}
