@@ -38,8 +38,11 @@ fn placements() -> impl Strategy<Value = NewOrder> {
     // Now and then one that takes most of what there is.
     let quantity = prop_oneof![9 => 1..6i64, 1 => 30..60i64];
     let fields = (1..4u64, any::<bool>(), 90..110i64, 90..110i64, quantity);
-    let rare = (prop_oneof![5 => Just(1u8), 1 => Just(2u8), 1 => Just(3u8)], 0..6i64);
-    (kind, fields, rare).prop_map(|(kind, (key, buys, price, stop, quantity), (time, slices))| {
+    let time = prop_oneof![5 => Just(1u8), 1 => Just(2u8), 1 => Just(3u8)];
+    let prevention = prop_oneof![3 => Just(0u8), 1 => 1..5u8];
+    let rare = (time, 0..6i64, prevention);
+    (kind, fields, rare).prop_map(|(kind, fields, (time, slices, prevention))| {
+        let (key, buys, price, stop, quantity) = fields;
         let side = if buys { Side::Buy } else { Side::Sell };
         let is_stop = !matches!(kind, OrderType::Limit | OrderType::Market | OrderType::LimitMaker);
         let has_limit = matches!(
@@ -52,6 +55,9 @@ fn placements() -> impl Strategy<Value = NewOrder> {
             order_type: kind.to_wire(),
             time_in_force: if has_limit { time } else { 0 },
             stop_price: if is_stop { stop * WHOLE } else { 0 },
+            // An FOK order that might meet its own account's is judged by no more orders than a
+            // transaction visits: there `max_steps` may be seen.
+            self_trade_prevention: if has_limit && time == 3 { 0 } else { prevention },
             iceberg_quantity: if hides { quantity * WHOLE / slices } else { 0 },
             ..limit(key, side, if is_priced { price } else { 0 }, quantity)
         }

@@ -4,7 +4,7 @@ use crate::orders::{limit, limits, market, world};
 use crate::venue::{Owned, Venue, WHOLE};
 use crate::work::{Situation, Work, same_for_every, survives};
 use touchline_protocol::message::command::NewOrder;
-use touchline_protocol::message::enums::{OrderStatus, Side};
+use touchline_protocol::message::enums::{OrderStatus, SelfTradePrevention, Side};
 
 /// How the resting orders stand.
 #[derive(Clone, Copy)]
@@ -15,35 +15,54 @@ enum Queue {
     Thousand,
     /// As that, and every seventh is an iceberg that is met three times.
     Icebergs,
+    /// As that, and some are the aggressor's own, which it removes.
+    Own,
 }
 
 fn price(queue: Queue, n: i64) -> i64 {
     match queue {
         Queue::One => 1_000,
-        Queue::Thousand | Queue::Icebergs => 1_000 + n * 387 % 1_000,
+        Queue::Thousand | Queue::Icebergs | Queue::Own => 1_000 + n * 387 % 1_000,
     }
 }
 
+fn is_own(queue: Queue, n: i64) -> bool {
+    matches!(queue, Queue::Own) && n % 5 == 0
+}
+
 fn resting(queue: Queue, n: i64) -> NewOrder {
-    let order = limit(2 + n as u64 % 3, Side::Sell, price(queue, n), 1);
+    let key = if is_own(queue, n) { 1 } else { 2 + n as u64 % 3 };
+    let order = limit(key, Side::Sell, price(queue, n), 1);
     match queue {
-        Queue::Icebergs if n % 7 == 0 => {
+        Queue::Icebergs | Queue::Own if n % 7 == 0 => {
             NewOrder { quantity: 3 * WHOLE, iceberg_quantity: WHOLE, ..order }
         }
         _ => order,
     }
 }
 
-/// So many sells; gives their sum too.
-fn sells(rules: u32, max_steps: u32, queue: Queue, orders: i64) -> (Venue, i64) {
+/// So many sells.
+fn sells(rules: u32, max_steps: u32, queue: Queue, orders: i64) -> Venue {
     let mut venue = world(rules, limits(max_steps));
-    let mut sum = 0;
     for n in 0..orders {
-        let order = resting(queue, n);
-        sum += order.quantity / WHOLE;
-        venue.must_quickly(&order);
+        venue.must_quickly(&resting(queue, n));
     }
-    (venue, sum)
+    venue
+}
+
+/// What can be bought of so many.
+fn sum(queue: Queue, orders: i64) -> i64 {
+    let others = (0..orders).filter(|&n| !is_own(queue, n));
+    others.map(|n| resting(queue, n).quantity / WHOLE).sum()
+}
+
+/// Buys all that there is and wants five more.
+fn sweep(sum: i64, queue: Queue) -> NewOrder {
+    let mode = match queue {
+        Queue::Own => SelfTradePrevention::ExpireMaker.to_wire(),
+        _ => 0,
+    };
+    NewOrder { self_trade_prevention: mode, ..limit(1, Side::Buy, 3_000, sum + 5) }
 }
 
 /// All is taken, best price first and at each price in the order of placement; what the buyer wants
@@ -67,30 +86,40 @@ fn check_sweep(work: &Work, sum: i64) {
 #[test]
 fn a_sweep_over_a_hundred_thousand_survives_crashes() {
     const ORDERS: i64 = 100_000;
-    let prepare = |max_steps| sells(2, max_steps, Queue::Icebergs, ORDERS).0;
-    let sum = (0..ORDERS).map(|n| resting(Queue::Icebergs, n).quantity).sum::<i64>() / WHOLE;
-    let situation = Situation::new(&prepare, &limit(1, Side::Buy, 3_000, sum + 5));
+    let prepare = |max_steps| sells(2, max_steps, Queue::Own, ORDERS);
+    let sum = sum(Queue::Own, ORDERS);
+    let situation = Situation::new(&prepare, &sweep(sum, Queue::Own));
     // Somewhere in the middle of its 500 transactions.
     let work = survives(&situation, 256, &[1, 211, 389]);
     check_sweep(&work, sum);
-    assert!(work.transactions >= sum as usize / 256);
+    assert!(work.transactions >= ORDERS as usize / 256);
 }
 
 #[test]
 fn a_sweep_is_the_same_however_it_is_divided() {
-    const ORDERS: i64 = 5_000;
-    for (rules, queue) in
-        [(1, Queue::One), (1, Queue::Thousand), (2, Queue::Thousand), (2, Queue::Icebergs)]
-    {
-        let prepare = |max_steps| sells(rules, max_steps, queue, ORDERS).0;
-        let sum = (0..ORDERS).map(|n| resting(queue, n).quantity).sum::<i64>() / WHOLE;
-        let situation = Situation::new(&prepare, &limit(1, Side::Buy, 3_000, sum + 5));
+    const ORDERS: i64 = 2_000;
+    for (rules, queue) in [
+        (1, Queue::One),
+        (1, Queue::Thousand),
+        (2, Queue::One),
+        (2, Queue::Icebergs),
+        (2, Queue::Own),
+    ] {
+        let prepare = |max_steps| sells(rules, max_steps, queue, ORDERS);
+        let sum = sum(queue, ORDERS);
+        let situation = Situation::new(&prepare, &sweep(sum, queue));
         let work = same_for_every(&situation, &[1, 2, 3, 7, 64, 256]);
         check_sweep(&work, sum);
-        // A MARKET order for less than there is: the last maker is touched only.
-        let situation = Situation::new(&prepare, &market(1, Side::Buy, sum - 3));
-        let work = same_for_every(&situation, &[1, 7, 256]);
-        assert_eq!(work.trades().map(|trade| trade.quantity).sum::<i64>(), (sum - 3) * WHOLE);
-        survives(&situation, 3, &[1, 2, 1_234]);
+        survives(&situation, 3, &[1, 2, 456]);
     }
+}
+
+#[test]
+fn a_market_order_for_nearly_all_is_the_same_however_it_is_divided() {
+    const ORDERS: i64 = 2_000;
+    let prepare = |max_steps| sells(2, max_steps, Queue::Icebergs, ORDERS);
+    let wanted = sum(Queue::Icebergs, ORDERS) - 3;
+    let situation = Situation::new(&prepare, &market(1, Side::Buy, wanted));
+    let work = same_for_every(&situation, &[1, 2, 3, 7, 64, 256]);
+    assert_eq!(work.trades().map(|trade| trade.quantity).sum::<i64>(), wanted * WHOLE);
 }
