@@ -7,6 +7,7 @@
 pub mod accounts;
 pub mod book;
 pub mod error;
+pub mod lists;
 pub mod orders;
 pub mod state;
 pub mod tailer;

@@ -73,7 +73,7 @@ pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiErro
             timezone: "UTC",
             server_time: intake.now_ms(),
             rate_limits: rate_limits(intake.weights(), &state.venue.limits),
-            exchange_filters: [],
+            exchange_filters: exchange_filters(&state.venue),
             symbols,
         })
     })?;
@@ -176,6 +176,18 @@ fn order_count_filters(set: &SymbolFilters) -> impl Iterator<Item = Filter> {
     ]
     .into_iter()
     .flatten()
+}
+
+/// The filters of the exchange that are set (spot contract §2 Filters).
+fn exchange_filters(venue: &Venue) -> Vec<Filter> {
+    let (orders, algo) = (venue.max_orders, venue.max_algo_orders);
+    [
+        (orders != 0).then_some(Filter::ExchangeMaxNumOrders { max_num_orders: orders }),
+        (algo != 0).then_some(Filter::ExchangeMaxNumAlgoOrders { max_num_algo_orders: algo }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Request weight, then the two order counts as far as they are limited.

@@ -91,9 +91,9 @@ pub(super) fn account(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         Ok::<_, ApiError>(Account {
             maker_commission: account.maker_rate / RATE_UNITS_PER_SHOWN,
             taker_commission: account.taker_rate / RATE_UNITS_PER_SHOWN,
-            buyer_commission: 0,
-            seller_commission: 0,
-            can_trade: account.flags & ACCOUNT_CAN_TRADE != 0,
+            buyer_commission: account.buyer_rate / RATE_UNITS_PER_SHOWN,
+            seller_commission: account.seller_rate / RATE_UNITS_PER_SHOWN,
+            can_trade: account.flags & ACCOUNT_CAN_TRADE != 0 && !account.killed,
             can_withdraw: account.flags & ACCOUNT_CAN_WITHDRAW != 0,
             can_deposit: account.flags & ACCOUNT_CAN_DEPOSIT != 0,
             update_time: account.update_ms,

@@ -49,7 +49,7 @@ pub(super) struct ExchangeInformation {
     pub(super) timezone: &'static str,
     pub(super) server_time: u64,
     pub(super) rate_limits: Vec<RateLimit>,
-    pub(super) exchange_filters: [(); 0],
+    pub(super) exchange_filters: Vec<Filter>,
     pub(super) symbols: Vec<Symbol>,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Symbol {
     pub(super) permissions: Vec<&'static str>,
 }
 
-/// A filter of a symbol.
+/// A filter of a symbol or of the exchange.
 #[derive(Debug, Serialize)]
 #[serde(tag = "filterType", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 pub(super) enum Filter {
@@ -130,6 +130,12 @@ pub(super) enum Filter {
     },
     MaxPosition {
         max_position: Decimal,
+    },
+    ExchangeMaxNumOrders {
+        max_num_orders: u32,
+    },
+    ExchangeMaxNumAlgoOrders {
+        max_num_algo_orders: u32,
     },
 }
 

@@ -1,7 +1,7 @@
 //! Accounts with their balances, and API keys. Fed by the fold, read for GET /account and for every
 //! signed request.
 
-use touchline_protocol::message::command::{CreateAccount, CreateKey};
+use touchline_protocol::message::command::{CreateAccount, CreateKey, SetAccount, SetFees};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId};
 
@@ -25,8 +25,14 @@ pub struct Account {
     pub maker_rate: i64,
     /// Commission as the taker, 10⁻⁸ of the received amount.
     pub taker_rate: i64,
+    /// Commission as the buyer, besides that as maker or taker, 10⁻⁸ of the received amount.
+    pub buyer_rate: i64,
+    /// Commission as the seller, besides that as maker or taker, 10⁻⁸ of the received amount.
+    pub seller_rate: i64,
     /// `ACCOUNT_*` bits.
     pub flags: u8,
+    /// It takes no more orders, whatever its flags say.
+    pub killed: bool,
     /// `PERMISSION_*` bits.
     pub permissions: u8,
     /// When a balance last changed, ms since the epoch; 0 for never.
@@ -117,6 +123,32 @@ impl Accounts {
         Ok(())
     }
 
+    pub(super) fn set(&mut self, set: &SetAccount) -> Result<(), FoldError> {
+        let account = self.get_mut(set.account)?;
+        account.flags = set.flags;
+        account.permissions = set.permissions;
+        Ok(())
+    }
+
+    /// The rates of an account wherever nothing else is set.
+    pub(super) fn set_fees(&mut self, set: &SetFees) -> Result<(), FoldError> {
+        let account = self.get_mut(set.account)?;
+        account.maker_rate = set.maker_rate;
+        account.taker_rate = set.taker_rate;
+        account.buyer_rate = set.buyer_rate;
+        account.seller_rate = set.seller_rate;
+        Ok(())
+    }
+
+    pub(super) fn kill(&mut self, account: AccountId, killed: bool) -> Result<(), FoldError> {
+        self.get_mut(account)?.killed = killed;
+        Ok(())
+    }
+
+    fn get_mut(&mut self, account: AccountId) -> Result<&mut Account, FoldError> {
+        self.accounts.get_mut(account.0 as usize).ok_or(FoldError::UnknownAccount(account))
+    }
+
     pub(super) fn create_key(&mut self, made: &CreateKey, id: u64) -> Result<(), FoldError> {
         next("key", id, self.keys.len() + 1)?;
         self.get(made.account).ok_or(FoldError::UnknownAccount(made.account))?;
@@ -140,8 +172,7 @@ impl Accounts {
         time_ms: u64,
     ) -> Result<Balance, FoldError> {
         let Change { account, asset, .. } = change;
-        let owner =
-            self.accounts.get_mut(account.0 as usize).ok_or(FoldError::UnknownAccount(account))?;
+        let owner = self.get_mut(account)?;
         if asset.0 as usize >= assets {
             return Err(FoldError::UnknownAsset(asset));
         }

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 use touchline_protocol::message::decode::DecodeError;
-use touchline_protocol::units::{AccountId, AssetId, OrderId, SymbolId};
+use touchline_protocol::units::{AccountId, AssetId, OrderId, OrderListId, SymbolId};
 
 /// A transaction that contradicts what the log said before.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -80,6 +80,21 @@ pub enum FoldError {
         symbol: SymbolId,
         /// The order.
         order: OrderId,
+    },
+    /// A list that is not open.
+    #[error("order list {0} is not open")]
+    ListNotOpen(OrderListId),
+    /// An event about an order that does not stand where the event says that it leaves.
+    #[error("{event} about order {order} of symbol {symbol}, which {found}")]
+    Standing {
+        /// The event's name.
+        event: &'static str,
+        /// The symbol.
+        symbol: SymbolId,
+        /// The order.
+        order: OrderId,
+        /// Where it stands.
+        found: &'static str,
     },
     /// Two statements of the log about one value that differ.
     #[error("{what}: the log says {found}, its earlier events give {expected}")]

@@ -51,7 +51,7 @@ pub struct Order {
     pub order_type: OrderType,
     /// Side.
     pub side: Side,
-    /// Trigger price; 0 for none.
+    /// Trigger price, also of a stop that was triggered; 0 for none.
     pub stop_price: i64,
     /// Visible quantity of an iceberg; 0 for none.
     pub iceberg_quantity: i64,
@@ -63,8 +63,11 @@ pub struct Order {
     pub update_ms: u64,
     /// It is, or was, live on the book (facts §3 isWorking).
     pub working: bool,
-    /// Its open quantity is part of the book's levels.
+    /// It stands in the book.
     pub resting: bool,
+    /// Base quantity that the book shows of it; 0 while it does not rest, and between the fill that
+    /// used up what an iceberg showed and its next slice.
+    pub visible: i64,
     /// What it took as the aggressor, in order of execution.
     pub fills: Vec<Fill>,
 }
@@ -74,6 +77,15 @@ impl Order {
     #[must_use]
     pub const fn remaining(&self) -> i64 {
         self.quantity - self.executed
+    }
+
+    /// Base quantity that it shows when it comes to rest, 10⁻⁸.
+    #[must_use]
+    pub fn shown(&self) -> i64 {
+        match self.iceberg_quantity {
+            0 => self.remaining(),
+            slice => slice.min(self.remaining()),
+        }
     }
 }
 
@@ -112,6 +124,11 @@ impl Orders {
     ) -> Option<&Order> {
         let order = self.latest.get(&(account, symbol, client_order_id))?;
         self.get(symbol, *order)
+    }
+
+    /// Every open order, in no order.
+    pub fn open(&self) -> impl Iterator<Item = &Order> {
+        self.orders.values().filter(|order| order.status.is_open())
     }
 
     /// Number of orders held, open and closed.
@@ -192,6 +209,7 @@ mod tests {
             update_ms: 1,
             working: true,
             resting: true,
+            visible: 5,
             fills: Vec::new(),
         }
     }
@@ -217,6 +235,12 @@ mod tests {
         assert_eq!(latest(&orders, "a"), Some(2), "the name belongs to the newer order");
         assert_eq!(latest(&orders, ""), None);
         assert_eq!(orders.len(), 2);
+    }
+
+    #[test]
+    fn an_iceberg_shows_no_more_than_is_open() {
+        let shown = |iceberg_quantity| Order { iceberg_quantity, ..order(1, "a") }.shown();
+        assert_eq!([shown(0), shown(1), shown(5), shown(6)], [5, 1, 5, 5]);
     }
 
     #[test]

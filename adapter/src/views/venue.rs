@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use touchline_protocol::message::command::{DefineAsset, DefineSymbol, Limits, SymbolFilters};
+use touchline_protocol::message::command::{
+    ChangeSymbol, DefineAsset, DefineSymbol, Limits, SetVenueFilters, SymbolFilters,
+};
 use touchline_protocol::message::enums::{OrderType, SymbolStatus};
 use touchline_protocol::text::{AssetName, SymbolName};
 use touchline_protocol::units::{AssetId, SymbolId};
@@ -77,6 +79,10 @@ pub struct Venue {
     symbols_by_name: HashMap<SymbolName, SymbolId>,
     /// Capacities and order-count limits; all zero until the log sets them.
     pub limits: Limits,
+    /// EXCHANGE_MAX_NUM_ORDERS; 0: no limit.
+    pub max_orders: u32,
+    /// EXCHANGE_MAX_NUM_ALGO_ORDERS; 0: no limit.
+    pub max_algo_orders: u32,
 }
 
 impl Venue {
@@ -164,5 +170,19 @@ impl Venue {
             book: Book::default(),
         });
         Ok(())
+    }
+
+    pub(super) fn change_symbol(&mut self, changed: &ChangeSymbol) -> Result<(), FoldError> {
+        let symbol = self.symbol_mut(changed.symbol)?;
+        symbol.order_types = changed.order_types;
+        symbol.flags = changed.flags;
+        symbol.permissions = changed.permissions;
+        symbol.filters = changed.filters;
+        Ok(())
+    }
+
+    pub(super) const fn set_filters(&mut self, set: &SetVenueFilters) {
+        self.max_orders = set.max_orders;
+        self.max_algo_orders = set.max_algo_orders;
     }
 }

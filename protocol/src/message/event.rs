@@ -286,8 +286,8 @@ message! {
     /// A list was placed or came to its end; the terminal reply to its placement and to its cancel.
     ///
     /// A placement's: both orders have been accepted in front of it, the stop leg first; the stop leg
-    /// waits from here on, the limit leg rests in the book. At its end: one leg was touched or triggered and lives on by itself while the other has expired, or both were
-    /// cancelled (facts §5.5).
+    /// waits from here on, the limit leg rests in the book. At its end: one leg was touched or triggered
+    /// and lives on by itself while the other has expired, or both were cancelled (facts §5.5).
     OrderListChanged, template 208, 104 bytes {
         /// SBE header.
         0 header: MessageHeader,

@@ -1,14 +1,17 @@
 //! What the GET endpoints answer, as literal JSON.
 
-use touchline_protocol::message::command::{DefineSymbol, KEY_TRADE, RevokeKey, SymbolFilters};
+use touchline_protocol::message::command::{
+    DefineSymbol, EVERY, KEY_TRADE, KillAccount, RevokeKey, SetFees, SetVenueFilters, SymbolFilters,
+};
 use touchline_protocol::message::decode::Command;
-use touchline_protocol::message::enums::{Side, SymbolStatus};
+use touchline_protocol::message::enums::{OrderType, Side, SymbolStatus};
 use touchline_protocol::text::SymbolName;
+use touchline_protocol::units::SymbolId;
 
 use super::fixture::{BOBS_KEY, NOW_MS, Site, body, config, header, open};
 use crate::http::Method::{Delete, Get, Options, Post, Put};
 use crate::spot::SpotConfig;
-use crate::views::fixture::{ALICE, BOB, BTC, ETH, Log, ONE};
+use crate::views::fixture::{ALICE, BOB, BTC, ETH, Log, ONE, limit_order, resting};
 
 #[test]
 fn ping_and_time() {
@@ -232,6 +235,80 @@ fn an_order_is_found_by_either_id_and_shown_whole() {
         let reply = site.reply(site.signed_by(BOBS_KEY, Get, "order", &query));
         assert_eq!((reply.status, body(&reply)), (200, &*expected), "{query}");
     }
+}
+
+#[test]
+fn an_order_shows_what_it_was_placed_with() {
+    let mut log = Log::venue();
+    let (mut order, mut accepted) = limit_order(BOB, Side::Buy, 1, 100 * ONE, 3 * ONE);
+    order.order_type = OrderType::StopLossLimit.to_wire();
+    accepted.order_type = order.order_type;
+    (order.stop_price, order.iceberg_quantity) = (99 * ONE, ONE);
+    log.place(&order, &accepted, &[], &resting(&accepted, 0)).unwrap();
+    let (mut order, mut accepted) = limit_order(BOB, Side::Buy, 2, 0, 2 * ONE);
+    order.order_type = OrderType::Market.to_wire();
+    accepted.order_type = order.order_type;
+    (order.quantity, order.quote_quantity) = (0, 250 * ONE);
+    let mut result = resting(&accepted, 0);
+    result.status = 5;
+    log.place(&order, &accepted, &[], &result).unwrap();
+    let site = Site::new(log);
+    let show = |id| {
+        let reply = site.reply(site.signed_by(
+            BOBS_KEY,
+            Get,
+            "order",
+            &format!("symbol=BTCUSDT&orderId={id}"),
+        ));
+        let value: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+        ["type", "stopPrice", "icebergQty", "isWorking", "origQty", "origQuoteOrderQty"]
+            .map(|key| value[key].to_string().replace('"', ""))
+    };
+    let expected =
+        ["STOP_LOSS_LIMIT", "99.00000000", "1.00000000", "false", "3.00000000", "0.00000000"];
+    assert_eq!(show(1), expected);
+    let expected = ["MARKET", "0.00000000", "0.00000000", "true", "2.00000000", "250.00000000"];
+    assert_eq!(show(2), expected);
+}
+
+#[test]
+fn filters_of_the_exchange_are_listed_when_they_are_set() {
+    let mut log = Log::venue();
+    let filters = SetVenueFilters { max_orders: 1000, max_algo_orders: 200, ..Default::default() };
+    log.done(Command::SetVenueFilters(&filters), 0);
+    let site = Site::new(log);
+    let reply = site.reply(open(Get, "exchangeInfo", "symbols=[]"));
+    let expected = concat!(
+        r#""exchangeFilters":["#,
+        r#"{"filterType":"EXCHANGE_MAX_NUM_ORDERS","maxNumOrders":1000},"#,
+        r#"{"filterType":"EXCHANGE_MAX_NUM_ALGO_ORDERS","maxNumAlgoOrders":200}"#,
+        r#"],"symbols":[]}"#,
+    );
+    assert!(body(&reply).ends_with(expected), "{}", body(&reply));
+}
+
+#[test]
+fn an_account_shows_all_its_rates_and_whether_it_is_killed() {
+    let mut log = Log::venue();
+    let fees = SetFees {
+        account: BOB,
+        symbol: SymbolId(EVERY),
+        maker_rate: 10_000,
+        taker_rate: 20_000,
+        buyer_rate: 30_000,
+        seller_rate: 40_000,
+        ..Default::default()
+    };
+    log.done(Command::SetFees(&fees), 0);
+    let kill = KillAccount { account: BOB, killed: 1, ..Default::default() };
+    log.done(Command::KillAccount(&kill), 0);
+    let site = Site::new(log);
+    let reply = site.reply(site.signed_by(BOBS_KEY, Get, "account", ""));
+    let expected = concat!(
+        r#"{"makerCommission":1,"takerCommission":2,"buyerCommission":3,"sellerCommission":4,"#,
+        r#""canTrade":false,"canWithdraw":true,"canDeposit":true,"#,
+    );
+    assert!(body(&reply).starts_with(expected), "{}", body(&reply));
 }
 
 #[test]

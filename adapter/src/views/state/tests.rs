@@ -1,5 +1,7 @@
 //! The fold against made-up frames, and against a naive model of the same venue.
 
+mod rules_2;
+
 use super::RULES_KNOWN;
 use crate::views::accounts::Balance;
 use crate::views::book::Level;
@@ -211,10 +213,12 @@ fn contradictions_are_named() {
     let pending = RunPending::default();
     let rejected = Rejected::default();
     let status = OrderResult { order_id: OrderId(2), status: 9, ..Default::default() };
-    let executed = OrderResult { order_id: OrderId(2), status: 1, ..Default::default() };
+    let executed = OrderReduced { order_id: OrderId(2), ..Default::default() };
+    let resting = OrderResult { order_id: OrderId(2), status: 1, ..Default::default() };
     let negative = OrderCanceled { released: -1, status: 4, ..Default::default() };
     let symbol = OrderContinues { symbol: SymbolId(7), ..Default::default() };
-    let cases: [(Command<'_>, Event<'_>, FoldError); 12] = [
+    let order = OrderContinues { order_id: OrderId(9), ..Default::default() };
+    let cases: [(Command<'_>, Event<'_>, FoldError); 14] = [
         (
             Command::SetRules(&rules),
             Event::Done(&done(0)),
@@ -254,18 +258,33 @@ fn contradictions_are_named() {
         ),
         (
             Command::RunPending(&pending),
-            Event::OrderResult(&executed),
+            Event::OrderReduced(&executed),
             FoldError::Mismatch {
                 what: "executed quantity",
                 found: 0,
                 expected: 2 * i128::from(ONE),
             },
         ),
+        (
+            Command::RunPending(&pending),
+            Event::OrderResult(&resting),
+            FoldError::Standing {
+                event: "OrderResult",
+                symbol: BTCUSDT,
+                order: OrderId(2),
+                found: "rests in the book",
+            },
+        ),
         (Command::RunPending(&pending), Event::OrderCanceled(&negative), FoldError::Negative(-1)),
         (
             Command::RunPending(&pending),
             Event::OrderContinues(&symbol),
-            FoldError::NotOpen { symbol: SymbolId(7), order: OrderId(0) },
+            FoldError::UnknownSymbol(SymbolId(7)),
+        ),
+        (
+            Command::RunPending(&pending),
+            Event::OrderContinues(&order),
+            FoldError::NotOpen { symbol: BTCUSDT, order: OrderId(9) },
         ),
     ];
     for (command, event, expected) in cases {

@@ -8,21 +8,19 @@
 //! pending work. Moving one is a step of the transaction's `max_steps`, running one is two.
 
 use super::Context;
-use super::ending::LIST_STEPS;
 use crate::Core;
 use crate::book::Handle;
 use crate::filters::{self, OrderKind};
-use crate::money;
-use crate::orders::{IS_WAITING, OrderDetails, OrderRecord};
+use crate::orders::{IS_ICEBERG, IS_WAITING, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
-use touchline_protocol::message::enums::{Side, TimeInForce};
+use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
 use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
 use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
 
 /// Steps that running a triggered order takes, besides its makers.
-pub(crate) const RUN_STEPS: u32 = 2;
+const RUN_STEPS: u32 = 2;
 
 /// The side of the trigger book that a stop waits on.
 pub(super) const fn trigger_side(kind: OrderKind) -> Side {
@@ -30,8 +28,8 @@ pub(super) const fn trigger_side(kind: OrderKind) -> Side {
 }
 
 impl Core {
-    /// Lets an accepted stop wait; says where.
-    pub(super) fn wait(&mut self, active: &ActiveOrder) -> Handle {
+    /// Lets an accepted stop wait.
+    pub(super) fn wait(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
         let at = active.symbol.0 as usize;
         let owner = (active.order_id, active.account.0);
         let (side, price) = (trigger_side(active.kind), active.stop_price);
@@ -44,7 +42,7 @@ impl Core {
             symbol: active.symbol,
             session: active.session,
             kind: active.kind,
-            flags: IS_WAITING | active.flags(),
+            flags: IS_WAITING | if active.iceberg > 0 { IS_ICEBERG } else { 0 },
             prevention: active.prevention,
         };
         let details = OrderDetails {
@@ -52,12 +50,11 @@ impl Core {
             hidden: 0,
             stop_price: price.0,
             limit_price: active.price.0,
-            order_list_id: active.order_list_id,
-            ..Default::default()
+            fired_by: 0,
         };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
-        handle
+        self.report(active, OrderStatus::New, 0, outbox);
     }
 
     /// True when stops of the symbol have been triggered and have not had their turn.
@@ -111,15 +108,7 @@ impl Core {
             *steps = steps.saturating_sub(RUN_STEPS);
             let fired_by = |at| self.orders.details(Handle(at)).fired_by;
             self.symbols.list[at].fired = self.pools.pop_fired(first, &fired_by);
-            let list = self.orders.list_of(Handle(first));
             let mut active = self.activate(context, symbol, Handle(first));
-            if let Some(slot) = list {
-                *steps = steps.saturating_sub(LIST_STEPS);
-                let counters = &mut self.symbols.list[at].counters;
-                counters.book_update.0 += 1;
-                let book_update_id = counters.book_update;
-                active.locked += self.expire_limit_leg(slot, book_update_id, outbox);
-            }
             if !self.enter(&mut active, outbox) || self.is_killed(&active) {
                 self.finish(&active, outbox);
             } else if !self.advance(context, &mut active, steps, outbox) {
@@ -153,7 +142,6 @@ impl Core {
             executed_quote: 0,
             locked: self.orders.locked(&view),
             iceberg: details.iceberg,
-            order_list_id: self.orders.order_list_id(handle),
             ran_dry: false,
             prevention: record.prevention,
             prevention_now: self.prevention(AccountId(view.owner), record.prevention),
@@ -192,20 +180,18 @@ impl Core {
         needed.is_some()
     }
 
-    /// What a triggered order needs to lock, which for one of a list may be less than both its orders
-    /// did. The kinds that become MARKET obey MARKET_LOT_SIZE only now, and such a buy needs what the
-    /// book asks for, of which a lock at its stop price may be too little (facts §4, §6).
+    /// What a triggered order needs to lock. The kinds that become MARKET obey MARKET_LOT_SIZE only
+    /// now, and such a buy needs what the book asks for, of which a lock at its stop price may be too
+    /// little (facts §4, §6).
     fn needed_when_triggered(&self, active: &ActiveOrder) -> Option<i64> {
         let at = active.symbol.0 as usize;
         let symbol = &self.symbols.list[at];
-        if active.kind.is_market() {
-            filters::check_market_lot(&symbol.filters, active.remaining).ok()?;
-        }
-        if active.kind.side == Side::Sell {
-            return Some(active.remaining);
-        }
         if !active.kind.is_market() {
-            return money::quote_rounded_up(active.price.0, active.remaining);
+            return Some(active.locked);
+        }
+        filters::check_market_lot(&symbol.filters, active.remaining).ok()?;
+        if active.kind.side == Side::Sell {
+            return Some(active.locked);
         }
         let free = self.accounts.balance(active.account, symbol.quote).free;
         let most = Amount(free.0 + active.locked);

@@ -1,0 +1,156 @@
+//! Holds what the views show against what the core has. Called after every transaction.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use touchline_adapter::views::orders::Order;
+use touchline_adapter::views::state::State;
+use touchline_core::Core;
+use touchline_protocol::message::enums::{OrderStatus, Side};
+use touchline_protocol::units::{AccountId, AssetId, KeyId, OrderId, SymbolId};
+
+/// Compares everything that both hold; `continuing` are the orders that are open but in no book of the
+/// core. Says what differs.
+pub(crate) fn compare(
+    core: &Core,
+    state: &State,
+    continuing: &BTreeSet<(SymbolId, OrderId)>,
+) -> Result<(), String> {
+    let counts = core.counts();
+    same("limits", &state.venue.limits, core.limits())?;
+    same("assets", state.venue.assets().len(), counts.assets as usize)?;
+    same("symbols", state.venue.symbols().len(), counts.symbols as usize)?;
+    same("accounts", state.accounts.iter().count(), counts.accounts as usize)?;
+    accounts(core, state)?;
+    for symbol in (0..counts.symbols).map(SymbolId) {
+        definition(core, state, symbol)?;
+        depth(core, state, symbol)?;
+    }
+    let open = state.orders.open().count();
+    same("open orders", open, counts.open_orders as usize + continuing.len())?;
+    for found in state.orders.open() {
+        let is_continuing = continuing.contains(&(found.symbol, found.order_id));
+        match core.open_order(found.symbol, found.order_id) {
+            Some(_) if is_continuing => {
+                return Err(format!("continued, yet in the book: {found:?}"));
+            }
+            Some(expected) => order(found, &expected)?,
+            None if is_continuing => {
+                same("a continued order's place", (found.resting, found.visible), (false, 0))?;
+            }
+            None => return Err(format!("not open in the core: {found:?}")),
+        }
+    }
+    lists(state)
+}
+
+/// Fails with both values unless they agree.
+fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: the views have {found:?}, the core {expected:?}"))
+}
+
+fn accounts(core: &Core, state: &State) -> Result<(), String> {
+    let counts = core.counts();
+    for id in (0..counts.accounts).map(AccountId) {
+        let found = state.accounts.get(id).ok_or("an account is missing")?;
+        let expected = core.account(id).ok_or("an account too many")?;
+        // The fee account's name is never logged.
+        if id != AccountId::FEES {
+            same("account's name", found.name, expected.name)?;
+        }
+        same(
+            "account",
+            (found.flags, found.permissions, found.maker_rate, found.taker_rate),
+            (expected.flags, expected.permissions, expected.maker_rate, expected.taker_rate),
+        )?;
+        for asset in (0..counts.assets).map(AssetId) {
+            let found = found.balance(asset);
+            let expected = core.balance(id, asset).ok_or("an asset too many")?;
+            same(
+                &format!("balance of account {id} in asset {asset}"),
+                (found.free, found.locked),
+                (expected.free.0, expected.locked.0),
+            )?;
+        }
+    }
+    for id in (1..=u64::from(counts.keys) + 1).map(KeyId) {
+        let found = state.accounts.key(id).map(|key| (key.account, key.permissions, key.revoked));
+        let expected = core.key(id).map(|key| (key.account, key.permissions, key.revoked));
+        same("key", found, expected)?;
+    }
+    Ok(())
+}
+
+fn definition(core: &Core, state: &State, id: SymbolId) -> Result<(), String> {
+    let found = state.venue.symbol(id).ok_or("a symbol is missing")?;
+    let expected = core.symbol(id).ok_or("a symbol too many")?;
+    same(
+        "symbol",
+        (found.name, found.base, found.quote, found.status),
+        (expected.name, expected.base, expected.quote, expected.status),
+    )?;
+    same(
+        "what a symbol takes",
+        (found.order_types, found.flags, found.permissions),
+        (expected.order_types, expected.flags, expected.permissions),
+    )?;
+    same("filters", found.filters, expected.filters)?;
+    same("book update id", found.book.last_update(), expected.counters.book_update)
+}
+
+fn depth(core: &Core, state: &State, symbol: SymbolId) -> Result<(), String> {
+    let found = state.venue.symbol(symbol).ok_or("a symbol is missing")?.book.depth(usize::MAX);
+    for (side, found) in [(Side::Buy, found.bids), (Side::Sell, found.asks)] {
+        let found: Vec<_> =
+            found.iter().map(|level| (level.price, level.quantity as u128)).collect();
+        let expected: Vec<_> =
+            core.depth(symbol, side).map(|level| (level.price.0, level.quantity)).collect();
+        same(&format!("depth of symbol {symbol}, {side:?}"), found, expected)?;
+    }
+    Ok(())
+}
+
+fn order(found: &Order, expected: &touchline_core::OpenOrder) -> Result<(), String> {
+    let name =
+        |what: &str| format!("{what} of order {} of symbol {}", found.order_id, found.symbol);
+    same(
+        &name("owner and name"),
+        (found.account, found.client_order_id),
+        (expected.account, expected.client_order_id),
+    )?;
+    same(
+        &name("kind"),
+        (found.side, found.order_type, found.time_in_force),
+        (expected.side, expected.order_type, expected.time_in_force),
+    )?;
+    same(&name("price"), found.price, expected.price.0)?;
+    let waits_at = if found.working { 0 } else { found.stop_price };
+    same(&name("stop price while it waits"), waits_at, expected.stop_price.0)?;
+    same(
+        &name("quantity, remaining, iceberg quantity"),
+        (found.quantity, found.remaining(), found.iceberg_quantity),
+        (expected.quantity.0, expected.remaining.0, expected.iceberg.0),
+    )?;
+    same(&name("visible quantity"), found.visible, expected.visible.0)?;
+    same(&name("place"), found.resting, expected.visible.0 != 0)?;
+    same(&name("quote executed"), found.executed_quote, expected.executed_quote.0)?;
+    let status = if found.executed == 0 { OrderStatus::New } else { OrderStatus::PartiallyFilled };
+    same(&name("status"), found.status, status)
+}
+
+/// The core shows no lists, so the views' are held against the orders: an open list is two open orders
+/// of its owner that name it.
+fn lists(state: &State) -> Result<(), String> {
+    for list in state.lists.open() {
+        let leg = |id| {
+            let order = state.orders.get(list.symbol, id).filter(|order| order.status.is_open());
+            order.map(|order| (order.order_list_id, order.account, order.executed, order.working))
+        };
+        let expected = |works| Some((list.order_list_id, list.account, 0, works));
+        same("limit leg of an open list", leg(list.limit_order_id), expected(true))?;
+        same("stop leg of an open list", leg(list.stop_order_id), expected(false))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! A core and the adapter's state side by side: a command that the core accepts is folded from the
+//! bytes of its transaction, and the two are compared. Called by [`super::commands`].
+
+use super::compare::compare;
+use std::collections::{BTreeMap, BTreeSet};
+use touchline_adapter::views::state::State;
+use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox, Reject};
+use touchline_protocol::message::Message;
+use touchline_protocol::message::command::CommandHeader;
+use touchline_protocol::message::decode::{self, Event};
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::units::{KeyId, OrderId, Position, Sequence, SessionId, SymbolId};
+
+/// A time to begin with.
+const START_NS: u64 = 1_700_000_000_000_000_000;
+
+/// How often each command was accepted, how often it was refused as one that is not known, and how
+/// often for another reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Outcomes {
+    pub(crate) accepted: u64,
+    pub(crate) unknown: u64,
+    pub(crate) rejected: u64,
+}
+
+/// The core and the views of its log.
+pub(crate) struct Venue {
+    pub(crate) core: Core,
+    pub(crate) state: State,
+    pub(crate) time_ns: u64,
+    position: u64,
+    /// Next sequence by session.
+    sequences: BTreeMap<u32, u64>,
+    buffer: Vec<u64>,
+    /// Aggressors that are to be continued: open, but not in the core's books.
+    continuing: BTreeSet<(SymbolId, OrderId)>,
+    pub(crate) commands: BTreeMap<&'static str, Outcomes>,
+    pub(crate) events: BTreeMap<&'static str, u64>,
+    pub(crate) reasons: BTreeMap<(&'static str, RejectReason), u64>,
+}
+
+impl Venue {
+    pub(crate) fn new() -> Self {
+        Self {
+            core: Core::new(),
+            // Few are remembered, so that forgetting is part of it.
+            state: State::new(20),
+            time_ns: START_NS,
+            position: 4096,
+            sequences: BTreeMap::new(),
+            buffer: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
+            continuing: BTreeSet::new(),
+            commands: BTreeMap::new(),
+            events: BTreeMap::new(),
+            reasons: BTreeMap::new(),
+        }
+    }
+
+    /// A header of a session with its next sequence and present epoch.
+    pub(crate) fn header(&mut self, session: SessionId, key_id: KeyId) -> CommandHeader {
+        let sequence = self.sequences.entry(session.0).or_default();
+        *sequence += 1;
+        CommandHeader {
+            sequence: Sequence(*sequence),
+            key_id,
+            session,
+            epoch: self.core.session(session).expect("session").epoch,
+            ..Default::default()
+        }
+    }
+
+    /// Applies a command that must be accepted.
+    pub(crate) fn must<M: Message>(&mut self, message: &M) {
+        self.apply(message).unwrap_or_else(|reject| panic!("{} rejected: {reject:?}", M::NAME));
+    }
+
+    /// Applies a command; if it is accepted, folds and compares.
+    pub(crate) fn apply<M: Message>(&mut self, message: &M) -> Result<(), Reject> {
+        let bytes: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(bytemuck::bytes_of(message));
+        let command = decode::command(bytemuck::cast_slice(&bytes)).expect("a command");
+        let context = Context { position: Position(self.position), time_ns: self.time_ns };
+        let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut self.buffer));
+        let applied = self.core.apply(&context, &command, &mut outbox);
+        let outcomes = self.commands.entry(M::NAME).or_default();
+        match applied {
+            Ok(Applied::Valid) => return Ok(()),
+            Err(reject) => {
+                let is_unknown = reject.reason == RejectReason::UnexpectedMessage;
+                outcomes.unknown += u64::from(is_unknown);
+                outcomes.rejected += u64::from(!is_unknown);
+                *self.reasons.entry((M::NAME, reject.reason)).or_default() += 1;
+                return Err(reject);
+            }
+            Ok(Applied::Committed) => outcomes.accepted += 1,
+        }
+        self.position += (bytes.len() * 8 + outbox.len() + 64) as u64;
+        for event in outbox.events().map(|bytes| decode::event(bytes).expect("a sound event")) {
+            *self.events.entry(event.name()).or_default() += 1;
+            match event {
+                Event::OrderContinues(continues) if continues.order_id != OrderId(0) => {
+                    self.continuing.insert((continues.symbol, continues.order_id));
+                }
+                Event::OrderResult(result) => {
+                    self.continuing.remove(&(result.symbol, result.order_id));
+                }
+                _ => {}
+            }
+        }
+        let told = || {
+            outbox
+                .events()
+                .map(decode::event)
+                .fold(format!("{command:?}"), |told, event| format!("{told}\n{event:?}"))
+        };
+        let folded = self.state.fold(self.time_ns, command, outbox.events().map(decode::event));
+        folded.unwrap_or_else(|error| panic!("{error} in {}", told()));
+        compare(&self.core, &self.state, &self.continuing)
+            .unwrap_or_else(|difference| panic!("{difference} behind {}", told()));
+        Ok(())
+    }
+}
