@@ -7,6 +7,8 @@
 
 mod cancel;
 mod define;
+mod ending;
+mod list;
 mod money;
 mod place;
 mod self_trade;
@@ -17,7 +19,9 @@ mod taking;
 mod trigger;
 mod venue;
 
+pub(crate) use ending::LIST_STEPS;
 pub(crate) use self_trade::PREVENTION_STEPS;
+pub(crate) use trigger::RUN_STEPS;
 
 use crate::Core;
 use crate::outbox::Outbox;
@@ -112,6 +116,10 @@ impl Core {
     ) -> Result<Applied, Reject> {
         match command {
             Command::NewOrder(message) => return self.new_order(context, message, outbox),
+            Command::PlaceOrderList(message) => {
+                return self.place_order_list(context, message, outbox);
+            }
+            Command::CancelOrderList(message) => self.cancel_order_list(message, outbox),
             Command::CancelOrder(message) => self.cancel_order(message, outbox),
             Command::CancelOrderNamed(message) => self.cancel_order_named(message, outbox),
             Command::ReduceOrder(message) => self.reduce_order(message, outbox),
@@ -132,8 +140,6 @@ impl Core {
             Command::RunPending(_) => self.run_pending(context, outbox),
             Command::ReplaceOrder(_)
             | Command::CancelReplace(_)
-            | Command::PlaceOrderList(_)
-            | Command::CancelOrderList(_)
             | Command::CancelAll(_)
             | Command::MassCancel(_)
             | Command::KillAccount(_)

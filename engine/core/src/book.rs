@@ -13,6 +13,7 @@ mod side;
 mod standalone;
 mod validate;
 
+pub(crate) use fired::ORDERS_MAX;
 pub(crate) use validate::Counts;
 
 pub use ladder::LEVELS_MAX;

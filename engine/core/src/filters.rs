@@ -13,7 +13,7 @@ use crate::book::Aggressor;
 use crate::money::{self, AMOUNT_MAX};
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{
-    NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
+    NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
 };
 use touchline_protocol::message::enums::{
     OrderType, RejectReason, SelfTradePrevention, Side, TimeInForce,
@@ -38,7 +38,7 @@ pub(crate) const fn order_types(rules: u32) -> u8 {
 
 /// `SYMBOL_*` bits that a rules version takes.
 pub(crate) const fn symbol_flags(rules: u32) -> u8 {
-    if rules < 2 { 0 } else { SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY }
+    if rules < 2 { 0 } else { SYMBOL_ICEBERG | SYMBOL_OCO | SYMBOL_QUOTE_QUANTITY }
 }
 
 /// An order's enumerations, read.

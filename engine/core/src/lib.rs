@@ -29,6 +29,7 @@ mod grid;
 mod hash;
 mod keys;
 pub mod limits;
+mod lists;
 mod money;
 mod orders;
 mod outbox;
@@ -48,7 +49,8 @@ pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
 pub use money::AMOUNT_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
-    AccountView, AssetView, Counts, KeyView, OpenOrder, PendingHead, SessionView, SymbolView,
+    AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, SessionView,
+    SymbolView,
 };
 pub use symbols::SymbolCounters;
 

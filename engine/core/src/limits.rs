@@ -77,6 +77,7 @@ pub const MAXIMA: Limits = Limits {
 };
 
 const _: () = assert!(MAXIMA.price_levels <= book::LEVELS_MAX);
+const _: () = assert!(MAXIMA.open_orders <= book::ORDERS_MAX);
 
 /// The limits by their numbers.
 pub(crate) fn by_number(limits: &Limits) -> [u32; 14] {

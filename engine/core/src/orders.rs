@@ -6,14 +6,18 @@ use crate::book::{BookPools, Handle, RestingView};
 use crate::filters::OrderKind;
 use crate::grid::Grid;
 use crate::hash::Seed;
+use crate::lists::{List, Lists};
 use crate::money;
+use crate::pool::NONE;
 use crate::table::Table;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{AccountId, OrderId, Position, Price, SessionId, SymbolId};
+use touchline_protocol::units::{
+    AccountId, OrderId, OrderListId, Position, Price, SessionId, SymbolId,
+};
 
 /// The part of an open order that is neither in the book nor its client order id.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,10 @@ pub(crate) struct OrderRecord {
 pub(crate) const IS_ICEBERG: u8 = 1;
 /// A stop that waits to be triggered, or has been and waits for its turn: not in the book.
 pub(crate) const IS_WAITING: u8 = 2;
+/// The order belongs to a list, or did while that was open.
+pub(crate) const HAS_LIST: u8 = 4;
+/// The order's list is open: its other order is open too, and neither has executed anything.
+pub(crate) const IS_PAIRED: u8 = 8;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 40);
 
@@ -67,7 +75,7 @@ impl OrderRecord {
 }
 
 /// What few orders need, apart from the record so that matching does not touch it.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OrderDetails {
     /// What an iceberg shows at a time; 0 for other orders.
     pub(crate) iceberg: i64,
@@ -79,6 +87,26 @@ pub(crate) struct OrderDetails {
     pub(crate) limit_price: i64,
     /// Number of the trade that triggered a waiting stop; 0 until then.
     pub(crate) fired_by: u64,
+    /// The list that the order belongs to, also after that has come to its end.
+    pub(crate) order_list_id: OrderListId,
+    /// Slot of its list among the open ones; none when that is not open.
+    pub(crate) list: u32,
+}
+
+const _: () = assert!(size_of::<OrderDetails>() <= 56);
+
+impl Default for OrderDetails {
+    fn default() -> Self {
+        Self {
+            iceberg: 0,
+            hidden: 0,
+            stop_price: 0,
+            limit_price: 0,
+            fired_by: 0,
+            order_list_id: OrderListId::NONE,
+            list: NONE,
+        }
+    }
 }
 
 /// Open orders of an account on a symbol.
@@ -92,7 +120,8 @@ pub(crate) struct OpenCounts {
     pub(crate) algos: u32,
     /// Those that sell; the others buy.
     pub(crate) sells: u32,
-    /// Sum of the quantities of the buys, executed parts included (filter MAX_POSITION).
+    /// Sum of the quantities of the buys, executed parts included, an open list's once (filter
+    /// MAX_POSITION).
     pub(crate) bought: u128,
 }
 
@@ -115,6 +144,7 @@ pub(crate) struct Orders {
     by_id: Table,
     /// Only orders that have a client order id.
     by_client_order_id: Table,
+    pub(crate) lists: Lists,
     /// By account and symbol.
     open: Grid<OpenCounts>,
     /// By account: all open orders, waiting stops.
@@ -124,11 +154,13 @@ pub(crate) struct Orders {
     seed: Seed,
 }
 
-/// What an order adds to its account's position if it is filled.
+/// What an order adds to its account's position if it is filled. Of an open list only one order can
+/// be: the limit leg counts for both.
 fn bought(record: &OrderRecord) -> u128 {
+    let is_counted_by_other = record.flags & IS_PAIRED != 0 && record.flags & IS_WAITING != 0;
     match record.kind.side {
-        Side::Buy => u128::from(record.quantity.cast_unsigned()),
-        Side::Sell => 0,
+        Side::Buy if !is_counted_by_other => u128::from(record.quantity.cast_unsigned()),
+        _ => 0,
     }
 }
 
@@ -145,6 +177,7 @@ impl Orders {
             client_order_ids: Vec::new(),
             by_id: Table::new(),
             by_client_order_id: Table::new(),
+            lists: Lists::new(seed),
             open: Grid::new(),
             totals: Vec::new(),
             reserved: 0,
@@ -160,6 +193,7 @@ impl Orders {
         self.client_order_ids.try_reserve_exact(more)?;
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
+        self.lists.try_grow(limits.open_orders)?;
         self.open.try_grow(limits.accounts, limits.symbols)?;
         let accounts = (limits.accounts as usize).max(self.totals.len());
         self.totals.try_reserve_exact(accounts - self.totals.len())?;
@@ -224,10 +258,56 @@ impl Orders {
         self.reserved
     }
 
-    /// What an open order has locked.
+    /// What an open order has locked. The limit leg of an open list locks as any order does, the stop
+    /// leg what it needs beyond that: they exclude each other (facts §4).
     pub(crate) fn locked(&self, order: &RestingView) -> i64 {
         let open = order.remaining.0 + self.hidden(order.handle);
-        self.record(order.handle).locked(order.price, open)
+        let record = self.record(order.handle);
+        let locked = record.locked(order.price, open);
+        if record.flags & IS_WAITING == 0 {
+            return locked;
+        }
+        match self.list_of(order.handle) {
+            Some(list) => {
+                let limit_price = Price(self.lists.get(list).limit_price);
+                (locked - record.locked(limit_price, open)).max(0)
+            }
+            None => locked,
+        }
+    }
+
+    /// The list that an open order belongs to, open or not.
+    pub(crate) fn order_list_id(&self, handle: Handle) -> OrderListId {
+        if self.record(handle).flags & HAS_LIST == 0 {
+            OrderListId::NONE
+        } else {
+            self.details(handle).order_list_id
+        }
+    }
+
+    /// Slot of the open list that an order belongs to.
+    pub(crate) fn list_of(&self, handle: Handle) -> Option<u32> {
+        (self.record(handle).flags & IS_PAIRED != 0).then(|| self.details(handle).list)
+    }
+
+    /// Opens a list of two orders that are open and carry its number: from here on they exclude each
+    /// other.
+    pub(crate) fn pair(&mut self, list: List) {
+        let (stop, limit, account, symbol) = (list.stop, list.limit, list.account, list.symbol);
+        let slot = self.lists.open(list);
+        let counts = self.open.at_mut(account.0, symbol.0);
+        counts.bought -= bought(&self.records[stop.0 as usize]);
+        for handle in [stop, limit] {
+            self.records[handle.0 as usize].flags |= IS_PAIRED;
+            self.details[handle.0 as usize].list = slot;
+        }
+    }
+
+    /// Lets the limit leg of a list live on by itself. The list is still to be closed, and the stop
+    /// leg to be ended.
+    pub(crate) fn unpair_limit_leg(&mut self, handle: Handle) {
+        self.record_mut(handle).flags &= !IS_PAIRED;
+        self.details_mut(handle).list = NONE;
     }
 
     /// The client order id of an open order; empty for none.

@@ -2,22 +2,27 @@
 //! thread. Filled by `apply`, read by whoever called it.
 
 use touchline_protocol::message::event::{
-    Done, OrderAccepted, OrderCanceled, OrderContinues, OrderRefilled, OrderResult,
-    SelfTradePrevented, SessionEnded, Trade,
+    Done, OrderAccepted, OrderCanceled, OrderContinues, OrderListChanged, OrderRefilled,
+    OrderResult, OrderTriggered, SelfTradePrevented, SessionEnded, Trade,
 };
 use touchline_protocol::message::{Message, MessageHeader};
 
-use crate::apply::PREVENTION_STEPS;
+use crate::apply::{LIST_STEPS, PREVENTION_STEPS, RUN_STEPS};
 use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
 
 /// Room that an outbox must have: the events of the largest transaction, bytes.
 pub const OUTBOX_BYTES_MAX: usize = {
-    // The last thing that a transaction does may take more than the one step that is left.
+    let step = size_of::<Trade>();
+    let list = size_of::<OrderCanceled>() + size_of::<OrderListChanged>();
     let prevention = size_of::<SelfTradePrevented>() + size_of::<OrderCanceled>();
-    let last_item = size_of::<OrderRefilled>() + prevention;
-    assert!(prevention <= PREVENTION_STEPS as usize * size_of::<Trade>());
+    let run = size_of::<OrderTriggered>() + size_of::<OrderResult>();
+    assert!(list <= LIST_STEPS as usize * step);
+    assert!(prevention <= PREVENTION_STEPS as usize * step);
+    assert!(run <= RUN_STEPS as usize * step);
+    // The last thing that a transaction does may take more than the one step that is left.
+    let last_item = size_of::<OrderRefilled>() + prevention + list + run;
     let placement = size_of::<OrderAccepted>()
-        + STEPS_MAX as usize * size_of::<Trade>()
+        + STEPS_MAX as usize * step
         + last_item
         + size_of::<OrderResult>();
     let revocation = SESSIONS_PER_KEY_MAX as usize * size_of::<SessionEnded>() + size_of::<Done>();

@@ -4,12 +4,13 @@
 use crate::book::Aggressor;
 use crate::filters::OrderKind;
 use crate::hash::StateHash;
+use crate::orders::{HAS_LIST, IS_ICEBERG};
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{
-    AccountId, Epoch, OrderId, Position, Price, Qty, Sequence, SessionId, SymbolId,
+    AccountId, Epoch, OrderId, OrderListId, Position, Price, Qty, Sequence, SessionId, SymbolId,
 };
 
 /// An accepted order from its acceptance to the end of its taking.
@@ -35,6 +36,8 @@ pub(crate) struct ActiveOrder {
     pub(crate) locked: i64,
     /// What it shows at a time once it rests; 0: everything.
     pub(crate) iceberg: i64,
+    /// The list that it belongs to.
+    pub(crate) order_list_id: OrderListId,
     /// A MARKET order by quote quantity took all there was and wants more.
     pub(crate) ran_dry: bool,
     /// Against trades with its own account, if it names it: kept for when it takes again.
@@ -70,6 +73,13 @@ impl ActiveOrder {
         self.kind.may_rest()
     }
 
+    /// The flags of its record while it is open and waits for nothing.
+    pub(crate) fn flags(&self) -> u8 {
+        let iceberg = if self.iceberg > 0 { IS_ICEBERG } else { 0 };
+        let list = if self.order_list_id == OrderListId::NONE { 0 } else { HAS_LIST };
+        iceberg | list
+    }
+
     /// What is left of its lock.
     pub(crate) const fn still_locked(&self) -> i64 {
         match self.kind.side {
@@ -81,6 +91,7 @@ impl ActiveOrder {
     fn hash(&self, rules: u32, hash: &mut StateHash) {
         if rules >= 2 {
             hash.signed(self.iceberg);
+            hash.signed(self.order_list_id.0);
             let prevention = self.prevention.map_or(0, SelfTradePrevention::to_wire);
             let now = self.prevention_now.to_wire();
             hash.word(u64::from_le_bytes([self.ran_dry.into(), prevention, now, 0, 0, 0, 0, 0]));
@@ -233,6 +244,7 @@ impl ActiveOrder {
         executed_quote: 0,
         locked: 0,
         iceberg: 0,
+        order_list_id: OrderListId::NONE,
         ran_dry: false,
         prevention: None,
         prevention_now: SelfTradePrevention::None,

@@ -11,8 +11,8 @@ use touchline_protocol::message::enums::{
 };
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::{
-    AccountId, Amount, AssetId, Epoch, KeyId, OrderId, Position, Price, Qty, Sequence, SessionId,
-    SymbolId,
+    AccountId, Amount, AssetId, Epoch, KeyId, OrderId, OrderListId, Position, Price, Qty, Sequence,
+    SessionId, SymbolId,
 };
 
 /// The order whose work the next `RunPending` continues, and who waits for its terminal reply.
@@ -150,6 +150,25 @@ pub struct OpenOrder {
     pub self_trade_prevention: Option<SelfTradePrevention>,
     /// The client's name for it; empty for none.
     pub client_order_id: ClientOrderId,
+    /// The list that it belongs to, also after that has come to its end.
+    pub order_list_id: OrderListId,
+}
+
+/// An open order list: both its orders are open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenOrderList {
+    /// Its number.
+    pub order_list_id: OrderListId,
+    /// Its owner.
+    pub account: AccountId,
+    /// Its symbol.
+    pub symbol: SymbolId,
+    /// The order that waits for its trigger, or has been triggered and waits for its turn.
+    pub stop_order_id: OrderId,
+    /// The order that rests in the book.
+    pub limit_order_id: OrderId,
+    /// The client's name for it; empty for none.
+    pub list_client_order_id: ClientOrderId,
 }
 
 /// How much of each capacity is in use.
@@ -378,6 +397,50 @@ impl Core {
             .map(|handle| self.view_order(handle))
     }
 
+    /// An open order list by number.
+    #[must_use]
+    pub fn open_order_list(&self, id: OrderListId) -> Option<OpenOrderList> {
+        self.orders.lists.find(id).map(|slot| self.view_list(slot))
+    }
+
+    /// An open order list by its owner's name for it.
+    #[must_use]
+    pub fn find_open_order_list(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        name: &ClientOrderId,
+    ) -> Option<OpenOrderList> {
+        let lists = &self.orders.lists;
+        lists.find_by_client_order_id(account, symbol, name).map(|slot| self.view_list(slot))
+    }
+
+    /// Open order lists of a side, in the order in which their limit legs would trade; none for an
+    /// unknown symbol.
+    pub fn open_order_lists(
+        &self,
+        symbol: SymbolId,
+        side: Side,
+    ) -> impl Iterator<Item = OpenOrderList> {
+        let book = self.symbols.books.get(symbol.0 as usize);
+        book.into_iter()
+            .flat_map(move |book| book.orders(&self.pools, side))
+            .filter_map(|order| self.orders.list_of(order.handle))
+            .map(|slot| self.view_list(slot))
+    }
+
+    fn view_list(&self, slot: u32) -> OpenOrderList {
+        let list = self.orders.lists.get(slot);
+        OpenOrderList {
+            order_list_id: list.id,
+            account: list.account,
+            symbol: list.symbol,
+            stop_order_id: list.stop_order_id,
+            limit_order_id: list.limit_order_id(),
+            list_client_order_id: list.client_order_id,
+        }
+    }
+
     /// Number of an account's open orders on a symbol; 0 when one of them does not exist.
     #[must_use]
     pub fn open_order_count(&self, account: AccountId, symbol: SymbolId) -> u32 {
@@ -414,6 +477,7 @@ impl Core {
             priority: record.priority,
             self_trade_prevention: record.prevention,
             client_order_id: *self.orders.client_order_id(handle),
+            order_list_id: self.orders.order_list_id(handle),
         }
     }
 }

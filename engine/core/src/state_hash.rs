@@ -52,6 +52,7 @@ impl Core {
                         let details = self.orders.details(order.handle);
                         hash.signed(details.iceberg);
                         hash.signed(details.hidden);
+                        self.hash_list(order.handle, &mut hash);
                     }
                 }
                 // No order has number 0: the end of a side cannot be taken for an order.
@@ -64,10 +65,22 @@ impl Core {
         hash.finish()
     }
 
-    /// The exchange's filters, and the stops that wait: by stop price, those of one price by placement;
+    /// The list that an order belongs to, and whether that is open. Which orders it has follows from
+    /// its number, which both carry.
+    fn hash_list(&self, handle: Handle, hash: &mut StateHash) {
+        hash.signed(self.orders.order_list_id(handle).0);
+        match self.orders.list_of(handle) {
+            Some(slot) => hash.text(&self.orders.lists.get(slot).client_order_id),
+            None => hash.word(0),
+        }
+        hash.word(u64::from(self.orders.record(handle).flags));
+    }
+
+    /// The exchange's filters, the number of lists, and the stops that wait: by stop price, those of one price by placement;
     /// triggered ones summed up, since the shape of their heap is no state.
     fn hash_waiting(&self, hash: &mut StateHash) {
         hash.pair(self.max_orders, self.max_algo_orders);
+        self.orders.lists.hash(hash);
         for (symbol, triggers) in self.symbols.list.iter().zip(&self.symbols.triggers) {
             for side in [Side::Buy, Side::Sell] {
                 for order in triggers.orders(&self.pools, side) {
@@ -110,6 +123,7 @@ impl Core {
             0,
         ]));
         hash.text(self.orders.client_order_id(handle));
+        self.hash_list(handle, &mut hash);
         hash.finish()
     }
 }

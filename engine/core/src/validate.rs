@@ -1,6 +1,8 @@
 //! Checks that the whole venue fits together. Called by tests and by replay checks after a command,
 //! never while trading: it allocates, and takes time in proportion to the size of the venue.
 
+mod lists;
+
 use crate::book::Handle;
 use crate::money;
 use crate::orders::OpenCounts;
@@ -33,6 +35,7 @@ impl Core {
         let mut named = 0;
         let mut open = BTreeMap::<(u32, u32), OpenCounts>::new();
         let mut may_rest = 0;
+        let mut all = Vec::new();
         for (symbol, book) in (0..).zip(&self.symbols.books) {
             let of_book = book.validate(&self.pools)?;
             counts.orders += of_book.orders;
@@ -59,13 +62,17 @@ impl Core {
                 counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
                 counts.algos += u32::from(is_waiting);
                 counts.sells += u32::from(order.side == Side::Sell);
-                if order.side == Side::Buy {
+                let is_counted_once = is_waiting && self.is_paired(order);
+                if order.side == Side::Buy && !is_counted_once {
                     counts.bought += u128::from(order.quantity.0.cast_unsigned());
                 }
                 let rests = !is_market && order.time_in_force == TimeInForce::Gtc;
                 may_rest += u32::from(is_waiting && rests);
             }
+            all.append(&mut booked);
+            all.extend(stops);
         }
+        self.validate_lists(&all)?;
         if may_rest != self.orders.reserved() {
             let reserved = self.orders.reserved();
             return Err(format!("{may_rest} stops may rest, {reserved} levels reserved"));

@@ -8,8 +8,8 @@ use crate::orders::IS_WAITING;
 use crate::outbox::Outbox;
 use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SymbolStatus};
-use touchline_protocol::message::event::{OrderCanceled, OrderReduced};
-use touchline_protocol::units::{AccountId, BookUpdateId, OrderId, OrderListId, Qty, SymbolId};
+use touchline_protocol::message::event::OrderReduced;
+use touchline_protocol::units::{AccountId, OrderId, Qty, SymbolId};
 
 impl Core {
     /// Cancels by number. Works in every status of the symbol.
@@ -66,6 +66,9 @@ impl Core {
             return Err(RejectReason::SymbolNotTrading.into());
         }
         let handle = self.own_order(account, message.symbol, message.order_id)?;
+        if self.orders.list_of(handle).is_some() {
+            return Err(RejectReason::NotReplaceable.into());
+        }
         let order = self.orders.view(&self.pools, handle);
         let record = *self.orders.record(handle);
         let hidden = self.orders.hidden(handle);
@@ -127,7 +130,7 @@ impl Core {
     }
 
     /// An open order of the account. Somebody else's is as unknown as none.
-    fn own_order(
+    pub(super) fn own_order(
         &self,
         account: AccountId,
         symbol: SymbolId,
@@ -139,59 +142,12 @@ impl Core {
             .ok_or_else(|| RejectReason::UnknownOrder.into())
     }
 
-    /// Cancels an open order for its owner.
-    fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
-        let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
+    /// Cancels an open order, with its list if that is open.
+    pub(super) fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
+        let changes_book = self.is_ended_in_book(handle);
         let counters = &mut self.symbols.list[symbol.0 as usize].counters;
-        counters.book_update.0 += u64::from(!is_waiting);
-        let book_update = counters.book_update;
-        self.end_open(symbol, handle, (OrderStatus::Canceled, book_update), outbox);
-    }
-
-    /// Takes an open order out of the book and gives its lock back; the number of the book's change is
-    /// the caller's to count.
-    pub(super) fn end_open(
-        &mut self,
-        symbol: SymbolId,
-        handle: Handle,
-        (status, book_update_id): (OrderStatus, BookUpdateId),
-        outbox: &mut Outbox<'_>,
-    ) {
-        let order = self.orders.view(&self.pools, handle);
-        let price = self.limit_price(&order);
-        let record = *self.orders.record(handle);
-        let is_waiting = record.flags & IS_WAITING != 0;
-        let client_order_id = *self.orders.client_order_id(handle);
-        let account = AccountId(order.owner);
-        let released = self.orders.locked(&order);
-        let hidden = self.orders.hidden(handle);
-        let at = symbol.0 as usize;
-        let asset = self.symbols.list[at].paid_with(record.kind.side);
-        let book =
-            if is_waiting { &mut self.symbols.triggers[at] } else { &mut self.symbols.books[at] };
-        self.orders.remove(handle, order.id, account);
-        if hidden > 0 {
-            self.pools.change_hidden(handle, hidden, 0);
-        }
-        book.remove(&mut self.pools, handle);
-        self.accounts.release(account, asset, released);
-        outbox.push(&OrderCanceled {
-            order_id: order.id,
-            account,
-            symbol,
-            price,
-            quantity: record.quantity,
-            executed_quantity: record.quantity - order.remaining.0 - hidden,
-            executed_quote: record.executed_quote,
-            released,
-            book_update_id,
-            order_list_id: OrderListId::NONE,
-            status: status.to_wire(),
-            side: record.kind.side.to_wire(),
-            order_type: record.kind.order_type.to_wire(),
-            time_in_force: record.kind.time_in_force.to_wire(),
-            client_order_id,
-            ..Default::default()
-        });
+        counters.book_update.0 += u64::from(changes_book);
+        let book_update_id = counters.book_update;
+        self.end_with_list(handle, OrderStatus::Canceled, book_update_id, outbox);
     }
 }

@@ -8,24 +8,25 @@ use crate::book::{Aggressor, SymbolBook};
 use crate::filters::{self, OrderKind};
 use crate::limits::number;
 use crate::money;
+use crate::orders::OpenCounts;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
 use touchline_protocol::message::enums::{
-    OrderType, RejectReason, SelfTradePrevention, Side, SymbolStatus,
+    OrderStatus, OrderType, RejectReason, SelfTradePrevention, Side, SymbolStatus,
 };
 use touchline_protocol::message::event::{OrderAccepted, OrderValid};
 use touchline_protocol::units::{AccountId, Amount, OrderListId, Price, Qty, SymbolId, notional};
 
 /// What an order comes to with the account and the book as they are.
-struct Terms {
+pub(super) struct Terms {
     /// Base quantity; of a MARKET order by quote quantity, what that buys or sells.
-    quantity: i64,
+    pub(super) quantity: i64,
     /// Amount to lock: quote for a buy, base for a sell.
-    locked: i64,
+    pub(super) locked: i64,
     /// There is less in the book than a MARKET order by quote quantity asks for.
-    ran_dry: bool,
+    pub(super) ran_dry: bool,
 }
 
 impl Core {
@@ -47,7 +48,7 @@ impl Core {
         if symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
-        let windows = self.count_order(account, context.time_ns)?;
+        let windows = self.count_orders(account, context.time_ns, 1)?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });
             return Ok(Applied::Valid);
@@ -68,7 +69,7 @@ impl Core {
     }
 
     /// The filters that depend on the average price.
-    fn check_averages(
+    pub(super) fn check_averages(
         &self,
         time_ns: u64,
         message: &NewOrder,
@@ -96,7 +97,7 @@ impl Core {
     }
 
     /// MAX_POSITION: what an account would have of the base asset if all its buys were filled.
-    fn check_position(
+    pub(super) fn check_position(
         &self,
         account: AccountId,
         id: SymbolId,
@@ -116,9 +117,14 @@ impl Core {
         Ok(())
     }
 
-    /// The account's order counts with one more order, if the limits allow it. Calendar windows: the
-    /// n-th is from n times the interval on (facts §8).
-    fn count_order(&self, account: AccountId, time_ns: u64) -> Result<[OrderWindow; 2], Reject> {
+    /// The account's order counts with so many more orders, if the limits allow all of them. Calendar
+    /// windows: the n-th is from n times the interval on (facts §8).
+    pub(super) fn count_orders(
+        &self,
+        account: AccountId,
+        time_ns: u64,
+        more: u32,
+    ) -> Result<[OrderWindow; 2], Reject> {
         let limits = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
         let seconds = [self.limits.interval_0_seconds, self.limits.interval_1_seconds];
         let mut windows = self.accounts.list[account.0 as usize].windows;
@@ -127,10 +133,11 @@ impl Core {
             if order_window.window != window {
                 *order_window = OrderWindow { window, count: 0 };
             }
-            if limits[index] != 0 && order_window.count >= limits[index] {
+            let count = u64::from(order_window.count) + u64::from(more);
+            if limits[index] != 0 && count > u64::from(limits[index]) {
                 return Err(Reject::with(RejectReason::TooManyOrders, index as u32));
             }
-            order_window.count = order_window.count.saturating_add(1);
+            order_window.count = order_window.count.saturating_add(more);
         }
         Ok(windows)
     }
@@ -145,7 +152,13 @@ impl Core {
         let id = message.symbol;
         let symbol = &self.symbols.list[id.0 as usize];
         let book = &self.symbols.books[id.0 as usize];
-        self.check_open_counts(account, message, kind.is_stop())?;
+        let added = OpenCounts {
+            all: 1,
+            icebergs: u32::from(message.iceberg_quantity != 0),
+            algos: u32::from(kind.is_stop()),
+            ..Default::default()
+        };
+        self.check_open_counts(account, id, &added)?;
         let name = &message.client_order_id;
         if self.orders.find_by_client_order_id(&self.pools, account, id, name).is_some() {
             return Err(RejectReason::DuplicateClientOrderId.into());
@@ -180,35 +193,31 @@ impl Core {
         Ok(Terms { quantity, locked, ran_dry })
     }
 
-    /// Filters on the number of open orders.
-    fn check_open_counts(
+    /// Filters on the number of open orders, with what is to be added.
+    pub(super) fn check_open_counts(
         &self,
         account: AccountId,
-        message: &NewOrder,
-        is_stop: bool,
+        symbol: SymbolId,
+        added: &OpenCounts,
     ) -> Result<(), Reject> {
-        let filters = &self.symbols.list[message.symbol.0 as usize].filters;
-        let open = self.orders.open_counts(account, message.symbol);
-        if filters.max_orders != 0 && open.all >= filters.max_orders {
+        let filters = &self.symbols.list[symbol.0 as usize].filters;
+        let open = self.orders.open_counts(account, symbol);
+        let [all, algos] = self.orders.totals(account);
+        let exceeds =
+            |most: u32, open: u32, added: u32| added > 0 && most != 0 && open + added > most;
+        if exceeds(filters.max_orders, open.all, added.all) {
             return Err(RejectReason::MaxNumOrders.into());
         }
-        if message.iceberg_quantity != 0
-            && filters.max_iceberg_orders != 0
-            && open.icebergs >= filters.max_iceberg_orders
-        {
+        if exceeds(filters.max_iceberg_orders, open.icebergs, added.icebergs) {
             return Err(RejectReason::MaxNumIcebergOrders.into());
         }
-        let [all, algos] = self.orders.totals(account);
-        if self.max_orders != 0 && all >= self.max_orders {
+        if exceeds(self.max_orders, all, added.all) {
             return Err(RejectReason::ExchangeMaxNumOrders.into());
         }
-        if !is_stop {
-            return Ok(());
-        }
-        if filters.max_algo_orders != 0 && open.algos >= filters.max_algo_orders {
+        if exceeds(filters.max_algo_orders, open.algos, added.algos) {
             return Err(RejectReason::MaxNumAlgoOrders.into());
         }
-        if self.max_algo_orders != 0 && algos >= self.max_algo_orders {
+        if exceeds(self.max_algo_orders, algos, added.algos) {
             return Err(RejectReason::ExchangeMaxNumAlgoOrders.into());
         }
         Ok(())
@@ -267,13 +276,13 @@ impl Core {
         if !kind.may_rest() {
             return Ok(());
         }
-        self.check_open_orders()?;
+        self.check_open_orders(1)?;
         let has_level = book.has_level(&self.pools, aggressor.side, aggressor.limit);
         self.check_levels(u32::from(!has_level))
     }
 
     /// Room for so many more price levels, next to what is kept for those that may still rest.
-    fn check_levels(&self, more: u32) -> Result<(), Reject> {
+    pub(super) fn check_levels(&self, more: u32) -> Result<(), Reject> {
         let used = u64::from(self.pools.levels())
             + u64::from(self.pending.reserved())
             + u64::from(self.orders.reserved());
@@ -301,7 +310,7 @@ impl Core {
         if kind.side == Side::Buy {
             self.check_position(account, message.symbol, quantity)?;
         }
-        self.check_open_orders()?;
+        self.check_open_orders(1)?;
         let (side, stop_price) = (trigger_side(kind), Price(message.stop_price));
         let has_level = self.symbols.triggers[at].has_level(&self.pools, side, stop_price);
         self.check_levels(u32::from(!has_level) + u32::from(kind.may_rest()))?;
@@ -316,10 +325,10 @@ impl Core {
         Ok(Terms { quantity, locked, ran_dry: false })
     }
 
-    /// Room for one more open order.
-    fn check_open_orders(&self) -> Result<(), Reject> {
+    /// Room for so many more open orders.
+    pub(super) fn check_open_orders(&self, more: u32) -> Result<(), Reject> {
         let used = u64::from(self.pools.orders()) + u64::from(self.pending.reserved());
-        if used >= u64::from(self.limits.open_orders) {
+        if used + u64::from(more) > u64::from(self.limits.open_orders) {
             return Err(Reject::with(RejectReason::CapacityReached, number::OPEN_ORDERS));
         }
         Ok(())
@@ -359,12 +368,35 @@ impl Core {
         (terms, windows): (&Terms, [OrderWindow; 2]),
         outbox: &mut Outbox<'_>,
     ) {
+        self.accounts.list[account.0 as usize].windows = windows;
+        let order = (account, message, kind);
+        let mut active = self.admit(context, order, terms, OrderListId::NONE, outbox);
+        if kind.is_stop() {
+            self.wait(&active);
+            self.report(&active, OrderStatus::New, 0, outbox);
+        } else if self.is_killed(&active) {
+            self.finish(&active, outbox);
+        } else {
+            let mut steps = self.limits.max_steps;
+            let is_done = self.advance(context, &mut active, &mut steps, outbox);
+            self.leave_pending(message.symbol, (!is_done).then_some(active));
+        }
+    }
+
+    /// Gives an order its number, locks what it needs, and reports that it is accepted.
+    pub(super) fn admit(
+        &mut self,
+        context: &Context,
+        (account, message, kind): (AccountId, &NewOrder, OrderKind),
+        terms: &Terms,
+        order_list_id: OrderListId,
+        outbox: &mut Outbox<'_>,
+    ) -> ActiveOrder {
         let symbol = &mut self.symbols.list[message.symbol.0 as usize];
         symbol.counters.order.0 += 1;
         let order_id = symbol.counters.order;
         let asset = symbol.paid_with(kind.side);
         self.accounts.lock(account, asset, terms.locked);
-        self.accounts.list[account.0 as usize].windows = windows;
         outbox.push(&OrderAccepted {
             order_id,
             account,
@@ -372,7 +404,7 @@ impl Core {
             locked: terms.locked,
             price: message.price,
             quantity: terms.quantity,
-            order_list_id: OrderListId::NONE,
+            order_list_id,
             side: kind.side.to_wire(),
             order_type: kind.order_type.to_wire(),
             time_in_force: kind.time_in_force.to_wire(),
@@ -380,7 +412,8 @@ impl Core {
             ..Default::default()
         });
         let prevention = SelfTradePrevention::from_wire(message.self_trade_prevention);
-        let mut active = ActiveOrder {
+        let windows = self.accounts.list[account.0 as usize].windows;
+        ActiveOrder {
             order_id,
             account,
             symbol: message.symbol,
@@ -392,6 +425,7 @@ impl Core {
             executed_quote: 0,
             locked: terms.locked,
             iceberg: message.iceberg_quantity,
+            order_list_id,
             ran_dry: terms.ran_dry,
             prevention,
             prevention_now: self.prevention(account, prevention),
@@ -405,15 +439,6 @@ impl Core {
             correlation: message.command.correlation,
             sequence: message.command.sequence,
             client_order_id: message.client_order_id,
-        };
-        if kind.is_stop() {
-            self.wait(&active, outbox);
-        } else if self.is_killed(&active) {
-            self.finish(&active, outbox);
-        } else {
-            let mut steps = self.limits.max_steps;
-            let is_done = self.advance(context, &mut active, &mut steps, outbox);
-            self.leave_pending(message.symbol, (!is_done).then_some(active));
         }
     }
 }

@@ -7,6 +7,7 @@
 //! MARKET order are reckoned from the book as it stands, its own account's orders included, so what
 //! it would have taken of them it does not take elsewhere: its lock might not pay for it.
 
+use super::ending::LIST_STEPS;
 use crate::Core;
 use crate::book::{Aggressor, Handle};
 use crate::outbox::Outbox;
@@ -34,13 +35,16 @@ impl Core {
         named.unwrap_or(self.accounts.list[account.0 as usize].self_trade_prevention)
     }
 
-    /// Keeps an order from trading with one of its own account, which stands in front of it.
+    /// Keeps an order from trading with one of its own account, which stands in front of it. One that
+    /// belongs to an open list ends with its list.
     pub(super) fn prevent(
         &mut self,
         active: &mut ActiveOrder,
         maker: Handle,
+        steps: &mut u32,
         outbox: &mut Outbox<'_>,
     ) -> Expires {
+        *steps = steps.saturating_sub(PREVENTION_STEPS);
         let mode = active.prevention_now;
         let expires = Expires {
             maker: mode != SelfTradePrevention::ExpireTaker,
@@ -65,8 +69,9 @@ impl Core {
             active.prevented += quantity;
         }
         if expires.maker {
-            let ends = (OrderStatus::Expired, BookUpdateId(before.0 + 1));
-            self.end_open(active.symbol, maker, ends, outbox);
+            let (status, book_update) = (OrderStatus::Expired, BookUpdateId(before.0 + 1));
+            let ended = self.end_with_list(maker, status, book_update, outbox);
+            *steps = steps.saturating_sub(ended.lists * LIST_STEPS);
         }
         expires
     }

@@ -105,7 +105,10 @@ impl Core {
         if self.rules == 0 && !of_a_start {
             return Err(RejectReason::UnexpectedMessage.into());
         }
-        let of_rules_2 = matches!(command, Command::SetVenueFilters(_));
+        let of_rules_2 = matches!(
+            command,
+            Command::SetVenueFilters(_) | Command::PlaceOrderList(_) | Command::CancelOrderList(_)
+        );
         if self.rules < 2 && of_rules_2 {
             return Err(RejectReason::UnexpectedMessage.into());
         }

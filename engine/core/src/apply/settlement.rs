@@ -5,7 +5,7 @@ use crate::accounts::{Accounts, TradeMoney};
 use crate::averages::Averages;
 use crate::book::{Fill, Handle, Sink};
 use crate::money;
-use crate::orders::Orders;
+use crate::orders::{IS_PAIRED, Orders};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
@@ -33,6 +33,8 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) own: AccountId,
     /// The order of that account that was met.
     pub(super) met_own: Option<Handle>,
+    /// Slot of the open list whose limit leg was touched: its stop leg is to be ended.
+    pub(super) touched_list: Option<u32>,
 }
 
 /// No account's number.
@@ -90,7 +92,7 @@ impl Sink for Settlement<'_, '_, '_> {
     }
 
     fn pauses(&self) -> bool {
-        self.is_triggered
+        self.is_triggered || self.touched_list.is_some()
     }
 
     /// The next slice of an iceberg. A maker that is filled has no record any more, but its old one
@@ -146,15 +148,19 @@ impl Settlement<'_, '_, '_> {
 
     /// Notes the fill at the maker; gives what it has still open, and what is released of its lock:
     /// one that is filled gives up the lock's remainder and is forgotten before its slot can be used
-    /// again.
+    /// again. The first fill of a list's limit leg ends the taking, so that the list can be ended.
     fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> (i64, i64) {
         let remaining = fill.maker_remaining.0 + self.orders.hidden(fill.maker);
         let record = self.orders.record_mut(fill.maker);
         record.executed_quote += quote_amount;
+        if record.flags & IS_PAIRED != 0 {
+            self.touched_list = self.orders.list_of(fill.maker);
+            self.orders.unpair_limit_leg(fill.maker);
+        }
         if remaining > 0 {
             return (remaining, 0);
         }
-        let released = record.locked(fill.price, 0);
+        let released = self.orders.record(fill.maker).locked(fill.price, 0);
         if released > 0 {
             self.accounts.release(
                 maker,

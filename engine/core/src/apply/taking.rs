@@ -1,17 +1,17 @@
 //! What an accepted order does in the book: taking, resting, and the report of how it stands; and the
 //! continuation of orders whose transaction met as many makers as it may.
 
-use super::self_trade::PREVENTION_STEPS;
+use super::ending::LIST_STEPS;
 use super::settlement::{NOBODY, Settlement};
 use super::{Context, Reject};
 use crate::Core;
 use crate::book::Handle;
-use crate::orders::{IS_ICEBERG, OrderDetails, OrderRecord};
+use crate::orders::{OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::{ActiveOrder, Pending};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePrevention, Side};
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
-use touchline_protocol::units::{OrderListId, Price, Qty, SymbolId};
+use touchline_protocol::units::{BookUpdateId, Price, Qty, SymbolId};
 
 /// How far an order's taking has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,8 +84,7 @@ impl Core {
             let met_own = self.take(context, active, steps, outbox);
             changed |= active.remaining < before;
             if let Some(maker) = met_own {
-                *steps = steps.saturating_sub(PREVENTION_STEPS);
-                let expires = self.prevent(active, maker, outbox);
+                let expires = self.prevent(active, maker, steps, outbox);
                 changed |= expires.maker;
                 if expires.taker {
                     break Taking::Ended;
@@ -117,8 +116,8 @@ impl Core {
         true
     }
 
-    /// Lets an order take until a stop is reached, or an order of its own account is met that it may
-    /// not trade with: gives that one.
+    /// Lets an order take until a stop is reached or a list touched, which is then ended, or an order of
+    /// its own account is met that it may not trade with: gives that one.
     fn take(
         &mut self,
         context: &Context,
@@ -143,11 +142,17 @@ impl Core {
             is_triggered: false,
             own,
             met_own: None,
+            touched_list: None,
             averages: (self.rules >= 2).then_some(&mut self.symbols.averages),
         };
         let book = &mut self.symbols.books[at];
         (_, *steps) = book.take(&mut self.pools, &aggressor, *steps, &mut settlement);
-        let met_own = settlement.met_own;
+        let Settlement { met_own, touched_list, .. } = settlement;
+        if let Some(slot) = touched_list {
+            *steps = steps.saturating_sub(LIST_STEPS);
+            let book_update = self.symbols.list[at].counters.book_update.0 + 1;
+            self.expire_stop_leg(slot, BookUpdateId(book_update), outbox);
+        }
         // The last price matters from the rules on that know stops.
         if self.rules >= 2 && active.last_fill_price != Price::ZERO {
             self.symbols.list[at].last_price = active.last_fill_price;
@@ -155,13 +160,15 @@ impl Core {
         met_own
     }
 
-    /// Puts what an order could not take into the book.
-    fn rest(&mut self, active: &ActiveOrder) {
+    /// Puts what an order could not take into the book; says where.
+    pub(super) fn rest(&mut self, active: &ActiveOrder) -> Handle {
         let at = active.symbol.0 as usize;
         let owner = (active.order_id, active.account.0);
-        let is_iceberg = active.iceberg > 0;
-        let shown =
-            if is_iceberg { active.iceberg.min(active.remaining) } else { active.remaining };
+        let shown = if active.iceberg > 0 {
+            active.iceberg.min(active.remaining)
+        } else {
+            active.remaining
+        };
         let hidden = active.remaining - shown;
         let book = &mut self.symbols.books[at];
         let handle = book.rest(&mut self.pools, active.kind.side, active.price, Qty(shown), owner);
@@ -175,12 +182,18 @@ impl Core {
             symbol: active.symbol,
             session: active.session,
             kind: active.kind,
-            flags: if is_iceberg { IS_ICEBERG } else { 0 },
+            flags: active.flags(),
             prevention: active.prevention,
         };
-        let details = OrderDetails { iceberg: active.iceberg, hidden, ..Default::default() };
+        let details = OrderDetails {
+            iceberg: active.iceberg,
+            hidden,
+            order_list_id: active.order_list_id,
+            ..Default::default()
+        };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
+        handle
     }
 
     /// Ends the taking of an order: it rests, or is over.
@@ -227,7 +240,7 @@ impl Core {
             executed_quote: active.executed_quote,
             released,
             book_update_id: symbol.counters.book_update,
-            order_list_id: OrderListId::NONE,
+            order_list_id: active.order_list_id,
             order_count_0: active.order_counts[0],
             order_count_1: active.order_counts[1],
             status: status.to_wire(),

@@ -8,19 +8,21 @@
 //! pending work. Moving one is a step of the transaction's `max_steps`, running one is two.
 
 use super::Context;
+use super::ending::LIST_STEPS;
 use crate::Core;
 use crate::book::Handle;
 use crate::filters::{self, OrderKind};
-use crate::orders::{IS_ICEBERG, IS_WAITING, OrderDetails, OrderRecord};
+use crate::money;
+use crate::orders::{IS_WAITING, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
-use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
+use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
 use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
 
 /// Steps that running a triggered order takes, besides its makers.
-const RUN_STEPS: u32 = 2;
+pub(crate) const RUN_STEPS: u32 = 2;
 
 /// The side of the trigger book that a stop waits on.
 pub(super) const fn trigger_side(kind: OrderKind) -> Side {
@@ -28,8 +30,8 @@ pub(super) const fn trigger_side(kind: OrderKind) -> Side {
 }
 
 impl Core {
-    /// Lets an accepted stop wait.
-    pub(super) fn wait(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
+    /// Lets an accepted stop wait; says where.
+    pub(super) fn wait(&mut self, active: &ActiveOrder) -> Handle {
         let at = active.symbol.0 as usize;
         let owner = (active.order_id, active.account.0);
         let (side, price) = (trigger_side(active.kind), active.stop_price);
@@ -42,7 +44,7 @@ impl Core {
             symbol: active.symbol,
             session: active.session,
             kind: active.kind,
-            flags: IS_WAITING | if active.iceberg > 0 { IS_ICEBERG } else { 0 },
+            flags: IS_WAITING | active.flags(),
             prevention: active.prevention,
         };
         let details = OrderDetails {
@@ -50,11 +52,12 @@ impl Core {
             hidden: 0,
             stop_price: price.0,
             limit_price: active.price.0,
-            fired_by: 0,
+            order_list_id: active.order_list_id,
+            ..Default::default()
         };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
-        self.report(active, OrderStatus::New, 0, outbox);
+        handle
     }
 
     /// True when stops of the symbol have been triggered and have not had their turn.
@@ -108,7 +111,15 @@ impl Core {
             *steps = steps.saturating_sub(RUN_STEPS);
             let fired_by = |at| self.orders.details(Handle(at)).fired_by;
             self.symbols.list[at].fired = self.pools.pop_fired(first, &fired_by);
+            let list = self.orders.list_of(Handle(first));
             let mut active = self.activate(context, symbol, Handle(first));
+            if let Some(slot) = list {
+                *steps = steps.saturating_sub(LIST_STEPS);
+                let counters = &mut self.symbols.list[at].counters;
+                counters.book_update.0 += 1;
+                let book_update_id = counters.book_update;
+                active.locked += self.expire_limit_leg(slot, book_update_id, outbox);
+            }
             if !self.enter(&mut active, outbox) || self.is_killed(&active) {
                 self.finish(&active, outbox);
             } else if !self.advance(context, &mut active, steps, outbox) {
@@ -142,6 +153,7 @@ impl Core {
             executed_quote: 0,
             locked: self.orders.locked(&view),
             iceberg: details.iceberg,
+            order_list_id: self.orders.order_list_id(handle),
             ran_dry: false,
             prevention: record.prevention,
             prevention_now: self.prevention(AccountId(view.owner), record.prevention),
@@ -180,18 +192,20 @@ impl Core {
         needed.is_some()
     }
 
-    /// What a triggered order needs to lock. The kinds that become MARKET obey MARKET_LOT_SIZE only
-    /// now, and such a buy needs what the book asks for, of which a lock at its stop price may be too
-    /// little (facts §4, §6).
+    /// What a triggered order needs to lock, which for one of a list may be less than both its orders
+    /// did. The kinds that become MARKET obey MARKET_LOT_SIZE only now, and such a buy needs what the
+    /// book asks for, of which a lock at its stop price may be too little (facts §4, §6).
     fn needed_when_triggered(&self, active: &ActiveOrder) -> Option<i64> {
         let at = active.symbol.0 as usize;
         let symbol = &self.symbols.list[at];
-        if !active.kind.is_market() {
-            return Some(active.locked);
+        if active.kind.is_market() {
+            filters::check_market_lot(&symbol.filters, active.remaining).ok()?;
         }
-        filters::check_market_lot(&symbol.filters, active.remaining).ok()?;
         if active.kind.side == Side::Sell {
-            return Some(active.locked);
+            return Some(active.remaining);
+        }
+        if !active.kind.is_market() {
+            return money::quote_rounded_up(active.price.0, active.remaining);
         }
         let free = self.accounts.balance(active.account, symbol.quote).free;
         let most = Amount(free.0 + active.locked);

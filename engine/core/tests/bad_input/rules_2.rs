@@ -294,7 +294,7 @@ fn windows_and_flags_of_a_definition() {
     type Field = fn(&mut DefineSymbol);
     let fields: [(Field, u32); 6] = [
         (|it| it.order_types = 1, 4),
-        (|it| it.flags = SYMBOL_OCO, 5),
+        (|it| it.flags = 8, 5),
         (|it| it.filters.percent_price_minutes = 61, 21),
         (|it| it.filters.min_notional_minutes = u32::MAX, 22),
         (|it| it.filters.min_notional_applies_to_market = 2, 27),

@@ -1,0 +1,160 @@
+//! Open orders that end without being filled, cancelled or expired: alone, with the list that they
+//! belong to, or as the leg of a list that gives way to the other (facts §5.5). Called by cancels and
+//! by whatever else takes orders away; each order reports an `OrderCanceled`, each list behind it an
+//! `OrderListChanged`.
+//!
+//! Nothing in here counts the book's updates: the caller passes the number that the events are to
+//! show, and counts it, once per transaction, when [`Core::is_ended_in_book`] says so.
+
+use crate::Core;
+use crate::book::Handle;
+use crate::lists::List;
+use crate::orders::IS_WAITING;
+use crate::outbox::Outbox;
+use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType, OrderStatus};
+use touchline_protocol::message::event::{OrderCanceled, OrderListChanged};
+use touchline_protocol::units::{AccountId, BookUpdateId};
+
+/// Steps of a transaction that it takes to end a list's other order and the list.
+pub(crate) const LIST_STEPS: u32 = 3;
+
+/// How many orders and lists were ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ended {
+    pub(super) orders: u32,
+    pub(super) lists: u32,
+}
+
+impl Core {
+    /// True when ending an open order, with its list if that is open, changes the book.
+    pub(super) fn is_ended_in_book(&self, handle: Handle) -> bool {
+        let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
+        !is_waiting || self.orders.list_of(handle).is_some()
+    }
+
+    /// Ends an open order; if its list is open, both its orders, the stop leg first, and the list.
+    pub(super) fn end_with_list(
+        &mut self,
+        handle: Handle,
+        status: OrderStatus,
+        book_update_id: BookUpdateId,
+        outbox: &mut Outbox<'_>,
+    ) -> Ended {
+        let Some(slot) = self.orders.list_of(handle) else {
+            self.end_alone(handle, status, book_update_id, outbox);
+            return Ended { orders: 1, lists: 0 };
+        };
+        let List { stop, limit, .. } = *self.orders.lists.get(slot);
+        self.end_alone(stop, status, book_update_id, outbox);
+        self.end_alone(limit, status, book_update_id, outbox);
+        self.close_list(slot, book_update_id, outbox);
+        Ended { orders: 2, lists: 1 }
+    }
+
+    /// Ends the stop leg of an open list, and so the list, because its limit leg was touched.
+    pub(super) fn expire_stop_leg(
+        &mut self,
+        slot: u32,
+        book_update_id: BookUpdateId,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let stop = self.orders.lists.get(slot).stop;
+        self.end_alone(stop, OrderStatus::Expired, book_update_id, outbox);
+        self.close_list(slot, book_update_id, outbox);
+    }
+
+    /// Ends the limit leg of a list, and so the list, because its stop leg, which is in no queue any
+    /// more, has its turn. Gives what the limit leg had locked: it stays locked, for the stop leg.
+    pub(super) fn expire_limit_leg(
+        &mut self,
+        slot: u32,
+        book_update_id: BookUpdateId,
+        outbox: &mut Outbox<'_>,
+    ) -> i64 {
+        let limit = self.orders.lists.get(slot).limit;
+        let canceled = self.take_out(limit, OrderStatus::Expired, book_update_id);
+        outbox.push(&OrderCanceled { released: 0, ..canceled });
+        self.close_list(slot, book_update_id, outbox);
+        canceled.released
+    }
+
+    /// Ends an open order, whatever becomes of its list, and gives its lock back.
+    fn end_alone(
+        &mut self,
+        handle: Handle,
+        status: OrderStatus,
+        book_update_id: BookUpdateId,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let side = self.orders.record(handle).kind.side;
+        let canceled = self.take_out(handle, status, book_update_id);
+        let asset = self.symbols.list[canceled.symbol.0 as usize].paid_with(side);
+        self.accounts.release(canceled.account, asset, canceled.released);
+        outbox.push(&canceled);
+    }
+
+    /// Takes an open order out of wherever it is: the book, the waiting stops, or those that wait for
+    /// their turn. Its lock, which the report says is released, is still to be.
+    fn take_out(
+        &mut self,
+        handle: Handle,
+        status: OrderStatus,
+        book_update_id: BookUpdateId,
+    ) -> OrderCanceled {
+        let order = self.orders.view(&self.pools, handle);
+        let record = *self.orders.record(handle);
+        let hidden = self.orders.hidden(handle);
+        let account = AccountId(order.owner);
+        let canceled = OrderCanceled {
+            order_id: order.id,
+            account,
+            symbol: record.symbol,
+            price: self.limit_price(&order),
+            quantity: record.quantity,
+            executed_quantity: record.quantity - order.remaining.0 - hidden,
+            executed_quote: record.executed_quote,
+            released: self.orders.locked(&order),
+            book_update_id,
+            order_list_id: self.orders.order_list_id(handle),
+            status: status.to_wire(),
+            side: record.kind.side.to_wire(),
+            order_type: record.kind.order_type.to_wire(),
+            time_in_force: record.kind.time_in_force.to_wire(),
+            client_order_id: *self.orders.client_order_id(handle),
+            ..Default::default()
+        };
+        if hidden > 0 {
+            self.pools.change_hidden(handle, hidden, 0);
+        }
+        let at = record.symbol.0 as usize;
+        if record.flags & IS_WAITING == 0 {
+            self.symbols.books[at].remove(&mut self.pools, handle);
+        } else if self.orders.details(handle).fired_by == 0 {
+            self.symbols.triggers[at].remove(&mut self.pools, handle);
+        } else {
+            let fired_by = |at| self.orders.details(Handle(at)).fired_by;
+            let symbol = &mut self.symbols.list[at];
+            symbol.fired = self.pools.remove_fired(symbol.fired, handle.0, &fired_by);
+            self.pools.release(handle);
+        }
+        self.orders.remove(handle, order.id, account);
+        canceled
+    }
+
+    /// Closes an open list and reports its end. The order of it that lives on, if any, is on its own.
+    fn close_list(&mut self, slot: u32, book_update_id: BookUpdateId, outbox: &mut Outbox<'_>) {
+        let list = self.orders.lists.close(slot);
+        outbox.push(&OrderListChanged {
+            order_list_id: list.id,
+            account: list.account,
+            symbol: list.symbol,
+            limit_order_id: list.limit_order_id(),
+            stop_order_id: list.stop_order_id,
+            list_status_type: ListStatusType::AllDone.to_wire(),
+            list_order_status: ListOrderStatus::AllDone.to_wire(),
+            list_client_order_id: list.client_order_id,
+            book_update_id,
+            ..Default::default()
+        });
+    }
+}
