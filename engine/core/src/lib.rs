@@ -24,6 +24,7 @@ mod apply;
 mod assets;
 mod averages;
 pub mod book;
+mod by_quote;
 mod filters;
 mod grid;
 mod hash;

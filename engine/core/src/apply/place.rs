@@ -5,6 +5,7 @@ use super::{Applied, Context, Reject};
 use crate::Core;
 use crate::accounts::OrderWindow;
 use crate::book::{Aggressor, SymbolBook};
+use crate::by_quote::ByQuote;
 use crate::filters::{self, OrderKind};
 use crate::limits::number;
 use crate::money;
@@ -172,7 +173,7 @@ impl Core {
         }
         let (quantity, ran_dry) = match message.quote_quantity {
             0 => (message.quantity, false),
-            amount => self.quantity_by_quote(symbol, book, (kind.side, amount))?,
+            amount => self.quantity_by_quote((account, id), (kind.side, amount))?,
         };
         if kind.side == Side::Buy {
             self.check_position(account, id, quantity)?;
@@ -223,34 +224,30 @@ impl Core {
         Ok(())
     }
 
-    /// The base quantity that a quote amount buys, or that has to be sold for it, in whole LOT_SIZE
-    /// steps, and whether the book holds less than that. Fixed once, at acceptance: nothing else
-    /// changes the book before the order is done. Each level costs its notional rounded up, so that
-    /// no truncation of its fills can exceed the amount (facts §5.2).
+    /// The base quantity of a MARKET order by quote quantity, and whether the book holds less than it
+    /// asks for. Fixed once, at acceptance: nothing else changes the book before the order is done.
     fn quantity_by_quote(
         &self,
-        symbol: &Symbol,
-        book: &SymbolBook,
+        (account, id): (AccountId, SymbolId),
         (side, amount): (Side, i64),
     ) -> Result<(i64, bool), Reject> {
+        let (symbol, book) =
+            (&self.symbols.list[id.0 as usize], &self.symbols.books[id.0 as usize]);
+        let asked = ByQuote {
+            filters: &symbol.filters,
+            side,
+            amount,
+            free: self.accounts.balance(account, symbol.paid_with(side)).free.0,
+            // With as many levels the check of the capacity knows all that it can.
+            levels: self.limits.max_steps + 1,
+        };
         let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
-        let (mut missing, mut quantity, mut ran_dry) = (amount, 0i64, true);
-        for level in book.reachable(&self.pools, side, limit) {
-            let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
-            let wanted = filters::quantity_for(&symbol.filters, missing, level.price.0);
-            let taken = wanted.min(there);
-            quantity = quantity.checked_add(taken).ok_or(RejectReason::Overflow)?;
-            missing -=
-                money::quote_rounded_up(level.price.0, taken).ok_or(RejectReason::Overflow)?;
-            if wanted <= there {
-                ran_dry = false;
-                break;
-            }
-        }
-        if quantity < symbol.filters.lot_min.max(1) {
-            return Err(RejectReason::LotSize.into());
-        }
-        Ok((quantity, ran_dry))
+        let knows_position = |quantity| {
+            side == Side::Sell
+                || symbol.filters.max_position == 0
+                || self.check_position(account, id, quantity).is_err()
+        };
+        asked.quantity(book.reachable(&self.pools, side, limit), knows_position)
     }
 
     /// Room for what may rest and for what may have to be continued; why this is enough:
