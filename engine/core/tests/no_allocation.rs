@@ -51,6 +51,7 @@ static ALLOCATOR: Counting = Counting;
 const ACCOUNTS: u64 = 4;
 const SYMBOLS: u64 = 2;
 const NAMES: usize = 1000;
+const FLAGS_2: u8 = SYMBOL_ICEBERG | SYMBOL_OCO | SYMBOL_QUOTE_QUANTITY;
 
 /// A small deterministic generator: 64-bit linear congruence, high bits used.
 struct Dice(u64);
@@ -71,6 +72,8 @@ struct Driver {
     now: u64,
     accepted: u64,
     rejected: u64,
+    /// Placed.
+    lists: u64,
 }
 
 impl Driver {
@@ -98,6 +101,7 @@ impl Driver {
             now: 1_700_000_000_000_000_000,
             accepted: 0,
             rejected: 0,
+            lists: 0,
         };
         for rules in 1..=rules {
             made.must(&Command::SetRules(&SetRules { rules, ..Default::default() }));
@@ -130,7 +134,7 @@ impl Driver {
                 quote: AssetId(1),
                 status: 2,
                 order_types: if rules > 1 { ORDER_TYPES_2 } else { ORDER_TYPES },
-                flags: if rules > 1 { SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY } else { 0 },
+                flags: if rules > 1 { FLAGS_2 } else { 0 },
                 permissions: PERMISSION_SPOT,
                 ..Default::default()
             }));
@@ -218,6 +222,48 @@ impl Driver {
         }
     }
 
+    /// Places a list around the middle of the prices, or cancels one of the last.
+    fn list(&mut self, command: CommandHeader, symbol: SymbolId) {
+        let side = 1 + self.dice.roll(2) as u8;
+        let up = (1000 + self.dice.roll(60) as i64) * 1_000_000;
+        let down = (1000 - self.dice.roll(60) as i64) * 1_000_000;
+        let name = |dice: &mut Dice, names: &[ClientOrderId]| {
+            names.get(dice.roll(NAMES as u64 * 2) as usize).copied().unwrap_or_default()
+        };
+        let quantity = (1 + self.dice.roll(50) as i64) * 1_000_000;
+        let is_limit = self.dice.roll(2) == 0;
+        let message = PlaceOrderList {
+            command,
+            symbol,
+            side,
+            quantity,
+            price: if side == 1 { down } else { up },
+            stop_price: if side == 1 { up } else { down },
+            stop_limit_price: if is_limit { 1_000_000_000 } else { 0 },
+            stop_limit_time_in_force: if is_limit { 1 + self.dice.roll(3) as u8 } else { 0 },
+            limit_iceberg_quantity: if self.dice.roll(3) == 0 { quantity / 4 } else { 0 },
+            list_client_order_id: name(&mut self.dice, &self.names),
+            limit_client_order_id: name(&mut self.dice, &self.names),
+            stop_client_order_id: name(&mut self.dice, &self.names),
+            ..Default::default()
+        };
+        self.lists += u64::from(self.send(&Command::PlaceOrderList(&message)));
+    }
+
+    fn cancel_list(&mut self, command: CommandHeader, symbol: SymbolId) {
+        let last = self.lists as i64;
+        let order_list_id = OrderListId(last - self.dice.roll(200) as i64);
+        let list = self.core.open_order_list(order_list_id);
+        let key_id = list.map_or(command.key_id, |list| KeyId(list.account.0.into()));
+        let message = CancelOrderList {
+            command: CommandHeader { key_id, ..command },
+            symbol: list.map_or(symbol, |list| list.symbol),
+            order_list_id,
+            ..Default::default()
+        };
+        self.send(&Command::CancelOrderList(&message));
+    }
+
     /// One command of any kind.
     fn any(&mut self) {
         if self.core.pending_head().is_some() {
@@ -228,6 +274,8 @@ impl Driver {
         let command = CommandHeader { key_id, ..Default::default() };
         let symbol = SymbolId(self.dice.roll(SYMBOLS + 1) as u32 % SYMBOLS as u32);
         match self.dice.roll(100) {
+            0..3 if self.core.rules() > 1 => self.list(command, symbol),
+            3 if self.core.rules() > 1 => self.cancel_list(command, symbol),
             0..55 => self.order(command, symbol),
             55..85 => {
                 let order_id = self.recent(symbol);
@@ -314,6 +362,7 @@ fn run(mut driver: Driver) {
         driver.accepted
     );
     assert!(driver.rejected > 10_000, "{} rejected", driver.rejected);
+    assert!(driver.core.rules() == 1 || driver.lists > 1_000, "{} lists", driver.lists);
     let trades: u64 = (0..SYMBOLS as u32)
         .map(|symbol| driver.core.symbol(SymbolId(symbol)).unwrap().counters.trade.0)
         .sum();
@@ -333,7 +382,10 @@ fn run(mut driver: Driver) {
                     CommandHeader { key_id: KeyId(order.account.0.into()), ..Default::default() };
                 let order_id = order.order_id;
                 let message = CancelOrder { command, symbol, order_id, ..Default::default() };
-                driver.must(&Command::CancelOrder(&message));
+                // The other order of a list has gone with the first.
+                if driver.core.open_order(symbol, order_id).is_some() {
+                    driver.must(&Command::CancelOrder(&message));
+                }
             }
         }
     }

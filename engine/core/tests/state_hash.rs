@@ -241,3 +241,79 @@ fn one_difference_of_rules_2_is_seen() {
         assert_eq!(seen.insert(venue.core.state_hash(), at), None, "filters, {message:?}");
     }
 }
+
+/// What order lists add: the names, the numbers, and whether a list is open.
+#[test]
+fn one_difference_of_lists_is_seen() {
+    let world = || {
+        let mut venue = Venue::new();
+        venue.set_rules();
+        venue.must(&SetRules { rules: 2, ..Default::default() });
+        venue.set_limits(roomy());
+        let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
+        let takes = (touchline_core::ORDER_TYPES_2, SYMBOL_ICEBERG | SYMBOL_OCO);
+        venue.symbol_of("ONE", pair, SymbolFilters::default(), takes);
+        let (account, _) = venue.account("ann", (0, 0));
+        venue.deposit(account, pair.0, 1000 * WHOLE);
+        venue.deposit(account, pair.1, 1000 * WHOLE);
+        for side in [1, 2] {
+            venue.must(&NewOrder { side, ..order(10 * WHOLE, "") });
+        }
+        venue
+    };
+    let list = PlaceOrderList {
+        command: CommandHeader { key_id: KeyId(1), ..Default::default() },
+        symbol: ONE,
+        side: 2,
+        stop_limit_time_in_force: 1,
+        quantity: 2 * WHOLE,
+        price: 11 * WHOLE,
+        stop_price: 9 * WHOLE,
+        stop_limit_price: 8 * WHOLE,
+        list_client_order_id: named("list"),
+        limit_client_order_id: named("limit"),
+        stop_client_order_id: named("stop"),
+        ..Default::default()
+    };
+    let messages = [
+        list,
+        PlaceOrderList { list_client_order_id: named("lis"), ..list },
+        PlaceOrderList { list_client_order_id: named(""), ..list },
+        PlaceOrderList { limit_client_order_id: named("limi"), ..list },
+        PlaceOrderList { stop_client_order_id: named("sto"), ..list },
+        PlaceOrderList { price: 11 * WHOLE + 1, ..list },
+        PlaceOrderList { stop_price: 9 * WHOLE + 1, ..list },
+        PlaceOrderList { stop_limit_price: 8 * WHOLE + 1, ..list },
+        PlaceOrderList { stop_limit_price: 0, stop_limit_time_in_force: 0, ..list },
+        PlaceOrderList { stop_limit_time_in_force: 2, ..list },
+        PlaceOrderList { limit_iceberg_quantity: WHOLE, ..list },
+        PlaceOrderList { stop_iceberg_quantity: WHOLE, ..list },
+        PlaceOrderList { self_trade_prevention: 2, ..list },
+    ];
+    let mut seen = BTreeMap::new();
+    for (at, message) in messages.iter().enumerate() {
+        let mut venue = world();
+        venue.must(message);
+        assert_eq!(seen.insert(venue.core.state_hash(), at), None, "{message:?}");
+        // Behind the touch the list's name and the stop leg are nothing any more.
+        let touch = NewOrder { quantity: WHOLE, ..order(message.price, "") };
+        venue.must(&touch);
+        let is_of_the_list_only = [1, 2, 4, 6, 7, 8, 9, 11, 12].contains(&at);
+        let other = seen.insert(venue.core.state_hash(), at);
+        assert_eq!(other.is_some(), is_of_the_list_only, "{message:?}");
+    }
+    // A list that came and went has taken a number.
+    let mut venue = world();
+    venue.must(&list);
+    venue.must(&cancel(3));
+    let mut other = world();
+    for (id, side, order_type) in [(3, 2, 7), (4, 1, 7)] {
+        let price = if side == 1 { WHOLE } else { 11 * WHOLE };
+        let maker = NewOrder { side, order_type, time_in_force: 0, ..order(price, "") };
+        other.must(&maker);
+        other.must(&cancel(id));
+    }
+    let orders = |venue: &Venue| venue.core.symbol(ONE).unwrap().counters.order;
+    assert_eq!(orders(&venue), orders(&other));
+    assert_ne!(venue.core.state_hash(), other.core.state_hash());
+}

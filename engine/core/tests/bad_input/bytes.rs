@@ -1,6 +1,6 @@
 //! Bytes as a hostile or broken sender would write them.
 
-use super::rules_2::world_2;
+use super::rules_2::{WIDE, world_2};
 use super::{ONE, name, world};
 use crate::venue::{self, WHOLE, named, roomy};
 use proptest::prelude::*;
@@ -45,7 +45,29 @@ fn sound_commands() -> Vec<Vec<u64>> {
         ..Default::default()
     };
     let (of, amount) = (AccountId(1), WHOLE);
+    let list = PlaceOrderList {
+        command,
+        symbol: WIDE,
+        side: 2,
+        stop_limit_time_in_force: 1,
+        quantity: 4 * WHOLE,
+        price: 1500,
+        stop_price: 950,
+        stop_limit_price: 900,
+        list_client_order_id: new.client_order_id,
+        ..Default::default()
+    };
+    let stop_leg = CancelOrder { symbol: WIDE, order_id: OrderId(3), ..cancel };
+    let wide = NewOrder { symbol: WIDE, price: 1500, ..new };
+    let list_id = OrderListId(0);
+    let canceled_list =
+        CancelOrderList { command, symbol: WIDE, order_list_id: list_id, ..Default::default() };
     vec![
+        words(bytemuck::bytes_of(&list)),
+        words(bytemuck::bytes_of(&canceled_list)),
+        words(bytemuck::bytes_of(&stop_leg)),
+        words(bytemuck::bytes_of(&wide)),
+        words(bytemuck::bytes_of(&NewOrder { side: 2, price: 900, ..wide })),
         words(bytemuck::bytes_of(&new)),
         words(bytemuck::bytes_of(&cancel)),
         words(bytemuck::bytes_of(&named)),
@@ -113,6 +135,9 @@ proptest! {
         by_rules_2 in any::<bool>(),
     ) {
         let mut venue = if by_rules_2 { world_2() } else { world() };
+        if by_rules_2 {
+            make_last_price(&mut venue);
+        }
         venue.set_limits(Limits { max_steps: 1, ..roomy() });
         let sound = sound_commands();
         let mut noise = noise;
@@ -143,6 +168,30 @@ proptest! {
             venue.drain();
         }
         venue.check_replay();
+    }
+}
+
+/// A last price, without which no list is placed.
+fn make_last_price(venue: &mut venue::Venue) {
+    for side in [1, 2] {
+        let order = super::order(venue, |order| (order.symbol, order.side) = (WIDE, side));
+        venue.must(&order);
+    }
+}
+
+/// The commands about lists are sound.
+#[test]
+fn a_list_is_placed_and_cancelled() {
+    let mut venue = world_2();
+    make_last_price(&mut venue);
+    let open = |venue: &venue::Venue| venue.core.open_order_list(OrderListId(0)).is_some();
+    for (sequence, words, is_open) in
+        (100..).zip(sound_commands().iter().take(2)).map(|(n, words)| (n, words.clone(), n == 100))
+    {
+        let mut words = words;
+        overwrite(&mut words, 8, 8, sequence);
+        venue.apply_bytes(&words).unwrap();
+        assert_eq!(open(&venue), is_open);
     }
 }
 

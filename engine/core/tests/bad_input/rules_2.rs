@@ -8,7 +8,7 @@ use touchline_protocol::message::enums::RejectReason as Why;
 use touchline_protocol::units::*;
 
 /// Symbol with every order type and flag, filters as `ONE`'s and those of version 2.
-const WIDE: SymbolId = SymbolId(5);
+pub(crate) const WIDE: SymbolId = SymbolId(5);
 
 /// As the world of version 1, with the symbol `WIDE` more.
 pub(crate) fn world_2() -> Venue {
@@ -20,7 +20,7 @@ pub(crate) fn world_2() -> Venue {
         max_algo_orders: 1,
         ..venue.core.symbol(super::ONE).unwrap().filters
     };
-    let flags = SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY;
+    let flags = SYMBOL_ICEBERG | SYMBOL_OCO | SYMBOL_QUOTE_QUANTITY;
     venue.symbol_of("WIDE", (AssetId(0), AssetId(1)), filters, (ORDER_TYPES_2, flags));
     venue
 }
