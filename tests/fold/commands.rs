@@ -17,7 +17,7 @@ pub(super) const WHOLE: i64 = UNITS_PER_WHOLE;
 /// Quantities are multiples of this, so that quote amounts and commissions need rounding.
 pub(super) const LOT: i64 = 1_234_567;
 /// Prices are this far apart from each other, and none is a round number.
-pub(super) const TICK: i64 = WHOLE / 2;
+const TICK: i64 = WHOLE / 2;
 const FIRST_PRICE: i64 = 95 * WHOLE + 7;
 const PRICES: u64 = 21;
 /// Commands of one run.
@@ -214,6 +214,11 @@ impl Run {
 
     pub(super) fn price(&mut self) -> i64 {
         FIRST_PRICE + self.random.below(PRICES) as i64 * TICK
+    }
+
+    /// A distance between prices.
+    pub(super) fn ticks(&mut self, most: u64) -> i64 {
+        (1 + self.random.below(most)) as i64 * TICK
     }
 
     pub(super) fn quantity(&mut self, most: u64) -> i64 {

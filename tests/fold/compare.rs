@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use touchline_adapter::views::orders::Order;
 use touchline_adapter::views::state::State;
-use touchline_core::Core;
+use touchline_core::{Core, OpenOrder, OpenOrderList};
 use touchline_protocol::message::enums::{OrderStatus, Side};
 use touchline_protocol::units::{AccountId, AssetId, KeyId, OrderId, SymbolId};
 
@@ -40,7 +40,7 @@ pub(crate) fn compare(
             None => return Err(format!("not open in the core: {found:?}")),
         }
     }
-    lists(state)
+    lists(core, state)
 }
 
 /// Fails with both values unless they agree.
@@ -112,13 +112,13 @@ fn depth(core: &Core, state: &State, symbol: SymbolId) -> Result<(), String> {
     Ok(())
 }
 
-fn order(found: &Order, expected: &touchline_core::OpenOrder) -> Result<(), String> {
+fn order(found: &Order, expected: &OpenOrder) -> Result<(), String> {
     let name =
         |what: &str| format!("{what} of order {} of symbol {}", found.order_id, found.symbol);
     same(
-        &name("owner and name"),
-        (found.account, found.client_order_id),
-        (expected.account, expected.client_order_id),
+        &name("owner, name and list"),
+        (found.account, found.client_order_id, found.order_list_id),
+        (expected.account, expected.client_order_id, expected.order_list_id),
     )?;
     same(
         &name("kind"),
@@ -140,15 +140,32 @@ fn order(found: &Order, expected: &touchline_core::OpenOrder) -> Result<(), Stri
     same(&name("status"), found.status, status)
 }
 
-/// The core shows no lists, so the views' are held against the orders: an open list is two open orders
-/// of its owner that name it.
-fn lists(state: &State) -> Result<(), String> {
+/// Open lists with their legs, both ways round: what they are, and that both legs are open and none
+/// has begun.
+fn lists(core: &Core, state: &State) -> Result<(), String> {
+    let mut expected = 0;
+    for symbol in (0..core.counts().symbols).map(SymbolId) {
+        expected += core.open_order_lists(symbol, Side::Buy).count();
+        expected += core.open_order_lists(symbol, Side::Sell).count();
+    }
+    same("open lists", state.lists.open().count(), expected)?;
     for list in state.lists.open() {
+        let id = list.order_list_id;
+        let expected = core.open_order_list(id).ok_or(format!("list {id} is not open"))?;
+        let found = OpenOrderList {
+            order_list_id: id,
+            account: list.account,
+            symbol: list.symbol,
+            stop_order_id: list.stop_order_id,
+            limit_order_id: list.limit_order_id,
+            list_client_order_id: list.client_order_id,
+        };
+        same("list", found, expected)?;
         let leg = |id| {
             let order = state.orders.get(list.symbol, id).filter(|order| order.status.is_open());
             order.map(|order| (order.order_list_id, order.account, order.executed, order.working))
         };
-        let expected = |works| Some((list.order_list_id, list.account, 0, works));
+        let expected = |works| Some((id, list.account, 0, works));
         same("limit leg of an open list", leg(list.limit_order_id), expected(true))?;
         same("stop leg of an open list", leg(list.stop_order_id), expected(false))?;
     }

@@ -1,6 +1,6 @@
 //! Random commands about orders. Called by [`super::commands`].
 
-use super::commands::{LOT, Run, TICK};
+use super::commands::{LOT, Run};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::OrderType;
 use touchline_protocol::text::ClientOrderId;
@@ -195,13 +195,17 @@ impl Run {
             let _accepted = self.send(&cancel);
             return;
         }
-        let (above, below) = (self.price() + 3 * TICK, self.price() - 3 * TICK);
+        // Around the last trade, mostly: nothing else is taken (facts §5.5).
+        let symbol = self.symbol();
+        let somewhere = self.price();
+        let last = self.venue.last_price.get(&symbol).copied().unwrap_or(somewhere);
+        let (above, below) = (last + self.ticks(6), last - self.ticks(6));
         let side = self.pick(&[1, 2]);
         let (price, stop_price) = if side == 2 { (above, below) } else { (below, above) };
         let quantity = self.quantity(20);
         let mut list = PlaceOrderList {
             command: self.hot(),
-            symbol: self.symbol(),
+            symbol,
             side,
             quantity,
             price,

@@ -34,6 +34,8 @@ pub(crate) struct Venue {
     buffer: Vec<u64>,
     /// Aggressors that are to be continued: open, but not in the core's books.
     continuing: BTreeSet<(SymbolId, OrderId)>,
+    /// Price of the last trade by symbol.
+    pub(crate) last_price: BTreeMap<SymbolId, i64>,
     pub(crate) commands: BTreeMap<&'static str, Outcomes>,
     pub(crate) events: BTreeMap<&'static str, u64>,
     pub(crate) reasons: BTreeMap<(&'static str, RejectReason), u64>,
@@ -50,6 +52,7 @@ impl Venue {
             sequences: BTreeMap::new(),
             buffer: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
             continuing: BTreeSet::new(),
+            last_price: BTreeMap::new(),
             commands: BTreeMap::new(),
             events: BTreeMap::new(),
             reasons: BTreeMap::new(),
@@ -99,6 +102,9 @@ impl Venue {
             match event {
                 Event::OrderContinues(continues) if continues.order_id != OrderId(0) => {
                     self.continuing.insert((continues.symbol, continues.order_id));
+                }
+                Event::Trade(trade) => {
+                    self.last_price.insert(trade.symbol, trade.price);
                 }
                 Event::OrderResult(result) => {
                     self.continuing.remove(&(result.symbol, result.order_id));
