@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Adapter(AdapterArguments),
     /// Provision a running venue: accounts, deposits, API keys
     Admin(AdminArguments),
+    /// Look at a venue's log: info, verify, dump, diff, replay
+    Log(LogArguments),
 }
 
 #[derive(Args, Debug, Clone)]
@@ -134,4 +136,65 @@ pub(crate) enum AdminAction {
         /// Name or number of the account
         account: String,
     },
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct LogArguments {
+    /// Data folder
+    #[arg(long, global = true, value_name = "DIR", default_value = "./touchline-data")]
+    pub(crate) data: PathBuf,
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: LogAction,
+}
+
+#[derive(Subcommand, Debug, Clone)]
+pub(crate) enum LogAction {
+    /// Which log it is, what it holds and how it ends
+    Info,
+    /// Check every durable byte; names the first bad one. Exit code 3: damaged
+    Verify,
+    /// Print transactions as JSON lines
+    Dump(DumpArguments),
+    /// Find the first transaction at which two logs part. Exit code 3: they do
+    Diff {
+        /// Data folder of the other log
+        other: PathBuf,
+    },
+    /// Apply every command again and compare every event. Exit code 3: this build decides otherwise
+    Replay {
+        /// Stop in front of this position
+        #[arg(long, value_name = "POSITION")]
+        until: Option<u64>,
+    },
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DumpArguments {
+    /// From this position on; one that a dump has shown
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) from: Option<u64>,
+    /// Up to this position
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) to: Option<u64>,
+    /// From this time on, seconds since the epoch
+    #[arg(long, value_name = "SECONDS", value_parser = crate::log::seconds)]
+    pub(crate) since: Option<f64>,
+    /// Before this time, seconds since the epoch
+    #[arg(long, value_name = "SECONDS", value_parser = crate::log::seconds)]
+    pub(crate) until: Option<f64>,
+    /// About this account: name or number
+    #[arg(long)]
+    pub(crate) account: Option<String>,
+    /// About this symbol: name or number
+    #[arg(long)]
+    pub(crate) symbol: Option<String>,
+    /// About the order of this number (numbers count per symbol)
+    #[arg(long, value_name = "ORDER_ID")]
+    pub(crate) order: Option<u64>,
+    /// Go on as the log grows, until interrupted
+    #[arg(long)]
+    pub(crate) follow: bool,
 }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod cli;
+mod log;
 mod names;
 mod notice;
 mod settings;
@@ -13,15 +14,17 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let done = |()| ExitCode::SUCCESS;
     let outcome = match arguments.command {
-        None => up::run(&arguments.up),
-        Some(Command::Up(up)) => up::run(&up),
-        Some(Command::Engine(engine)) => run_engine(&engine),
-        Some(Command::Adapter(adapter)) => run_adapter(&adapter),
-        Some(Command::Admin(admin)) => admin::run(&admin),
+        None => up::run(&arguments.up).map(done),
+        Some(Command::Up(up)) => up::run(&up).map(done),
+        Some(Command::Engine(engine)) => run_engine(&engine).map(done),
+        Some(Command::Adapter(adapter)) => run_adapter(&adapter).map(done),
+        Some(Command::Admin(admin)) => admin::run(&admin).map(done),
+        Some(Command::Log(log)) => log::run(&log),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             notice::alert!("touchline: {error:#}");
             ExitCode::FAILURE

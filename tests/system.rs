@@ -12,6 +12,7 @@ mod system {
     mod http;
     mod json;
     mod lifecycle;
+    mod log_tools;
     mod malformed_http;
     mod orders;
     mod process;

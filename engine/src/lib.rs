@@ -8,6 +8,7 @@ pub mod config;
 pub mod duty;
 pub mod gateway;
 pub mod genesis;
+pub mod inspect;
 pub mod log;
 pub mod mailbox;
 mod notice;

@@ -5,6 +5,7 @@ use crate::config::{EngineConfig, WindowPlace};
 use crate::duty::{Duty, DutyOptions};
 use crate::gateway::{self, GatewayOptions, Mail};
 use crate::genesis::Genesis;
+use crate::inspect::reapply;
 use crate::log::{self, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::recovery::Replayed;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use touchline_core::{Applied, Context, Core, Outbox};
+use touchline_core::{Context, Core};
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::segment_path;
@@ -72,17 +73,7 @@ impl Replayed for CoreReplay<'_> {
             self.defined.checksum = crc32c::crc32c_append(self.defined.checksum, bytes);
         }
         self.defined.is_whole |= matches!(command, Command::EngineStarted(_));
-        let mut outbox = Outbox::new(area);
-        match self.core.apply(&Context { position, time_ns }, &command, &mut outbox) {
-            Ok(Applied::Committed) => Ok((outbox.len(), outbox.count())),
-            Ok(Applied::Valid) => Err(format!("{} changes nothing", command.name())),
-            Err(reject) => Err(format!(
-                "{} is rejected: {:?} (detail {})",
-                command.name(),
-                reject.reason,
-                reject.detail
-            )),
-        }
+        reapply(self.core, &Context { position, time_ns }, &command, area)
     }
 }
 

@@ -36,6 +36,7 @@ use touchline_protocol::{
     units::{Incarnation, Position},
 };
 
+use self::{chain::Beyond, leftover::Leftover, replay::Replay};
 pub use self::{
     chain::EndReason,
     leftover::Poison,
@@ -43,12 +44,12 @@ pub use self::{
     report::StartReport,
     tail::Dropped,
 };
-use self::{
-    chain::{Beyond, Walked, search_beyond, walk},
-    leftover::Leftover,
-    replay::Replay,
+pub(crate) use self::{
+    chain::{Walked, search_beyond, walk},
+    replay::same_events,
+    report::Findings,
+    segments::{Segments, segment_numbers},
 };
-pub(crate) use self::{report::Findings, segments::Segments};
 use crate::log::{
     DiskError, Environment, LogOptions,
     disk::{DiskLog, disk_error},
@@ -267,8 +268,9 @@ pub(crate) fn recover(
     }
 
     let mut replay = Replay::new(state, progress, segments.end());
-    let walked =
-        walk(&segments, segments.begin(), &mut |transaction| replay.apply(&segments, transaction))?;
+    let walked = walk(&segments, segments.begin()..segments.end(), &mut |transaction| {
+        replay.apply(&segments, transaction)
+    })?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
     findings.loss_accepted_below =
         check_end(&segments, &walked, &beyond, leftover.as_ref(), options.accept_loss)?;
@@ -374,7 +376,8 @@ fn open_segments(
     options: &LogOptions,
 ) -> Result<(Segments, bool), RecoveryError> {
     let folder = segment_folder(&options.data);
-    let mut numbers = segments::list(storage.as_ref(), &folder)?;
+    segments::remove_unfinished(storage.as_ref(), &folder)?;
+    let mut numbers = segment_numbers(storage.as_ref(), &folder)?;
     let new_log = numbers.is_empty();
     if new_log {
         let identity = new_identity(options.segment_bytes)?;

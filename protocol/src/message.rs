@@ -2,12 +2,14 @@
 //! behind an 8-byte header. The same bytes travel through rings and sockets and lie in the log.
 //!
 //! [`command`] is what goes to the engine, [`event`] what comes back and what the log keeps,
-//! [`handshake`] what opens a session, [`decode`] the one way from hostile bytes to a message.
+//! [`handshake`] what opens a session, [`decode`] the one way from hostile bytes to a message, [`fields`]
+//! what tools show of one.
 
 pub mod command;
 pub mod decode;
 pub mod enums;
 pub mod event;
+pub mod fields;
 pub mod handshake;
 
 use bytemuck::{Pod, Zeroable};
@@ -55,7 +57,7 @@ impl MessageHeader {
 }
 
 /// A message that starts with a [`MessageHeader`].
-pub trait Message: Pod {
+pub trait Message: Pod + fields::Fields {
     /// The template id: unique over all messages, never reused.
     const TEMPLATE: u16;
     /// The name, for tools and errors.
@@ -99,6 +101,19 @@ macro_rules! message {
                 $( bytemuck::bytes_of(&self.$reserved).iter().all(|&byte| byte == 0) && )*
                 $( self.$text.is_valid() && )*
                 true
+            }
+        }
+
+        impl $crate::message::fields::Fields for $name {
+            fn fields<'message>(
+                &'message self,
+                visit: &mut dyn FnMut(&'static str, $crate::message::fields::Value<'message>),
+            ) {
+                const HIDDEN: &[&str] = &["header" $(, stringify!($reserved))*];
+                $( if !HIDDEN.contains(&stringify!($field)) {
+                    let value = $crate::message::fields::Field::value(&self.$field);
+                    visit(stringify!($field), value);
+                } )*
             }
         }
 

@@ -1,5 +1,7 @@
 //! Walking along the frames on disk, and searching behind the place where they end. Called by recovery
-//! to find where the log ends and to replay it.
+//! to find where the log ends and to replay it, and by the tools that look at a log.
+
+use std::ops::Range;
 
 use memmap2::MmapMut;
 use touchline_protocol::log::{
@@ -30,21 +32,21 @@ pub enum EndReason {
 
 /// What a walk has seen.
 #[derive(Debug, Clone)]
-pub(super) struct Walked {
+pub(crate) struct Walked {
     /// Behind the last good frame.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Why it is the last.
-    pub(super) reason: EndReason,
+    pub(crate) reason: EndReason,
     /// Incarnation of the last frame; 0 if there is none.
-    pub(super) incarnation: u32,
+    pub(crate) incarnation: u32,
     /// Time of the last frame, ns since the epoch.
-    pub(super) time_ns: u64,
+    pub(crate) time_ns: u64,
     /// The highest position that a frame vouches for.
-    pub(super) attested: u64,
+    pub(crate) attested: u64,
     /// Transactions.
-    pub(super) transactions: u64,
+    pub(crate) transactions: u64,
     /// True if the last frame, paddings aside, is a closing record.
-    pub(super) closed: bool,
+    pub(crate) closed: bool,
 }
 
 /// Reads one window segment after the other, in which every frame lies whole.
@@ -73,18 +75,18 @@ impl<'segments> Pages<'segments> {
     }
 }
 
-/// Walks from `from`, the beginning of a frame or of a segment, along all good frames and shows each
-/// transaction to `visit`.
-pub(super) fn walk(
+/// Walks along all good frames of `range`, which begins with a frame or a segment and ends with one or
+/// where there is no more room, and shows each transaction to `visit`.
+pub(crate) fn walk(
     segments: &Segments,
-    from: u64,
+    range: Range<u64>,
     visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
 ) -> Result<Walked, RecoveryError> {
     let identity = segments.identity;
     let mut pages = Pages::new(segments)?;
     let mut succession = Succession::new();
     let mut walked = Walked {
-        end: from,
+        end: range.start,
         reason: EndReason::NoSegment,
         incarnation: 0,
         time_ns: 0,
@@ -92,7 +94,7 @@ pub(super) fn walk(
         transactions: 0,
         closed: false,
     };
-    while walked.end < segments.end() {
+    while walked.end < range.end {
         let position = walked.end;
         let bytes = pages.at(position)?;
         if position.is_multiple_of(identity.segment_bytes) {
@@ -143,19 +145,19 @@ impl Walked {
 
 /// What lies behind the end of the frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Beyond {
+pub(crate) struct Beyond {
     /// The highest position that a good frame there vouches for.
-    pub(super) attested: u64,
+    pub(crate) attested: u64,
     /// The highest incarnation of a good frame there.
-    pub(super) incarnation: u32,
+    pub(crate) incarnation: u32,
     /// Good frames.
-    pub(super) frames: u64,
+    pub(crate) frames: u64,
     /// Position behind the last byte that is not zero, if there is one.
-    pub(super) used: Option<u64>,
+    pub(crate) used: Option<u64>,
 }
 
 /// Searches everything behind `end`, where the good frames end with one of `incarnation`.
-pub(super) fn search_beyond(
+pub(crate) fn search_beyond(
     segments: &Segments,
     end: u64,
     incarnation: u32,

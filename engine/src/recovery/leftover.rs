@@ -174,7 +174,7 @@ impl Leftover {
             }
             position += length as u64;
         }
-        self.check_not_older(&walk(segments, self.durable, &mut |_| Ok(()))?)
+        self.check_not_older(&walk(segments, self.durable..segments.end(), &mut |_| Ok(()))?)
     }
 
     fn gap(&self, segments: &Segments) -> RecoveryError {

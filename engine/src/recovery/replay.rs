@@ -1,5 +1,5 @@
 //! Replaying the log: every transaction's command is applied again, and the events it causes must be
-//! byte for byte those of the log. Called by recovery during its walk.
+//! byte for byte those of the log. Called by recovery during its walk, and by the tools' replay.
 
 use std::{
     fmt,
@@ -111,20 +111,27 @@ impl<'state, R: Replayed> Replay<'state, R> {
             transaction.command_bytes(),
             outbox,
         )?;
-        let logged = transaction.event_bytes();
-        if count != transaction.event_count() || length != logged.len() {
-            return Err(format!(
-                "replay gives {count} events of {length} bytes, the log has {} of {}",
-                transaction.event_count(),
-                logged.len()
-            ));
-        }
-        if outbox[..length] == *logged {
-            return Ok(());
-        }
-        let same = outbox.iter().zip(logged).take_while(|(new, old)| new == old).count();
-        Err(format!(
-            "replay gives other events than the log, from their byte {same} of {length} on"
-        ))
+        same_events(transaction, &outbox[..length], count)
     }
+}
+
+/// Checks that regenerated events are byte for byte those of the log.
+pub(crate) fn same_events(
+    transaction: &Transaction<'_>,
+    regenerated: &[u8],
+    count: u16,
+) -> Result<(), String> {
+    let (logged, length) = (transaction.event_bytes(), regenerated.len());
+    if count != transaction.event_count() || length != logged.len() {
+        return Err(format!(
+            "replay gives {count} events of {length} bytes, the log has {} of {}",
+            transaction.event_count(),
+            logged.len()
+        ));
+    }
+    if regenerated == logged {
+        return Ok(());
+    }
+    let same = regenerated.iter().zip(logged).take_while(|(new, old)| new == old).count();
+    Err(format!("replay gives other events than the log, from their byte {same} of {length} on"))
 }

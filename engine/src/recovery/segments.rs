@@ -30,17 +30,24 @@ pub(crate) struct Segments {
     pub(crate) next: u64,
 }
 
-/// Numbers of the segments in a folder in their order; unfinished ones are removed.
-pub(super) fn list(storage: &dyn Storage, folder: &Path) -> Result<Vec<u64>, RecoveryError> {
-    let mut numbers = Vec::new();
+/// Removes the segments whose making was interrupted.
+pub(super) fn remove_unfinished(storage: &dyn Storage, folder: &Path) -> Result<(), RecoveryError> {
     for name in storage.list(folder).map_err(disk_error("listing", folder))? {
-        if let Some(number) = segment_number(&name) {
-            numbers.push(number);
-        } else if name.strip_suffix(".new").is_some_and(|name| segment_number(name).is_some()) {
+        if name.strip_suffix(".new").is_some_and(|name| segment_number(name).is_some()) {
             let path = folder.join(name);
             storage.remove(&path).map_err(disk_error("removing", &path))?;
         }
     }
+    Ok(())
+}
+
+/// Numbers of the segments in a folder in their order, with none missing in between.
+pub(crate) fn segment_numbers(
+    storage: &dyn Storage,
+    folder: &Path,
+) -> Result<Vec<u64>, RecoveryError> {
+    let names = storage.list(folder).map_err(disk_error("listing", folder))?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment_number(name)).collect();
     numbers.sort_unstable();
     if let Some(hole) = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
         return Err(RecoveryError::MissingSegment {
@@ -54,7 +61,7 @@ pub(super) fn list(storage: &dyn Storage, folder: &Path) -> Result<Vec<u64>, Rec
 impl Segments {
     /// The segments `numbers`, of which there is at least one; the log is known by the first one's
     /// header. All files must have their whole length.
-    pub(super) fn open(
+    pub(crate) fn open(
         storage: Arc<dyn Storage>,
         folder: PathBuf,
         numbers: &[u64],

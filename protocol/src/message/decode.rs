@@ -5,6 +5,7 @@
 //! symbol exist, is the price above zero) are the core's to judge.
 
 use super::event::Envelope;
+use super::fields::Fields;
 use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
 use thiserror::Error;
 
@@ -122,6 +123,12 @@ macro_rules! sum {
             #[must_use]
             pub const fn name(&self) -> &'static str {
                 match self { $( Self::$name(_) => $module::$name::NAME, )* }
+            }
+
+            /// The message's fields.
+            #[must_use]
+            pub fn fields(&self) -> &dyn Fields {
+                match self { $( Self::$name(message) => *message, )* }
             }
 
             /// The message's bytes.

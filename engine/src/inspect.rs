@@ -1,0 +1,159 @@
+//! Looking at a log without touching it, beside a running engine or on a copy: called by the
+//! `touchline log` tools. Nothing is locked, repaired or written.
+
+mod read_only;
+mod replica;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use touchline_protocol::{
+    log::{
+        SEGMENT_FOLDER,
+        reader::{Follow, LogReader, ReadError},
+        segment::LogIdentity,
+        transaction::Transaction,
+    },
+    units::{Incarnation, Position},
+};
+
+use self::read_only::ReadOnlyFiles;
+pub use self::replica::Replica;
+pub(crate) use self::replica::reapply;
+use crate::recovery::{
+    EndReason, RecoveryError, Segments, Walked, search_beyond, segment_numbers, walk,
+};
+
+/// Why a log cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// There is no log, or its first header is not one.
+    #[error(transparent)]
+    Reader(#[from] ReadError),
+    /// It cannot be read.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+}
+
+/// Where a log ends, and whether it may end there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// All that is durable is good: up to a running engine's watermark, or to the end of what was
+    /// written.
+    Sound,
+    /// Good up to its end, behind which lies an unfinished write: the next start drops it.
+    UnfinishedTail {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it where the tail begins.
+        offset: u64,
+        /// Bytes up to the last one that is not zero.
+        bytes: u64,
+        /// Why the log ends there.
+        why: EndReason,
+    },
+    /// Bad below a position that something vouches for.
+    Damaged {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset of the first bad frame in it.
+        offset: u64,
+        /// Its position.
+        position: Position,
+        /// How far the log is known to have been durable.
+        attested: Position,
+        /// What is wrong there.
+        why: EndReason,
+    },
+}
+
+/// What a whole pass over a log has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inspection {
+    /// Which log it is.
+    pub identity: LogIdentity,
+    /// Position of the first byte there is.
+    pub begin: Position,
+    /// Behind the last good frame.
+    pub end: Position,
+    /// A running engine's durable watermark: nothing behind it was looked at.
+    pub running: Option<Position>,
+    /// The last frame's incarnation; 0 without any.
+    pub incarnation: Incarnation,
+    /// The last frame's time, ns since the epoch.
+    pub last_time_ns: u64,
+    /// Transactions.
+    pub transactions: u64,
+    /// True if the last record is a clean end.
+    pub closed: bool,
+    /// The outcome.
+    pub verdict: Verdict,
+}
+
+/// Reads the log in the data folder `data` from its beginning, checks every frame, and shows each
+/// transaction to `visit`, in one pass and in bounded memory.
+///
+/// # Errors
+/// If there is no log or it cannot be read. A damaged log is a verdict, not an error.
+pub fn inspect(
+    data: &Path,
+    visit: &mut dyn FnMut(&Transaction<'_>),
+) -> Result<Inspection, InspectError> {
+    // A reader finds the window of a running engine; what lies above its watermark is in motion.
+    let reader = LogReader::open(data, Follow::Durable)?;
+    let running = reader.incarnation().map(|_| reader.watermark());
+    drop(reader);
+    let folder = data.join(SEGMENT_FOLDER);
+    let numbers = segment_numbers(&ReadOnlyFiles, &folder)?;
+    let segments = Segments::open(Arc::new(ReadOnlyFiles), folder, &numbers)?;
+    let limit = running.map_or(segments.end(), |position| position.0.min(segments.end()));
+    let walked = walk(&segments, segments.begin()..limit, &mut |transaction| {
+        visit(transaction);
+        Ok(())
+    })?;
+    let verdict = verdict(&segments, &walked, running)?;
+    Ok(Inspection {
+        identity: segments.identity,
+        begin: Position(segments.begin()),
+        end: Position(walked.end),
+        running,
+        incarnation: Incarnation(walked.incarnation),
+        last_time_ns: walked.time_ns,
+        transactions: walked.transactions,
+        closed: walked.closed,
+        verdict,
+    })
+}
+
+fn verdict(
+    segments: &Segments,
+    walked: &Walked,
+    running: Option<Position>,
+) -> Result<Verdict, RecoveryError> {
+    let (path, offset) = segments.place(walked.end);
+    let why = walked.reason;
+    if let Some(durable) = running {
+        if walked.end >= durable.0 {
+            return Ok(Verdict::Sound);
+        }
+        let position = Position(walked.end);
+        return Ok(Verdict::Damaged { path, offset, position, attested: durable, why });
+    }
+    let beyond = search_beyond(segments, walked.end, walked.incarnation)?;
+    let attested = Position(walked.attested.max(beyond.attested));
+    if walked.end < attested.0 {
+        return Ok(Verdict::Damaged {
+            path,
+            offset,
+            position: Position(walked.end),
+            attested,
+            why,
+        });
+    }
+    Ok(match beyond.used {
+        None => Verdict::Sound,
+        Some(used) => Verdict::UnfinishedTail { path, offset, bytes: used - walked.end, why },
+    })
+}

@@ -1,0 +1,32 @@
+//! `touchline log`: looks at a venue's log, on a copy or beside a running engine. Nothing here writes
+//! to the data folder.
+//!
+//! Exit codes: 0 as asked and nothing is wrong; 1 it could not be done; 3 the log is damaged, or the
+//! two logs differ.
+
+mod check;
+mod diff;
+mod dump;
+mod info;
+mod json;
+mod replay;
+
+pub(crate) use dump::seconds;
+
+use crate::cli::{LogAction, LogArguments};
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// The log is damaged, or two logs differ.
+const FOUND_WRONG: u8 = 3;
+
+pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {
+    let data = &arguments.data;
+    match &arguments.action {
+        LogAction::Info => info::run(data, arguments.json),
+        LogAction::Verify => check::run(data, arguments.json),
+        LogAction::Dump(options) => dump::run(data, options),
+        LogAction::Diff { other } => diff::run(data, other, arguments.json),
+        LogAction::Replay { until } => replay::run(data, *until, arguments.json),
+    }
+}

@@ -1,0 +1,92 @@
+//! `touchline log verify`: reads every byte that is durable and names the first bad one. Called by
+//! [`super`].
+
+use super::FOUND_WRONG;
+use crate::notice;
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use touchline_engine::inspect::{Verdict, inspect};
+use touchline_protocol::units::Position;
+
+/// How often a long pass tells how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// Transactions between two looks at the clock.
+const LOOK_EVERY: u32 = 4096;
+
+pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
+    let begun = Instant::now();
+    let mut progress = progress("verified");
+    let found = inspect(data, &mut |transaction| progress(transaction.end()))?;
+    if json {
+        notice::say!(
+            "{}",
+            json!({
+                "end": found.end.0,
+                "transactions": found.transactions,
+                "verdict": verdict_object(&found.verdict),
+            })
+        );
+    } else {
+        let bytes = found.end.0 - found.begin.0;
+        notice::say!(
+            "{} transactions in {bytes} bytes, {:.1} MB/s: {}",
+            found.transactions,
+            bytes as f64 / 1e6 / begun.elapsed().as_secs_f64(),
+            verdict_text(&found.verdict)
+        );
+    }
+    Ok(match found.verdict {
+        Verdict::Damaged { .. } => ExitCode::from(FOUND_WRONG),
+        Verdict::Sound | Verdict::UnfinishedTail { .. } => ExitCode::SUCCESS,
+    })
+}
+
+pub(super) fn verdict_text(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Sound => "sound".to_owned(),
+        Verdict::UnfinishedTail { path, offset, bytes, why } => format!(
+            "sound; behind its end, {} offset {offset}, lie {bytes} bytes of an unfinished write that \
+             the next start drops ({why})",
+            path.display()
+        ),
+        Verdict::Damaged { path, offset, position, attested, why } => format!(
+            "DAMAGED at {} offset {offset} (position {position}): {why}; it was durable up to {attested}",
+            path.display()
+        ),
+    }
+}
+
+pub(super) fn verdict_object(verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Sound => json!({"outcome": "sound"}),
+        Verdict::UnfinishedTail { path, offset, bytes, why } => json!({
+            "outcome": "unfinishedTail", "path": path, "offset": offset, "bytes": bytes,
+            "why": why.to_string(),
+        }),
+        Verdict::Damaged { path, offset, position, attested, why } => json!({
+            "outcome": "damaged", "path": path, "offset": offset, "position": position.0,
+            "attested": attested.0, "why": why.to_string(),
+        }),
+    }
+}
+
+/// Tells on standard error, once a second, how far a pass is.
+pub(super) fn progress(done: &'static str) -> impl FnMut(Position) {
+    let mut told = Instant::now();
+    let mut since_look = 0;
+    move |position| {
+        since_look += 1;
+        if since_look < LOOK_EVERY {
+            return;
+        }
+        since_look = 0;
+        if told.elapsed() >= PROGRESS_EVERY {
+            told = Instant::now();
+            notice::alert!("{done} up to position {position}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `touchline log dump`: transactions as JSON lines, all of them or those that are about something.
+//! Called by [`super`].
+
+use super::json::AsJson;
+use crate::cli::DumpArguments;
+use anyhow::{Context, Result};
+use std::collections::HashMap;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::message::decode::{Command, Event};
+use touchline_protocol::message::fields::{Fields, Value};
+use touchline_protocol::units::Position;
+
+/// How long a following dump waits before it looks again.
+const WAIT: Duration = Duration::from_secs(1);
+
+const NANOSECONDS: f64 = 1e9;
+
+pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
+    let mut reader = LogReader::open(data, Follow::Durable)?;
+    let mut filter = Filter::new(options);
+    if let Some(from) = options.from
+        && !filter.needs_names()
+    {
+        go_to(&mut reader, from, options.follow)?;
+    }
+    let mut output = BufWriter::new(io::stdout().lock());
+    match copy(&mut reader, &mut filter, options, &mut output) {
+        // Whoever read the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(error),
+        Ok(()) => {
+            filter.check_names()?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Goes to a position given by hand. Without an engine a wrong one looks like the log's end.
+fn go_to(reader: &mut LogReader, from: u64, may_be_end: bool) -> Result<()> {
+    reader.seek(Position(from));
+    let is_there = reader.next()?.is_some();
+    anyhow::ensure!(is_there || may_be_end, "at position {from} there is no transaction");
+    reader.seek(Position(from));
+    Ok(())
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let kind = kind.or_else(|| {
+        error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
+    });
+    kind == Some(ErrorKind::BrokenPipe)
+}
+
+fn copy(
+    reader: &mut LogReader,
+    filter: &mut Filter<'_>,
+    options: &DumpArguments,
+    output: &mut impl Write,
+) -> Result<()> {
+    loop {
+        match reader.next()? {
+            Some(transaction) => {
+                if options.to.is_some_and(|to| transaction.position().0 >= to) {
+                    break;
+                }
+                filter.learn(&transaction);
+                if filter.takes(&transaction) {
+                    serde_json::to_writer(&mut *output, &AsJson(&transaction))?;
+                    output.write_all(b"\n")?;
+                }
+            }
+            None if options.follow => {
+                output.flush()?;
+                reader.wait(WAIT)?;
+            }
+            None => break,
+        }
+    }
+    output.flush()?;
+    Ok(())
+}
+
+/// Which transactions are shown: those that pass every given condition.
+struct Filter<'options> {
+    options: &'options DumpArguments,
+    /// Numbers of what was named, once the log has defined it.
+    account: Named,
+    symbol: Named,
+    /// Account of each key: a command names the key only.
+    keys: HashMap<u64, u32>,
+}
+
+/// Something that is given by name or number.
+struct Named {
+    text: Option<String>,
+    number: Option<u64>,
+}
+
+impl Named {
+    fn new(text: Option<&String>) -> Self {
+        let number = text.and_then(|text| text.parse().ok());
+        Self { text: text.cloned(), number }
+    }
+
+    fn learn(&mut self, name: &str, number: u64) {
+        if self.text.as_deref() == Some(name) {
+            self.number = Some(number);
+        }
+    }
+
+    fn needs_name(&self) -> bool {
+        self.text.is_some() && self.number.is_none()
+    }
+}
+
+impl<'options> Filter<'options> {
+    fn new(options: &'options DumpArguments) -> Self {
+        Self {
+            options,
+            account: Named::new(options.account.as_ref()),
+            symbol: Named::new(options.symbol.as_ref()),
+            keys: HashMap::new(),
+        }
+    }
+
+    /// True if definitions have to be seen, which stand at the beginning of the log.
+    fn needs_names(&self) -> bool {
+        self.account.text.is_some() || self.symbol.text.is_some()
+    }
+
+    fn check_names(&self) -> Result<()> {
+        for (what, named) in [("account", &self.account), ("symbol", &self.symbol)] {
+            if named.needs_name() {
+                let text = named.text.as_deref().unwrap_or_default();
+                anyhow::bail!("the log defines no {what} {text:?}");
+            }
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, transaction: &Transaction<'_>) {
+        let done = |event| match event {
+            Ok(Event::Done(done)) => Some(done.id),
+            _ => None,
+        };
+        let Ok(command) = transaction.command() else { return };
+        if !matches!(
+            command,
+            Command::CreateAccount(_) | Command::DefineSymbol(_) | Command::CreateKey(_)
+        ) {
+            return;
+        }
+        let Some(number) = transaction.events().find_map(done) else { return };
+        match command {
+            Command::CreateAccount(account) => self.account.learn(account.name.as_str(), number),
+            Command::DefineSymbol(symbol) => self.symbol.learn(symbol.name.as_str(), number),
+            Command::CreateKey(key) => {
+                self.keys.insert(number, key.account.0);
+            }
+            _ => {}
+        }
+    }
+
+    fn takes(&self, transaction: &Transaction<'_>) -> bool {
+        let options = self.options;
+        let time = transaction.time_ns() as f64 / NANOSECONDS;
+        let in_time = options.since.is_none_or(|since| time >= since)
+            && options.until.is_none_or(|until| time < until)
+            && options.from.is_none_or(|from| transaction.position().0 >= from);
+        in_time
+            && self.is_about(
+                transaction,
+                &self.account,
+                &["account", "maker_account", "taker_account"],
+            )
+            && self.is_about(transaction, &self.symbol, &["symbol"])
+            && self.is_about(
+                transaction,
+                &Named { text: options.order.map(|id| id.to_string()), number: options.order },
+                &[
+                    "order_id",
+                    "maker_order_id",
+                    "taker_order_id",
+                    "limit_order_id",
+                    "stop_order_id",
+                ],
+            )
+    }
+
+    /// True if a field of one of these names has the wanted value, in the command or in an event.
+    fn is_about(&self, transaction: &Transaction<'_>, wanted: &Named, names: &[&str]) -> bool {
+        if wanted.text.is_none() {
+            return true;
+        }
+        let Some(number) = wanted.number else { return false };
+        let by_key = |key: u64| {
+            names.contains(&"account")
+                && self.keys.get(&key).is_some_and(|&account| u64::from(account) == number)
+        };
+        let in_command = transaction.command().is_ok_and(|command| {
+            by_key(command.header().key_id.0) || has(command.fields(), number, names)
+        });
+        in_command || transaction.events().flatten().any(|event| has(event.fields(), number, names))
+    }
+}
+
+fn has(fields: &dyn Fields, number: u64, names: &[&str]) -> bool {
+    let mut found = false;
+    fields.fields(&mut |name, value| {
+        found |= names.contains(&name) && matches!(value, Value::Number(held) if held == number);
+    });
+    found
+}
+
+/// A time on the command line: seconds since the epoch, with a fraction if need be.
+pub(crate) fn seconds(text: &str) -> Result<f64> {
+    let seconds: f64 =
+        text.parse().with_context(|| format!("{text:?} is not a number of seconds"))?;
+    anyhow::ensure!(seconds.is_finite() && seconds >= 0.0, "{text:?} is not a time");
+    Ok(seconds)
+}

@@ -1,0 +1,65 @@
+//! `touchline log info`: which log it is, what it holds, and how it ends. Called by [`super`].
+
+use super::check::{progress, verdict_object, verdict_text};
+use crate::notice;
+use anyhow::Result;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use touchline_engine::inspect::{Inspection, inspect};
+use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
+
+pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
+    let mut commands: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut first_time_ns = None;
+    let mut progress = progress("read");
+    let found = inspect(data, &mut |transaction| {
+        progress(transaction.end());
+        first_time_ns.get_or_insert(transaction.time_ns());
+        let name = transaction.command().map_or("unreadable", |command| command.name());
+        *commands.entry(name).or_default() += 1;
+    })?;
+    let id: String = found.identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    if json {
+        notice::say!(
+            "{}",
+            json!({
+                "logId": id,
+                "format": format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
+                "segmentBytes": found.identity.segment_bytes,
+                "begin": found.begin.0,
+                "end": found.end.0,
+                "runningDurable": found.running.map(|position| position.0),
+                "incarnation": found.incarnation.0,
+                "transactions": found.transactions,
+                "firstTimeNs": first_time_ns,
+                "lastTimeNs": found.last_time_ns,
+                "cleanEnd": found.closed,
+                "commands": commands,
+                "verdict": verdict_object(&found.verdict),
+            })
+        );
+    } else {
+        print_text(&found, &id, &commands);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u64>) {
+    notice::say!("log           {id}, format {FORMAT_MAJOR}.{FORMAT_MINOR}");
+    notice::say!("segments      {} bytes each", found.identity.segment_bytes);
+    notice::say!("positions     {} to {}", found.begin, found.end);
+    match found.running {
+        Some(durable) => notice::say!("engine        running, durable up to {durable}"),
+        None if found.closed => notice::say!("engine        ended cleanly"),
+        None => notice::say!("engine        not running; its last end was not clean"),
+    }
+    notice::say!("incarnation   {}", found.incarnation);
+    notice::say!("last time     {} ns", found.last_time_ns);
+    notice::say!("transactions  {}", found.transactions);
+    for (name, count) in commands {
+        notice::say!("  {name:<20} {count:>12}");
+    }
+    notice::say!("verdict       {}", verdict_text(&found.verdict));
+}

@@ -1,0 +1,58 @@
+//! `touchline log replay`: applies every command of a log again and compares every event. Called by
+//! [`super`].
+
+use super::FOUND_WRONG;
+use super::check::progress;
+use crate::notice;
+use anyhow::Result;
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+use touchline_engine::inspect::Replica;
+use touchline_protocol::log::reader::{Follow, LogReader};
+
+pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCode> {
+    let begun = Instant::now();
+    let mut reader = LogReader::open(data, Follow::Durable)?;
+    let mut replica = Replica::new();
+    let mut progress = progress("replayed");
+    let mut different = None;
+    while let Some(transaction) = reader.next()? {
+        if until.is_some_and(|until| transaction.position().0 >= until) {
+            break;
+        }
+        if let Err(why) = replica.apply(&transaction) {
+            different = Some((transaction.position(), why));
+            break;
+        }
+        progress(transaction.end());
+    }
+    let (count, hash) = (replica.transactions(), replica.core().state_hash());
+    if json {
+        notice::say!(
+            "{}",
+            json!({
+                "transactions": count,
+                "position": replica.position().0,
+                "stateHash": format!("{hash:016x}"),
+                "different": different.as_ref().map(|(position, why)| {
+                    json!({"position": position.0, "why": why})
+                }),
+            })
+        );
+    } else {
+        let rate = count as f64 / begun.elapsed().as_secs_f64();
+        notice::say!(
+            "{count} transactions up to position {}, state hash {hash:016x}, {rate:.0} per second",
+            replica.position()
+        );
+    }
+    Ok(match different {
+        None => ExitCode::SUCCESS,
+        Some((position, why)) => {
+            notice::alert!("at position {position}: {why}");
+            ExitCode::from(FOUND_WRONG)
+        }
+    })
+}

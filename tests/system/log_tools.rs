@@ -1,0 +1,186 @@
+//! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
+
+use super::json::Json;
+use super::venue::Venue;
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Exit code of a log that is damaged or that differs.
+const FOUND_WRONG: i32 = 3;
+
+fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_touchline"))
+        .arg("log")
+        .args(arguments)
+        .arg("--data")
+        .arg(data)
+        .output()
+        .expect("the executable runs");
+    let text = |bytes| String::from_utf8(bytes).expect("the tools print text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn object(data: &Path, arguments: &[&str]) -> Json {
+    let (code, output, errors) = log(data, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {output}{errors}");
+    Json::parse(output.trim())
+}
+
+fn lines(data: &Path, arguments: &[&str]) -> Vec<Json> {
+    let (code, output, errors) = log(data, arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {errors}");
+    output.lines().map(Json::parse).collect()
+}
+
+fn messages(transactions: &[Json]) -> Vec<&str> {
+    transactions.iter().map(|line| line.at("command").text_at("message")).collect()
+}
+
+/// A venue on which A's order of 2 was met by B's of 1, and A's rest cancelled.
+fn traded() -> Venue {
+    let venue = Venue::up(&[]);
+    let placed = venue.a().limit("BTCUSDT", "SELL", "0.02", "20000");
+    venue.b().limit("BTCUSDT", "BUY", "0.01", "20000");
+    venue.a().cancel(&format!("symbol=BTCUSDT&orderId={}", placed.integer_at("orderId")));
+    venue
+}
+
+fn copy_of(venue: &Venue) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let copy = folder.path().join("copy");
+    fs::create_dir_all(copy.join("log")).expect("a folder can be made");
+    for entry in fs::read_dir(venue.data().join("log")).expect("the log is there").flatten() {
+        fs::copy(entry.path(), copy.join("log").join(entry.file_name())).expect("it can be copied");
+    }
+    (folder, copy)
+}
+
+#[test]
+fn the_tools_read_beside_a_running_engine_and_after_it() {
+    let mut venue = traded();
+    let running = object(venue.data(), &["info", "--json"]);
+    assert_eq!(running.at("runningDurable").integer(), running.integer_at("end"));
+    let of_orders = |info: &Json| {
+        ["NewOrder", "CancelOrder", "CancelOrderNamed"]
+            .iter()
+            .filter_map(|name| info.at("commands").find(name).map(Json::integer))
+            .sum::<i128>()
+    };
+    assert_eq!(of_orders(&running), 3);
+    let replayed = object(venue.data(), &["replay", "--json"]);
+    assert_eq!(replayed.integer_at("transactions"), running.integer_at("transactions"));
+
+    assert!(venue.stop_up(Signal::TERM).success());
+    let ended = object(venue.data(), &["info", "--json"]);
+    assert_eq!(ended.at("cleanEnd"), &Json::parse("true"));
+    assert_eq!(ended.at("runningDurable"), &Json::parse("null"));
+    assert_eq!(of_orders(&ended), 3);
+    assert_eq!(ended.at("verdict").text_at("outcome"), "sound");
+    let (code, text, _) = log(venue.data(), &["verify"]);
+    assert_eq!(code, Some(0));
+    assert!(text.trim_end().ends_with("sound"), "{text}");
+}
+
+#[test]
+fn a_dump_shows_what_was_asked_for() {
+    let mut venue = traded();
+    assert!(venue.stop_up(Signal::TERM).success());
+    let data = venue.data();
+    let all = lines(data, &["dump"]);
+    let info = object(data, &["info", "--json"]);
+    assert_eq!(all.len() as i128, info.integer_at("transactions"));
+
+    let of_order = lines(data, &["dump", "--symbol", "BTCUSDT", "--order", "1"]);
+    assert_eq!(messages(&of_order).len(), 3, "placed, traded against, cancelled");
+    let trade = &of_order[1].at("events").items()[1];
+    assert_eq!(trade.text_at("message"), "Trade");
+    assert_eq!(trade.text_at("price"), "20000.00000000");
+    assert_eq!(trade.text_at("quantity"), "0.01000000");
+    assert_eq!(trade.text_at("aggressorSide"), "Buy");
+
+    let of_b = lines(data, &["dump", "--account", "B", "--symbol", "BTCUSDT"]);
+    assert_eq!(messages(&of_b), ["NewOrder"], "only the trade is about both");
+    let (from, to) = (all[5].integer_at("position"), all[8].integer_at("position"));
+    let some = lines(data, &["dump", "--from", &from.to_string(), "--to", &to.to_string()]);
+    assert_eq!(some, all[5..8]);
+    assert_eq!(lines(data, &["dump", "--until", "1"]), []);
+    assert_eq!(lines(data, &["dump", "--since", "1"]).len(), all.len());
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let mut venue = traded();
+    assert!(venue.stop_up(Signal::TERM).success());
+    for (arguments, named) in [
+        (["dump", "--account", "nobody"], "account \"nobody\""),
+        (["dump", "--symbol", "NOTHING"], "symbol \"NOTHING\""),
+        (["dump", "--from", "4161"], "position 4161"),
+    ] {
+        let (code, _, errors) = log(venue.data(), &arguments);
+        assert_eq!(code, Some(1), "{arguments:?}");
+        assert!(errors.contains(named), "{errors}");
+    }
+    let (code, _, errors) = log(&venue.data().join("nowhere"), &["verify"]);
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("nowhere"), "{errors}");
+}
+
+#[test]
+fn verify_names_the_first_bad_frame() {
+    let mut venue = traded();
+    assert!(venue.stop_up(Signal::TERM).success());
+    let frames: Vec<(i128, i128)> = lines(venue.data(), &["dump"])
+        .iter()
+        .map(|line| (line.integer_at("position"), line.integer_at("end")))
+        .collect();
+    for &(position, end) in &frames {
+        let (_folder, copy) = copy_of(&venue);
+        let file = fs::File::options()
+            .read(true)
+            .write(true)
+            .open(copy.join("log/00000000.seg"))
+            .expect("it is there");
+        let at = u64::try_from(i128::midpoint(position, end) - 16).expect("in range");
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).expect("it can be read");
+        file.write_all_at(&[byte[0] ^ 4], at).expect("it can be written");
+        let (code, output, _) = log(&copy, &["verify", "--json"]);
+        let verdict = Json::parse(output.trim());
+        let verdict = verdict.at("verdict");
+        assert_eq!(code, Some(FOUND_WRONG), "{verdict:?}");
+        assert_eq!(verdict.text_at("outcome"), "damaged");
+        assert_eq!(verdict.integer_at("position"), position);
+        assert_eq!(verdict.integer_at("offset"), position, "one segment: both are the same");
+        assert!(verdict.text_at("path").ends_with("00000000.seg"));
+    }
+    let (_folder, copy) = copy_of(&venue);
+    let end = object(&copy, &["verify", "--json"]).integer_at("end");
+    let file = fs::File::options().write(true).open(copy.join("log/00000000.seg"));
+    let end = u64::try_from(end).expect("in range");
+    file.expect("it is there").write_all_at(b"half a frame", end).expect("it can be written");
+    let tail = object(&copy, &["verify", "--json"]);
+    assert_eq!(tail.at("verdict").text_at("outcome"), "unfinishedTail");
+    assert_eq!(tail.at("verdict").integer_at("bytes"), 12);
+}
+
+#[test]
+fn two_logs_part_where_they_part() {
+    let mut venue = traded();
+    let (_folder, copy) = copy_of(&venue);
+    let same = object(&copy, &["info", "--json"]).integer_at("transactions");
+    venue.a().limit("BTCUSDT", "SELL", "0.03", "21000");
+    assert!(venue.stop_up(Signal::TERM).success());
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let (code, output, _) = log(&copy, &["diff", data, "--json"]);
+    assert_eq!(code, Some(FOUND_WRONG));
+    let found = Json::parse(output.trim());
+    assert_eq!(found.integer_at("same"), same);
+    assert_eq!(found.at("left"), &Json::parse("null"));
+    assert_eq!(found.at("right").at("command").text_at("quantity"), "0.03000000");
+    let (code, output, _) = log(venue.data(), &["diff", data]);
+    assert_eq!((code, output.ends_with("the same in both\n")), (Some(0), true), "{output}");
+}
