@@ -2,7 +2,7 @@
 //! is, they are accepted or rejected alike, and the same things happen in the same order. A crash every
 //! few transactions changes nothing. `TOUCHLINE_CASES` sets the number of cases.
 
-use crate::orders::{ONE, by, limit, orders, world};
+use crate::orders::{ONE, by, limit, list, orders, world};
 use crate::venue::{Owned, Venue, WHOLE, aligned, roomy};
 use crate::work::{check_transaction, same_story, undivided};
 use proptest::prelude::*;
@@ -18,7 +18,9 @@ use touchline_protocol::units::*;
 #[derive(Clone, Debug)]
 enum Step {
     Place(NewOrder),
+    List(PlaceOrderList),
     Cancel { pick: usize },
+    CancelList { pick: usize },
     Reduce { pick: usize, quantity: i64 },
     Pass { ns: u64 },
 }
@@ -74,11 +76,33 @@ fn by_quote() -> impl Strategy<Value = NewOrder> {
     })
 }
 
+fn lists() -> impl Strategy<Value = PlaceOrderList> {
+    let distances =
+        (1..8i64, 1..8i64, prop_oneof![1 => Just(None), 1 => (-5..6i64).prop_map(Some)]);
+    let fields = (1..4u64, any::<bool>(), 95..105i64, 1..6i64, 1..4u8, 0..5u8);
+    (fields, distances).prop_map(|(fields, (limit, stop, stop_limit))| {
+        let (key, buys, middle, quantity, time, prevention) = fields;
+        let (side, sign) = if buys { (Side::Buy, -1) } else { (Side::Sell, 1) };
+        let stop_price = middle - sign * stop;
+        PlaceOrderList {
+            quantity: quantity * WHOLE,
+            limit_iceberg_quantity: if quantity % 3 == 0 { WHOLE } else { 0 },
+            stop_limit_price: stop_limit.map_or(0, |away| (stop_price + away) * WHOLE),
+            stop_limit_time_in_force: stop_limit.map_or(0, |_| time),
+            // As of single orders: none with FOK.
+            self_trade_prevention: if stop_limit.is_some() && time == 3 { 0 } else { prevention },
+            ..list(key, side, middle + sign * limit, stop_price)
+        }
+    })
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         20 => placements().prop_map(Step::Place),
         1 => by_quote().prop_map(Step::Place),
+        4 => lists().prop_map(Step::List),
         2 => any::<usize>().prop_map(|pick| Step::Cancel { pick }),
+        1 => any::<usize>().prop_map(|pick| Step::CancelList { pick }),
         1 => (any::<usize>(), 1..5i64)
             .prop_map(|(pick, quantity)| Step::Reduce { pick, quantity }),
         1 => (0..200_000_000_000u64).prop_map(|ns| Step::Pass { ns }),
@@ -106,11 +130,20 @@ impl Run {
         let of = |pick: usize| open.get(pick % open.len().max(1)).copied();
         match *step {
             Step::Place(order) => self.send(&order),
+            Step::List(list) => self.send(&list),
             Step::Cancel { pick } => of(pick).map_or(Ok(Vec::new()), |order| {
                 self.send(&CancelOrder {
                     command: by(order.account.0.into()),
                     symbol: ONE,
                     order_id: order.order_id,
+                    ..Default::default()
+                })
+            }),
+            Step::CancelList { pick } => of(pick).map_or(Ok(Vec::new()), |order| {
+                self.send(&CancelOrderList {
+                    command: by(order.account.0.into()),
+                    symbol: ONE,
+                    order_list_id: order.order_list_id,
                     ..Default::default()
                 })
             }),

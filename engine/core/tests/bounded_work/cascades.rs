@@ -1,8 +1,9 @@
 //! Ten thousand stops that one trade sets off, at once or one by one.
 
-use crate::orders::{limit, limits, market, stop, stop_limit, with_name, world};
-use crate::venue::{Owned, Venue};
+use crate::orders::{limit, limits, list, market, stop, stop_limit, trade_at, with_name, world};
+use crate::venue::{Owned, Venue, WHOLE};
 use crate::work::{Situation, Work, same_for_every, survives};
+use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{OrderType, Side};
 
 /// How the stops depend on each other.
@@ -16,23 +17,26 @@ enum Shape {
     Alternating,
     /// Each one's trade fires a hundred at the next price, of which the others find nothing new to fire.
     Waves,
+    /// As that, each stop being a leg of a list, whose other leg goes first.
+    Lists,
 }
 
-const SHAPES: [Shape; 4] = [Shape::AtOnce, Shape::Chain, Shape::Alternating, Shape::Waves];
+const SHAPES: [Shape; 5] =
+    [Shape::AtOnce, Shape::Chain, Shape::Alternating, Shape::Waves, Shape::Lists];
 
-/// The last price in front of the cascade is none; the first trade is at this price.
+/// The trade that sets off the cascade is at this price.
 const TOP: i64 = 20_000;
 
 impl Shape {
     /// Stop number `n`, and the order that it trades with.
-    fn pair(self, n: i64) -> [touchline_protocol::message::command::NewOrder; 2] {
+    fn pair(self, n: i64) -> [NewOrder; 2] {
         let key = 2 + n as u64 % 2;
         let bid = |price| limit(4, Side::Buy, price, 1);
         let sell = |at| stop(key, OrderType::StopLoss, Side::Sell, at);
         match self {
             Self::AtOnce => [sell(TOP), bid(TOP - 1 - n % 50)],
             Self::Chain => [sell(TOP - n), bid(TOP - 1 - n)],
-            Self::Waves => [sell(TOP - n / 100), bid(TOP - 1 - n / 100)],
+            Self::Waves | Self::Lists => [sell(TOP - n / 100), bid(TOP - 1 - n / 100)],
             Self::Alternating => {
                 let depth = n / 2;
                 if n % 2 == 0 {
@@ -50,10 +54,18 @@ impl Shape {
     /// So many stops and their other sides, and the bid that the first trade hits.
     fn prepare(self, max_steps: u32, stops: i64) -> Venue {
         let mut venue = world(2, limits(max_steps));
+        if matches!(self, Self::Lists) {
+            trade_at(&mut venue, TOP + 1);
+        }
         venue.must_quickly(&limit(4, Side::Buy, TOP, 1));
         for n in 0..stops {
             let [stop, other] = self.pair(n);
-            venue.must_quickly(&with_name(stop, &format!("stop {n}")));
+            if matches!(self, Self::Lists) {
+                let (key, at) = (stop.command.key_id.0, stop.stop_price / WHOLE);
+                venue.must_quickly(&list(key, Side::Sell, TOP + 2 + n, at));
+            } else {
+                venue.must_quickly(&with_name(stop, &format!("stop {n}")));
+            }
             venue.must_quickly(&other);
         }
         venue
@@ -70,8 +82,9 @@ fn check_cascade(shape: Shape, work: &Work, stops: u64) {
             _ => None,
         })
         .collect();
-    // The first bid is order 1, then stops and their other sides take turns.
-    assert_eq!(ran, (0..stops).map(|n| 2 + 2 * n).collect::<Vec<_>>(), "{shape:?}");
+    // Stops and their other sides took turns; a list is two orders, the stop first.
+    let [first, distance] = if matches!(shape, Shape::Lists) { [4, 3] } else { [2, 2] };
+    assert_eq!(ran, (0..stops).map(|n| first + distance * n).collect::<Vec<_>>(), "{shape:?}");
     assert_eq!(work.trades().count() as u64, stops + 1, "{shape:?}");
     assert_eq!(work.venue.core.counts().open_orders, 0, "{shape:?}");
 }

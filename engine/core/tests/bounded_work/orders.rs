@@ -14,7 +14,7 @@ pub(crate) const ACCOUNTS: u32 = 4;
 
 /// Limits with room for a hundred thousand orders.
 pub(crate) fn limits(max_steps: u32) -> Limits {
-    Limits { open_orders: 120_000, price_levels: 50_000, max_steps, ..roomy() }
+    Limits { open_orders: 150_000, price_levels: 50_000, max_steps, ..roomy() }
 }
 
 /// The venue, of this rules version. The accounts pay different commissions.
@@ -28,7 +28,7 @@ pub(crate) fn world(rules: u32, limits: Limits) -> Venue {
     let kinds = if rules < 2 {
         (ORDER_TYPES, 0)
     } else {
-        (ORDER_TYPES_2, SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY)
+        (ORDER_TYPES_2, SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY | SYMBOL_OCO)
     };
     venue.symbol_of("ONE", pair, SymbolFilters::default(), kinds);
     for number in 1..=ACCOUNTS {
@@ -101,6 +101,26 @@ pub(crate) fn stop_limit(
         stop_price: stop_price * WHOLE,
         ..limit(key, side, price, 1)
     }
+}
+
+/// Two orders of one unit of which one cancels the other: the limit leg at `price`, and a stop that
+/// becomes a MARKET order.
+pub(crate) fn list(key: u64, side: Side, price: i64, stop_price: i64) -> PlaceOrderList {
+    PlaceOrderList {
+        command: by(key),
+        symbol: ONE,
+        side: side.to_wire(),
+        quantity: WHOLE,
+        price: price * WHOLE,
+        stop_price: stop_price * WHOLE,
+        ..Default::default()
+    }
+}
+
+/// Makes the last price: two accounts trade one unit.
+pub(crate) fn trade_at(venue: &mut Venue, price: i64) {
+    venue.must_quickly(&limit(2, Side::Sell, price, 1));
+    venue.must_quickly(&limit(3, Side::Buy, price, 1));
 }
 
 /// The same order with a name.

@@ -1,6 +1,6 @@
 //! One aggressor over more resting orders than any transaction visits.
 
-use crate::orders::{limit, limits, market, world};
+use crate::orders::{limit, limits, list, market, trade_at, world};
 use crate::venue::{Owned, Venue, WHOLE};
 use crate::work::{Situation, Work, same_for_every, survives};
 use touchline_protocol::message::command::NewOrder;
@@ -15,26 +15,27 @@ enum Queue {
     Thousand,
     /// As that, and every seventh is an iceberg that is met three times.
     Icebergs,
-    /// As that, and some are the aggressor's own, which it removes.
-    Own,
+    /// As that, some are limit legs of lists, whose other legs go with the first fill, and some are the
+    /// aggressor's own, which it removes: among them lists too.
+    All,
 }
 
 fn price(queue: Queue, n: i64) -> i64 {
     match queue {
         Queue::One => 1_000,
-        Queue::Thousand | Queue::Icebergs | Queue::Own => 1_000 + n * 387 % 1_000,
+        Queue::Thousand | Queue::Icebergs | Queue::All => 1_000 + n * 387 % 1_000,
     }
 }
 
 fn is_own(queue: Queue, n: i64) -> bool {
-    matches!(queue, Queue::Own) && n % 5 == 0
+    matches!(queue, Queue::All) && n % 5 == 0
 }
 
 fn resting(queue: Queue, n: i64) -> NewOrder {
     let key = if is_own(queue, n) { 1 } else { 2 + n as u64 % 3 };
     let order = limit(key, Side::Sell, price(queue, n), 1);
     match queue {
-        Queue::Icebergs | Queue::Own if n % 7 == 0 => {
+        Queue::Icebergs | Queue::All if n % 7 == 0 => {
             NewOrder { quantity: 3 * WHOLE, iceberg_quantity: WHOLE, ..order }
         }
         _ => order,
@@ -44,8 +45,16 @@ fn resting(queue: Queue, n: i64) -> NewOrder {
 /// So many sells.
 fn sells(rules: u32, max_steps: u32, queue: Queue, orders: i64) -> Venue {
     let mut venue = world(rules, limits(max_steps));
+    // In front of the stop legs of lists, and behind their limit legs.
+    trade_at(&mut venue, 500);
     for n in 0..orders {
-        venue.must_quickly(&resting(queue, n));
+        let order = resting(queue, n);
+        if matches!(queue, Queue::All) && n % 7 != 0 && n % 3 == 0 {
+            let key = order.command.key_id.0;
+            venue.must_quickly(&list(key, Side::Sell, price(queue, n), 400 - n % 10));
+        } else {
+            venue.must_quickly(&order);
+        }
     }
     venue
 }
@@ -59,7 +68,7 @@ fn sum(queue: Queue, orders: i64) -> i64 {
 /// Buys all that there is and wants five more.
 fn sweep(sum: i64, queue: Queue) -> NewOrder {
     let mode = match queue {
-        Queue::Own => SelfTradePrevention::ExpireMaker.to_wire(),
+        Queue::All => SelfTradePrevention::ExpireMaker.to_wire(),
         _ => 0,
     };
     NewOrder { self_trade_prevention: mode, ..limit(1, Side::Buy, 3_000, sum + 5) }
@@ -80,15 +89,16 @@ fn check_sweep(work: &Work, sum: i64) {
     assert!(matches!(work.story.last(), Some(Owned::Result(last)) if last == result));
     assert_eq!(result.executed_quantity, sum * WHOLE);
     assert_eq!(result.status, OrderStatus::PartiallyFilled.to_wire());
+    // No leg of any list is left either.
     assert_eq!(work.venue.core.counts().open_orders, 1);
 }
 
 #[test]
 fn a_sweep_over_a_hundred_thousand_survives_crashes() {
     const ORDERS: i64 = 100_000;
-    let prepare = |max_steps| sells(2, max_steps, Queue::Own, ORDERS);
-    let sum = sum(Queue::Own, ORDERS);
-    let situation = Situation::new(&prepare, &sweep(sum, Queue::Own));
+    let prepare = |max_steps| sells(2, max_steps, Queue::All, ORDERS);
+    let sum = sum(Queue::All, ORDERS);
+    let situation = Situation::new(&prepare, &sweep(sum, Queue::All));
     // Somewhere in the middle of its 500 transactions.
     let work = survives(&situation, 256, &[1, 211, 389]);
     check_sweep(&work, sum);
@@ -103,7 +113,7 @@ fn a_sweep_is_the_same_however_it_is_divided() {
         (1, Queue::Thousand),
         (2, Queue::One),
         (2, Queue::Icebergs),
-        (2, Queue::Own),
+        (2, Queue::All),
     ] {
         let prepare = |max_steps| sells(rules, max_steps, queue, ORDERS);
         let sum = sum(queue, ORDERS);
