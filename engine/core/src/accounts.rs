@@ -43,6 +43,8 @@ pub(crate) struct Account {
     pub(crate) permissions: u8,
     /// Of its orders that name none.
     pub(crate) self_trade_prevention: SelfTradePrevention,
+    /// The kill switch: it places nothing.
+    pub(crate) is_killed: bool,
 }
 
 /// What a trade moves.
@@ -95,6 +97,7 @@ impl Accounts {
             flags: 0,
             permissions: 0,
             self_trade_prevention: SelfTradePrevention::None,
+            is_killed: false,
         });
         made
     }
@@ -169,7 +172,7 @@ impl Accounts {
         }
     }
 
-    pub(crate) fn hash(&self, assets: u32, hash: &mut StateHash) {
+    pub(crate) fn hash(&self, rules: u32, assets: u32, hash: &mut StateHash) {
         hash.word(u64::from(self.len()));
         for (id, account) in (0..).zip(&self.list) {
             hash.text(&account.name);
@@ -179,6 +182,9 @@ impl Accounts {
             let prevention = account.self_trade_prevention.to_wire() - 1;
             let flags = u16::from_le_bytes([account.flags, prevention]);
             hash.pair(u32::from(flags), u32::from(account.permissions));
+            if rules >= 2 {
+                hash.word(u64::from(account.is_killed));
+            }
             for window in &account.windows {
                 hash.word(window.window);
                 hash.word(u64::from(window.count));

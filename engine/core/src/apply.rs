@@ -15,12 +15,14 @@ mod self_trade;
 mod sender;
 mod session;
 mod settlement;
+mod sweep;
 mod taking;
 mod trigger;
 mod venue;
 
 pub(crate) use ending::LIST_STEPS;
 pub(crate) use self_trade::PREVENTION_STEPS;
+pub(crate) use sweep::ORDER_STEPS;
 pub(crate) use trigger::RUN_STEPS;
 
 use crate::Core;
@@ -94,6 +96,7 @@ impl Core {
             self.last_time_ns,
             context.time_ns
         );
+        self.call += 1;
         self.check_sender(context, command)?;
         let applied = self.dispatch(context, command, outbox)?;
         if applied == Applied::Committed {
@@ -133,17 +136,17 @@ impl Core {
             Command::Deposit(message) => self.deposit(message, outbox),
             Command::Withdraw(message) => self.withdraw(message, outbox),
             Command::CreateKey(message) => self.create_key(message, outbox),
-            Command::RevokeKey(message) => self.revoke_key(message, outbox),
+            Command::RevokeKey(message) => self.revoke_key(context, message, outbox),
             Command::EngineStarted(_) => self.engine_started(outbox),
-            Command::Logon(message) => self.logon(message, outbox),
-            Command::ConnectionEnded(message) => self.connection_ended(message, outbox),
+            Command::Logon(message) => self.logon(context, message, outbox),
+            Command::ConnectionEnded(message) => self.connection_ended(context, message, outbox),
+            Command::CancelAll(message) => self.cancel_all(context, message, outbox),
+            Command::MassCancel(message) => self.mass_cancel(context, message, outbox),
+            Command::KillAccount(message) => self.kill_account(context, message, outbox),
+            Command::ExpireAll(message) => self.expire_all(context, message, outbox),
             Command::RunPending(_) => self.run_pending(context, outbox),
             Command::ReplaceOrder(_)
             | Command::CancelReplace(_)
-            | Command::CancelAll(_)
-            | Command::MassCancel(_)
-            | Command::KillAccount(_)
-            | Command::ExpireAll(_)
             | Command::SetAccount(_)
             | Command::SetFees(_)
             | Command::ChangeSymbol(_) => Err(RejectReason::UnexpectedMessage.into()),

@@ -467,7 +467,13 @@ impl SymbolBook {
         first
     }
 
-    fn detach(&mut self, pools: &mut BookPools, handle: Handle) {
+    /// The order of a side that would trade first.
+    pub(crate) fn first(&self, pools: &BookPools, side: Side) -> Option<Handle> {
+        named(self.side(side).best).map(|level| Handle(pools.levels[level].first))
+    }
+
+    /// Takes a resting order of this book out; its slot stays taken.
+    pub(crate) fn detach(&mut self, pools: &mut BookPools, handle: Handle) {
         let RestingOrder { remaining, next, previous, level: at, .. } = pools.orders[handle.0];
         let level = &mut pools.levels[at];
         level.total -= u128::from(remaining.0.cast_unsigned());

@@ -3,6 +3,7 @@
 //! cancels.
 
 use crate::book::{BookPools, Handle, RestingView};
+use crate::chains::Chains;
 use crate::filters::OrderKind;
 use crate::grid::Grid;
 use crate::hash::Seed;
@@ -29,6 +30,8 @@ pub(crate) struct OrderRecord {
     pub(crate) priority: Position,
     pub(crate) symbol: SymbolId,
     pub(crate) session: SessionId,
+    /// Its place among the orders of its account.
+    pub(crate) place: u32,
     pub(crate) kind: OrderKind,
     /// `IS_*` bits: which parts of [`OrderDetails`] matter.
     pub(crate) flags: u8,
@@ -45,7 +48,7 @@ pub(crate) const HAS_LIST: u8 = 4;
 /// The order's list is open: its other order is open too, and neither has executed anything.
 pub(crate) const IS_PAIRED: u8 = 8;
 
-const _: () = assert!(size_of::<OrderRecord>() <= 40);
+const _: () = assert!(size_of::<OrderRecord>() <= 48);
 
 impl OrderRecord {
     const VACANT: Self = Self {
@@ -54,6 +57,7 @@ impl OrderRecord {
         priority: Position(0),
         symbol: SymbolId(0),
         session: SessionId(0),
+        place: NONE,
         kind: OrderKind::LIMIT_BUY,
         flags: 0,
         prevention: None,
@@ -149,6 +153,8 @@ pub(crate) struct Orders {
     open: Grid<OpenCounts>,
     /// By account: all open orders, waiting stops.
     totals: Vec<[u32; 2]>,
+    /// By account: its orders by placement.
+    pub(crate) chains: Chains,
     /// Waiting stops that may come to rest.
     reserved: u32,
     seed: Seed,
@@ -180,6 +186,7 @@ impl Orders {
             lists: Lists::new(seed),
             open: Grid::new(),
             totals: Vec::new(),
+            chains: Chains::new(),
             reserved: 0,
             seed,
         }
@@ -198,6 +205,8 @@ impl Orders {
         let accounts = (limits.accounts as usize).max(self.totals.len());
         self.totals.try_reserve_exact(accounts - self.totals.len())?;
         self.totals.resize(accounts, [0; 2]);
+        // Each pending work keeps one place at the most, and so does a triggered stop while it takes.
+        self.chains.try_grow(limits.accounts, limits.open_orders + limits.pending_work + 1)?;
         self.records.resize(wanted, OrderRecord::VACANT);
         self.details.resize(wanted, OrderDetails::default());
         self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);
@@ -349,7 +358,7 @@ impl Orders {
             .map(Handle)
     }
 
-    /// Keeps a record of an order that now rests at `handle`.
+    /// Keeps a record of an order that now rests or waits at `handle`; its place is made before.
     pub(crate) fn insert(
         &mut self,
         handle: Handle,
@@ -361,6 +370,7 @@ impl Orders {
         if record.flags != 0 {
             self.details[handle.0 as usize] = details;
         }
+        self.chains.set_order(record.place, Some(handle));
         self.records[handle.0 as usize] = record;
         self.client_order_ids[handle.0 as usize] = *name;
         self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
@@ -390,8 +400,19 @@ impl Orders {
         counts.bought += bought(record);
     }
 
-    /// Forgets an order that leaves the book.
+    /// Forgets an order that has ended.
     pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
+        self.chains.remove(account, self.record(handle).place);
+        self.take_out(handle, id, account);
+    }
+
+    /// Forgets an order that takes (again) and may come to rest; its place is kept.
+    pub(crate) fn suspend(&mut self, handle: Handle, id: OrderId, account: AccountId) {
+        self.chains.set_order(self.record(handle).place, None);
+        self.take_out(handle, id, account);
+    }
+
+    fn take_out(&mut self, handle: Handle, id: OrderId, account: AccountId) {
         let OrderRecord { symbol, flags, kind, .. } = *self.record(handle);
         let bought = bought(self.record(handle));
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);

@@ -2,12 +2,13 @@
 //! thread. Filled by `apply`, read by whoever called it.
 
 use touchline_protocol::message::event::{
-    Done, OrderAccepted, OrderCanceled, OrderContinues, OrderListChanged, OrderRefilled,
-    OrderResult, OrderTriggered, SelfTradePrevented, SessionEnded, Trade,
+    Done, MassCanceled, OrderAccepted, OrderCanceled, OrderContinues, OrderListChanged,
+    OrderRefilled, OrderResult, OrderTriggered, SelfTradePrevented, SessionEnded, SessionStarted,
+    Trade,
 };
 use touchline_protocol::message::{Message, MessageHeader};
 
-use crate::apply::{LIST_STEPS, PREVENTION_STEPS, RUN_STEPS};
+use crate::apply::{LIST_STEPS, ORDER_STEPS, PREVENTION_STEPS, RUN_STEPS};
 use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
 
 /// Room that an outbox must have: the events of the largest transaction, bytes.
@@ -25,8 +26,20 @@ pub const OUTBOX_BYTES_MAX: usize = {
         + STEPS_MAX as usize * step
         + last_item
         + size_of::<OrderResult>();
-    let revocation = SESSIONS_PER_KEY_MAX as usize * size_of::<SessionEnded>() + size_of::<Done>();
+    // A sweep's part: each order ended is two steps, both orders of a list are five, and the last one
+    // may overdraw them. The longest frame around it is a revocation's.
+    let single = size_of::<OrderCanceled>();
+    let (single_steps, list_steps) = (ORDER_STEPS as usize, (ORDER_STEPS + LIST_STEPS) as usize);
+    let singles = STEPS_MAX as usize / single_steps * single;
+    let lists = STEPS_MAX as usize / list_steps * (single + list);
+    let sweep = single + list + if singles > lists { singles } else { lists };
+    let revocation = SESSIONS_PER_KEY_MAX as usize * size_of::<SessionEnded>()
+        + sweep
+        + size_of::<MassCanceled>()
+        + size_of::<Done>();
     assert!(size_of::<OrderContinues>() <= size_of::<OrderResult>());
+    assert!(size_of::<OrderContinues>() <= size_of::<MassCanceled>() + size_of::<Done>());
+    assert!(size_of::<SessionStarted>() <= size_of::<Done>());
     if placement > revocation { placement } else { revocation }
 };
 

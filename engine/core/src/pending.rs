@@ -1,16 +1,20 @@
-//! Accepted orders that are not done taking, and the queue of those whose transaction met as many
-//! makers as it may. Called by placement and by `RunPending`.
+//! What one transaction does not finish: accepted orders that are not done taking, triggered stops that
+//! wait for their turn, sweeps over many orders; and the queue of them. Called by placement, by sweeps
+//! and by `RunPending`.
 
 use crate::book::Aggressor;
 use crate::filters::OrderKind;
 use crate::hash::StateHash;
 use crate::orders::{HAS_LIST, IS_ICEBERG};
+use crate::pool::NONE;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+use touchline_protocol::message::command::{CommandHeader, EVERY};
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{
-    AccountId, Epoch, OrderId, OrderListId, Position, Price, Qty, Sequence, SessionId, SymbolId,
+    AccountId, Epoch, KeyId, OrderId, OrderListId, Position, Price, Qty, Sequence, SessionId,
+    SymbolId,
 };
 
 /// An accepted order from its acceptance to the end of its taking.
@@ -47,8 +51,13 @@ pub(crate) struct ActiveOrder {
     /// Base quantity that a MARKET order does not take because it would have taken it of its own
     /// account: its lock pays for nothing beyond that.
     pub(crate) prevented: i64,
-    /// Position of its acceptance.
+    /// Position of its acceptance, or of its turn if it was triggered.
     pub(crate) priority: Position,
+    /// Position of its placement.
+    pub(crate) placed: Position,
+    /// Its place among the orders of its account: none before it has rested or waited, unless it is
+    /// pending and may rest.
+    pub(crate) place: u32,
     /// Price and time of its last fill, which tell whether the next one belongs to the same aggregate
     /// trade; no fill has price zero.
     pub(crate) last_fill_price: Price,
@@ -96,6 +105,7 @@ impl ActiveOrder {
             let now = self.prevention_now.to_wire();
             hash.word(u64::from_le_bytes([self.ran_dry.into(), prevention, now, 0, 0, 0, 0, 0]));
             hash.signed(self.prevented);
+            hash.word(self.placed.0);
         }
         hash.word(self.order_id.0);
         hash.pair(self.account.0, self.symbol.0);
@@ -125,28 +135,162 @@ impl ActiveOrder {
     }
 }
 
-/// What is to be done on a symbol before anything else is.
+/// Who waits for a terminal reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Waiter {
+    pub(crate) session: SessionId,
+    pub(crate) epoch: Epoch,
+    pub(crate) correlation: u64,
+    pub(crate) sequence: Sequence,
+}
+
+impl Waiter {
+    /// The engine itself waits for no reply.
+    pub(crate) const NOBODY: Self =
+        Self { session: SessionId::ENGINE, epoch: Epoch(0), correlation: 0, sequence: Sequence(0) };
+
+    /// The sender of a command.
+    pub(crate) const fn of(command: &CommandHeader) -> Self {
+        let CommandHeader { session, epoch, correlation, sequence, .. } = *command;
+        Self { session, epoch, correlation, sequence }
+    }
+}
+
+/// Whose orders a sweep is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// Everybody's, on one symbol.
+    Everybody,
+    /// An account's.
+    Account(AccountId),
+    /// Those of an account that a session placed.
+    Session(AccountId, SessionId),
+    /// Those of an account that were placed by the sessions of a revoked key whose orders are cancelled
+    /// when they end.
+    Key(AccountId, KeyId),
+}
+
+impl Whose {
+    /// The account that it is about; [`EVERY`] for everybody.
+    pub(crate) const fn account(self) -> AccountId {
+        match self {
+            Self::Everybody => AccountId(EVERY),
+            Self::Account(account) | Self::Session(account, _) | Self::Key(account, _) => account,
+        }
+    }
+
+    const fn words(self) -> [u64; 3] {
+        let (kind, detail) = match self {
+            Self::Everybody => (0, 0),
+            Self::Account(_) => (1, 0),
+            Self::Session(_, session) => (2, session.0 as u64),
+            Self::Key(_, key) => (3, key.0),
+        };
+        [kind, self.account().0 as u64, detail]
+    }
+}
+
+/// Many orders that are to be cancelled or expired.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
+pub(crate) struct Sweep {
+    pub(crate) whose: Whose,
+    /// The symbol, or [`EVERY`].
     pub(crate) symbol: SymbolId,
-    /// The order that goes on; without one the symbol's triggered stops have their turn.
-    pub(crate) order: Option<ActiveOrder>,
+    /// Position of the command: only orders placed before it are swept.
+    pub(crate) position: Position,
+    /// Place among the account's orders behind which it goes on; none: at the beginning.
+    pub(crate) place: u32,
+    /// Orders and lists that it has ended.
+    pub(crate) orders: u64,
+    pub(crate) lists: u64,
+    pub(crate) waiter: Waiter,
+}
+
+impl Sweep {
+    /// A sweep that has not begun.
+    pub(crate) const fn new(
+        whose: Whose,
+        symbol: SymbolId,
+        position: Position,
+        waiter: Waiter,
+    ) -> Self {
+        Self { whose, symbol, position, place: NONE, orders: 0, lists: 0, waiter }
+    }
+
+    fn hash(&self, hash: &mut StateHash) {
+        hash.pair(u32::MAX - 1, self.symbol.0);
+        self.whose.words().into_iter().for_each(|word| hash.word(word));
+        for word in [self.position.0, self.orders, self.lists, self.waiter.correlation] {
+            hash.word(word);
+        }
+        hash.word(self.waiter.sequence.0);
+        hash.pair(self.waiter.session.0, self.waiter.epoch.0);
+    }
+}
+
+/// What is to be done before anything else is, on a symbol or on all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pending {
+    /// An order goes on.
+    Order(ActiveOrder),
+    /// The triggered stops of a symbol have their turn.
+    Triggered(SymbolId),
+    /// A sweep begins or goes on.
+    Sweep(Sweep),
 }
 
 impl Pending {
-    fn may_rest(&self) -> bool {
-        self.order.is_some_and(|order| order.may_rest())
+    /// The symbol, or [`EVERY`].
+    pub(crate) const fn symbol(&self) -> SymbolId {
+        match self {
+            Self::Order(ActiveOrder { symbol, .. })
+            | Self::Triggered(symbol)
+            | Self::Sweep(Sweep { symbol, .. }) => *symbol,
+        }
+    }
+
+    /// Who waits for its terminal reply.
+    pub(crate) const fn waiter(&self) -> Waiter {
+        match self {
+            Self::Order(order) => Waiter {
+                session: order.session,
+                epoch: order.epoch,
+                correlation: order.correlation,
+                sequence: order.sequence,
+            },
+            Self::Triggered(_) => Waiter::NOBODY,
+            Self::Sweep(sweep) => sweep.waiter,
+        }
+    }
+
+    /// Its place among the orders of an account, if it keeps one.
+    pub(crate) const fn place(&self) -> u32 {
+        match self {
+            Self::Order(order) => order.place,
+            Self::Triggered(_) => NONE,
+            Self::Sweep(sweep) => sweep.place,
+        }
+    }
+
+    const fn may_rest(&self) -> bool {
+        matches!(self, Self::Order(order) if order.may_rest())
+    }
+
+    const fn is_of_every_symbol(&self) -> bool {
+        self.symbol().0 == EVERY
     }
 
     fn hash(&self, rules: u32, hash: &mut StateHash) {
-        match &self.order {
-            Some(order) => order.hash(rules, hash),
-            None => hash.pair(u32::MAX, self.symbol.0),
+        match self {
+            Self::Order(order) => order.hash(rules, hash),
+            Self::Triggered(symbol) => hash.pair(u32::MAX, symbol.0),
+            Self::Sweep(sweep) => sweep.hash(hash),
         }
     }
 }
 
-/// First in, first out; at most one entry of each symbol.
+/// First in, first out; at most one entry of each symbol, and any number of those that are about all
+/// symbols.
 ///
 /// Room for what rests in the end. Let `L` be the occupied price levels and `R` the queued orders that
 /// may rest. An order that does not cross is accepted only while `L + R` is below the limit (or its
@@ -163,11 +307,13 @@ pub(crate) struct PendingQueue {
     length: usize,
     /// Entries that may rest: each keeps one open order and one price level free.
     may_rest: u32,
+    /// Entries that are about all symbols.
+    of_every_symbol: u32,
 }
 
 impl PendingQueue {
     pub(crate) const fn new() -> Self {
-        Self { ring: Vec::new(), head: 0, length: 0, may_rest: 0 }
+        Self { ring: Vec::new(), head: 0, length: 0, may_rest: 0, of_every_symbol: 0 }
     }
 
     pub(crate) fn try_grow(&mut self, capacity: u32) -> Result<(), TryReserveError> {
@@ -176,7 +322,7 @@ impl PendingQueue {
             self.ring.try_reserve_exact(capacity - self.ring.len())?;
             self.ring.rotate_left(self.head);
             self.head = 0;
-            self.ring.resize(capacity, Pending { symbol: SymbolId(0), order: None });
+            self.ring.resize(capacity, Pending::Triggered(SymbolId(0)));
         }
         Ok(())
     }
@@ -200,28 +346,36 @@ impl PendingQueue {
         (self.length > 0).then(|| &self.ring[self.head])
     }
 
-    /// Replaces the head by its later self.
-    pub(crate) fn set_head(&mut self, order: Option<ActiveOrder>) {
+    /// Replaces the head by its later self, which is about the same symbol.
+    pub(crate) fn set_head(&mut self, pending: Pending) {
         let head = &mut self.ring[self.head];
         self.may_rest -= u32::from(head.may_rest());
-        head.order = order;
+        *head = pending;
         self.may_rest += u32::from(head.may_rest());
     }
 
     /// Removes the head.
     pub(crate) fn pop(&mut self) {
-        self.may_rest -= u32::from(self.ring[self.head].may_rest());
+        let head = &self.ring[self.head];
+        self.may_rest -= u32::from(head.may_rest());
+        self.of_every_symbol -= u32::from(head.is_of_every_symbol());
         self.head = (self.head + 1) % self.ring.len();
         self.length -= 1;
     }
 
     /// Adds an entry; the caller has checked the limit.
     pub(crate) fn push(&mut self, pending: Pending) {
-        assert!(self.length < self.ring.len(), "room is checked before an order is accepted");
+        assert!(self.length < self.ring.len(), "room is checked before a command is accepted");
         let at = (self.head + self.length) % self.ring.len();
         self.may_rest += u32::from(pending.may_rest());
+        self.of_every_symbol += u32::from(pending.is_of_every_symbol());
         self.ring[at] = pending;
         self.length += 1;
+    }
+
+    /// True while an entry is about all symbols.
+    pub(crate) const fn is_of_every_symbol(&self) -> bool {
+        self.of_every_symbol > 0
     }
 
     pub(crate) fn hash(&self, rules: u32, hash: &mut StateHash) {
@@ -250,6 +404,8 @@ impl ActiveOrder {
         prevention_now: SelfTradePrevention::None,
         prevented: 0,
         priority: Position(0),
+        placed: Position(0),
+        place: NONE,
         last_fill_price: Price::ZERO,
         last_fill_time_ns: 0,
         order_counts: [0; 2],
@@ -267,9 +423,11 @@ mod tests {
 
     #[test]
     fn growth_keeps_the_order_of_a_wrapped_ring() {
-        let entry = |id| Pending {
-            symbol: SymbolId(0),
-            order: Some(ActiveOrder { order_id: OrderId(id), ..ActiveOrder::VACANT }),
+        let entry =
+            |id| Pending::Order(ActiveOrder { order_id: OrderId(id), ..ActiveOrder::VACANT });
+        let id = |pending: &Pending| match pending {
+            Pending::Order(order) => order.order_id.0,
+            _ => panic!("{pending:?}"),
         };
         let mut queue = PendingQueue::new();
         queue.try_grow(3).unwrap();
@@ -280,10 +438,9 @@ mod tests {
         queue.push(entry(5));
         queue.try_grow(5).unwrap();
         queue.push(entry(6));
-        let ids: [u64; 4] =
-            core::array::from_fn(|n| queue.iter().nth(n).unwrap().order.unwrap().order_id.0);
+        let ids: [u64; 4] = core::array::from_fn(|n| id(queue.iter().nth(n).unwrap()));
         assert_eq!(ids, [3, 4, 5, 6]);
         assert_eq!((queue.len(), queue.reserved()), (4, 4));
-        assert_eq!(queue.head().unwrap().order.unwrap().order_id, OrderId(3));
+        assert_eq!(id(queue.head().unwrap()), 3);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::book::{DepthLevel, Handle};
 use crate::orders::{IS_ICEBERG, IS_WAITING};
+use crate::pending::Waiter;
 use crate::symbols::SymbolCounters;
 use crate::{Balance, Core};
 use touchline_protocol::message::command::{Limits, SymbolFilters};
@@ -15,18 +16,20 @@ use touchline_protocol::units::{
     SessionId, SymbolId,
 };
 
-/// The order whose work the next `RunPending` continues, and who waits for its terminal reply.
+/// What the next `RunPending` continues, and who waits for its terminal reply. Nobody waits (session
+/// [`SessionId::ENGINE`]) for triggered stops and for what the end of a connection brings about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PendingHead {
-    /// The symbol whose book is reserved for it.
+    /// The symbol whose book is reserved for it, or
+    /// [`EVERY`](touchline_protocol::message::command::EVERY).
     pub symbol: SymbolId,
-    /// The session that placed the order.
+    /// The session that sent the command.
     pub session: SessionId,
     /// That session's epoch then: a newer connection is not owed the reply.
     pub epoch: Epoch,
-    /// Correlation of the placement.
+    /// Correlation of the command.
     pub correlation: u64,
-    /// Sequence of the placement.
+    /// Sequence of the command.
     pub sequence: Sequence,
 }
 
@@ -75,6 +78,10 @@ pub struct AccountView {
     pub flags: u8,
     /// `PERMISSION_*` bits.
     pub permissions: u8,
+    /// Of its orders that name none.
+    pub self_trade_prevention: SelfTradePrevention,
+    /// The kill switch: it places nothing.
+    pub killed: bool,
 }
 
 /// An API key.
@@ -235,20 +242,18 @@ impl Core {
     /// The pending work that the next `RunPending` continues.
     #[must_use]
     pub fn pending_head(&self) -> Option<PendingHead> {
-        let nobody = (SessionId::ENGINE, Epoch(0), 0, Sequence(0));
         self.pending.head().map(|pending| {
-            let (session, epoch, correlation, sequence) =
-                pending.order.as_ref().map_or(nobody, |active| {
-                    (active.session, active.epoch, active.correlation, active.sequence)
-                });
-            PendingHead { symbol: pending.symbol, session, epoch, correlation, sequence }
+            let Waiter { session, epoch, correlation, sequence } = pending.waiter();
+            PendingHead { symbol: pending.symbol(), session, epoch, correlation, sequence }
         })
     }
 
     /// True when a command on the symbol must wait for pending work.
     #[must_use]
     pub fn has_pending(&self, id: SymbolId) -> bool {
-        self.symbols.get(id).is_some_and(|symbol| symbol.has_pending)
+        self.symbols
+            .get(id)
+            .is_some_and(|symbol| symbol.has_pending || self.pending.is_of_every_symbol())
     }
 
     /// A session by number.
@@ -297,6 +302,8 @@ impl Core {
             taker_rate: account.taker_rate,
             flags: account.flags,
             permissions: account.permissions,
+            self_trade_prevention: account.self_trade_prevention,
+            killed: account.is_killed,
         })
     }
 

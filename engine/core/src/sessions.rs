@@ -2,6 +2,7 @@
 //! command, by logons, and by the end of connections.
 
 use crate::hash::{Seed, StateHash};
+use crate::pool::named;
 use crate::table::Table;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
@@ -62,6 +63,11 @@ impl Sessions {
                 session.key_id == key_id && session.name == *name
             })
             .map(|at| SessionId(at + 1))
+    }
+
+    /// Indices of a key's sessions, from the one that it opened last on.
+    pub(crate) fn of_key(&self, last: u32) -> impl Iterator<Item = u32> {
+        core::iter::successors(named(last), |&at| named(self.list[at as usize].previous_of_key))
     }
 
     /// Adds a session of a new key and name; the caller has checked the limit.

@@ -6,6 +6,7 @@ use crate::Core;
 use crate::book::Handle;
 use crate::hash::StateHash;
 use crate::limits;
+use crate::pool::named;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 
 impl Core {
@@ -24,7 +25,7 @@ impl Core {
         hash.word(self.engine_sequence.0);
         self.assets.hash(&mut hash);
         self.symbols.hash(self.rules, &mut hash);
-        self.accounts.hash(self.assets.len(), &mut hash);
+        self.accounts.hash(self.rules, self.assets.len(), &mut hash);
         self.keys.hash(&mut hash);
         self.sessions.hash(&mut hash);
         self.pending.hash(self.rules, &mut hash);
@@ -48,6 +49,9 @@ impl Core {
                     ];
                     hash.word(u64::from(u32::from_le_bytes(kind)));
                     hash.text(self.orders.client_order_id(order.handle));
+                    if self.rules >= 2 {
+                        hash.word(self.orders.chains.placed(record.place).0);
+                    }
                     if record.flags != 0 {
                         let details = self.orders.details(order.handle);
                         hash.signed(details.iceberg);
@@ -76,11 +80,15 @@ impl Core {
         hash.word(u64::from(self.orders.record(handle).flags));
     }
 
-    /// The exchange's filters, the number of lists, and the stops that wait: by stop price, those of one price by placement;
-    /// triggered ones summed up, since the shape of their heap is no state.
+    /// The exchange's filters, the number of lists, where pending work goes on, and the stops that wait:
+    /// by stop price, those of one price by placement; triggered ones summed up, since the shape of
+    /// their heap is no state.
     fn hash_waiting(&self, hash: &mut StateHash) {
         hash.pair(self.max_orders, self.max_algo_orders);
         self.orders.lists.hash(hash);
+        for place in self.pending.iter().filter_map(|pending| named(pending.place())) {
+            hash.word(self.orders.chains.placed(place).0);
+        }
         for (symbol, triggers) in self.symbols.list.iter().zip(&self.symbols.triggers) {
             for side in [Side::Buy, Side::Sell] {
                 for order in triggers.orders(&self.pools, side) {
@@ -112,6 +120,7 @@ impl Core {
         }
         hash.word(details.fired_by);
         hash.word(record.priority.0);
+        hash.word(self.orders.chains.placed(record.place).0);
         hash.word(u64::from_le_bytes([
             record.kind.side.to_wire(),
             record.kind.order_type.to_wire(),

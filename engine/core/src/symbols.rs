@@ -36,7 +36,7 @@ pub(crate) struct Symbol {
     pub(crate) order_types: u8,
     pub(crate) flags: u8,
     pub(crate) permissions: u8,
-    /// An aggressor of the symbol is in the pending work: nothing else may touch the book.
+    /// There is pending work of this symbol alone: nothing else may touch the book.
     pub(crate) has_pending: bool,
     pub(crate) name: SymbolName,
     pub(crate) filters: SymbolFilters,
@@ -44,6 +44,8 @@ pub(crate) struct Symbol {
     pub(crate) last_price: Price,
     /// Triggered stops that wait for their turn: root of the heap.
     pub(crate) fired: u32,
+    /// The call of `apply` that last counted a removal from the book; no state.
+    pub(crate) counted_in: u64,
 }
 
 impl Symbol {
@@ -52,6 +54,15 @@ impl Symbol {
         match side {
             Side::Buy => self.quote,
             Side::Sell => self.base,
+        }
+    }
+
+    /// Counts that orders were taken out of the book: one update per call of `apply`, however many
+    /// they are.
+    pub(crate) fn count_removal(&mut self, call: u64) {
+        if self.counted_in != call {
+            self.counted_in = call;
+            self.counters.book_update.0 += 1;
         }
     }
 }

@@ -6,6 +6,8 @@ mod lists;
 use crate::book::Handle;
 use crate::money;
 use crate::orders::OpenCounts;
+use crate::pending::Pending;
+use crate::pool::{NONE, named};
 use crate::{Core, OpenOrder};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -26,6 +28,7 @@ impl Core {
         let mut locks = Locks::new();
         self.validate_books(&mut locks)?;
         self.validate_pending(&mut locks)?;
+        self.validate_chains()?;
         self.validate_money(&locks)?;
         self.validate_capacities()
     }
@@ -165,29 +168,83 @@ impl Core {
         let mut may_rest = 0;
         let mut seen = BTreeMap::new();
         for pending in self.pending.iter() {
-            let at = pending.symbol.0 as usize;
-            let (symbol, book) = (&self.symbols.list[at], &self.symbols.books[at]);
-            if seen.insert(pending.symbol, ()).is_some() {
-                return Err(format!("symbol {} is pending twice", pending.symbol));
-            }
-            let Some(active) = &pending.order else {
-                if !symbol.has_pending || !self.has_triggered(at) {
-                    return Err(format!("symbol {} has nothing to run", pending.symbol));
+            let id = pending.symbol();
+            let Some(symbol) = self.symbols.get(id) else {
+                if !matches!(pending, Pending::Sweep(_)) || !self.pending.is_of_every_symbol() {
+                    return Err(format!("{pending:?} of no symbol"));
                 }
                 continue;
             };
-            let aggressor = active.aggressor();
-            let crosses = book.crosses(aggressor.side, aggressor.limit);
-            if !aggressor.quantity.is_positive() || !symbol.has_pending || !crosses {
-                return Err(format!("order {} has nothing to continue", active.order_id));
+            if seen.insert(id, ()).is_some() || !symbol.has_pending {
+                return Err(format!("symbol {id} is pending twice, or does not know"));
             }
-            may_rest += u32::from(active.may_rest());
-            let asset = symbol.paid_with(active.kind.side);
-            *locks.entry((active.account.0, asset.0)).or_default() += active.still_locked();
+            match pending {
+                Pending::Triggered(_) if !self.has_triggered(id.0 as usize) => {
+                    return Err(format!("symbol {id} has nothing to run"));
+                }
+                Pending::Triggered(_) | Pending::Sweep(_) => {}
+                Pending::Order(active) => {
+                    let aggressor = active.aggressor();
+                    let book = &self.symbols.books[id.0 as usize];
+                    let crosses = book.crosses(aggressor.side, aggressor.limit);
+                    if !aggressor.quantity.is_positive() || !crosses {
+                        return Err(format!("order {} has nothing to continue", active.order_id));
+                    }
+                    may_rest += u32::from(active.may_rest());
+                    let asset = symbol.paid_with(active.kind.side);
+                    *locks.entry((active.account.0, asset.0)).or_default() += active.still_locked();
+                }
+            }
         }
         let flagged = self.symbols.list.iter().filter(|symbol| symbol.has_pending).count();
         if flagged != seen.len() || may_rest != self.pending.reserved() {
             return Err(format!("{flagged} symbols wait for {} pending orders", seen.len()));
+        }
+        Ok(())
+    }
+
+    /// Each open order has its place among those of its account, by placement; what is pending may
+    /// keep one; there is no other place.
+    fn validate_chains(&self) -> Result<(), String> {
+        let chains = &self.orders.chains;
+        let mut found = BTreeMap::<u32, u32>::new();
+        let mut kept = Vec::new();
+        for account in (0..self.accounts.len()).map(AccountId) {
+            if self.limits.accounts == 0 {
+                break;
+            }
+            if !chains.is_consistent(account) {
+                return Err(format!("the orders of account {account} are linked wrongly"));
+            }
+            let mut at = NONE;
+            while let Some(node) = chains.behind(account, at) {
+                at = node;
+                let Some(handle) = chains.order(node) else {
+                    kept.push(node);
+                    continue;
+                };
+                let owner = self.pools.owner(handle.0);
+                if owner != account.0 || self.orders.record(handle).place != node {
+                    return Err(format!("account {account} has an order of {owner} in its chain"));
+                }
+                found.insert(handle.0, node);
+            }
+        }
+        let mut of_pending: Vec<u32> =
+            self.pending.iter().filter_map(|pending| named(pending.place())).collect();
+        kept.sort_unstable();
+        of_pending.sort_unstable();
+        let places = found.len() + kept.len();
+        if found.len() != self.pools.orders() as usize
+            || kept != of_pending
+            || places != chains.len() as usize
+        {
+            return Err(format!(
+                "{} orders and {} pending works have places, of {}",
+                found.len(),
+                kept.len(),
+                chains.len()
+            ));
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Core {
         let account = self.trading_account(&message.command)?;
         self.settled_symbol(message.symbol)?;
         let handle = self.own_order(account, message.symbol, message.order_id)?;
-        self.cancel(message.symbol, handle, outbox);
+        self.cancel(handle, outbox);
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Core {
             }
             handle
         };
-        self.cancel(message.symbol, handle, outbox);
+        self.cancel(handle, outbox);
         Ok(())
     }
 
@@ -143,11 +143,7 @@ impl Core {
     }
 
     /// Cancels an open order, with its list if that is open.
-    pub(super) fn cancel(&mut self, symbol: SymbolId, handle: Handle, outbox: &mut Outbox<'_>) {
-        let changes_book = self.is_ended_in_book(handle);
-        let counters = &mut self.symbols.list[symbol.0 as usize].counters;
-        counters.book_update.0 += u64::from(changes_book);
-        let book_update_id = counters.book_update;
-        self.end_with_list(handle, OrderStatus::Canceled, book_update_id, outbox);
+    pub(super) fn cancel(&mut self, handle: Handle, outbox: &mut Outbox<'_>) {
+        self.end_order(handle, OrderStatus::Canceled, outbox);
     }
 }

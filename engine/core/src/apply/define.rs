@@ -92,6 +92,7 @@ impl Core {
             filters: message.filters,
             last_price: Price::ZERO,
             fired: NONE,
+            counted_in: 0,
         });
         done(outbox, id.0.into());
         Ok(())
@@ -139,6 +140,7 @@ impl Core {
             flags: message.flags,
             permissions: message.permissions,
             self_trade_prevention: SelfTradePrevention::None,
+            is_killed: false,
         });
         done(outbox, id.0.into());
         Ok(())

@@ -3,8 +3,8 @@
 //! by whatever else takes orders away; each order reports an `OrderCanceled`, each list behind it an
 //! `OrderListChanged`.
 //!
-//! Nothing in here counts the book's updates: the caller passes the number that the events are to
-//! show, and counts it, once per transaction, when [`Core::is_ended_in_book`] says so.
+//! [`Core::end_order`] counts the book's update. Nothing else in here does: within the taking of an
+//! order the caller passes the number that the events are to show, and counts it, once per order.
 
 use crate::Core;
 use crate::book::Handle;
@@ -30,6 +30,23 @@ impl Core {
     pub(super) fn is_ended_in_book(&self, handle: Handle) -> bool {
         let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
         !is_waiting || self.orders.list_of(handle).is_some()
+    }
+
+    /// Ends an open order, with its list if that is open; counts the book's update, one per call of
+    /// `apply` however many orders are ended in it.
+    pub(super) fn end_order(
+        &mut self,
+        handle: Handle,
+        status: OrderStatus,
+        outbox: &mut Outbox<'_>,
+    ) -> Ended {
+        let changes_book = self.is_ended_in_book(handle);
+        let symbol = &mut self.symbols.list[self.orders.record(handle).symbol.0 as usize];
+        if changes_book {
+            symbol.count_removal(self.call);
+        }
+        let book_update_id = symbol.counters.book_update;
+        self.end_with_list(handle, status, book_update_id, outbox)
     }
 
     /// Ends an open order; if its list is open, both its orders, the stop leg first, and the list.

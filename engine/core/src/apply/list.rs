@@ -57,6 +57,7 @@ impl Core {
         if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
             return Err(RejectReason::SymbolNotPermitted.into());
         }
+        self.check_alive(account)?;
         let legs = self.read_legs(message, symbol)?;
         for Leg { order, kind } in [&legs.stop, &legs.limit] {
             filters::check_order(&symbol.filters, *kind, order)?;
@@ -260,7 +261,7 @@ impl Core {
             return Err(RejectReason::OrderListIdMismatch.into());
         }
         let limit = list.limit;
-        self.cancel(message.symbol, limit, outbox);
+        self.cancel(limit, outbox);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use crate::money;
 use crate::orders::OpenCounts;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
+use crate::pool::NONE;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
 use touchline_protocol::message::enums::{
@@ -43,6 +44,7 @@ impl Core {
         if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
             return Err(RejectReason::SymbolNotPermitted.into());
         }
+        self.check_alive(account)?;
         let kind = filters::order_kind(self.rules, message, symbol)?;
         filters::check_order(&symbol.filters, kind, message)?;
         self.check_averages(context.time_ns, message, kind)?;
@@ -63,10 +65,18 @@ impl Core {
     /// the next command of that symbol, so the reject is for a caller that does not.
     pub(super) fn settled_symbol(&self, id: SymbolId) -> Result<&Symbol, Reject> {
         let symbol = self.symbols.get(id).ok_or(RejectReason::UnknownSymbol)?;
-        if symbol.has_pending {
+        if symbol.has_pending || self.pending.is_of_every_symbol() {
             return Err(RejectReason::LogUnavailable.into());
         }
         Ok(symbol)
+    }
+
+    /// A killed account places nothing.
+    pub(super) fn check_alive(&self, account: AccountId) -> Result<(), Reject> {
+        if self.accounts.list[account.0 as usize].is_killed {
+            return Err(RejectReason::AccountKilled.into());
+        }
+        Ok(())
     }
 
     /// The filters that depend on the average price.
@@ -371,7 +381,7 @@ impl Core {
         if kind.is_stop() {
             self.wait(&active);
             self.report(&active, OrderStatus::New, 0, outbox);
-        } else if self.is_killed(&active) {
+        } else if self.is_unfillable(&active) {
             self.finish(&active, outbox);
         } else {
             let mut steps = self.limits.max_steps;
@@ -428,6 +438,8 @@ impl Core {
             prevention_now: self.prevention(account, prevention),
             prevented: 0,
             priority: context.position,
+            placed: context.position,
+            place: NONE,
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,
             order_counts: windows.map(|window| window.count),

@@ -17,6 +17,8 @@ enum Family {
     Hot,
     /// Definitions and money movements: the cold lane.
     Cold,
+    /// The kill switch: an admin's, of either lane.
+    Admin,
     /// The engine alone.
     Engine,
 }
@@ -32,8 +34,8 @@ const fn family(command: &Command<'_>) -> Family {
         | Command::PlaceOrderList(_)
         | Command::CancelOrderList(_)
         | Command::CancelAll(_)
-        | Command::MassCancel(_)
-        | Command::KillAccount(_) => Family::Hot,
+        | Command::MassCancel(_) => Family::Hot,
+        Command::KillAccount(_) => Family::Admin,
         Command::SetRules(_)
         | Command::SetLimits(_)
         | Command::DefineAsset(_)
@@ -86,7 +88,7 @@ impl Core {
             return Err(RejectReason::TooLate.into());
         }
         // Hot commands look their key up by `trading_account`; the engine's logon has checks of its own.
-        if family == Family::Cold && header.key_id != KeyId(0) {
+        if matches!(family, Family::Cold | Family::Admin) && header.key_id != KeyId(0) {
             self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
         }
         Ok(())
@@ -107,7 +109,13 @@ impl Core {
         }
         let of_rules_2 = matches!(
             command,
-            Command::SetVenueFilters(_) | Command::PlaceOrderList(_) | Command::CancelOrderList(_)
+            Command::SetVenueFilters(_)
+                | Command::PlaceOrderList(_)
+                | Command::CancelOrderList(_)
+                | Command::CancelAll(_)
+                | Command::MassCancel(_)
+                | Command::KillAccount(_)
+                | Command::ExpireAll(_)
         );
         if self.rules < 2 && of_rules_2 {
             return Err(RejectReason::UnexpectedMessage.into());
@@ -138,6 +146,7 @@ fn may_send(session: &Session, family: Family, key_id: KeyId) -> bool {
     let lane = match family {
         Family::Hot => Lane::Hot,
         Family::Cold => Lane::Cold,
+        Family::Admin => return session.role == Role::Admin && key_id == KeyId(0),
         Family::Engine => return false,
     };
     session.lane == lane

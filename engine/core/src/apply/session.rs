@@ -1,26 +1,38 @@
 //! Sessions: logons, the end of connections, starts of the engine, revoked keys.
+//!
+//! From rules version 2 on a trader may ask with its logon that its open orders be cancelled when its
+//! connection ends. That is a sweep; where the command has a terminal event of its own (a logon, a
+//! revocation) nobody waits for the sweep.
 
-use super::Reject;
+use super::{Context, Reject};
 use crate::Core;
 use crate::keys::Key;
 use crate::limits::{LOCAL_SESSIONS, SESSIONS_PER_KEY_MAX, number};
 use crate::outbox::Outbox;
-use crate::pool::NONE;
+use crate::pending::{Sweep, Waiter, Whose};
+use crate::pool::{NONE, named};
 use crate::sessions::Session;
 use touchline_protocol::message::command::{
-    ConnectionEnded, KEY_BINARY, LOGON_CANCEL_ON_DISCONNECT, Logon, RevokeKey,
+    ConnectionEnded, EVERY, KEY_BINARY, LOGON_CANCEL_ON_DISCONNECT, Logon, RevokeKey,
 };
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::{Done, SessionEnded, SessionStarted};
-use touchline_protocol::units::{AccountId, Epoch, KeyId, Sequence, SessionId};
+use touchline_protocol::units::{AccountId, Epoch, KeyId, Sequence, SessionId, SymbolId};
 
 impl Core {
     /// Opens a session or reopens it; the older connection, if any, ends by it.
-    pub(super) fn logon(&mut self, message: &Logon, outbox: &mut Outbox<'_>) -> Result<(), Reject> {
+    pub(super) fn logon(
+        &mut self,
+        context: &Context,
+        message: &Logon,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
         let role = Role::from_wire(message.role).ok_or(RejectReason::RoleNotPermitted)?;
         let lane = Lane::from_wire(message.lane).ok_or(RejectReason::RoleNotPermitted)?;
-        // Cancel-on-disconnect needs a mass cancel, which rules version 1 does not have.
-        if message.flags != 0 {
+        let cancels = message.flags & LOGON_CANCEL_ON_DISCONNECT != 0;
+        if message.flags & !LOGON_CANCEL_ON_DISCONNECT != 0
+            || cancels && (self.rules < 2 || role != Role::Trader)
+        {
             return Err(RejectReason::UnsupportedCombination.into());
         }
         if message.name.is_empty() {
@@ -31,17 +43,16 @@ impl Core {
         let id = match self.sessions.find(key_id, &message.name) {
             Some(id) => {
                 self.check_reopening(id, role, lane)?;
+                self.check_end_of_older(context, id)?;
                 id
             }
             None => self.open_session(message, role, lane)?,
         };
+        self.end_older(context, id, outbox);
         let session = self.sessions.get_mut(id).expect("found or just opened");
-        if session.connected {
-            outbox.push(&SessionEnded { session: id, epoch: session.epoch, ..Default::default() });
-        }
         session.epoch.0 += 1;
         session.connected = true;
-        session.cancel_on_disconnect = message.flags & LOGON_CANCEL_ON_DISCONNECT != 0;
+        session.cancel_on_disconnect = cancels;
         outbox.push(&SessionStarted {
             session: id,
             epoch: session.epoch,
@@ -53,6 +64,38 @@ impl Core {
             ..Default::default()
         });
         Ok(())
+    }
+
+    /// Room for what the end of a session's older connection sweeps.
+    fn check_end_of_older(&self, context: &Context, id: SessionId) -> Result<(), Reject> {
+        let is_connected = self.sessions.get(id).is_some_and(|session| session.connected);
+        match self.sweep_of_session(context, id) {
+            Some(sweep) if is_connected => self.check_sweep(&sweep),
+            _ => Ok(()),
+        }
+    }
+
+    /// The end of a session's older connection, if it has one.
+    fn end_older(&mut self, context: &Context, id: SessionId, outbox: &mut Outbox<'_>) {
+        let session = self.sessions.get(id).expect("found or just opened");
+        if !session.connected {
+            return;
+        }
+        outbox.push(&SessionEnded { session: id, epoch: session.epoch, ..Default::default() });
+        if let Some(sweep) = self.sweep_of_session(context, id) {
+            let (sweep, is_done) = self.try_sweep(sweep, outbox);
+            if is_done {
+                self.report_sweep(&sweep, true, outbox);
+            }
+        }
+    }
+
+    /// What the end of a session's connection sweeps.
+    fn sweep_of_session(&self, context: &Context, id: SessionId) -> Option<Sweep> {
+        let session = self.sessions.get(id).filter(|session| session.cancel_on_disconnect)?;
+        let account = self.keys.get(session.key_id)?.account;
+        let whose = Whose::Session(account, id);
+        Some(Sweep::new(whose, SymbolId(EVERY), context.position, Waiter::NOBODY))
     }
 
     /// The account that a logon's key acts for; roles of the local user have no key.
@@ -116,23 +159,35 @@ impl Core {
         }))
     }
 
-    /// A connection's end; of an older connection it is no news.
+    /// A connection's end; of an older connection it is no news. One that a start of the engine has
+    /// ended already is still to be reported if it leaves orders to cancel.
     pub(super) fn connection_ended(
         &mut self,
+        context: &Context,
         message: &ConnectionEnded,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
         let (id, epoch) = (message.ended_session, message.ended_epoch);
-        let session = self.sessions.get_mut(id).ok_or(RejectReason::UnknownSession)?;
-        if session.epoch != epoch || !session.connected {
+        let session = self.sessions.get(id).ok_or(RejectReason::UnknownSession)?;
+        if session.epoch != epoch || !session.connected && !session.cancel_on_disconnect {
             return Err(RejectReason::StaleEpoch.into());
         }
-        session.connected = false;
+        let sweep = self.sweep_of_session(context, id);
+        if let Some(sweep) = &sweep {
+            self.check_sweep(sweep)?;
+        }
         outbox.push(&SessionEnded { session: id, epoch, ..Default::default() });
+        if let Some(sweep) = sweep {
+            self.begin_sweep(sweep, outbox);
+        }
+        let session = self.sessions.get_mut(id).expect("found above");
+        session.connected = false;
+        session.cancel_on_disconnect = false;
         Ok(())
     }
 
-    /// No connection survives a start.
+    /// No connection survives a start. What a lost connection's session has open stays, so that it may
+    /// come back; if it does not, the engine reports the connection's end later.
     pub(super) fn engine_started(&mut self, outbox: &mut Outbox<'_>) -> Result<(), Reject> {
         for session in &mut self.sessions.list {
             session.connected = false;
@@ -144,26 +199,44 @@ impl Core {
     /// Revokes a key for good and fences every session of it.
     pub(super) fn revoke_key(
         &mut self,
+        context: &Context,
         message: &RevokeKey,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
-        let key: &mut Key = self.keys.live_mut(message.key).ok_or(RejectReason::UnknownKey)?;
-        key.revoked = true;
-        let mut at = key.last_session;
-        while at != NONE {
+        let Key { account, last_session, .. } =
+            *self.keys.live(message.key).ok_or(RejectReason::UnknownKey)?;
+        let sweep = Sweep::new(
+            Whose::Key(account, message.key),
+            SymbolId(EVERY),
+            context.position,
+            Waiter::NOBODY,
+        );
+        let sweep = self
+            .sessions
+            .of_key(last_session)
+            .any(|at| self.sessions.list[at as usize].cancel_on_disconnect)
+            .then_some(sweep);
+        if let Some(sweep) = &sweep {
+            self.check_sweep(sweep)?;
+        }
+        self.keys.live_mut(message.key).expect("found above").revoked = true;
+        let mut next = named(last_session);
+        while let Some(at) = next {
             let session = &mut self.sessions.list[at as usize];
             if session.connected {
-                let id = SessionId(at + 1);
-                outbox.push(&SessionEnded {
-                    session: id,
-                    epoch: session.epoch,
-                    ..Default::default()
-                });
+                let (session_id, epoch) = (SessionId(at + 1), session.epoch);
+                outbox.push(&SessionEnded { session: session_id, epoch, ..Default::default() });
             }
             session.connected = false;
             // At its last epoch a session is fenced by its key alone, which is enough.
             session.epoch.0 = session.epoch.0.saturating_add(1);
-            at = session.previous_of_key;
+            next = named(session.previous_of_key);
+        }
+        if let Some(sweep) = sweep {
+            let (sweep, is_done) = self.try_sweep(sweep, outbox);
+            if is_done {
+                self.report_sweep(&sweep, true, outbox);
+            }
         }
         outbox.push(&Done { id: message.key.0, ..Default::default() });
         Ok(())

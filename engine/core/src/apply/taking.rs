@@ -9,6 +9,7 @@ use crate::book::Handle;
 use crate::orders::{OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::{ActiveOrder, Pending};
+use crate::pool::NONE;
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePrevention, Side};
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
 use touchline_protocol::units::{BookUpdateId, Price, Qty, SymbolId};
@@ -31,30 +32,78 @@ impl Core {
         context: &Context,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
-        let Pending { symbol, order } =
-            *self.pending.head().ok_or(RejectReason::UnexpectedMessage)?;
         let mut steps = self.limits.max_steps;
-        let unfinished = match order {
-            Some(mut active) => {
-                let is_done = self.advance(context, &mut active, &mut steps, outbox);
-                (!is_done).then_some(active)
+        let later = match *self.pending.head().ok_or(RejectReason::UnexpectedMessage)? {
+            Pending::Order(mut active) => {
+                let is_done = if self.accounts.list[active.account.0 as usize].is_killed {
+                    self.end(&active, OrderStatus::Expired, outbox);
+                    true
+                } else {
+                    self.advance(context, &mut active, &mut steps, outbox)
+                };
+                self.left_over(active.symbol, (!is_done).then_some(active))
             }
-            None => self.run_triggered(context, symbol, &mut steps, outbox),
+            Pending::Triggered(symbol) => {
+                let unfinished = self.run_triggered(context, symbol, &mut steps, outbox);
+                self.left_over(symbol, unfinished)
+            }
+            Pending::Sweep(mut sweep) => {
+                let is_done = self.advance_sweep(&mut sweep, &mut steps, outbox);
+                self.report_sweep(&sweep, is_done, outbox);
+                (!is_done).then_some(Pending::Sweep(sweep))
+            }
         };
-        if unfinished.is_some() || self.has_triggered(symbol.0 as usize) {
-            self.pending.set_head(unfinished);
-        } else {
-            self.pending.pop();
-            self.symbols.list[symbol.0 as usize].has_pending = false;
+        match later {
+            Some(pending) => self.pending.set_head(pending),
+            None => self.end_pending(),
         }
         Ok(())
     }
 
+    /// Takes the head of the pending work, which is done, away.
+    fn end_pending(&mut self) {
+        let symbol = self.pending.head().map(Pending::symbol);
+        if let Some(symbol) = symbol.and_then(|id| self.symbols.list.get_mut(id.0 as usize)) {
+            symbol.has_pending = false;
+        }
+        self.pending.pop();
+    }
+
+    /// What an order leaves to later transactions: its rest if it is not done, else the turns of the
+    /// stops that it has triggered.
+    fn left_over(&mut self, symbol: SymbolId, unfinished: Option<ActiveOrder>) -> Option<Pending> {
+        match unfinished {
+            Some(mut active) => {
+                if active.may_rest() {
+                    active.place = self.keep_place(&active);
+                }
+                Some(Pending::Order(active))
+            }
+            None => self.has_triggered(symbol.0 as usize).then_some(Pending::Triggered(symbol)),
+        }
+    }
+
     /// Leaves what an order's first transaction could not do to later ones.
     pub(super) fn leave_pending(&mut self, symbol: SymbolId, unfinished: Option<ActiveOrder>) {
-        if unfinished.is_some() || self.has_triggered(symbol.0 as usize) {
-            self.symbols.list[symbol.0 as usize].has_pending = true;
-            self.pending.push(Pending { symbol, order: unfinished });
+        if let Some(pending) = self.left_over(symbol, unfinished) {
+            self.push_pending(pending);
+        }
+    }
+
+    /// Adds pending work; the caller has checked that there is room.
+    pub(super) fn push_pending(&mut self, pending: Pending) {
+        if let Some(symbol) = self.symbols.list.get_mut(pending.symbol().0 as usize) {
+            symbol.has_pending = true;
+        }
+        self.pending.push(pending);
+    }
+
+    /// An order's place among the orders of its account, made if it has none yet.
+    pub(super) fn keep_place(&mut self, active: &ActiveOrder) -> u32 {
+        if active.place == NONE {
+            self.orders.chains.append(active.account, active.placed)
+        } else {
+            active.place
         }
     }
 
@@ -181,6 +230,7 @@ impl Core {
             priority: active.priority,
             symbol: active.symbol,
             session: active.session,
+            place: self.keep_place(active),
             kind: active.kind,
             flags: active.flags(),
             prevention: active.prevention,
@@ -196,14 +246,13 @@ impl Core {
         handle
     }
 
-    /// Ends the taking of an order: it rests, or is over.
+    /// Reports how an order that is done taking stands; if it has ended, its lock is released.
     pub(super) fn finish(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
-        let executed_quantity = active.quantity - active.remaining;
         let status = if active.remaining == 0 && !active.ran_dry {
             OrderStatus::Filled
         } else if !active.may_rest() {
             OrderStatus::Expired
-        } else if executed_quantity == 0 {
+        } else if active.remaining == active.quantity {
             OrderStatus::New
         } else {
             OrderStatus::PartiallyFilled
@@ -211,12 +260,24 @@ impl Core {
         self.end(active, status, outbox);
     }
 
-    /// Releases the lock of an order that is over, and reports how it stands.
-    fn end(&mut self, active: &ActiveOrder, status: OrderStatus, outbox: &mut Outbox<'_>) {
-        let symbol = &self.symbols.list[active.symbol.0 as usize];
-        let released = if status.is_open() { 0 } else { active.still_locked() };
-        if released > 0 {
-            self.accounts.release(active.account, symbol.paid_with(active.kind.side), released);
+    /// As [`finish`](Self::finish), in a status that the caller knows.
+    pub(super) fn end(
+        &mut self,
+        active: &ActiveOrder,
+        status: OrderStatus,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let mut released = 0;
+        if !status.is_open() {
+            released = active.still_locked();
+            let symbol = &self.symbols.list[active.symbol.0 as usize];
+            if released > 0 {
+                let asset = symbol.paid_with(active.kind.side);
+                self.accounts.release(active.account, asset, released);
+            }
+            if active.place != NONE {
+                self.orders.chains.remove(active.account, active.place);
+            }
         }
         self.report(active, status, released, outbox);
     }

@@ -10,14 +10,14 @@
 use super::Context;
 use super::ending::LIST_STEPS;
 use crate::Core;
-use crate::book::Handle;
+use crate::book::{Handle, RestingView};
 use crate::filters::{self, OrderKind};
 use crate::money;
 use crate::orders::{IS_WAITING, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
-use touchline_protocol::message::enums::{Side, TimeInForce};
+use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
 use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
 use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
 
@@ -43,6 +43,7 @@ impl Core {
             priority: active.priority,
             symbol: active.symbol,
             session: active.session,
+            place: self.keep_place(active),
             kind: active.kind,
             flags: IS_WAITING | active.flags(),
             prevention: active.prevention,
@@ -109,10 +110,16 @@ impl Core {
                 break;
             }
             *steps = steps.saturating_sub(RUN_STEPS);
+            if self.accounts.list[self.pools.owner(first) as usize].is_killed {
+                let ended = self.end_order(Handle(first), OrderStatus::Expired, outbox);
+                *steps = steps.saturating_sub(ended.lists * LIST_STEPS);
+                continue;
+            }
             let fired_by = |at| self.orders.details(Handle(at)).fired_by;
             self.symbols.list[at].fired = self.pools.pop_fired(first, &fired_by);
             let list = self.orders.list_of(Handle(first));
-            let mut active = self.activate(context, symbol, Handle(first));
+            let order = self.orders.view(&self.pools, Handle(first));
+            let mut active = self.activate(context, symbol, &order);
             if let Some(slot) = list {
                 *steps = steps.saturating_sub(LIST_STEPS);
                 let counters = &mut self.symbols.list[at].counters;
@@ -120,7 +127,7 @@ impl Core {
                 let book_update_id = counters.book_update;
                 active.locked += self.expire_limit_leg(slot, book_update_id, outbox);
             }
-            if !self.enter(&mut active, outbox) || self.is_killed(&active) {
+            if !self.enter(&mut active, outbox) || self.is_unfillable(&active) {
                 self.finish(&active, outbox);
             } else if !self.advance(context, &mut active, steps, outbox) {
                 return Some(active);
@@ -137,8 +144,8 @@ impl Core {
     }
 
     /// Makes of a waiting stop an order that is about to take.
-    fn activate(&mut self, context: &Context, symbol: SymbolId, handle: Handle) -> ActiveOrder {
-        let view = self.orders.view(&self.pools, handle);
+    fn activate(&mut self, context: &Context, symbol: SymbolId, view: &RestingView) -> ActiveOrder {
+        let handle = view.handle;
         let record = *self.orders.record(handle);
         let details = *self.orders.details(handle);
         let active = ActiveOrder {
@@ -151,7 +158,7 @@ impl Core {
             quantity: record.quantity,
             remaining: view.remaining.0,
             executed_quote: 0,
-            locked: self.orders.locked(&view),
+            locked: self.orders.locked(view),
             iceberg: details.iceberg,
             order_list_id: self.orders.order_list_id(handle),
             ran_dry: false,
@@ -159,6 +166,8 @@ impl Core {
             prevention_now: self.prevention(AccountId(view.owner), record.prevention),
             prevented: 0,
             priority: context.position,
+            placed: self.orders.chains.placed(record.place),
+            place: if record.kind.may_rest() { record.place } else { NONE },
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,
             order_counts: [0; 2],
@@ -168,7 +177,11 @@ impl Core {
             sequence: Sequence(0),
             client_order_id: *self.orders.client_order_id(handle),
         };
-        self.orders.remove(handle, active.order_id, active.account);
+        if active.place == NONE {
+            self.orders.remove(handle, active.order_id, active.account);
+        } else {
+            self.orders.suspend(handle, active.order_id, active.account);
+        }
         self.pools.release(handle);
         active
     }
@@ -213,7 +226,7 @@ impl Core {
     }
 
     /// True for an FOK order that the book cannot fill.
-    pub(super) fn is_killed(&self, active: &ActiveOrder) -> bool {
+    pub(super) fn is_unfillable(&self, active: &ActiveOrder) -> bool {
         active.kind.time_in_force == TimeInForce::Fok && !self.covers(active)
     }
 }

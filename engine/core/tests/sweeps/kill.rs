@@ -1,0 +1,141 @@
+//! The kill switch: what it refuses, what it ends, and that it overtakes pending work.
+
+use crate::venue::{Owned, Venue, WHOLE};
+use crate::world::*;
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::{Lane, OrderStatus, RejectReason as Why, Role, Side};
+use touchline_protocol::message::event::Done;
+use touchline_protocol::units::*;
+
+fn reason<M: touchline_protocol::message::Message>(venue: &mut Venue, message: &M) -> Why {
+    venue.apply(message).expect_err("a reject").reason
+}
+
+#[test]
+fn a_killed_account_places_nothing_and_may_cancel_and_reduce() {
+    let mut venue = world(steps(256));
+    place(&mut venue, &limit(by(ANN), ONE, Side::Buy, (9, 2)));
+    place(&mut venue, &stop_limit(by(ANN), TWO, Side::Buy, (9, 2)));
+    assert_eq!(ended(&venue.must(&kill(ANN, 1))), [(ONE, 1), (TWO, 1)]);
+    check_empty(&venue);
+    assert!(venue.core.account(AccountId(1)).unwrap().killed);
+    let mut order = limit(by(ANN), ONE, Side::Buy, (9, 2));
+    assert_eq!(reason(&mut venue, &order), Why::AccountKilled);
+    order.flags = ORDER_VALIDATE_ONLY;
+    assert_eq!(reason(&mut venue, &order), Why::AccountKilled);
+    // The flag comes before what is wrong with the order, and behind the symbol.
+    order.side = 9;
+    assert_eq!(reason(&mut venue, &order), Why::AccountKilled);
+    order.symbol = SymbolId(7);
+    assert_eq!(reason(&mut venue, &order), Why::UnknownSymbol);
+    assert_eq!(venue.must(&kill(ANN, 1)), [mass(1, ALL, 0)], "once more does no harm");
+    let done = Done { id: 1, ..Default::default() };
+    assert_eq!(venue.must(&kill(ANN, 0)), [Owned::Done(done)]);
+    let (symbol, id) = place(&mut venue, &limit(by(ANN), ONE, Side::Buy, (9, 2)));
+    let order_id = OrderId(id);
+    venue.must(&ReduceOrder {
+        command: by(ANN),
+        symbol,
+        order_id,
+        new_quantity: WHOLE,
+        ..Default::default()
+    });
+    venue.check_replay();
+}
+
+#[test]
+fn it_overtakes_an_aggressor_that_waits_to_go_on() {
+    let mut venue = world(steps(1));
+    for _ in 0..4 {
+        place(&mut venue, &limit(by(BOB), ONE, Side::Sell, (10, 1)));
+    }
+    let resting = place(&mut venue, &limit(by(ANN), TWO, Side::Sell, (10, 1)));
+    place(&mut venue, &limit(by(ANN), ONE, Side::Buy, (11, 9)));
+    assert!(venue.core.has_pending(ONE));
+    let events = venue.must(&kill(ANN, 1));
+    assert!(matches!(events[..], [Owned::Continues(continues)] if continues.symbol == ALL));
+    let order = limit(by(ANN), TWO, Side::Buy, (9, 1));
+    assert!(venue.apply(&order).is_err(), "everything waits for a sweep over all symbols");
+    let events = venue.must(&RunPending::default());
+    let [Owned::Result(result)] = events[..] else { panic!("{events:?}") };
+    assert_eq!(result.status, OrderStatus::Expired.to_wire());
+    assert_eq!((result.order_id, result.executed_quantity), (OrderId(5), WHOLE));
+    // It locked 99 and paid 10.
+    assert_eq!(result.released, 89 * WHOLE);
+    assert_eq!(venue.core.open_orders(ONE, Side::Sell).count(), 3, "it took no more");
+    let events = venue.must(&RunPending::default());
+    assert_eq!(ended(&events), [resting]);
+    assert_eq!(events[1], mass(1, ALL, 1));
+    venue.must(&cancel_all(by(BOB), ONE));
+    venue.drain();
+    check_empty(&venue);
+    venue.check_replay();
+}
+
+#[test]
+fn another_accounts_aggressor_goes_on_first() {
+    let mut venue = world(steps(1));
+    for _ in 0..3 {
+        place(&mut venue, &limit(by(ANN), ONE, Side::Sell, (10, 1)));
+    }
+    place(&mut venue, &limit(by(BOB), ONE, Side::Buy, (10, 2)));
+    venue.must(&kill(ANN, 1));
+    let events = venue.drain();
+    assert_eq!(events.iter().filter(|event| matches!(event, Owned::Trade(_))).count(), 1);
+    assert_eq!(ended(&events), [(ONE, 3)], "what was not taken before its turn");
+    check_empty(&venue);
+    venue.check_replay();
+}
+
+#[test]
+fn triggered_stops_of_a_killed_account_expire_when_their_turn_comes() {
+    let mut venue = world(steps(1));
+    let limit_stop = place(&mut venue, &stop_limit(by(ANN), ONE, Side::Buy, (10, 11)));
+    let mut market = stop_limit(by(ANN), ONE, Side::Buy, (10, 0));
+    (market.order_type, market.time_in_force) = (3, 0);
+    let market = place(&mut venue, &market);
+    let bobs = place(&mut venue, &stop_limit(by(BOB), ONE, Side::Buy, (10, 9)));
+    let waiting = place(&mut venue, &stop_limit(by(ANN), ONE, Side::Buy, (50, 51)));
+    for (side, quantity) in [(Side::Sell, 5), (Side::Buy, 1)] {
+        place(&mut venue, &limit(by(CARL), ONE, side, (10, quantity)));
+    }
+    assert!(venue.core.has_pending(ONE));
+    venue.must(&kill(ANN, 1));
+    let events = venue.drain();
+    let statuses: Vec<u8> = canceled(&events).iter().map(|event| event.status).collect();
+    assert_eq!(ended(&events), [limit_stop, market, waiting]);
+    assert_eq!(statuses, [5, 5, 4], "expired at their turn; cancelled by the sweep");
+    let triggered: Vec<u64> = events
+        .iter()
+        .filter_map(|event| match event {
+            Owned::Triggered(triggered) => Some(triggered.order_id.0),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(triggered, [bobs.1]);
+    assert_eq!(events.last(), Some(&mass(1, ALL, 1)));
+    venue.check_replay();
+}
+
+#[test]
+fn only_an_admin_throws_it_and_from_either_lane() {
+    let mut venue = world(steps(256));
+    for (name, lane) in [("fast", Lane::Hot), ("slow", Lane::Cold)] {
+        let admin = venue.logon(name, Role::Admin, lane, KeyId(0));
+        let command = venue.header(admin, KeyId(0));
+        venue.must(&KillAccount { command, ..kill(ANN, 1) });
+        let command = venue.header(admin, KeyId(ANN));
+        let verdict = reason(&mut venue, &KillAccount { command, ..kill(ANN, 1) });
+        assert_eq!(verdict, Why::RoleNotPermitted);
+    }
+    let others = [
+        venue.logon("trader", Role::Trader, Lane::Hot, KeyId(ANN)),
+        venue.logon("reader", Role::ReadOnly, Lane::Cold, KeyId(ANN)),
+        venue.logon("adapter", Role::Adapter, Lane::Hot, KeyId(0)),
+    ];
+    for session in others {
+        let command = venue.header(session, venue.core.session(session).unwrap().key_id);
+        let verdict = reason(&mut venue, &KillAccount { command, ..kill(ANN, 1) });
+        assert_eq!(verdict, Why::RoleNotPermitted);
+    }
+}
