@@ -1,146 +1,96 @@
-//! The naive venue: cancels, reductions and money movements.
+//! The model: cancels and reductions of one order.
 
-use crate::naive::*;
+use crate::fields::{check_notional, fits_lot};
+use crate::place::OrderStatus;
+use crate::state::{Model, Order, Outcome, Rejection, check, up};
 use crate::venue::Owned;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::RejectReason as Why;
+use touchline_protocol::message::enums::{RejectReason as Why, Side};
 use touchline_protocol::message::event::*;
+use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::*;
 
-impl NaiveVenue {
-    fn own(&self, account: u32, symbol: SymbolId, id: u64) -> Result<NaiveOrder, (Why, u32)> {
-        let mut open = self.symbols[symbol.0 as usize].open();
-        let found = open.find(|order| order.id == id && order.account == account);
-        found.cloned().ok_or((Why::UnknownOrder, 0))
+impl Model {
+    pub(crate) fn cancel(&mut self, m: &CancelOrder) -> Outcome {
+        let account = self.client(&m.command)?;
+        let symbol = self.ready(m.symbol)?;
+        let order = self.named(account, symbol, m.order_id.0, ClientOrderId::EMPTY)?;
+        Ok(self.cancel_one(symbol, order.id))
     }
 
-    pub(crate) fn cancel(&mut self, m: &CancelOrder, time: u64) -> Outcome {
-        self.sender(&m.command, time)?;
-        let account = self.account(&m.command)?;
-        self.symbol(m.symbol)?;
-        let order = self.own(account, m.symbol, m.order_id.0)?;
-        self.accepted(&m.command);
-        Ok(self.remove(m.symbol, &order))
+    pub(crate) fn cancel_named(&mut self, m: &CancelOrderNamed) -> Outcome {
+        let account = self.client(&m.command)?;
+        let symbol = self.ready(m.symbol)?;
+        let order = self.named(account, symbol, m.order_id.0, m.client_order_id)?;
+        Ok(self.cancel_one(symbol, order.id))
     }
 
-    pub(crate) fn cancel_named(&mut self, m: &CancelOrderNamed, time: u64) -> Outcome {
-        self.sender(&m.command, time)?;
-        let account = self.account(&m.command)?;
-        let symbol = self.symbol(m.symbol)?;
-        let name = m.client_order_id;
-        let order = if m.order_id.0 == 0 {
-            let mut own = symbol.open().filter(|order| order.account == account);
+    /// An open order of the account by number, or with number 0 by name; with both they must agree.
+    pub(crate) fn named(
+        &self,
+        account: u32,
+        symbol: u32,
+        id: u64,
+        name: ClientOrderId,
+    ) -> Result<Order, Rejection> {
+        let mut own = self.own(account, symbol);
+        if id == 0 {
             let found = own.find(|order| !name.is_empty() && order.name == name);
-            found.cloned().ok_or((Why::UnknownOrder, 0))?
-        } else {
-            let order = self.own(account, m.symbol, m.order_id.0)?;
-            check(name.is_empty() || order.name == name, Why::ClientOrderIdMismatch)?;
-            order
-        };
-        self.accepted(&m.command);
-        Ok(self.remove(m.symbol, &order))
-    }
-
-    fn remove(&mut self, id: SymbolId, order: &NaiveOrder) -> Vec<Owned> {
-        let symbol = &mut self.symbols[id.0 as usize];
-        if order.stop > 0 {
-            symbol.waiting.retain(|other| other.id != order.id);
-        } else {
-            let queues = symbol.queues(order.side);
-            let queue = queues.get_mut(&order.price).unwrap();
-            queue.retain(|other| other.id != order.id);
-            if queue.is_empty() {
-                queues.remove(&order.price);
-            }
-            symbol.updates += 1;
+            return found.cloned().ok_or((Why::UnknownOrder, 0));
         }
-        let (asset, updates) = (symbol.paid_with(order.side), symbol.updates);
-        self.lock(order.account, asset, -order.locked);
-        vec![Owned::Canceled(OrderCanceled {
-            order_id: OrderId(order.id),
-            account: AccountId(order.account),
-            symbol: id,
-            price: order.price,
-            quantity: order.quantity,
-            executed_quantity: order.executed,
-            executed_quote: order.executed_quote,
-            released: order.locked as i64,
-            book_update_id: BookUpdateId(updates),
-            order_list_id: OrderListId(-1),
-            status: 4,
-            side: order.side,
-            order_type: order.order_type,
-            time_in_force: order.time_in_force,
-            client_order_id: order.name,
-            ..Default::default()
-        })]
+        let order = own.find(|order| order.id == id).ok_or((Why::UnknownOrder, 0))?;
+        check(name.is_empty() || order.name == name, Why::ClientOrderIdMismatch)?;
+        Ok(order.clone())
     }
 
-    pub(crate) fn reduce(&mut self, m: &ReduceOrder, time: u64) -> Outcome {
-        self.sender(&m.command, time)?;
-        let account = self.account(&m.command)?;
-        let symbol = self.symbol(m.symbol)?;
-        let f = symbol.filters;
+    /// Cancels an open order, and with it the list that it is in.
+    pub(crate) fn cancel_one(&mut self, symbol: u32, id: u64) -> Vec<Owned> {
+        let order = self.find(symbol, id).expect("it is open");
+        // One leg of an open list is in the book.
+        let changes_book = order.in_book() || self.list_of(order).is_some();
+        self.symbol_mut(symbol).updates += u64::from(changes_book);
+        let behind = self.symbol(symbol).updates;
+        let mut events = Vec::new();
+        self.end(symbol, id, (OrderStatus::Canceled, behind), &mut events);
+        events
+    }
+
+    pub(crate) fn reduce(&mut self, m: &ReduceOrder) -> Outcome {
+        let account = self.client(&m.command)?;
+        let symbol = self.ready(m.symbol)?;
         check(m.new_quantity > 0, Why::InvalidQuantity)?;
-        check(fits(m.new_quantity, f.lot_min, f.lot_max, f.lot_step), Why::LotSize)?;
-        check(symbol.status == TRADING, Why::SymbolNotTrading)?;
-        let order = self.own(account, m.symbol, m.order_id.0)?;
-        check(m.new_quantity < order.quantity, Why::NotReduced)?;
-        check(m.new_quantity > order.executed, Why::QuantityBelowExecuted)?;
+        check(fits_lot(&self.symbol(symbol).filters, m.new_quantity), Why::LotSize)?;
+        check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
+        let order = self.named(account, symbol, m.order_id.0, ClientOrderId::EMPTY)?;
+        self.reduce_to(order, m.new_quantity)
+    }
+
+    /// Lowers an order's quantity; it keeps its place, and what it hides goes first.
+    pub(crate) fn reduce_to(&mut self, order: Order, quantity: i64) -> Outcome {
+        check(self.list_of(&order).is_none(), Why::NotReplaceable)?;
+        check(quantity < order.quantity, Why::NotReduced)?;
+        check(quantity > order.executed, Why::QuantityBelowExecuted)?;
         let price = if order.price > 0 { order.price } else { order.stop };
-        Self::check_notional(&f, price, m.new_quantity)?;
-        self.accepted(&m.command);
-        let released = if order.side == BUY {
-            up(price, order.quantity) - up(price, m.new_quantity)
-        } else {
-            i128::from(order.quantity - m.new_quantity)
+        check_notional(&self.symbol(order.symbol).filters, price, quantity)?;
+        let released = match order.side {
+            Side::Buy => up(price, order.quantity) - up(price, quantity),
+            Side::Sell => (order.quantity - quantity).into(),
         };
-        let symbol = &mut self.symbols[m.symbol.0 as usize];
-        symbol.updates += u64::from(order.stop == 0);
-        let (asset, updates) = (symbol.paid_with(order.side), symbol.updates);
-        let stored = if order.stop > 0 {
-            symbol.waiting.iter_mut().find(|other| other.id == order.id).unwrap()
-        } else {
-            let queue = symbol.queues(order.side).get_mut(&order.price).unwrap();
-            queue.iter_mut().find(|other| other.id == order.id).unwrap()
-        };
-        stored.quantity = m.new_quantity;
+        self.release(&order, released);
+        self.symbol_mut(order.symbol).updates += u64::from(order.in_book());
+        let stored = self.find_mut(order.symbol, order.id).expect("it is open");
+        stored.quantity = quantity;
         stored.shown = stored.shown.min(stored.open());
         stored.locked -= released;
-        self.lock(account, asset, -released);
         Ok(vec![Owned::Reduced(OrderReduced {
             order_id: OrderId(order.id),
-            account: AccountId(account),
-            symbol: m.symbol,
-            quantity: m.new_quantity,
+            account: AccountId(order.account),
+            symbol: SymbolId(order.symbol),
+            quantity,
             executed_quantity: order.executed,
             released: released as i64,
-            book_update_id: BookUpdateId(updates),
+            book_update_id: BookUpdateId(self.symbol(order.symbol).updates),
             price: order.price,
-            ..Default::default()
-        })])
-    }
-
-    /// A deposit, or with a negative amount a withdrawal.
-    pub(crate) fn move_money(
-        &mut self,
-        account: AccountId,
-        asset: AssetId,
-        amount: i64,
-    ) -> Outcome {
-        let Some(owner) = self.accounts.get_mut(account.0 as usize) else {
-            return Err((Why::UnknownAccount, 0));
-        };
-        let held = self.held.entry(asset.0).or_default();
-        let free = owner.free.entry(asset.0).or_default();
-        check(*held + i128::from(amount) <= i128::from(i64::MAX / 2), Why::Overflow)?;
-        check(*free + i128::from(amount) >= 0, Why::InsufficientBalance)?;
-        *held += i128::from(amount);
-        *free += i128::from(amount);
-        let (free, locked) = (*free, *owner.locked.entry(asset.0).or_default());
-        Ok(vec![Owned::Done(Done {
-            free: free as i64,
-            locked: locked as i64,
             ..Default::default()
         })])
     }

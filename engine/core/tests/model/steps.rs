@@ -1,8 +1,13 @@
-//! What the random clients, the operator and the engine do.
+//! What the random clients, the operator and the engine do. Steps aim at what is there when their turn
+//! comes (the n-th open order, prices around the last one), so that a run stays meaningful when others
+//! are taken out of it.
 
-use crate::NAMES;
+use crate::built::*;
 use crate::venue::WHOLE;
 use proptest::prelude::*;
+
+/// Client order ids.
+pub(crate) const NAMES: [&str; 4] = ["", "a", "b", "a longer client order id of 36 bytes"];
 
 /// One thing in a command that a client got wrong.
 #[derive(Clone, Copy, Debug)]
@@ -24,42 +29,96 @@ pub(crate) enum Flaw {
     Flags(u8),
 }
 
+/// An order, in ticks and lots of its symbol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    pub(crate) who: usize,
+    pub(crate) symbol: u32,
+    pub(crate) buy: bool,
+    /// 1 GTC, 2 IOC, 3 FOK, 4 MARKET, 5 MARKET by quote quantity, 6 LIMIT_MAKER, 13 to 16 the stops.
+    pub(crate) kind: u8,
+    /// Iceberg slices, if above 0.
+    pub(crate) slices: i64,
+    /// Tick of a stop price.
+    pub(crate) stop: i64,
+    pub(crate) price: i64,
+    pub(crate) lots: i64,
+    pub(crate) name: usize,
+    /// `SelfTradePrevention`.
+    pub(crate) mode: u8,
+}
+
+/// A list; its prices in ticks from the last price, away from each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListWish {
+    pub(crate) who: usize,
+    pub(crate) symbol: u32,
+    pub(crate) buy: bool,
+    pub(crate) limit: i64,
+    pub(crate) stop: i64,
+    /// Limit of the stop leg beyond its stop price; `None`: it becomes MARKET.
+    pub(crate) beyond: Option<i64>,
+    pub(crate) time_in_force: u8,
+    /// Iceberg slices of the limit leg and of the stop leg, if above 0.
+    pub(crate) slices: (i64, i64),
+    pub(crate) lots: i64,
+    /// Names of the list, the limit leg and the stop leg.
+    pub(crate) names: (usize, usize, usize),
+    pub(crate) mode: u8,
+}
+
+/// Mostly somebody's open order; else `who` it is with a number near those given out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim {
+    pub(crate) who: usize,
+    pub(crate) symbol: u32,
+    pub(crate) pick: u64,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    New {
-        who: usize,
-        symbol: u32,
-        buy: bool,
-        kind: u8,
-        /// Iceberg slices, if above 0.
-        slices: i64,
-        /// Tick of a stop price.
-        stop: i64,
-        price: i64,
-        lots: i64,
-        name: usize,
-    },
+    New(Wish),
+    List(ListWish),
     Flawed(Box<Step>, Flaw),
-    /// Places without having run the symbol's pending work.
+    /// Without having run the symbol's pending work.
     Hasty(Box<Step>),
-    Cancel {
-        who: usize,
-        symbol: u32,
-        pick: u64,
-    },
+    Cancel(Aim),
+    /// By number, by name or by both; name 0 to 2 is the right one.
     CancelNamed {
-        who: usize,
-        symbol: u32,
-        pick: u64,
+        aim: Aim,
         by_id: bool,
         name: usize,
     },
-    Reduce {
+    CancelList {
+        aim: Aim,
+        by_id: bool,
+        name: usize,
+    },
+    CancelAll {
         who: usize,
         symbol: u32,
-        pick: u64,
+    },
+    MassCancel {
+        who: usize,
+        symbol: u32,
+        scope: u8,
+    },
+    Reduce {
+        aim: Aim,
         lots: i64,
         odd: i64,
+    },
+    /// `price` in ticks, 0: as it is; `lots` and `odd` besides its quantity.
+    Replace {
+        aim: Aim,
+        price: i64,
+        lots: i64,
+        odd: i64,
+    },
+    CancelReplace {
+        aim: Aim,
+        name: usize,
+        wish: Wish,
     },
     Deposit {
         account: u32,
@@ -81,23 +140,83 @@ pub(crate) enum Step {
         pending_work: u32,
         max_steps: u32,
     },
+    VenueFilters {
+        orders: u32,
+        algos: u32,
+    },
+    Account {
+        account: u32,
+        flags: u8,
+        permissions: u8,
+        mode: u8,
+    },
+    Fees {
+        account: u32,
+        symbol: u32,
+        rates: [i64; 4],
+    },
+    Change {
+        symbol: u32,
+        variant: u8,
+        flags: u8,
+        permissions: u8,
+    },
+    Kill {
+        account: u32,
+        killed: u8,
+    },
+    ExpireAll {
+        symbol: u32,
+    },
+    /// Something is defined whose name is taken or that contradicts itself.
+    Define {
+        what: u8,
+    },
+    Logon {
+        who: usize,
+        cancelling: bool,
+    },
+    Disconnect {
+        who: usize,
+    },
+    /// The engine starts anew.
+    Start,
+    /// The key is revoked; the account gets another.
+    Rekey {
+        who: usize,
+    },
     RunPending,
     Pass {
         ns: u64,
     },
 }
 
-fn placements(rules: u32) -> impl Strategy<Value = Step> {
-    // Kinds: 0 and 1 GTC, 2 IOC, 3 FOK, 4 MARKET.
-    // Of rules version 2: 5 MARKET by quote quantity, 6 LIMIT_MAKER, 13 to 16 the stops.
-    let mut all = vec![0, 0, 0, 0, 1, 1, 2, 3, 3, 4];
+/// The first takes everything, the second has filters, the third takes less; now and then none at all.
+fn symbols() -> impl Strategy<Value = u32> {
+    prop::sample::select([vec![0; 12], vec![1; 8], vec![2; 3], vec![3]].concat())
+}
+
+/// Mostly none, or few would be free.
+fn names() -> impl Strategy<Value = usize> {
+    prop::sample::select(vec![0, 0, 0, 0, 0, 0, 1, 2, 3])
+}
+
+fn modes() -> impl Strategy<Value = u8> {
+    let modes = if PREVENTION { vec![0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 4] } else { vec![0] };
+    prop::sample::select(modes)
+}
+
+fn wishes(rules: u32) -> impl Strategy<Value = Wish> {
+    let mut kinds = vec![1, 1, 1, 1, 1, 1, 2, 3, 3, 4];
     let slices = if rules > 1 { vec![0, 0, 1, 2, 3, 7] } else { vec![0] };
     if rules > 1 {
-        all.extend([5, 6, 6, 13, 13, 14, 14, 14, 15, 16, 16]);
+        kinds.extend([5, 6, 6, 13, 13, 14, 14, 14, 15, 16, 16]);
     }
-    let kinds = (prop::sample::select(all), prop::sample::select(slices), 1..13i64);
-    (0..4usize, 0..3u32, any::<bool>(), kinds, 1..13i64, 1..12i64, 0..NAMES.len()).prop_map(
-        |(who, symbol, buy, (kind, slices, stop), price, lots, name)| Step::New {
+    let kinds = (prop::sample::select(kinds), prop::sample::select(slices), 1..13i64);
+    let mode = if rules > 1 { modes().boxed() } else { Just(0).boxed() };
+    let who = (0..4usize, symbols(), any::<bool>());
+    (who, kinds, 1..13i64, 1..12i64, names(), mode).prop_map(
+        |((who, symbol, buy), (kind, slices, stop), price, lots, name, mode)| Wish {
             who,
             symbol,
             buy,
@@ -108,8 +227,39 @@ fn placements(rules: u32) -> impl Strategy<Value = Step> {
             // Some that reach far into the book.
             lots: if lots == 11 { 40 } else { lots },
             name,
+            mode,
         },
     )
+}
+
+fn list_wishes() -> impl Strategy<Value = ListWish> {
+    let beyond = prop_oneof![1 => Just(None), 2 => (-2..3i64).prop_map(Some)];
+    let slices = || prop::sample::select(vec![0, 0, 0, 2, 3]);
+    let away = || prop::sample::select(vec![0i64, 1, 1, 1, 2, 2, 3, 4]);
+    (
+        (0..4usize, symbols(), any::<bool>()),
+        (away(), away(), beyond, 1..4u8),
+        ((slices(), slices()), 1..7i64),
+        (names(), names(), names()),
+        modes(),
+    )
+        .prop_map(|((who, symbol, buy), prices, (slices, lots), names, mode)| ListWish {
+            who,
+            symbol,
+            buy,
+            limit: prices.0,
+            stop: prices.1,
+            beyond: prices.2,
+            time_in_force: prices.3,
+            slices,
+            lots,
+            names,
+            mode,
+        })
+}
+
+fn aims() -> impl Strategy<Value = Aim> {
+    (0..4usize, symbols(), any::<u64>()).prop_map(|(who, symbol, pick)| Aim { who, symbol, pick })
 }
 
 fn extremes() -> impl Strategy<Value = i64> {
@@ -140,31 +290,136 @@ fn flaws() -> impl Strategy<Value = Flaw> {
     ]
 }
 
-pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
-    let amounts = 1..3 * WHOLE;
-    let target = (0..4usize, 0..4u32, any::<u64>());
+fn cancels() -> impl Strategy<Value = Step> {
     prop_oneof![
-        30 => placements(rules),
-        4 => (placements(rules), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
-        2 => placements(rules).prop_map(|step| Step::Hasty(Box::new(step))),
-        6 => target.clone().prop_map(|(who, symbol, pick)| Step::Cancel { who, symbol, pick }),
-        3 => (target.clone(), any::<bool>(), 0..NAMES.len()).prop_map(
-            |((who, symbol, pick), by_id, name)| {
-                Step::CancelNamed { who, symbol, pick, by_id, name }
-            }),
-        5 => (target, -1..9i64, prop::sample::select(vec![0, 0, 0, 1, -1])).prop_map(
-            |((who, symbol, pick), lots, odd)| Step::Reduce { who, symbol, pick, lots, odd }),
-        1 => (0..6u32, 0..3u32, amounts.clone()).prop_map(
+        6 => aims().prop_map(Step::Cancel),
+        3 => (aims(), any::<bool>(), 0..NAMES.len()).prop_map(
+            |(aim, by_id, name)| Step::CancelNamed { aim, by_id, name }),
+        5 => (aims(), -1..9i64, prop::sample::select(vec![0, 0, 0, 1, -1])).prop_map(
+            |(aim, lots, odd)| Step::Reduce { aim, lots, odd }),
+    ]
+}
+
+fn operator() -> impl Strategy<Value = Step> {
+    let amounts = || 1..3 * WHOLE;
+    let statuses = [vec![2; 60], vec![0, 1, 3, 4, 5, 6, 7]].concat();
+    let limits = prop_oneof![
+        3 => Just((14, 9, 2, 2)),
+        1 => (2..40u32, 2..30u32, 0..4u32, 1..8u32),
+        2 => (10..40u32, 15..60u32, 0..4u32, 1..8u32),
+    ];
+    prop_oneof![
+        3 => (0..6u32, 0..4u32, amounts()).prop_map(
             |(account, asset, amount)| Step::Deposit { account, asset, amount }),
-        1 => (0..6u32, 0..3u32, amounts).prop_map(
+        2 => (0..6u32, 0..4u32, amounts()).prop_map(
             |(account, asset, amount)| Step::Withdraw { account, asset, amount }),
-        1 => (0..3u32, prop::sample::select(vec![2, 2, 2, 2, 2, 2, 5, 1, 7])).prop_map(
+        4 => (symbols(), prop::sample::select(statuses)).prop_map(
             |(symbol, status)| Step::Status { symbol, status }),
-        1 => (2..40u32, 2..30u32, 0..4u32, 1..5u32).prop_map(
-            |(open_orders, price_levels, pending_work, max_steps)| {
-                Step::Limits { open_orders, price_levels, pending_work, max_steps }
-            }),
-        2 => Just(Step::RunPending),
-        6 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64].prop_map(|ns| Step::Pass { ns }),
+        2 => limits.prop_map(|(open_orders, price_levels, pending_work, max_steps)| {
+            Step::Limits { open_orders, price_levels, pending_work, max_steps }
+        }),
+    ]
+}
+
+/// Time passes, and what else happens rarely.
+fn passing() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::RunPending),
+        12 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64]
+            .prop_map(|ns| Step::Pass { ns }),
+        1 => (0..6u8).prop_map(|what| Step::Define { what }),
+        1 => (0..4usize, any::<bool>()).prop_map(
+            |(who, cancelling)| Step::Logon { who, cancelling }),
+        1 => (0..4usize).prop_map(|who| Step::Disconnect { who }),
+        1 => prop_oneof![Just(Step::Start), (0..4usize).prop_map(|who| Step::Rekey { who })],
+    ]
+}
+
+/// Orders and lists, sound ones and others.
+fn placements(rules: u32) -> impl Strategy<Value = Step> {
+    let orders = || wishes(rules).prop_map(Step::New);
+    let lists = || list_wishes().prop_map(Step::List);
+    if rules > 1 && LISTS {
+        prop_oneof![5 => orders(), 1 => lists()].boxed()
+    } else {
+        orders().boxed()
+    }
+}
+
+/// The commands of rules 2, each as far as it is built.
+fn of_rules_2() -> impl Strategy<Value = Step> {
+    let mut all: Vec<(u32, BoxedStrategy<Step>)> = vec![(
+        1,
+        (0..9u32, 0..5u32).prop_map(|(orders, algos)| Step::VenueFilters { orders, algos }).boxed(),
+    )];
+    let mut add = |built: bool, weight: u32, steps: BoxedStrategy<Step>| {
+        if built {
+            all.push((weight, steps));
+        }
+    };
+    let named = (aims(), any::<bool>(), 0..NAMES.len());
+    let cancel_list = named.prop_map(|(aim, by_id, name)| Step::CancelList { aim, by_id, name });
+    add(LISTS, 1, cancel_list.boxed());
+    let replace = (aims(), 0..13i64, -3..6i64, prop::sample::select(vec![0, 0, 0, 0, 1, -1]));
+    let replace =
+        replace.prop_map(|(aim, price, lots, odd)| Step::Replace { aim, price, lots, odd });
+    add(REPLACE, 8, replace.boxed());
+    let both = (aims(), 0..NAMES.len(), wishes(2));
+    let both = both.prop_map(|(aim, name, wish)| Step::CancelReplace { aim, name, wish });
+    add(CANCEL_REPLACE, 8, both.boxed());
+    let cancel_all = (0..4usize, symbols());
+    let cancel_all = cancel_all.prop_map(|(who, symbol)| Step::CancelAll { who, symbol });
+    add(CANCEL_ALL, 2, cancel_all.boxed());
+    let mass_cancel = (0..4usize, 0..5u32, 0..4u8);
+    let mass_cancel =
+        mass_cancel.prop_map(|(who, symbol, scope)| Step::MassCancel { who, symbol, scope });
+    add(MASS_CANCEL, 2, mass_cancel.boxed());
+    let kill = (0..6u32, prop::sample::select(vec![0, 0, 0, 1, 1, 2]));
+    add(KILL, 4, kill.prop_map(|(account, killed)| Step::Kill { account, killed }).boxed());
+    add(EXPIRE_ALL, 1, symbols().prop_map(|symbol| Step::ExpireAll { symbol }).boxed());
+    let flags = prop::sample::select(vec![7, 7, 7, 7, 7, 7, 7, 1, 3, 5, 6, 8]);
+    let permissions = || prop::sample::select(vec![1, 1, 1, 1, 1, 3, 2, 0, 16]);
+    let account = (0..6u32, flags, permissions(), prop_oneof![3 => modes(), 1 => 0..6u8]);
+    let account = account.prop_map(|(account, flags, permissions, mode)| Step::Account {
+        account,
+        flags,
+        permissions,
+        mode,
+    });
+    add(SET_ACCOUNT, 4, account.boxed());
+    let rate = || prop::sample::select(vec![0, 1, 100_000, WHOLE / 7, WHOLE / 2, WHOLE, -1]);
+    let rates = prop_oneof![1 => Just([-1; 4]), 3 => [rate(), rate(), rate(), rate()]];
+    let someone = |all: u32| prop_oneof![3 => 0..all, 1 => Just(u32::MAX)];
+    let fees = (someone(6), someone(4), rates).prop_map(|(account, symbol, rates)| Step::Fees {
+        account,
+        symbol,
+        rates,
+    });
+    add(SET_FEES, 3, fees.boxed());
+    let change = (symbols(), 0..12u8, prop::sample::select(vec![7, 7, 7, 5, 2, 8]), permissions());
+    let change = change.prop_map(|(symbol, variant, flags, permissions)| Step::Change {
+        symbol,
+        variant,
+        flags,
+        permissions,
+    });
+    add(CHANGE_SYMBOL, 3, change.boxed());
+    prop::strategy::Union::new_weighted(all)
+}
+
+pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
+    let more = |steps: BoxedStrategy<Step>| {
+        if rules > 1 { prop_oneof![2 => steps, 1 => of_rules_2()].boxed() } else { steps }
+    };
+    let others = || prop_oneof![cancels(), operator(), passing()].boxed();
+    let commands = || prop_oneof![3 => placements(rules), 1 => more(others())];
+    prop_oneof![
+        60 => placements(rules),
+        12 => cancels(),
+        6 => operator(),
+        12 => passing(),
+        if rules > 1 { 20 } else { 1 } => of_rules_2(),
+        4 => (commands(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
+        2 => commands().prop_map(|step| Step::Hasty(Box::new(step))),
     ]
 }

@@ -1,108 +1,160 @@
-//! The naive venue: pending work, and stops from being triggered to their turn.
+//! The model: pending work, and stops from the trade that reaches them to their turn (facts 5.3).
 
-use crate::naive::*;
+use crate::fields::fits_market_lot;
+use crate::matching::STEPS_OTHER_LEG;
+use crate::state::{
+    Asked, Model, Order, Outcome, Place, Sweep, Work, check, fires_upwards, has_limit, is_reached,
+    up,
+};
 use crate::venue::Owned;
-use touchline_protocol::message::enums::RejectReason as Why;
+use touchline_protocol::message::command::EVERY;
+use touchline_protocol::message::enums::{RejectReason as Why, Side, TimeInForce};
 use touchline_protocol::message::event::*;
 use touchline_protocol::units::*;
 
-impl NaiveVenue {
-    pub(crate) fn run_pending(&mut self, time: u64) -> Outcome {
-        let (symbol, order) = self.pending.pop_front().ok_or((Why::UnexpectedMessage, 0))?;
-        let mut events = Vec::new();
+/// Steps of a transaction's share: a stop is noted as fired, and it has its turn.
+const STEPS_COLLECT: u32 = 1;
+const STEPS_TRIGGER: u32 = 2;
+
+impl Model {
+    /// True if a symbol has something to be done before its next command; a sweep over all symbols
+    /// holds every one of them.
+    pub(crate) fn is_pending(&self, symbol: u32) -> bool {
+        self.work.iter().any(|work| match work {
+            Work::Aggressor(order) => order.symbol == symbol,
+            Work::Stops(of) => *of == symbol,
+            Work::Sweep(sweep) => sweep.symbol.is_none_or(|of| of == symbol),
+        })
+    }
+
+    pub(crate) fn run_pending(&mut self) -> Outcome {
+        check(!self.work.is_empty(), Why::UnexpectedMessage)?;
         let mut steps = self.limits.max_steps;
-        let rest = match order {
-            Some(order) => self.advance(symbol, order, time, &mut steps, &mut events),
-            None => self.run_triggered(symbol, time, &mut steps, &mut events),
+        let mut events = Vec::new();
+        let (symbol, rest) = match self.work.pop_front().expect("not empty") {
+            Work::Sweep(sweep) => {
+                if let Some(rest) = self.run_sweep(sweep, &mut steps, &mut events) {
+                    self.work.push_front(Work::Sweep(rest));
+                }
+                return Ok(events);
+            }
+            Work::Aggressor(order) if self.account(order.account).killed => {
+                let symbol = order.symbol;
+                self.finish(*order, true, &mut events);
+                (symbol, None)
+            }
+            Work::Aggressor(order) => {
+                (order.symbol, self.take(*order, false, &mut steps, &mut events))
+            }
+            Work::Stops(symbol) => (symbol, self.run_fired(symbol, &mut steps, &mut events)),
         };
-        if rest.is_some() || self.symbols[symbol as usize].has_triggered() {
-            self.pending.push_front((symbol, rest));
+        if let Some(order) = rest {
+            self.work.push_front(Work::Aggressor(Box::new(order)));
+        } else if self.has_fired(symbol) {
+            self.work.push_front(Work::Stops(symbol));
         }
         Ok(events)
     }
 
-    pub(crate) fn collect(&mut self, id: u32, steps: &mut u32) {
-        let symbol = &mut self.symbols[id as usize];
-        // Those that fire upwards first, then by how far the price went through them: which stops are
-        // left for a later transaction decides how many price levels are in use until then.
-        let turn = |stop: &NaiveOrder| {
-            let fires_upwards = upwards(stop.order_type, stop.side);
-            (!fires_upwards, if fires_upwards { stop.stop } else { -stop.stop }, stop.id)
+    /// Notes which stops the last trade has reached, one step each. Those that fire upwards first, then
+    /// by how far the price went through them: when the steps end in between, those left count as
+    /// waiting, which shows in the number of prices in use.
+    pub(crate) fn collect(&mut self, symbol: u32, steps: &mut u32) {
+        let (last, trade) = (self.symbol(symbol).last, self.symbol(symbol).trades);
+        let turn = |stop: &Order| {
+            let upwards = fires_upwards(stop.order_type, stop.side);
+            (!upwards, if upwards { stop.stop } else { -stop.stop }, stop.id)
         };
-        while *steps > 0
-            && let Some(at) = (0..symbol.waiting.len())
-                .filter(|&at| symbol.waiting[at].is_reached(symbol.last))
-                .min_by_key(|&at| turn(&symbol.waiting[at]))
-        {
-            let mut stop = symbol.waiting.remove(at);
-            stop.fired_by = symbol.trades;
-            symbol.fired.push(stop);
-            *steps -= 1;
+        while *steps > 0 {
+            let waiting = self.on(symbol).filter(|order| order.place == Place::Waiting);
+            let reached =
+                waiting.filter(|stop| is_reached(stop.order_type, stop.side, stop.stop, last));
+            let Some(id) = reached.min_by_key(|stop| turn(stop)).map(|stop| stop.id) else { break };
+            self.find_mut(symbol, id).expect("found").place = Place::Fired { trade };
+            *steps = steps.saturating_sub(STEPS_COLLECT);
         }
     }
 
-    fn run_triggered(
+    /// Gives the fired stops their turn, by the trade that reached them, then by placement.
+    fn run_fired(
         &mut self,
-        id: u32,
-        time: u64,
+        symbol: u32,
         steps: &mut u32,
         events: &mut Vec<Owned>,
-    ) -> Option<NaiveOrder> {
+    ) -> Option<Order> {
         loop {
-            self.collect(id, steps);
-            let symbol = &mut self.symbols[id as usize];
-            let first = (0..symbol.fired.len())
-                .min_by_key(|&at| (symbol.fired[at].fired_by, symbol.fired[at].id));
-            let Some(first) = first.filter(|_| *steps > 0) else { break };
-            let mut order = symbol.fired.remove(first);
-            let updates = symbol.updates;
-            (order.counts, order.correlation, order.stop) = ([0; 2], 0, 0);
-            *steps = steps.saturating_sub(2);
-            let needed = self.needed_when_triggered(id, &order);
+            self.collect(symbol, steps);
+            let fired = self.on(symbol).filter_map(|order| match order.place {
+                Place::Fired { trade } => Some((trade, order.id)),
+                _ => None,
+            });
+            let Some((_, id)) = fired.min().filter(|_| *steps > 0) else { break };
+            *steps = steps.saturating_sub(STEPS_TRIGGER);
+            let mut order = self.take_out(symbol, id);
+            if self.limit_leg_gives_way(&mut order, events) {
+                *steps = steps.saturating_sub(STEPS_OTHER_LEG);
+            }
+            (order.stop, order.place) = (0, Place::Taking);
+            // Nobody waits for it; its session hears of it unasked.
+            order.asked_by = Asked { session: order.session, ..Asked::default() };
+            let needed = self.needed_when_triggered(&order);
             let more = needed.map_or(0, |needed| needed - order.locked);
-            let asset = self.symbols[id as usize].paid_with(order.side);
-            self.lock(order.account, asset, more);
+            self.release(&order, -more);
             order.locked += more;
             events.push(Owned::Triggered(OrderTriggered {
-                order_id: OrderId(order.id),
+                order_id: OrderId(id),
                 account: AccountId(order.account),
-                symbol: SymbolId(id),
+                symbol: SymbolId(symbol),
                 locked: more as i64,
-                book_update_id: BookUpdateId(updates),
+                book_update_id: BookUpdateId(self.symbol(symbol).updates),
                 ..Default::default()
             }));
-            let there = self.symbols[id as usize].resting(order.side, order.price);
-            let kill = order.time_in_force == FOK && there < i128::from(order.quantity);
-            if needed.is_none() || kill {
-                self.finish(id, order, events);
-            } else if let Some(order) = self.advance(id, order, time, steps, events) {
-                return Some(order);
+            let killed = self.account(order.account).killed;
+            let fok = order.time_in_force == TimeInForce::Fok;
+            if needed.is_none() || killed || fok && !self.fills_wholly(&order) {
+                self.finish(order, true, events);
+            } else if let Some(rest) = self.take(order, false, steps, events) {
+                return Some(rest);
             }
         }
         if events.is_empty() {
             events.push(Owned::Continues(OrderContinues {
-                symbol: SymbolId(id),
-                book_update_id: BookUpdateId(self.symbols[id as usize].updates),
+                symbol: SymbolId(symbol),
+                book_update_id: BookUpdateId(self.symbol(symbol).updates),
                 ..Default::default()
             }));
         }
         None
     }
 
-    fn needed_when_triggered(&self, id: u32, order: &NaiveOrder) -> Option<i128> {
-        let symbol = &self.symbols[id as usize];
-        let f = &symbol.filters;
-        if order.price > 0 {
-            return Some(order.locked);
+    /// What a stop must have locked at its turn, or nothing if it cannot be executed: one without a limit
+    /// becomes MARKET, for which MARKET_LOT_SIZE and the book's cost are judged now (facts 4, 6).
+    fn needed_when_triggered(&self, order: &Order) -> Option<i128> {
+        if has_limit(order.order_type) {
+            let buys = order.side == Side::Buy;
+            return Some(if buys { up(order.price, order.open()) } else { order.open().into() });
         }
-        if !fits(order.quantity, f.market_lot_min, f.market_lot_max, f.market_lot_step) {
+        if !fits_market_lot(&self.symbol(order.symbol).filters, order.quantity) {
             return None;
         }
-        if order.side == SELL {
-            return Some(order.locked);
+        if order.side == Side::Sell {
+            return Some(order.open().into());
         }
-        let cost = symbol.cost(order.quantity);
-        let free = self.accounts[order.account as usize].free.get(&symbol.quote);
-        (cost <= free.copied().unwrap_or(0) + order.locked).then_some(cost)
+        let cost = self.cost(order.symbol, order.quantity);
+        let quote = self.symbol(order.symbol).quote;
+        (cost <= self.free(order.account, quote) + order.locked).then_some(cost)
+    }
+
+    /// Who waits for the head of the pending work: its symbol, session and correlation.
+    pub(crate) fn head(&self) -> Option<(u32, u32, u64)> {
+        self.work.front().map(|work| match work {
+            Work::Aggressor(order) => {
+                (order.symbol, order.asked_by.session, order.asked_by.correlation)
+            }
+            Work::Stops(symbol) => (*symbol, 0, 0),
+            Work::Sweep(Sweep { symbol, asked_by, .. }) => {
+                (symbol.unwrap_or(EVERY), asked_by.session, asked_by.correlation)
+            }
+        })
     }
 }
