@@ -91,6 +91,8 @@ impl Sink for Settlement<'_, '_, '_> {
         false
     }
 
+    /// A list that is touched is ended before anything else happens, and so outside of the book's
+    /// hands.
     fn pauses(&self) -> bool {
         self.is_triggered || self.touched_list.is_some()
     }
@@ -148,14 +150,13 @@ impl Settlement<'_, '_, '_> {
 
     /// Notes the fill at the maker; gives what it has still open, and what is released of its lock:
     /// one that is filled gives up the lock's remainder and is forgotten before its slot can be used
-    /// again. The first fill of a list's limit leg ends the taking, so that the list can be ended.
+    /// again.
     fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> (i64, i64) {
         let remaining = fill.maker_remaining.0 + self.orders.hidden(fill.maker);
         let record = self.orders.record_mut(fill.maker);
         record.executed_quote += quote_amount;
         if record.flags & IS_PAIRED != 0 {
-            self.touched_list = self.orders.list_of(fill.maker);
-            self.orders.unpair_limit_leg(fill.maker);
+            self.touch_list(fill.maker);
         }
         if remaining > 0 {
             return (remaining, 0);
@@ -170,6 +171,13 @@ impl Settlement<'_, '_, '_> {
         }
         self.orders.remove(fill.maker, fill.maker_id, maker);
         (0, released)
+    }
+
+    /// The first fill of a list's limit leg: from here on that is a single order.
+    #[cold]
+    fn touch_list(&mut self, limit: Handle) {
+        self.touched_list = self.orders.list_of(limit);
+        self.orders.unpair_limit_leg(limit);
     }
 
     /// Takes the numbers of a trade. Fills of one aggressor at one price and time are one aggregate
