@@ -5,7 +5,9 @@
 //! above it as its sells, those that fire at a price or below it as its buys. After every trade,
 //! and before anything else happens on the symbol, the stops that its price reaches are moved into a
 //! heap, by trade and by placement; when the aggressor is done they run one by one in that order, as
-//! pending work. Moving one is a step of the transaction's `max_steps`, running one is two.
+//! pending work. Moving one is a step of the transaction's `max_steps`, running one is two. The stop leg
+//! of a list ends its limit leg first, and has that one's lock from then on; while it waits for its turn
+//! the limit leg may be touched, and then it never runs.
 
 use super::Context;
 use super::ending::LIST_STEPS;
