@@ -2,9 +2,11 @@
 //! outside (REST, the binary protocol, signals, exit codes), against the service contract.
 
 mod system {
+    mod audit;
     mod bad_input;
     mod binary;
     mod book_model;
+    mod bounded_work;
     mod cancels;
     mod crash;
     mod definition;
