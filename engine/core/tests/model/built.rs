@@ -6,12 +6,12 @@ pub(crate) const PREVENTION: bool = true;
 pub(crate) const LISTS: bool = true;
 pub(crate) const REPLACE: bool = false;
 pub(crate) const CANCEL_REPLACE: bool = false;
-pub(crate) const CANCEL_ALL: bool = false;
-pub(crate) const MASS_CANCEL: bool = false;
-pub(crate) const KILL: bool = false;
-pub(crate) const EXPIRE_ALL: bool = false;
+pub(crate) const CANCEL_ALL: bool = true;
+pub(crate) const MASS_CANCEL: bool = true;
+pub(crate) const KILL: bool = true;
+pub(crate) const EXPIRE_ALL: bool = true;
 /// Logons that ask for the cancels.
-pub(crate) const CANCEL_ON_DISCONNECT: bool = false;
+pub(crate) const CANCEL_ON_DISCONNECT: bool = true;
 pub(crate) const SET_ACCOUNT: bool = false;
 pub(crate) const SET_FEES: bool = false;
 pub(crate) const CHANGE_SYMBOL: bool = false;

@@ -15,14 +15,14 @@ impl Model {
         let account = self.client(&m.command)?;
         let symbol = self.ready(m.symbol)?;
         let order = self.named(account, symbol, m.order_id.0, ClientOrderId::EMPTY)?;
-        Ok(self.cancel_one(symbol, order.id))
+        Ok(self.end_one(symbol, order.id, OrderStatus::Canceled))
     }
 
     pub(crate) fn cancel_named(&mut self, m: &CancelOrderNamed) -> Outcome {
         let account = self.client(&m.command)?;
         let symbol = self.ready(m.symbol)?;
         let order = self.named(account, symbol, m.order_id.0, m.client_order_id)?;
-        Ok(self.cancel_one(symbol, order.id))
+        Ok(self.end_one(symbol, order.id, OrderStatus::Canceled))
     }
 
     /// An open order of the account by number, or with number 0 by name; with both they must agree.
@@ -43,15 +43,15 @@ impl Model {
         Ok(order.clone())
     }
 
-    /// Cancels an open order, and with it the list that it is in.
-    pub(crate) fn cancel_one(&mut self, symbol: u32, id: u64) -> Vec<Owned> {
+    /// Ends an open order, and with it the list that it is in.
+    pub(crate) fn end_one(&mut self, symbol: u32, id: u64, status: OrderStatus) -> Vec<Owned> {
         let order = self.find(symbol, id).expect("it is open");
         // One leg of an open list is in the book.
         let changes_book = order.in_book() || self.list_of(order).is_some();
         self.symbol_mut(symbol).updates += u64::from(changes_book);
         let behind = self.symbol(symbol).updates;
         let mut events = Vec::new();
-        self.end(symbol, id, (OrderStatus::Canceled, behind), &mut events);
+        self.end(symbol, id, (status, behind), &mut events);
         events
     }
 

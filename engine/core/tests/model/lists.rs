@@ -166,7 +166,7 @@ impl Model {
             check(name.is_empty() || list.name == name, Why::OrderListIdMismatch)?;
             list
         };
-        Ok(self.cancel_one(symbol, list.limit_leg))
+        Ok(self.end_one(symbol, list.limit_leg, OrderStatus::Canceled))
     }
 
     /// Ends an open order, and if it is in an open list both legs, the stop leg first. `behind` is the

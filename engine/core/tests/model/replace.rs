@@ -1,6 +1,7 @@
 //! The model: changes of an open order that may cost it its place, and a cancel with a placement.
 
 use crate::fields::{check_notional, fits_lot, fits_price, parts_allowed};
+use crate::place::OrderStatus;
 use crate::state::{Asked, Model, Order, Outcome, Place, Rejection, check, up};
 use crate::venue::Owned;
 use touchline_protocol::message::command::*;
@@ -112,7 +113,7 @@ impl Model {
         self.check_order_rate(account, 1)?;
         let (id, name) = (m.canceled_order_id.0, m.canceled_client_order_id);
         let old = self.named(account, symbol, id, name)?;
-        let mut events = self.cancel_one(symbol, old.id);
+        let mut events = self.end_one(symbol, old.id, OrderStatus::Canceled);
         self.place(account, &new, &mut events)?;
         Ok(events)
     }

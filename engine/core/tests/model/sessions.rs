@@ -43,7 +43,11 @@ impl Model {
             });
             self.sessions.len() - 1
         });
-        let mut events = self.end_connection(at);
+        // Who comes back after a start of the engine has no connection to end, and keeps what it has.
+        let connected = self.sessions[at].connected;
+        let mut events = if connected { self.end_connection(at) } else { Vec::new() };
+        // The new connection does not wait for the sweep.
+        events.retain(|event| !matches!(event, Owned::Continues(_)));
         let session = &mut self.sessions[at];
         let same = session.role == m.role && session.lane == m.lane;
         check(same, Why::RoleNotPermitted)?;
@@ -81,25 +85,29 @@ impl Model {
         Ok(self.end_connection(at))
     }
 
-    /// Ends a session's connection, if it has one.
+    /// Ends a session's connection, and the orders that it placed if it asked for that.
     fn end_connection(&mut self, at: usize) -> Vec<Owned> {
-        let session = &mut self.sessions[at];
-        let (epoch, key) = (session.epoch, session.key);
-        let sweeps = session.cancel_on_disconnect;
-        let mut events = Vec::new();
-        if session.connected || sweeps {
-            session.connected = false;
-            session.cancel_on_disconnect = false;
-            let session = SessionId(at as u32 + 1);
-            let ended = SessionEnded { session, epoch: Epoch(epoch), ..Default::default() };
-            events.push(Owned::Ended(ended));
-        }
-        if sweeps {
-            let account = self.keys[key as usize - 1].account;
-            let whose = Whose::Session { account, session: at as u32 + 1 };
-            events.extend(self.sweep(Sweep::new(whose, None, Asked::default())));
+        let mut events = vec![self.connection_over(at)];
+        let asked = std::mem::take(&mut self.sessions[at].cancel_on_disconnect);
+        if asked {
+            events.extend(self.sweep_sessions(self.sessions[at].key, vec![at as u32 + 1]));
         }
         events
+    }
+
+    fn connection_over(&mut self, at: usize) -> Owned {
+        let session = &mut self.sessions[at];
+        session.connected = false;
+        Owned::Ended(SessionEnded {
+            session: SessionId(at as u32 + 1),
+            epoch: Epoch(session.epoch),
+            ..Default::default()
+        })
+    }
+
+    fn sweep_sessions(&mut self, key: u64, sessions: Vec<u32>) -> Vec<Owned> {
+        let account = self.keys[key as usize - 1].account;
+        self.sweep(Sweep::new(Whose::Sessions { account, sessions }, None, Asked::default()))
     }
 
     pub(crate) fn create_key(&mut self, m: &CreateKey) -> Outcome {
@@ -116,11 +124,24 @@ impl Model {
         let key = key.filter(|key| !key.revoked).ok_or((Why::UnknownKey, 0))?;
         key.revoked = true;
         let mut events = Vec::new();
-        for at in 0..self.sessions.len() {
-            if self.sessions[at].key == m.key.0 {
-                events.extend(self.end_connection(at));
-                self.sessions[at].epoch += 1;
+        let mut asked = Vec::new();
+        // The youngest session first.
+        for at in (0..self.sessions.len()).rev() {
+            if self.sessions[at].key != m.key.0 {
+                continue;
             }
+            if self.sessions[at].connected {
+                events.push(self.connection_over(at));
+            }
+            self.sessions[at].epoch += 1;
+            if std::mem::take(&mut self.sessions[at].cancel_on_disconnect) {
+                asked.push(at as u32 + 1);
+            }
+        }
+        if !asked.is_empty() {
+            events.extend(self.sweep_sessions(m.key.0, asked));
+            // The revocation does not wait for the sweep.
+            events.retain(|event| !matches!(event, Owned::Continues(_)));
         }
         events.push(Owned::Done(Done { id: m.key.0, ..Default::default() }));
         Ok(events)

@@ -233,13 +233,13 @@ pub(crate) struct List {
 }
 
 /// Whose orders a sweep ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
     Account(u32),
-    /// Those of an account that one session placed.
-    Session {
+    /// Those of an account that some sessions placed.
+    Sessions {
         account: u32,
-        session: u32,
+        sessions: Vec<u32>,
     },
     Everybody,
 }

@@ -214,7 +214,7 @@ fn wishes(rules: u32) -> impl Strategy<Value = Wish> {
     }
     let kinds = (prop::sample::select(kinds), prop::sample::select(slices), 1..13i64);
     let mode = if rules > 1 { modes().boxed() } else { Just(0).boxed() };
-    let who = (0..4usize, symbols(), any::<bool>());
+    let who = (0..5usize, symbols(), any::<bool>());
     (who, kinds, 1..13i64, 1..12i64, names(), mode).prop_map(
         |((who, symbol, buy), (kind, slices, stop), price, lots, name, mode)| Wish {
             who,
@@ -237,7 +237,7 @@ fn list_wishes() -> impl Strategy<Value = ListWish> {
     let slices = || prop::sample::select(vec![0, 0, 0, 2, 3]);
     let away = || prop::sample::select(vec![0i64, 1, 1, 1, 2, 2, 3, 4]);
     (
-        (0..4usize, symbols(), any::<bool>()),
+        (0..5usize, symbols(), any::<bool>()),
         (away(), away(), beyond, 1..4u8),
         ((slices(), slices()), 1..7i64),
         (names(), names(), names()),
@@ -259,7 +259,7 @@ fn list_wishes() -> impl Strategy<Value = ListWish> {
 }
 
 fn aims() -> impl Strategy<Value = Aim> {
-    (0..4usize, symbols(), any::<u64>()).prop_map(|(who, symbol, pick)| Aim { who, symbol, pick })
+    (0..5usize, symbols(), any::<u64>()).prop_map(|(who, symbol, pick)| Aim { who, symbol, pick })
 }
 
 fn extremes() -> impl Strategy<Value = i64> {
@@ -328,10 +328,10 @@ fn passing() -> impl Strategy<Value = Step> {
         12 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64]
             .prop_map(|ns| Step::Pass { ns }),
         1 => (0..6u8).prop_map(|what| Step::Define { what }),
-        1 => (0..4usize, any::<bool>()).prop_map(
+        1 => (0..5usize, any::<bool>()).prop_map(
             |(who, cancelling)| Step::Logon { who, cancelling }),
-        1 => (0..4usize).prop_map(|who| Step::Disconnect { who }),
-        1 => prop_oneof![Just(Step::Start), (0..4usize).prop_map(|who| Step::Rekey { who })],
+        1 => (0..5usize).prop_map(|who| Step::Disconnect { who }),
+        1 => prop_oneof![Just(Step::Start), (0..5usize).prop_map(|who| Step::Rekey { who })],
     ]
 }
 
@@ -367,10 +367,10 @@ fn of_rules_2() -> impl Strategy<Value = Step> {
     let both = (aims(), 0..NAMES.len(), wishes(2));
     let both = both.prop_map(|(aim, name, wish)| Step::CancelReplace { aim, name, wish });
     add(CANCEL_REPLACE, 8, both.boxed());
-    let cancel_all = (0..4usize, symbols());
+    let cancel_all = (0..5usize, symbols());
     let cancel_all = cancel_all.prop_map(|(who, symbol)| Step::CancelAll { who, symbol });
     add(CANCEL_ALL, 2, cancel_all.boxed());
-    let mass_cancel = (0..4usize, 0..5u32, 0..4u8);
+    let mass_cancel = (0..5usize, 0..5u32, 0..4u8);
     let mass_cancel =
         mass_cancel.prop_map(|(who, symbol, scope)| Step::MassCancel { who, symbol, scope });
     add(MASS_CANCEL, 2, mass_cancel.boxed());

@@ -2,6 +2,7 @@
 
 use crate::fields::fits_market_lot;
 use crate::matching::STEPS_OTHER_LEG;
+use crate::place::OrderStatus;
 use crate::state::{
     Asked, Model, Order, Outcome, Place, Sweep, Work, check, fires_upwards, has_limit, is_reached,
     up,
@@ -90,6 +91,10 @@ impl Model {
             });
             let Some((_, id)) = fired.min().filter(|_| *steps > 0) else { break };
             *steps = steps.saturating_sub(STEPS_TRIGGER);
+            if self.account(self.find(symbol, id).expect("found").account).killed {
+                events.extend(self.end_one(symbol, id, OrderStatus::Expired));
+                continue;
+            }
             let mut order = self.take_out(symbol, id);
             if self.limit_leg_gives_way(&mut order, events) {
                 *steps = steps.saturating_sub(STEPS_OTHER_LEG);
@@ -109,9 +114,8 @@ impl Model {
                 book_update_id: BookUpdateId(self.symbol(symbol).updates),
                 ..Default::default()
             }));
-            let killed = self.account(order.account).killed;
             let fok = order.time_in_force == TimeInForce::Fok;
-            if needed.is_none() || killed || fok && !self.fills_wholly(&order) {
+            if needed.is_none() || fok && !self.fills_wholly(&order) {
                 self.finish(order, true, events);
             } else if let Some(rest) = self.take(order, false, steps, events) {
                 return Some(rest);

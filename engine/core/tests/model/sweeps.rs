@@ -21,10 +21,10 @@ impl Sweep {
     }
 
     fn is_about(&self, order: &Order) -> bool {
-        let whose = match self.whose {
-            Whose::Account(account) => order.account == account,
-            Whose::Session { account, session } => {
-                order.account == account && order.session == session
+        let whose = match &self.whose {
+            Whose::Account(account) => order.account == *account,
+            Whose::Sessions { account, sessions } => {
+                order.account == *account && sessions.contains(&order.session)
             }
             Whose::Everybody => true,
         };
@@ -53,14 +53,16 @@ impl Model {
         let scope = CancelScope::from_wire(m.scope).ok_or((Why::UnsupportedCombination, 0))?;
         let whose = match scope {
             CancelScope::Account => Whose::Account(account),
-            CancelScope::Session => Whose::Session { account, session: m.command.session.0 },
+            CancelScope::Session => {
+                Whose::Sessions { account, sessions: vec![m.command.session.0] }
+            }
         };
         Ok(self.sweep(Sweep::new(whose, symbol, Asked::by(&m.command))))
     }
 
     /// The kill switch takes hold at once, whatever is pending.
     pub(crate) fn kill(&mut self, m: &KillAccount) -> Outcome {
-        let known = m.account.0 > 0 && (m.account.0 as usize) < self.accounts.len();
+        let known = (m.account.0 as usize) < self.accounts.len();
         check(known, Why::UnknownAccount)?;
         check_detail(m.killed <= 1, Why::InvalidDefinition, 1)?;
         self.account_mut(m.account.0).killed = m.killed == 1;
@@ -76,11 +78,12 @@ impl Model {
         Ok(self.sweep(Sweep::new(Whose::Everybody, Some(symbol), Asked::by(&m.command))))
     }
 
-    /// Begins a sweep; behind other work it waits for its turn.
+    /// Begins a sweep; behind other work on its symbols it waits for its turn.
     pub(crate) fn sweep(&mut self, mut sweep: Sweep) -> Vec<Owned> {
         sweep.placed_before = self.placed + 1;
         let mut events = Vec::new();
-        if !self.work.is_empty() {
+        let waits = sweep.symbol.map_or(!self.work.is_empty(), |symbol| self.is_pending(symbol));
+        if waits {
             events.push(goes_on(self, &sweep));
             self.work.push_back(Work::Sweep(sweep));
             return events;
@@ -103,37 +106,27 @@ impl Model {
             Whose::Everybody => OrderStatus::Expired,
             _ => OrderStatus::Canceled,
         };
-        let first = events.len();
         let mut changed = BTreeSet::new();
         while *steps > 0
             && let Some(order) = self.next_of(&sweep)
         {
             let listed = self.list_of(&order).is_some();
-            if order.in_book() || listed {
-                changed.insert(order.symbol);
+            // One update of each book, however many orders leave it.
+            if (order.in_book() || listed) && changed.insert(order.symbol) {
+                self.symbol_mut(order.symbol).updates += 1;
             }
-            let (orders, lists) = self.end(order.symbol, order.id, (status, 0), events);
+            let behind = self.symbol(order.symbol).updates;
+            let (orders, lists) = self.end(order.symbol, order.id, (status, behind), events);
             sweep.orders += orders;
             sweep.lists += lists;
             *steps = steps.saturating_sub(if listed { STEPS_CANCEL_LIST } else { STEPS_CANCEL });
-        }
-        for symbol in changed {
-            self.symbol_mut(symbol).updates += 1;
-        }
-        for event in &mut events[first..] {
-            let (symbol, behind) = match event {
-                Owned::Canceled(canceled) => (canceled.symbol, &mut canceled.book_update_id),
-                Owned::ListChanged(list) => (list.symbol, &mut list.book_update_id),
-                _ => continue,
-            };
-            *behind = BookUpdateId(self.symbol(symbol.0).updates);
         }
         if self.next_of(&sweep).is_some() {
             events.push(goes_on(self, &sweep));
             return Some(sweep);
         }
         let account = match sweep.whose {
-            Whose::Account(account) | Whose::Session { account, .. } => account,
+            Whose::Account(account) | Whose::Sessions { account, .. } => account,
             Whose::Everybody => EVERY,
         };
         events.push(Owned::MassCanceled(MassCanceled {

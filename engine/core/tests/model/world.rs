@@ -133,7 +133,10 @@ impl World {
         let account = AccountId(1);
         world.must(&CreateKey { account, permissions: KEY_USER_DATA, ..Default::default() });
         world.log_on_adapter();
-        for who in 0..2 {
+        // Ann has a second session.
+        let more = Trader { session: "more".to_owned(), ..world.traders[0].clone() };
+        world.traders.push(more);
+        for who in [0, 1, 4] {
             world.log_on(who, CANCEL_ON_DISCONNECT && rules > 1 && who == 0);
         }
         assert_eq!(world.venue.time_ns, START_NS);
@@ -230,8 +233,13 @@ impl World {
             return (aim.who, OrderId(id), named(NAMES[(aim.pick / 64 % 4) as usize]));
         }
         let order = open[(aim.pick / 4) as usize % open.len()];
-        let owner = self.traders.iter().position(|trader| trader.account.0 == order.account);
-        (owner.unwrap(), OrderId(order.id), order.name)
+        (self.owner(order.account, aim.who), OrderId(order.id), order.name)
+    }
+
+    /// Who sends for an account; `who` if it is one of them.
+    fn owner(&self, account: u32, who: usize) -> usize {
+        let sends = |who: &usize| self.traders[*who].account.0 == account;
+        Some(who).filter(sends).or_else(|| (0..self.traders.len()).find(sends)).unwrap()
     }
 
     /// As [`aim`](Self::aim), for lists of any symbol: who, symbol, number and name.
@@ -242,8 +250,7 @@ impl World {
             return (aim.who, aim.symbol, id, named(NAMES[(aim.pick / 64 % 4) as usize]));
         }
         let list = &lists[(aim.pick / 4) as usize % lists.len()];
-        let owner = self.traders.iter().position(|trader| trader.account.0 == list.account);
-        (owner.unwrap(), list.symbol, OrderListId(list.id), list.name)
+        (self.owner(list.account, aim.who), list.symbol, OrderListId(list.id), list.name)
     }
 
     /// Sends a command to both.
@@ -307,9 +314,12 @@ impl World {
             return;
         }
         self.rekeyed += 1;
-        self.traders[who].key = self.add_key(account);
-        if !self.traders[who].session.is_empty() {
-            self.log_on(who, self.traders[who].cancelling);
+        let key = self.add_key(account);
+        for who in 0..self.traders.len() {
+            if self.traders[who].account == account {
+                self.traders[who].key = key;
+                self.log_on(who, self.traders[who].cancelling);
+            }
         }
     }
 
@@ -320,6 +330,8 @@ impl World {
         }
         let symbols = (0..self.model.symbols.len() as u32).map(SymbolId);
         if EXPIRE_ALL && self.model.rules > 1 {
+            let limits = Limits { open_orders: 1000, price_levels: 1000, ..limits() };
+            self.must(&SetLimits { limits, ..Default::default() });
             for symbol in symbols {
                 self.must(&ExpireAll { symbol, ..Default::default() });
                 self.settle(symbol.0);
