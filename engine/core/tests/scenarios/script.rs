@@ -75,25 +75,46 @@ fn is_look(line: &str) -> bool {
 fn act(stage: &mut Stage, step: &Step<'_>) -> Result<(), String> {
     if let Some(expected) = step.line.strip_prefix("expect ") {
         let found = stage.look(expected)?;
-        return if found.is(expected) { Ok(()) } else { Err(compare(step, &[expected], &[found])) };
+        return if found.is(expected) {
+            Ok(())
+        } else {
+            Err(compare(step.line, &[expected], &[found]))
+        };
     }
-    let outcome = stage.play(step.line)?;
-    if step.expected.is_empty() && Stage::is_set_up_line(step.line) {
-        return outcome.map(|_| ()).map_err(|reject| format!("{}: {reject:?}", step.line));
+    let Some(rest) = step.line.strip_prefix("times ") else {
+        return command(stage, step.line, &step.expected);
+    };
+    let (times, line) = rest.split_once(' ').ok_or("times N and a command")?;
+    let times: u32 = times.parse().map_err(|_| format!("{times:?} is no number"))?;
+    stage.in_a_hurry = true;
+    for n in 1..=times {
+        let with_n = |line: &str| line.replace("{n}", &n.to_string());
+        let expected: Vec<String> = step.expected.iter().map(|line| with_n(line)).collect();
+        let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        command(stage, &with_n(line), &expected)?;
+    }
+    stage.in_a_hurry = false;
+    Ok(())
+}
+
+fn command(stage: &mut Stage, line: &str, expected: &[&str]) -> Result<(), String> {
+    let outcome = stage.play(line)?;
+    if expected.is_empty() && Stage::is_set_up_line(line) {
+        return outcome.map(|_| ()).map_err(|reject| format!("{line}: {reject:?}"));
     }
     let found: Vec<Seen> = match &outcome {
         Ok(events) => events.iter().map(|event| seen::event(&stage.names, event)).collect(),
         Err(reject) => vec![seen::reject(reject)],
     };
-    let holds = found.len() == step.expected.len()
-        && found.iter().zip(&step.expected).all(|(seen, expected)| seen.is(expected));
-    if holds { Ok(()) } else { Err(compare(step, &step.expected, &found)) }
+    let holds = found.len() == expected.len()
+        && found.iter().zip(expected).all(|(seen, expected)| seen.is(expected));
+    if holds { Ok(()) } else { Err(compare(line, expected, &found)) }
 }
 
 /// Expected and found side by side, differences marked.
-fn compare(step: &Step<'_>, expected: &[&str], found: &[Seen]) -> String {
+fn compare(line: &str, expected: &[&str], found: &[Seen]) -> String {
     let width = expected.iter().map(|line| line.len()).max().unwrap_or(0).max("expected".len());
-    let mut text = format!("{}\n    {:width$} | found", step.line, "expected");
+    let mut text = format!("{line}\n    {:width$} | found", "expected");
     for row in 0..expected.len().max(found.len()) {
         let left = expected.get(row).copied().unwrap_or("-");
         let right = found.get(row);

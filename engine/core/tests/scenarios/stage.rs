@@ -16,6 +16,9 @@ use touchline_protocol::units::*;
 /// What a command came to; outside of it stand faults of the scenario's text.
 pub(crate) type Outcome = Result<Result<Vec<Owned>, Reject>, String>;
 
+/// Open orders that are still cancelled with a look at the whole venue before and after each.
+const FEW: usize = 100;
+
 /// The sender that needs no session and no key.
 const VENUE: &str = "venue";
 
@@ -26,6 +29,8 @@ pub(crate) struct Stage {
     pub(crate) rules: u32,
     limits: Limits,
     is_set_up: bool,
+    /// For what is repeated often: see [`send`](Self::send).
+    pub(crate) in_a_hurry: bool,
     pub(crate) keys: BTreeMap<String, KeyId>,
     sessions: BTreeMap<String, (SessionId, KeyId)>,
     pub(crate) assets: BTreeMap<String, AssetId>,
@@ -44,6 +49,7 @@ impl Stage {
             rules: 2,
             limits: roomy(),
             is_set_up: false,
+            in_a_hurry: false,
             keys: BTreeMap::new(),
             sessions: BTreeMap::new(),
             assets: BTreeMap::new(),
@@ -89,8 +95,14 @@ impl Stage {
         Ok(outcome)
     }
 
+    /// Sends a command; in a hurry without a look at the whole venue before and after it, and then it
+    /// must be accepted.
     pub(crate) fn send<M: Message>(&mut self, message: &M) -> Result<Vec<Owned>, Reject> {
-        self.venue.apply(message)
+        if self.in_a_hurry {
+            Ok(self.venue.must_quickly(message))
+        } else {
+            self.venue.apply(message)
+        }
     }
 
     /// Rules and limits that the scenario did not set itself.
@@ -354,8 +366,7 @@ impl Stage {
     /// Ends all that is open and demands that nothing is left of it.
     pub(crate) fn drain(&mut self) {
         self.venue.drain();
-        let keys = self.live_keys();
-        self.venue.cancel_everything(&keys);
+        self.cancel_everything();
         let counts = self.venue.core.counts();
         assert_eq!(
             (counts.open_orders, counts.price_levels, counts.pending_work),
@@ -369,6 +380,32 @@ impl Stage {
                 assert_eq!(locked, Some(Amount::ZERO), "{asset_name} of {name} still locked");
             }
         }
+        self.venue.core.validate().expect("sound with nothing open");
         self.venue.check_replay();
+    }
+
+    fn cancel_everything(&mut self) {
+        let keys = self.live_keys();
+        let mut open = Vec::new();
+        for symbol in (0..self.venue.core.counts().symbols).map(SymbolId) {
+            for side in Side::ALL {
+                open.extend(self.venue.core.open_orders(symbol, *side));
+            }
+            open.extend(self.venue.core.waiting_orders(symbol));
+        }
+        self.in_a_hurry = open.len() > FEW;
+        for order in open {
+            // The other leg of a list may have gone with the first one.
+            if self.venue.core.open_order(order.symbol, order.order_id).is_some() {
+                let key_id = keys[&order.account];
+                let canceled = self.send(&CancelOrder {
+                    command: CommandHeader { key_id, ..Default::default() },
+                    symbol: order.symbol,
+                    order_id: order.order_id,
+                    ..Default::default()
+                });
+                canceled.expect("whatever is open can be cancelled");
+            }
+        }
     }
 }
