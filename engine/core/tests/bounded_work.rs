@@ -9,6 +9,8 @@
 mod any_work;
 #[path = "bounded_work/cascades.rs"]
 mod cascades;
+#[path = "bounded_work/mass.rs"]
+mod mass;
 #[path = "bounded_work/orders.rs"]
 mod orders;
 #[path = "bounded_work/sweeps.rs"]

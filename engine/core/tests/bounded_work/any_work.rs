@@ -11,7 +11,7 @@ use touchline_core::limits::STEPS_MAX;
 use touchline_core::{OpenOrder, Reject};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::{OrderType, Side};
+use touchline_protocol::message::enums::{CancelScope, OrderType, Side};
 use touchline_protocol::units::*;
 
 /// What somebody does. Orders are picked among those that are open.
@@ -22,6 +22,10 @@ enum Step {
     Cancel { pick: usize },
     CancelList { pick: usize },
     Reduce { pick: usize, quantity: i64 },
+    CancelAll { key: u64 },
+    MassCancel { key: u64, of_session: bool, every: bool },
+    ExpireAll,
+    Kill { account: u32, killed: bool },
     Pass { ns: u64 },
 }
 
@@ -105,6 +109,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<usize>().prop_map(|pick| Step::CancelList { pick }),
         1 => (any::<usize>(), 1..5i64)
             .prop_map(|(pick, quantity)| Step::Reduce { pick, quantity }),
+        1 => prop_oneof![
+            4 => (1..4u64).prop_map(|key| Step::CancelAll { key }),
+            3 => (1..4u64, any::<bool>(), any::<bool>())
+                .prop_map(|(key, of_session, every)| Step::MassCancel { key, of_session, every }),
+            1 => Just(Step::ExpireAll),
+            2 => (1..4u32, any::<bool>())
+                .prop_map(|(account, killed)| Step::Kill { account, killed }),
+        ],
         1 => (0..200_000_000_000u64).prop_map(|ns| Step::Pass { ns }),
     ];
     prop::collection::vec(step, 1..80)
@@ -155,6 +167,21 @@ impl Run {
                     new_quantity: quantity * WHOLE,
                     ..Default::default()
                 })
+            }),
+            Step::CancelAll { key } => {
+                self.send(&CancelAll { command: by(key), symbol: ONE, ..Default::default() })
+            }
+            Step::MassCancel { key, of_session, every } => {
+                let scope =
+                    if of_session { CancelScope::Session } else { CancelScope::Account }.to_wire();
+                let symbol = if every { SymbolId(EVERY) } else { ONE };
+                self.send(&MassCancel { command: by(key), symbol, scope, ..Default::default() })
+            }
+            Step::ExpireAll => self.send(&ExpireAll { symbol: ONE, ..Default::default() }),
+            Step::Kill { account, killed } => self.send(&KillAccount {
+                account: AccountId(account),
+                killed: killed.into(),
+                ..Default::default()
             }),
             Step::Pass { ns } => {
                 self.venue.time_ns += ns;

@@ -19,11 +19,17 @@ pub(crate) struct Situation<'prepare> {
     pub(crate) prepare: &'prepare dyn Fn(u32) -> Venue,
     /// The command, aligned.
     pub(crate) command: Vec<u64>,
+    /// A command that is taken while work is pending, and the number of its transaction.
+    pub(crate) overtaking: Option<(usize, Vec<u64>)>,
 }
 
 impl<'prepare> Situation<'prepare> {
     pub(crate) fn new<M: Message>(prepare: &'prepare dyn Fn(u32) -> Venue, command: &M) -> Self {
-        Self { prepare, command: aligned(bytemuck::bytes_of(command)) }
+        Self::of(prepare, aligned(bytemuck::bytes_of(command)))
+    }
+
+    pub(crate) fn of(prepare: &'prepare dyn Fn(u32) -> Venue, command: Vec<u64>) -> Self {
+        Self { prepare, command, overtaking: None }
     }
 }
 
@@ -92,7 +98,10 @@ pub(crate) fn carry_out(situation: &Situation<'_>, max_steps: u32, crashes: &[us
         if work.venue.core.pending_head().is_none() {
             return work;
         }
-        next = aligned(bytemuck::bytes_of(&RunPending::default()));
+        next = match &situation.overtaking {
+            Some((at, command)) if *at == work.transactions => command.clone(),
+            _ => aligned(bytemuck::bytes_of(&RunPending::default())),
+        };
     }
 }
 
