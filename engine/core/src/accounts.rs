@@ -1,6 +1,7 @@
 //! Accounts, their balances, and their order counts per interval. Called by settlement, placement,
 //! definitions and money movements.
 
+use crate::fees::{FeeRates, PairFees};
 use crate::grid::Grid;
 use crate::hash::{Seed, StateHash};
 use crate::table::Table;
@@ -9,7 +10,7 @@ use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::SelfTradePrevention;
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{AccountId, Amount, AssetId};
+use touchline_protocol::units::{AccountId, Amount, AssetId, SymbolId};
 
 /// What an account has of one asset.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,8 +36,9 @@ pub(crate) struct OrderWindow {
 /// One account.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
-    pub(crate) maker_rate: i64,
-    pub(crate) taker_rate: i64,
+    pub(crate) rates: FeeRates,
+    /// Symbols on which it has rates of its own.
+    pub(crate) paired_rates: u32,
     pub(crate) windows: [OrderWindow; 2],
     pub(crate) name: Name,
     pub(crate) flags: u8,
@@ -78,6 +80,7 @@ pub(crate) struct TradeMoney {
 pub(crate) struct Accounts {
     pub(crate) list: Vec<Account>,
     balances: Grid<Balance>,
+    pub(crate) pair_fees: PairFees,
     by_name: Table,
     seed: Seed,
 }
@@ -87,11 +90,16 @@ const FEES_NAME: &str = "fees";
 
 impl Accounts {
     pub(crate) fn new(seed: Seed) -> Self {
-        let mut made =
-            Self { list: Vec::new(), balances: Grid::new(), by_name: Table::new(), seed };
+        let mut made = Self {
+            list: Vec::new(),
+            balances: Grid::new(),
+            pair_fees: PairFees::new(seed),
+            by_name: Table::new(),
+            seed,
+        };
         made.list.push(Account {
-            maker_rate: 0,
-            taker_rate: 0,
+            rates: FeeRates::default(),
+            paired_rates: 0,
             windows: [OrderWindow::default(); 2],
             name: Name::new(FEES_NAME).expect("a short name"),
             flags: 0,
@@ -109,6 +117,7 @@ impl Accounts {
             let fees = self.list[0].name;
             self.by_name.insert(self.seed.text(0, &fees), AccountId::FEES.0);
         }
+        self.pair_fees.try_grow(limits.accounts)?;
         self.balances.try_grow(limits.accounts, limits.assets)
     }
 
@@ -124,6 +133,20 @@ impl Accounts {
         self.by_name
             .find(self.seed.text(0, name), |at| self.list[at as usize].name == *name)
             .map(AccountId)
+    }
+
+    /// The rates of an account on a symbol, of which those of everybody on that symbol, if there are
+    /// some, are given.
+    pub(crate) fn rates<'rates>(
+        &'rates self,
+        account: AccountId,
+        symbol: SymbolId,
+        of_symbol: Option<&'rates FeeRates>,
+    ) -> &'rates FeeRates {
+        let of_account = &self.list[account.0 as usize];
+        let of_pair =
+            if of_account.paired_rates == 0 { None } else { self.pair_fees.get(account, symbol) };
+        of_pair.or(of_symbol).unwrap_or(&of_account.rates)
     }
 
     /// Adds an account of a new name; the caller has checked the limit.
@@ -176,14 +199,17 @@ impl Accounts {
         hash.word(u64::from(self.len()));
         for (id, account) in (0..).zip(&self.list) {
             hash.text(&account.name);
-            hash.signed(account.maker_rate);
-            hash.signed(account.taker_rate);
+            hash.signed(account.rates.maker);
+            hash.signed(account.rates.taker);
             // None counts as 0: what an account of rules version 1 has.
             let prevention = account.self_trade_prevention.to_wire() - 1;
             let flags = u16::from_le_bytes([account.flags, prevention]);
             hash.pair(u32::from(flags), u32::from(account.permissions));
             if rules >= 2 {
                 hash.word(u64::from(account.is_killed));
+                hash.signed(account.rates.buyer);
+                hash.signed(account.rates.seller);
+                hash.word(account.paired_rates.into());
             }
             for window in &account.windows {
                 hash.word(window.window);

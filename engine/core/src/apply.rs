@@ -6,6 +6,7 @@
 //! permission, enumerations, combination, static filters, status, order rate, engine state.
 
 mod cancel;
+mod change;
 mod define;
 mod ending;
 mod list;
@@ -145,11 +146,12 @@ impl Core {
             Command::KillAccount(message) => self.kill_account(context, message, outbox),
             Command::ExpireAll(message) => self.expire_all(context, message, outbox),
             Command::RunPending(_) => self.run_pending(context, outbox),
-            Command::ReplaceOrder(_)
-            | Command::CancelReplace(_)
-            | Command::SetAccount(_)
-            | Command::SetFees(_)
-            | Command::ChangeSymbol(_) => Err(RejectReason::UnexpectedMessage.into()),
+            Command::SetAccount(message) => self.set_account(message, outbox),
+            Command::SetFees(message) => self.set_fees(message, outbox),
+            Command::ChangeSymbol(message) => self.change_symbol(message, outbox),
+            Command::ReplaceOrder(_) | Command::CancelReplace(_) => {
+                Err(RejectReason::UnexpectedMessage.into())
+            }
         }?;
         Ok(Applied::Committed)
     }

@@ -74,6 +74,11 @@ impl Seed {
         (block as u32) << 3 | (order_id as u32) & 7
     }
 
+    /// Of an account and a symbol.
+    pub(crate) const fn pair(self, account: u32, symbol: u32) -> u32 {
+        fold(self.0 ^ ((account as u64) << 32 | symbol as u64), STEP) as u32
+    }
+
     /// Of a text that is unique within `scope`.
     pub(crate) fn text<const N: usize, const P: usize>(self, scope: u64, text: &Text<N, P>) -> u32 {
         let mixed = words(text).fold(fold(self.0 ^ scope, STEP), |state, word| {

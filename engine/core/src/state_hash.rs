@@ -8,6 +8,7 @@ use crate::hash::StateHash;
 use crate::limits;
 use crate::pool::named;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
+use touchline_protocol::units::{AccountId, SymbolId};
 
 impl Core {
     /// Hash of everything that is state: rules, limits, time, counters, assets, symbols, accounts with
@@ -86,6 +87,7 @@ impl Core {
     fn hash_waiting(&self, hash: &mut StateHash) {
         hash.pair(self.max_orders, self.max_algo_orders);
         self.orders.lists.hash(hash);
+        self.hash_pair_fees(hash);
         for place in self.pending.iter().filter_map(|pending| named(pending.place())) {
             hash.word(self.orders.chains.placed(place).0);
         }
@@ -99,6 +101,21 @@ impl Core {
             let fired = self.pools.fired(symbol.fired);
             let of = |&at: &u32| self.hash_of_stop(Handle(at));
             hash.word(fired.iter().map(of).fold(0, u64::wrapping_add));
+        }
+    }
+
+    /// Rates of accounts on symbols, in the order of both, whatever their slots are.
+    fn hash_pair_fees(&self, hash: &mut StateHash) {
+        for (id, account) in (0..).zip(&self.accounts.list) {
+            if account.paired_rates == 0 {
+                continue;
+            }
+            for symbol in (0..self.symbols.len()).map(SymbolId) {
+                if let Some(rates) = self.accounts.pair_fees.get(AccountId(id), symbol) {
+                    hash.pair(id, symbol.0);
+                    rates.hash(hash);
+                }
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::averages::Averages;
 use crate::book::SymbolBook;
+use crate::fees::FeeRates;
 use crate::hash::{Seed, StateHash};
 use crate::table::Table;
 use alloc::collections::TryReserveError;
@@ -40,6 +41,8 @@ pub(crate) struct Symbol {
     pub(crate) has_pending: bool,
     pub(crate) name: SymbolName,
     pub(crate) filters: SymbolFilters,
+    /// Commission rates of everybody on it, in place of each account's own.
+    pub(crate) rates: Option<FeeRates>,
     /// Price of the last trade under rules version 2 or later; zero before the first.
     pub(crate) last_price: Price,
     /// Triggered stops that wait for their turn: root of the heap.
@@ -149,6 +152,8 @@ impl Symbols {
             hash.word(symbol.counters.book_update.0);
             if rules >= 2 {
                 hash.signed(symbol.last_price.0);
+                hash.word(symbol.rates.is_some().into());
+                symbol.rates.unwrap_or_default().hash(hash);
                 self.averages.hash(SymbolId(id), hash);
             }
         }

@@ -29,6 +29,7 @@ impl Core {
         self.validate_books(&mut locks)?;
         self.validate_pending(&mut locks)?;
         self.validate_chains()?;
+        self.validate_fees()?;
         self.validate_money(&locks)?;
         self.validate_capacities()
     }
@@ -245,6 +246,33 @@ impl Core {
                 kept.len(),
                 chains.len()
             ));
+        }
+        Ok(())
+    }
+
+    /// All rates are in range, and each account knows on how many symbols it has its own.
+    fn validate_fees(&self) -> Result<(), String> {
+        let fees = &self.accounts.pair_fees;
+        let mut pairs = 0;
+        for (id, account) in (0..).zip(&self.accounts.list) {
+            let of = |symbol: u32| fees.get(AccountId(id), SymbolId(symbol));
+            let own: Vec<_> = (0..self.symbols.len()).filter_map(of).collect();
+            if own.len() != account.paired_rates as usize {
+                return Err(format!("account {id} has rates on {} symbols", own.len()));
+            }
+            pairs += own.len();
+            let mut rates = own.into_iter().chain([&account.rates]);
+            if let Some(rates) = rates.find(|rates| rates.first_out_of_range().is_some()) {
+                return Err(format!("account {id} pays {rates:?}"));
+            }
+        }
+        for symbol in &self.symbols.list {
+            if symbol.rates.is_some_and(|rates| rates.first_out_of_range().is_some()) {
+                return Err(format!("symbol {} costs {:?}", symbol.name, symbol.rates));
+            }
+        }
+        if pairs != fees.len() as usize || !fees.is_consistent() {
+            return Err(format!("{pairs} pairs have rates, {} are held", fees.len()));
         }
         Ok(())
     }

@@ -317,3 +317,121 @@ fn one_difference_of_lists_is_seen() {
     assert_eq!(orders(&venue), orders(&other));
     assert_ne!(venue.core.state_hash(), other.core.state_hash());
 }
+
+/// What operators set, and what a sweep has still to do.
+#[test]
+fn one_difference_of_operators_is_seen() {
+    type Change = fn(&mut Venue);
+    let changes: &[(&str, Change)] = &[
+        ("nothing", |_| ()),
+        ("killed", |venue| {
+            venue.must(&KillAccount { account: AccountId(2), killed: 1, ..Default::default() });
+        }),
+        ("a buyer rate", |venue| {
+            fees(venue, (1, EVERY), [0, 0, 1, 0]);
+        }),
+        ("a seller rate", |venue| {
+            fees(venue, (1, EVERY), [0, 0, 0, 1]);
+        }),
+        ("another's seller rate", |venue| {
+            fees(venue, (2, EVERY), [0, 0, 0, 1]);
+        }),
+        ("a symbol's rate", |venue| {
+            fees(venue, (EVERY, 0), [0, 0, 0, 1]);
+        }),
+        ("a symbol's rates of nothing", |venue| {
+            fees(venue, (EVERY, 0), [0; 4]);
+        }),
+        ("a pair's rate", |venue| {
+            fees(venue, (1, 0), [0, 0, 0, 1]);
+        }),
+        ("another pair's rate", |venue| {
+            fees(venue, (2, 0), [0, 0, 0, 1]);
+        }),
+        ("a pair's rates of nothing", |venue| {
+            fees(venue, (2, 0), [0; 4]);
+        }),
+        ("an account's mode", |venue| {
+            venue.must(&SetAccount {
+                account: AccountId(1),
+                flags: ACCOUNT_CAN_TRADE,
+                permissions: PERMISSION_SPOT,
+                self_trade_prevention: 2,
+                ..Default::default()
+            });
+        }),
+        ("an order", |venue| {
+            venue.must(&order(WHOLE, ""));
+        }),
+        ("an order that was placed earlier and refilled since", |venue| {
+            let position = venue.position;
+            venue.position -= 1024;
+            let slice =
+                NewOrder { iceberg_quantity: WHOLE, quantity: 2 * WHOLE, ..order(WHOLE, "") };
+            venue.must(&slice);
+            venue.position = position;
+            venue.must(&NewOrder { side: 2, ..order(WHOLE, "") });
+        }),
+        ("an order that was placed now and refilled", |venue| {
+            let slice =
+                NewOrder { iceberg_quantity: WHOLE, quantity: 2 * WHOLE, ..order(WHOLE, "") };
+            let position = venue.position;
+            venue.must(&slice);
+            venue.position = position;
+            venue.must(&NewOrder { side: 2, ..order(WHOLE, "") });
+        }),
+        ("a sweep", |venue| sweep(venue, ONE, CommandHeader::default())),
+        ("a sweep over all symbols", |venue| {
+            sweep(venue, SymbolId(EVERY), CommandHeader::default());
+        }),
+        ("a sweep that somebody waits for", |venue| {
+            sweep(venue, ONE, CommandHeader { correlation: 9, ..Default::default() });
+        }),
+        ("a sweep that somebody else waits for", |venue| {
+            sweep(venue, ONE, CommandHeader { correlation: 10, ..Default::default() });
+        }),
+    ];
+    let mut seen = BTreeMap::new();
+    for (what, change) in changes {
+        let mut venue = Venue::new();
+        venue.set_rules();
+        venue.must(&SetRules { rules: 2, ..Default::default() });
+        venue.set_limits(Limits { max_steps: 1, ..roomy() });
+        let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
+        let takes = (touchline_core::ORDER_TYPES_2, SYMBOL_ICEBERG);
+        venue.symbol_of("ONE", pair, SymbolFilters::default(), takes);
+        for name in ["ann", "bob"] {
+            let (account, _) = venue.account(name, (0, 0));
+            venue.deposit(account, pair.0, 100 * WHOLE);
+            venue.deposit(account, pair.1, 100 * WHOLE);
+        }
+        venue.position = 1 << 20;
+        change(&mut venue);
+        if let Some(other) = seen.insert(venue.core.state_hash(), what) {
+            panic!("{what} and {other} have the same hash");
+        }
+    }
+}
+
+fn fees(venue: &mut Venue, (account, symbol): (u32, u32), rates: [i64; 4]) {
+    let [maker_rate, taker_rate, buyer_rate, seller_rate] = rates;
+    venue.must(&SetFees {
+        account: AccountId(account),
+        symbol: SymbolId(symbol),
+        maker_rate,
+        taker_rate,
+        buyer_rate,
+        seller_rate,
+        ..Default::default()
+    });
+}
+
+/// Begins a sweep over two orders, which takes two transactions.
+fn sweep(venue: &mut Venue, symbol: SymbolId, command: CommandHeader) {
+    for price in [WHOLE, 2 * WHOLE] {
+        venue.must(&order(price, ""));
+    }
+    let command = CommandHeader { key_id: KeyId(1), ..command };
+    venue.must(&MassCancel { command, symbol, scope: 2, ..Default::default() });
+    assert!(venue.core.pending_head().is_some());
+}

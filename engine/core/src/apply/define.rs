@@ -3,6 +3,7 @@
 use super::Reject;
 use crate::Core;
 use crate::accounts::{Account, OrderWindow};
+use crate::fees::FeeRates;
 use crate::filters;
 use crate::keys::Key;
 use crate::limits::number;
@@ -18,23 +19,23 @@ use touchline_protocol::message::enums::{RejectReason, SelfTradePrevention, Symb
 use touchline_protocol::message::event::Done;
 use touchline_protocol::units::{Price, UNITS_PER_WHOLE};
 
-const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
-const PERMISSIONS: u8 =
+pub(super) const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
+pub(super) const PERMISSIONS: u8 =
     PERMISSION_SPOT | PERMISSION_MARGIN | PERMISSION_LEVERAGED | PERMISSION_TRADE_GROUP_2;
 const PRECISION_MAX: u8 = 8;
 
 /// Fails with the number of a field unless its condition holds.
-const fn require(holds: bool, field: u32) -> Result<(), Reject> {
+pub(super) const fn require(holds: bool, field: u32) -> Result<(), Reject> {
     if holds { Ok(()) } else { Err(Reject::with(RejectReason::InvalidDefinition, field)) }
 }
 
 /// Fails unless one more fits under the limit of this number.
-const fn require_room(used: u32, limit: u32, number: u32) -> Result<(), Reject> {
+pub(super) const fn require_room(used: u32, limit: u32, number: u32) -> Result<(), Reject> {
     if used < limit { Ok(()) } else { Err(Reject::with(RejectReason::CapacityReached, number)) }
 }
 
 /// The reply to a definition.
-fn done(outbox: &mut Outbox<'_>, id: u64) {
+pub(super) fn done(outbox: &mut Outbox<'_>, id: u64) {
     outbox.push(&Done { id, ..Default::default() });
 }
 
@@ -90,6 +91,7 @@ impl Core {
             has_pending: false,
             name: message.name,
             filters: message.filters,
+            rates: None,
             last_price: Price::ZERO,
             fired: NONE,
             counted_in: 0,
@@ -133,8 +135,12 @@ impl Core {
         }
         require_room(self.accounts.len(), self.limits.accounts, number::ACCOUNTS)?;
         let id = self.accounts.add(Account {
-            maker_rate: message.maker_rate,
-            taker_rate: message.taker_rate,
+            rates: FeeRates {
+                maker: message.maker_rate,
+                taker: message.taker_rate,
+                ..Default::default()
+            },
+            paired_rates: 0,
             windows: [OrderWindow::default(); 2],
             name: message.name,
             flags: message.flags,

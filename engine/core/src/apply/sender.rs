@@ -116,6 +116,9 @@ impl Core {
                 | Command::MassCancel(_)
                 | Command::KillAccount(_)
                 | Command::ExpireAll(_)
+                | Command::SetAccount(_)
+                | Command::SetFees(_)
+                | Command::ChangeSymbol(_)
         );
         if self.rules < 2 && of_rules_2 {
             return Err(RejectReason::UnexpectedMessage.into());

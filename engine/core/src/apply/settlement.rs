@@ -127,8 +127,10 @@ impl Settlement<'_, '_, '_> {
             Side::Buy => (taker, maker, quote_amount, quantity),
             Side::Sell => (maker, taker, quantity, quote_amount),
         };
-        let maker_rate = self.accounts.list[maker.0 as usize].maker_rate;
-        let taker_rate = self.accounts.list[taker.0 as usize].taker_rate;
+        let (side, of_symbol) = (self.active.kind.side, self.symbol.rates.as_ref());
+        let rates = |account| self.accounts.rates(account, self.active.symbol, of_symbol);
+        let maker_rate = rates(maker).of_maker(side.opposite());
+        let taker_rate = rates(taker).of_taker(side);
         let maker_commission = money::commission(maker_receives, maker_rate);
         let taker_commission = money::commission(taker_receives, taker_rate);
         let (buyer_commission, seller_commission) = match self.active.kind.side {

@@ -65,7 +65,8 @@ impl Core {
         Limits {
             assets: self.assets.len(),
             symbols: self.symbols.len(),
-            accounts: self.accounts.len(),
+            // As many accounts may have rates of their own on symbols.
+            accounts: self.accounts.len().max(self.accounts.pair_fees.len()),
             keys: self.keys.len(),
             sessions: self.sessions.len(),
             open_orders: self.pools.orders() + self.pending.reserved(),
