@@ -180,7 +180,7 @@ message! {
         48 executed_quote: i64,
         /// Moved from locked back to free, 10⁻⁸.
         56 released: i64,
-        /// The symbol's book update id behind this transaction.
+        /// The symbol's book update id behind this transaction, or so far if more of it follows.
         64 book_update_id: BookUpdateId,
         /// The list it belonged to.
         72 order_list_id: OrderListId,
@@ -239,7 +239,7 @@ message! {
         16 symbol: SymbolId,
         /// Zero.
         20 reserved: u32,
-        /// Base quantity still to match, 10⁻⁸.
+        /// Base quantity that it has not executed yet, 10⁻⁸.
         24 remaining: i64,
         /// The symbol's book update id behind this transaction.
         32 book_update_id: BookUpdateId,
