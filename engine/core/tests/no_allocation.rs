@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "no_allocation/rules_2.rs"]
+mod rules_2;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use touchline_core::{Context, Core, ORDER_TYPES, ORDER_TYPES_2, OUTBOX_BYTES_MAX, Outbox};
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{Lane, Role, Side};
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::*;
@@ -72,8 +75,8 @@ struct Driver {
     now: u64,
     accepted: u64,
     rejected: u64,
-    /// Placed.
-    lists: u64,
+    /// Accepted commands by their template.
+    accepted_of: [u64; 128],
 }
 
 impl Driver {
@@ -84,6 +87,8 @@ impl Driver {
         let accepted = self.core.apply(&context, command, &mut outbox).is_ok();
         self.accepted += u64::from(accepted);
         self.rejected += u64::from(!accepted);
+        let template = decode::header(command.bytes()).unwrap().template_id;
+        self.accepted_of[usize::from(template)] += u64::from(accepted);
         accepted
     }
 
@@ -101,7 +106,7 @@ impl Driver {
             now: 1_700_000_000_000_000_000,
             accepted: 0,
             rejected: 0,
-            lists: 0,
+            accepted_of: [0; 128],
         };
         for rules in 1..=rules {
             made.must(&Command::SetRules(&SetRules { rules, ..Default::default() }));
@@ -110,8 +115,8 @@ impl Driver {
             assets: 2,
             symbols: SYMBOLS as u32,
             accounts: ACCOUNTS as u32 + 1,
-            keys: ACCOUNTS as u32,
-            sessions: 8,
+            keys: ACCOUNTS as u32 + rules_2::KEYS,
+            sessions: 16 + rules_2::KEYS,
             open_orders: 2000,
             price_levels: 300,
             pending_work: 2,
@@ -199,83 +204,21 @@ impl Driver {
         self.send(&Command::NewOrder(&message));
     }
 
-    /// Makes of some orders what rules version 2 adds.
-    fn widen(&mut self, message: &mut NewOrder) {
-        match self.dice.roll(10) {
-            0 if message.order_type == 2 => {
-                (message.quantity, message.quote_quantity) = (0, message.quantity * 10);
-            }
-            1 if message.order_type == 1 => {
-                (message.order_type, message.time_in_force) = (7, 0);
-            }
-            2..4 if message.time_in_force == 1 => message.iceberg_quantity = message.quantity / 4,
-            4 if message.time_in_force != 0 => {
-                message.order_type = 4 + 2 * self.dice.roll(2) as u8;
-                message.stop_price = (900 + self.dice.roll(200) as i64) * 1_000_000;
-            }
-            5 if message.time_in_force != 0 => {
-                message.order_type = 3 + 2 * self.dice.roll(2) as u8;
-                (message.price, message.time_in_force) = (0, 0);
-                message.stop_price = (900 + self.dice.roll(200) as i64) * 1_000_000;
-            }
-            _ => {}
-        }
-    }
-
-    /// Places a list around the middle of the prices, or cancels one of the last.
-    fn list(&mut self, command: CommandHeader, symbol: SymbolId) {
-        let side = 1 + self.dice.roll(2) as u8;
-        let up = (1000 + self.dice.roll(60) as i64) * 1_000_000;
-        let down = (1000 - self.dice.roll(60) as i64) * 1_000_000;
-        let name = |dice: &mut Dice, names: &[ClientOrderId]| {
-            names.get(dice.roll(NAMES as u64 * 2) as usize).copied().unwrap_or_default()
-        };
-        let quantity = (1 + self.dice.roll(50) as i64) * 1_000_000;
-        let is_limit = self.dice.roll(2) == 0;
-        let message = PlaceOrderList {
-            command,
-            symbol,
-            side,
-            quantity,
-            price: if side == 1 { down } else { up },
-            stop_price: if side == 1 { up } else { down },
-            stop_limit_price: if is_limit { 1_000_000_000 } else { 0 },
-            stop_limit_time_in_force: if is_limit { 1 + self.dice.roll(3) as u8 } else { 0 },
-            limit_iceberg_quantity: if self.dice.roll(3) == 0 { quantity / 4 } else { 0 },
-            list_client_order_id: name(&mut self.dice, &self.names),
-            limit_client_order_id: name(&mut self.dice, &self.names),
-            stop_client_order_id: name(&mut self.dice, &self.names),
-            ..Default::default()
-        };
-        self.lists += u64::from(self.send(&Command::PlaceOrderList(&message)));
-    }
-
-    fn cancel_list(&mut self, command: CommandHeader, symbol: SymbolId) {
-        let last = self.lists as i64;
-        let order_list_id = OrderListId(last - self.dice.roll(200) as i64);
-        let list = self.core.open_order_list(order_list_id);
-        let key_id = list.map_or(command.key_id, |list| KeyId(list.account.0.into()));
-        let message = CancelOrderList {
-            command: CommandHeader { key_id, ..command },
-            symbol: list.map_or(symbol, |list| list.symbol),
-            order_list_id,
-            ..Default::default()
-        };
-        self.send(&Command::CancelOrderList(&message));
-    }
-
     /// One command of any kind.
     fn any(&mut self) {
         if self.core.pending_head().is_some() {
-            self.send(&Command::RunPending(&RunPending::default()));
+            if self.core.rules() > 1 && self.dice.roll(100) == 0 {
+                self.overtake();
+            } else {
+                self.send(&Command::RunPending(&RunPending::default()));
+            }
             return;
         }
         let key_id = KeyId(1 + self.dice.roll(ACCOUNTS));
         let command = CommandHeader { key_id, ..Default::default() };
         let symbol = SymbolId(self.dice.roll(SYMBOLS + 1) as u32 % SYMBOLS as u32);
         match self.dice.roll(100) {
-            0..3 if self.core.rules() > 1 => self.list(command, symbol),
-            3 if self.core.rules() > 1 => self.cancel_list(command, symbol),
+            0..12 if self.core.rules() > 1 => self.of_rules_2(command, symbol),
             0..55 => self.order(command, symbol),
             55..85 => {
                 let order_id = self.recent(symbol);
@@ -362,7 +305,9 @@ fn run(mut driver: Driver) {
         driver.accepted
     );
     assert!(driver.rejected > 10_000, "{} rejected", driver.rejected);
-    assert!(driver.core.rules() == 1 || driver.lists > 1_000, "{} lists", driver.lists);
+    if driver.core.rules() > 1 {
+        rules_2::check_accepted(&driver);
+    }
     let trades: u64 = (0..SYMBOLS as u32)
         .map(|symbol| driver.core.symbol(SymbolId(symbol)).unwrap().counters.trade.0)
         .sum();
