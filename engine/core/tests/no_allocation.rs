@@ -180,7 +180,8 @@ impl Driver {
     /// The last order of a symbol, less a few.
     fn recent(&mut self, symbol: SymbolId) -> OrderId {
         let last = self.core.symbol(symbol).unwrap().counters.order.0;
-        OrderId(last.saturating_sub(self.dice.roll(1500)))
+        let back = if self.core.rules() > 1 { 300 } else { 1500 };
+        OrderId(last.saturating_sub(self.dice.roll(back)))
     }
 
     fn order(&mut self, command: CommandHeader, symbol: SymbolId) {
@@ -314,8 +315,28 @@ fn run(mut driver: Driver) {
     assert!(trades > 100_000, "{trades} trades");
 
     driver.core.validate().unwrap();
+    drain(&mut driver);
+}
+
+/// Ends everything that is open, and some orders more.
+fn drain(driver: &mut Driver) {
     while driver.core.pending_head().is_some() {
         driver.must(&Command::RunPending(&RunPending::default()));
+    }
+    let resting = [(1, 850_000_000), (2, 1_150_000_000)];
+    for (symbol, (side, price)) in (0..SYMBOLS as u32).flat_map(|at| resting.map(|one| (at, one))) {
+        let message = NewOrder {
+            command: CommandHeader { key_id: KeyId(4), ..Default::default() },
+            symbol: SymbolId(symbol),
+            side,
+            order_type: 1,
+            time_in_force: 1,
+            price,
+            quantity: 1_000_000,
+            ..Default::default()
+        };
+        // Rejected when the venue is full; then there is enough to end.
+        driver.send(&Command::NewOrder(&message));
     }
     for symbol in (0..SYMBOLS as u32).map(SymbolId) {
         for side in [Side::Buy, Side::Sell] {

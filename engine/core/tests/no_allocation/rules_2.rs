@@ -15,13 +15,16 @@ pub(super) const KEYS: u32 = 256;
 const MILLION: i64 = 1_000_000;
 
 /// Each of these commands was accepted at least so many times.
-const EXPECTED: [(u16, &str, u64); 11] = [
+const EXPECTED: [(u16, &str, u64); 14] = [
     (PlaceOrderList::TEMPLATE, PlaceOrderList::NAME, 1_000),
     (CancelOrderList::TEMPLATE, CancelOrderList::NAME, 100),
     (CancelAll::TEMPLATE, CancelAll::NAME, 100),
     (MassCancel::TEMPLATE, MassCancel::NAME, 100),
     (ExpireAll::TEMPLATE, ExpireAll::NAME, 20),
     (KillAccount::TEMPLATE, KillAccount::NAME, 100),
+    (SetAccount::TEMPLATE, SetAccount::NAME, 100),
+    (SetFees::TEMPLATE, SetFees::NAME, 100),
+    (ChangeSymbol::TEMPLATE, ChangeSymbol::NAME, 100),
     (Logon::TEMPLATE, Logon::NAME, 100),
     (RevokeKey::TEMPLATE, RevokeKey::NAME, 50),
     (SetVenueFilters::TEMPLATE, SetVenueFilters::NAME, 100),
