@@ -22,8 +22,7 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
         let id = message.account;
-        self.accounts.get(id).ok_or(RejectReason::UnknownAccount)?;
-        require(id != AccountId::FEES, 0)?;
+        self.check_client(id)?;
         require(message.flags & !ACCOUNT_FLAGS == 0, 1)?;
         require(message.permissions & !PERMISSIONS == 0, 2)?;
         let prevention = match message.self_trade_prevention {
@@ -51,7 +50,7 @@ impl Core {
         let (of_account, of_symbol) = (account.0 != EVERY, symbol.0 != EVERY);
         require(of_account || of_symbol, 0)?;
         if of_account {
-            self.accounts.get(account).ok_or(RejectReason::UnknownAccount)?;
+            self.check_client(account)?;
         }
         if of_symbol {
             self.symbols.get(symbol).ok_or(RejectReason::UnknownSymbol)?;
@@ -74,7 +73,15 @@ impl Core {
         } else {
             self.accounts.list[account.0 as usize].rates = rates;
         }
-        done(outbox, if of_account { account.0.into() } else { symbol.0.into() });
+        done(outbox, 0);
+        Ok(())
+    }
+
+    /// An account that trades: any but the fee account.
+    fn check_client(&self, id: AccountId) -> Result<(), Reject> {
+        if id == AccountId::FEES || self.accounts.get(id).is_none() {
+            return Err(RejectReason::UnknownAccount.into());
+        }
         Ok(())
     }
 
