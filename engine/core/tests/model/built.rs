@@ -12,6 +12,8 @@ pub(crate) const KILL: bool = true;
 pub(crate) const EXPIRE_ALL: bool = true;
 /// Logons that ask for the cancels.
 pub(crate) const CANCEL_ON_DISCONNECT: bool = true;
-pub(crate) const SET_ACCOUNT: bool = false;
-pub(crate) const SET_FEES: bool = false;
-pub(crate) const CHANGE_SYMBOL: bool = false;
+pub(crate) const SET_ACCOUNT: bool = true;
+pub(crate) const SET_FEES: bool = true;
+pub(crate) const CHANGE_SYMBOL: bool = true;
+/// Deposits and withdrawals need the account's flag.
+pub(crate) const MONEY_FLAGS: bool = false;

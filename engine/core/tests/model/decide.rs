@@ -1,5 +1,6 @@
 //! The model's way in: one command decided, all or nothing; and who may send it.
 
+use crate::built::MONEY_FLAGS;
 use crate::state::{Account, Model, Outcome, Rejection, check, check_detail};
 use crate::venue::Owned;
 use touchline_protocol::message::command::*;
@@ -191,6 +192,9 @@ impl Model {
         check((asset.0 as usize) < self.assets.len(), Why::UnknownAsset)?;
         let deposit = flag == ACCOUNT_CAN_DEPOSIT;
         check(if deposit { amount > 0 } else { amount < 0 }, Why::InvalidQuantity)?;
+        let may = self.account(account.0).flags & flag != 0 || account == AccountId::FEES;
+        let may = may || self.rules == 1 || !MONEY_FLAGS;
+        check_detail(may, Why::AccountCannotTrade, flag.into())?;
         let held = self.held.get(&asset.0).copied().unwrap_or(0) + i128::from(amount);
         let free = self.free(account.0, asset.0) + i128::from(amount);
         check(held <= i128::from(i64::MAX / 2), Why::Overflow)?;

@@ -60,7 +60,7 @@ impl Model {
         }
         check_detail(m.base != m.quote, Why::InvalidDefinition, 2)?;
         check_detail(SymbolStatus::from_wire(m.status).is_some(), Why::InvalidDefinition, 3)?;
-        self.check_terms(m.order_types, m.flags, m.permissions, &m.filters)?;
+        self.check_terms(4, m.order_types, m.flags, m.permissions, &m.filters)?;
         let taken = self.symbols.iter().any(|symbol| symbol.name == m.name);
         check(!taken, Why::AlreadyDefined)?;
         self.symbols.push(Symbol {
@@ -82,9 +82,11 @@ impl Model {
         done(self.symbols.len() as u64 - 1)
     }
 
-    /// What a symbol's definition and its change have in common; the detail names the field.
+    /// What a symbol's definition and its change have in common; the detail is the number of the field,
+    /// the first of these being `first`.
     fn check_terms(
         &self,
+        first: u32,
         order_types: u8,
         flags: u8,
         permissions: u8,
@@ -95,28 +97,28 @@ impl Model {
         let all = if of_rules_2 { SYMBOL_ICEBERG | SYMBOL_OCO | SYMBOL_QUOTE_QUANTITY } else { 0 };
         let range = |min: i64, max: i64| max >= 0 && (max == 0 || max >= min);
         let fields = [
-            (4, order_types & !known == 0),
-            (5, flags & !all == 0),
-            (6, permissions < 16),
-            (8, f.price_min >= 0),
-            (9, range(f.price_min, f.price_max)),
-            (10, f.tick_size >= 0),
-            (11, f.lot_min >= 0),
-            (12, range(f.lot_min, f.lot_max)),
-            (13, f.lot_step >= 0),
-            (14, f.market_lot_min >= 0),
-            (15, range(f.market_lot_min, f.market_lot_max)),
-            (16, f.market_lot_step >= 0),
-            (17, f.percent_price_up >= 0),
-            (18, f.percent_price_down >= 0),
-            (19, f.min_notional >= 0),
-            (20, f.max_position >= 0),
-            (21, f.percent_price_minutes <= 60),
-            (22, f.min_notional_minutes <= 60),
-            (27, f.min_notional_applies_to_market <= 1),
+            (0, order_types & !known == 0),
+            (1, flags & !all == 0),
+            (2, permissions < 16),
+            (4, f.price_min >= 0),
+            (5, range(f.price_min, f.price_max)),
+            (6, f.tick_size >= 0),
+            (7, f.lot_min >= 0),
+            (8, range(f.lot_min, f.lot_max)),
+            (9, f.lot_step >= 0),
+            (10, f.market_lot_min >= 0),
+            (11, range(f.market_lot_min, f.market_lot_max)),
+            (12, f.market_lot_step >= 0),
+            (13, f.percent_price_up >= 0),
+            (14, f.percent_price_down >= 0),
+            (15, f.min_notional >= 0),
+            (16, f.max_position >= 0),
+            (17, f.percent_price_minutes <= 60),
+            (18, f.min_notional_minutes <= 60),
+            (23, f.min_notional_applies_to_market <= 1),
         ];
         for (number, sound) in fields {
-            check_detail(sound, Why::InvalidDefinition, number)?;
+            check_detail(sound, Why::InvalidDefinition, first + number)?;
         }
         Ok(())
     }
@@ -132,7 +134,7 @@ impl Model {
     /// only while the symbol is not trading and nothing is open on it. Everything else at any time.
     pub(crate) fn change_symbol(&mut self, m: &ChangeSymbol) -> Outcome {
         let symbol = self.ready(m.symbol)?;
-        self.check_terms(m.order_types, m.flags, m.permissions, &m.filters)?;
+        self.check_terms(1, m.order_types, m.flags, m.permissions, &m.filters)?;
         let rounding = |f: &SymbolFilters| {
             let price_min = if f.tick_size > 0 { f.price_min } else { 0 };
             let lot_min = if f.lot_step > 0 { f.lot_min } else { 0 };
@@ -166,7 +168,7 @@ impl Model {
     }
 
     pub(crate) fn set_account(&mut self, m: &SetAccount) -> Outcome {
-        self.check_own_account(m.account)?;
+        check(self.is_client(m.account.0), Why::UnknownAccount)?;
         check_detail(m.flags < 8, Why::InvalidDefinition, 1)?;
         check_detail(m.permissions < 16, Why::InvalidDefinition, 2)?;
         check_detail(m.self_trade_prevention <= 4, Why::InvalidDefinition, 3)?;
@@ -177,18 +179,16 @@ impl Model {
     }
 
     /// Any account but the fee account.
-    fn check_own_account(&self, account: AccountId) -> Result<(), Rejection> {
-        let own = account.0 > 0 && (account.0 as usize) < self.accounts.len();
-        check(own, Why::UnknownAccount)
+    fn is_client(&self, account: u32) -> bool {
+        account != AccountId::FEES.0 && (account as usize) < self.accounts.len()
     }
 
     /// Rates of an account, of a symbol, or of an account on a symbol; the latter two may be withdrawn.
     pub(crate) fn set_fees(&mut self, m: &SetFees) -> Outcome {
         let account = (m.account.0 != EVERY).then_some(m.account.0);
         let symbol = (m.symbol.0 != EVERY).then_some(m.symbol.0);
-        if account.is_some() {
-            self.check_own_account(m.account)?;
-        }
+        let known = account.is_none_or(|account| self.is_client(account));
+        check(known, Why::UnknownAccount)?;
         let known = symbol.is_none_or(|symbol| (symbol as usize) < self.symbols.len());
         check(known, Why::UnknownSymbol)?;
         check_detail(account.is_some() || symbol.is_some(), Why::InvalidDefinition, 0)?;

@@ -86,9 +86,7 @@ impl Model {
     ) -> Result<(), Rejection> {
         let terms = self.symbol(symbol);
         check(Side::from_wire(m.side).is_some(), Why::InvalidSide)?;
-        let taken = |leg: &NewOrder| terms.order_types >> leg.order_type & 1 == 1;
-        let takes_lists = terms.flags & SYMBOL_OCO != 0 && legs.iter().all(taken);
-        check(takes_lists, Why::OrderTypeNotSupported)?;
+        check(terms.flags & SYMBOL_OCO != 0, Why::OrderTypeNotSupported)?;
         let both = (m.stop_limit_price == 0) == (m.stop_limit_time_in_force == 0);
         check(both, Why::UnsupportedCombination)?;
         for leg in legs {

@@ -69,7 +69,7 @@ impl Model {
 
     /// Trades with one resting order, or prevents it; gives the steps that it took.
     fn meet(&mut self, taking: &mut Taking<'_>, maker: &Order) -> u32 {
-        let mode = self.prevention(taking.order.account, taking.order.prevention);
+        let mode = taking.order.mode;
         if maker.account == taking.order.account && mode != SelfTradePrevention::None {
             return self.prevent(taking, maker, mode);
         }
@@ -81,9 +81,10 @@ impl Model {
             + if other_leg { STEPS_OTHER_LEG } else { 0 }
     }
 
-    /// The aggressor's own mode, or its account's.
-    pub(crate) fn prevention(&self, account: u32, own: u8) -> SelfTradePrevention {
-        let number = if own > 0 { own } else { self.account(account).prevention };
+    /// An order's own mode, or its account's.
+    pub(crate) fn prevention(&self, order: &Order) -> SelfTradePrevention {
+        let own = order.prevention;
+        let number = if own > 0 { own } else { self.account(order.account).prevention };
         SelfTradePrevention::from_wire(number).unwrap_or(SelfTradePrevention::None)
     }
 
@@ -243,21 +244,27 @@ impl Model {
 
     /// FOK: would it be filled wholly, were it to take without end? Tried on a copy. With open orders of
     /// its own on the other side (waiting stops too) that it must not trade with, no more than a
-    /// transaction's share of resting orders is looked at.
+    /// transaction's share of resting orders is looked at, in the order in which they are met: at each
+    /// price first what is shown, then what is hidden.
     pub(crate) fn fills_wholly(&self, order: &Order) -> bool {
-        let mode = self.prevention(order.account, order.prevention);
         let makers = self.reachable(order.symbol, order.side, order.price);
         let mut own = self.own(order.account, order.symbol);
         let opposite = own.any(|own| own.side == order.side.opposite());
-        if opposite && mode != SelfTradePrevention::None {
-            let mut needed = order.open();
+        if opposite && order.mode != SelfTradePrevention::None {
+            let (mut needed, mut hidden, mut price) = (order.open(), 0, 0);
             for (looked_at, maker) in makers.iter().enumerate() {
+                if maker.price != price {
+                    (needed, hidden, price) = (needed - hidden, 0, maker.price);
+                }
+                if needed <= 0 {
+                    break;
+                }
                 if looked_at as u32 == self.limits.max_steps {
                     return false;
                 }
-                needed -= if maker.account == order.account { 0 } else { maker.open() };
-                if needed <= 0 {
-                    break;
+                if maker.account != order.account {
+                    needed -= maker.shown;
+                    hidden += maker.open() - maker.shown;
                 }
             }
         }

@@ -114,7 +114,7 @@ impl World {
             side: side(wish.buy),
             order_type,
             time_in_force,
-            stop_price: if kind > 12 { units(symbol, wish.stop, 1).0 } else { 0 },
+            stop_price: if kind > 12 { self.stop_price(wish) } else { 0 },
             price: if market { 0 } else { price },
             quantity: if kind == 5 { 0 } else { quantity },
             quote_quantity: if kind == 5 { price / 100 * lots * 7 } else { 0 },
@@ -137,6 +137,13 @@ impl World {
             _ => {}
         }
         order
+    }
+
+    /// Away from the last price, so that most stops wait.
+    fn stop_price(&self, wish: &Wish) -> i64 {
+        let stop_loss = matches!(wish.kind, 13 | 14);
+        let upwards = stop_loss == wish.buy;
+        self.price_near(wish.symbol, if upwards { wish.stop } else { -wish.stop })
     }
 
     /// Prices away from the last one, so that most lists are sound.

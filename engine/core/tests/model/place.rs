@@ -4,7 +4,7 @@ use crate::fields::{side_of, time_in_force_of, type_of};
 use crate::state::{Asked, Model, Order, Outcome, Place, Rejection, Work, check, check_detail};
 use crate::venue::Owned;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::{RejectReason as Why, TimeInForce};
+use touchline_protocol::message::enums::{RejectReason as Why, SelfTradePrevention, TimeInForce};
 use touchline_protocol::message::event::*;
 use touchline_protocol::units::*;
 
@@ -59,8 +59,9 @@ impl Model {
     }
 
     /// An aggressor of this transaction: it takes, and rests, ends or goes on later.
-    pub(crate) fn enter(&mut self, order: Order, changed: bool, events: &mut Vec<Owned>) {
+    pub(crate) fn enter(&mut self, mut order: Order, changed: bool, events: &mut Vec<Owned>) {
         let symbol = order.symbol;
+        order.mode = self.prevention(&order);
         if order.time_in_force == TimeInForce::Fok && !self.fills_wholly(&order) {
             return self.finish(order, false, events);
         }
@@ -96,6 +97,7 @@ impl Model {
             shown: 0,
             list: -1,
             prevention: m.self_trade_prevention,
+            mode: SelfTradePrevention::None,
             name: m.client_order_id,
             placed,
             place: Place::Taking,

@@ -5,7 +5,9 @@
 use crate::venue::Owned;
 use std::collections::{BTreeMap, VecDeque};
 use touchline_protocol::message::command::{CommandHeader, Limits, SymbolFilters};
-use touchline_protocol::message::enums::{OrderType, RejectReason as Why, Side, TimeInForce};
+use touchline_protocol::message::enums::{
+    OrderType, RejectReason as Why, SelfTradePrevention, Side, TimeInForce,
+};
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::UNITS_PER_WHOLE;
 
@@ -133,6 +135,8 @@ pub(crate) struct Order {
     pub(crate) list: i64,
     /// `SelfTradePrevention`; 0: the account's.
     pub(crate) prevention: u8,
+    /// What that was when it began to take: the account's may change before it goes on.
+    pub(crate) mode: SelfTradePrevention,
     pub(crate) name: ClientOrderId,
     /// Counts up with every order placed in the venue.
     pub(crate) placed: u64,

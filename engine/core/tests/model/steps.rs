@@ -39,7 +39,7 @@ pub(crate) struct Wish {
     pub(crate) kind: u8,
     /// Iceberg slices, if above 0.
     pub(crate) slices: i64,
-    /// Tick of a stop price.
+    /// Ticks of a stop price from the last price, away from being reached.
     pub(crate) stop: i64,
     pub(crate) price: i64,
     pub(crate) lots: i64,
@@ -193,7 +193,7 @@ pub(crate) enum Step {
 
 /// The first takes everything, the second has filters, the third takes less; now and then none at all.
 fn symbols() -> impl Strategy<Value = u32> {
-    prop::sample::select([vec![0; 12], vec![1; 8], vec![2; 3], vec![3]].concat())
+    prop::sample::select([vec![0; 30], vec![1; 20], vec![2; 6], vec![3]].concat())
 }
 
 /// Mostly none, or few would be free.
@@ -212,18 +212,21 @@ fn wishes(rules: u32) -> impl Strategy<Value = Wish> {
     if rules > 1 {
         kinds.extend([5, 6, 6, 13, 13, 14, 14, 14, 15, 16, 16]);
     }
-    let kinds = (prop::sample::select(kinds), prop::sample::select(slices), 1..13i64);
+    let stop = prop::sample::select(vec![1i64, 1, 1, 2, 2, 3, 4, 0, -1]);
+    let kinds = (prop::sample::select(kinds), prop::sample::select(slices), stop);
     let mode = if rules > 1 { modes().boxed() } else { Just(0).boxed() };
     let who = (0..5usize, symbols(), any::<bool>());
-    (who, kinds, 1..13i64, 1..12i64, names(), mode).prop_map(
-        |((who, symbol, buy), (kind, slices, stop), price, lots, name, mode)| Wish {
+    (who, kinds, (1..7i64, 0..7i64), 1..12i64, names(), mode).prop_map(
+        |((who, symbol, buy), (kind, slices, stop), (price, more), lots, name, mode)| Wish {
             who,
             symbol,
             buy,
-            kind,
+            // The third symbol takes few of them.
+            kind: if symbol == 2 && lots > 2 { 1 + kind % 4 } else { kind },
             slices,
             stop,
-            price,
+            // Most near the middle, so that they meet.
+            price: price + more,
             // Some that reach far into the book.
             lots: if lots == 11 { 40 } else { lots },
             name,
@@ -346,9 +349,11 @@ fn placements(rules: u32) -> impl Strategy<Value = Step> {
     }
 }
 
+type Weighted = Vec<(u32, BoxedStrategy<Step>)>;
+
 /// The commands of rules 2, each as far as it is built.
-fn of_rules_2() -> impl Strategy<Value = Step> {
-    let mut all: Vec<(u32, BoxedStrategy<Step>)> = vec![(
+fn of_rules_2() -> Weighted {
+    let mut all: Weighted = vec![(
         1,
         (0..9u32, 0..5u32).prop_map(|(orders, algos)| Step::VenueFilters { orders, algos }).boxed(),
     )];
@@ -359,7 +364,7 @@ fn of_rules_2() -> impl Strategy<Value = Step> {
     };
     let named = (aims(), any::<bool>(), 0..NAMES.len());
     let cancel_list = named.prop_map(|(aim, by_id, name)| Step::CancelList { aim, by_id, name });
-    add(LISTS, 1, cancel_list.boxed());
+    add(LISTS, 2, cancel_list.boxed());
     let replace = (aims(), 0..13i64, -3..6i64, prop::sample::select(vec![0, 0, 0, 0, 1, -1]));
     let replace =
         replace.prop_map(|(aim, price, lots, odd)| Step::Replace { aim, price, lots, odd });
@@ -374,11 +379,11 @@ fn of_rules_2() -> impl Strategy<Value = Step> {
     let mass_cancel =
         mass_cancel.prop_map(|(who, symbol, scope)| Step::MassCancel { who, symbol, scope });
     add(MASS_CANCEL, 2, mass_cancel.boxed());
-    let kill = (0..6u32, prop::sample::select(vec![0, 0, 0, 1, 1, 2]));
+    let kill = (0..6u32, prop::sample::select([vec![0; 9], vec![1, 1, 2]].concat()));
     add(KILL, 4, kill.prop_map(|(account, killed)| Step::Kill { account, killed }).boxed());
     add(EXPIRE_ALL, 1, symbols().prop_map(|symbol| Step::ExpireAll { symbol }).boxed());
-    let flags = prop::sample::select(vec![7, 7, 7, 7, 7, 7, 7, 1, 3, 5, 6, 8]);
-    let permissions = || prop::sample::select(vec![1, 1, 1, 1, 1, 3, 2, 0, 16]);
+    let flags = prop::sample::select([vec![7; 20], vec![1, 3, 5, 6, 8]].concat());
+    let permissions = || prop::sample::select([vec![1; 30], vec![3, 2, 0, 16]].concat());
     let account = (0..6u32, flags, permissions(), prop_oneof![3 => modes(), 1 => 0..6u8]);
     let account = account.prop_map(|(account, flags, permissions, mode)| Step::Account {
         account,
@@ -396,7 +401,8 @@ fn of_rules_2() -> impl Strategy<Value = Step> {
         rates,
     });
     add(SET_FEES, 3, fees.boxed());
-    let change = (symbols(), 0..12u8, prop::sample::select(vec![7, 7, 7, 5, 2, 8]), permissions());
+    let change =
+        (symbols(), 0..16u8, prop::sample::select(vec![7, 7, 7, 7, 5, 2, 8]), permissions());
     let change = change.prop_map(|(symbol, variant, flags, permissions)| Step::Change {
         symbol,
         variant,
@@ -404,22 +410,25 @@ fn of_rules_2() -> impl Strategy<Value = Step> {
         permissions,
     });
     add(CHANGE_SYMBOL, 3, change.boxed());
-    prop::strategy::Union::new_weighted(all)
+    all
 }
 
 pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
-    let more = |steps: BoxedStrategy<Step>| {
-        if rules > 1 { prop_oneof![2 => steps, 1 => of_rules_2()].boxed() } else { steps }
-    };
-    let others = || prop_oneof![cancels(), operator(), passing()].boxed();
-    let commands = || prop_oneof![3 => placements(rules), 1 => more(others())];
+    use prop::strategy::Union;
+    // Under rules 1 the core knows none of the others.
+    let others =
+        if rules > 1 { of_rules_2() } else { vec![(1, Union::new_weighted(of_rules_2()).boxed())] };
+    let mut all: Weighted = vec![
+        (100, placements(rules).boxed()),
+        (20, cancels().boxed()),
+        (8, operator().boxed()),
+        (20, passing().boxed()),
+    ];
+    all.extend(others);
+    let sound = Union::new_weighted(all);
     prop_oneof![
-        60 => placements(rules),
-        12 => cancels(),
-        6 => operator(),
-        12 => passing(),
-        if rules > 1 { 20 } else { 1 } => of_rules_2(),
-        4 => (commands(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
-        2 => commands().prop_map(|step| Step::Hasty(Box::new(step))),
+        30 => sound.clone(),
+        1 => (sound.clone(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
+        1 => sound.prop_map(|step| Step::Hasty(Box::new(step))),
     ]
 }

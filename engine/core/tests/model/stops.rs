@@ -99,7 +99,7 @@ impl Model {
             if self.limit_leg_gives_way(&mut order, events) {
                 *steps = steps.saturating_sub(STEPS_OTHER_LEG);
             }
-            (order.stop, order.place) = (0, Place::Taking);
+            (order.stop, order.place, order.mode) = (0, Place::Taking, self.prevention(&order));
             // Nobody waits for it; its session hears of it unasked.
             order.asked_by = Asked { session: order.session, ..Asked::default() };
             let needed = self.needed_when_triggered(&order);

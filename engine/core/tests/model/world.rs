@@ -41,8 +41,8 @@ pub(crate) fn limits() -> Limits {
         price_levels: 9,
         pending_work: 2,
         max_steps: 2,
-        orders_per_interval_0: 12,
-        orders_per_interval_1: 60,
+        orders_per_interval_0: 25,
+        orders_per_interval_1: 150,
         interval_0_seconds: 10,
         interval_1_seconds: 3600,
         keys: 64,
@@ -330,7 +330,7 @@ impl World {
         }
         let symbols = (0..self.model.symbols.len() as u32).map(SymbolId);
         if EXPIRE_ALL && self.model.rules > 1 {
-            let limits = Limits { open_orders: 1000, price_levels: 1000, ..limits() };
+            let limits = Limits { open_orders: 1000, price_levels: 1000, max_steps: 8, ..limits() };
             self.must(&SetLimits { limits, ..Default::default() });
             for symbol in symbols {
                 self.must(&ExpireAll { symbol, ..Default::default() });
