@@ -33,15 +33,19 @@ pub(crate) struct Audit {
     /// The engines that took part in pending work.
     pub(crate) workers: BTreeSet<Incarnation>,
     pub(crate) trades: BTreeSet<TradeId>,
-    /// The last result of each order of the first symbol.
+    pub(crate) canceled: BTreeSet<OrderId>,
+    /// Orders that each mass cancel has ended.
+    pub(crate) mass_cancels: Vec<u64>,
+    /// The last result of each order. All are of one symbol, whichever.
     pub(crate) results: BTreeMap<OrderId, OrderResult>,
     /// Free and locked by account and asset, from the amounts in the events alone.
     balances: BTreeMap<(AccountId, AssetId), [i64; 2]>,
     sides: BTreeMap<OrderId, Side>,
+    symbol: Option<SymbolId>,
     memory: Vec<u64>,
 }
 
-/// Base and quote of the first symbol, as the venues of these tests define them.
+/// Base and quote of every symbol, as the venues of these tests define them.
 const BASE: AssetId = AssetId(0);
 const QUOTE: AssetId = AssetId(1);
 /// Commissions go to this account.
@@ -56,9 +60,12 @@ impl Audit {
             parts: BTreeSet::new(),
             workers: BTreeSet::new(),
             trades: BTreeSet::new(),
+            canceled: BTreeSet::new(),
+            mass_cancels: Vec::new(),
             results: BTreeMap::new(),
             balances: BTreeMap::new(),
             sides: BTreeMap::new(),
+            symbol: None,
             memory: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
         };
         while let Some(transaction) = reader.next().expect("a sound log") {
@@ -112,18 +119,20 @@ impl Audit {
         match event {
             Event::OrderAccepted(event) => {
                 let side = Side::from_wire(event.side).expect("a side");
+                assert_eq!(*self.symbol.get_or_insert(event.symbol), event.symbol, "one symbol");
                 self.sides.insert(event.order_id, side);
                 self.lock(event.account, event.order_id, event.locked);
             }
             Event::OrderTriggered(event) => self.lock(event.account, event.order_id, event.locked),
             Event::OrderCanceled(event) => {
                 self.lock(event.account, event.order_id, -event.released);
+                assert!(self.canceled.insert(event.order_id), "{event:?} happened twice");
             }
+            Event::MassCanceled(event) => self.mass_cancels.push(event.orders),
             Event::OrderReduced(event) => {
                 self.lock(event.account, event.order_id, -event.released);
             }
             Event::OrderResult(event) => {
-                assert_eq!(event.symbol, SymbolId(0), "the only symbol");
                 self.lock(event.account, event.order_id, -event.released);
                 self.results.insert(event.order_id, **event);
             }

@@ -3,9 +3,10 @@
 use super::Line;
 use crate::message::Message;
 use crate::message::command::{
-    CancelOrder, CancelOrderNamed, CommandHeader, CreateAccount, CreateKey, DefineAsset,
-    DefineSymbol, Deposit, NewOrder, ReduceOrder, RevokeKey, SetLimits, SetRules, SetSymbolStatus,
-    Withdraw,
+    CancelAll, CancelOrder, CancelOrderList, CancelOrderNamed, CancelReplace, ChangeSymbol,
+    CommandHeader, CreateAccount, CreateKey, DefineAsset, DefineSymbol, Deposit, ExpireAll,
+    KillAccount, MassCancel, NewOrder, PlaceOrderList, ReduceOrder, ReplaceOrder, RevokeKey,
+    SetAccount, SetFees, SetLimits, SetRules, SetSymbolStatus, SetVenueFilters, Withdraw,
 };
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
 use crate::units::{Epoch, Sequence, SessionId};
@@ -33,12 +34,24 @@ client_commands!(
     CancelOrder,
     CancelOrderNamed,
     ReduceOrder,
+    ReplaceOrder,
+    CancelReplace,
+    PlaceOrderList,
+    CancelOrderList,
+    CancelAll,
+    MassCancel,
+    KillAccount,
     SetRules,
     SetLimits,
     DefineAsset,
     DefineSymbol,
     SetSymbolStatus,
+    ChangeSymbol,
+    SetVenueFilters,
+    ExpireAll,
     CreateAccount,
+    SetAccount,
+    SetFees,
     Deposit,
     Withdraw,
     CreateKey,
