@@ -56,6 +56,11 @@ client_commands!(
     Withdraw,
     CreateKey,
     RevokeKey,
+    ExpireAll,
+    SetAccount,
+    SetFees,
+    ChangeSymbol,
+    SetVenueFilters,
 );
 
 /// Why a command did not leave. It was not sent and took no sequence.
