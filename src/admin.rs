@@ -17,7 +17,7 @@ use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
-    Deposit, KEY_ALL, PERMISSION_SPOT,
+    Deposit, KEY_ALL, PERMISSION_SPOT, SetRules,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
         }
         AdminAction::Deposit { account, asset, amount } => deposit(data, account, asset, amount)?,
         AdminAction::Key { account } => create_key(data, account)?,
+        AdminAction::Rules { version } => set_rules(data, *version)?,
     };
     if arguments.json {
         println!("{object}");
@@ -117,6 +118,13 @@ fn create_key(data: &Path, account: &str) -> Result<(String, serde_json::Value)>
         format!("API_KEY={key}\nSECRET_KEY={secret}"),
         json!({"account": account, "number": done.id, "apiKey": key, "secretKey": secret}),
     ))
+}
+
+fn set_rules(data: &Path, version: u32) -> Result<(String, serde_json::Value)> {
+    let mut command = SetRules { rules: version, ..Default::default() };
+    send(data, &mut command)
+        .with_context(|| format!("rules {version}: versions go up one by one, as far as known"))?;
+    Ok((format!("the venue follows rules {version}"), json!({"rules": version})))
 }
 
 fn decimal_of(what: &str, text: &str) -> Result<i64> {

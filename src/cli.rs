@@ -25,7 +25,7 @@ pub(crate) enum Command {
     Engine(EngineArguments),
     /// Run the REST adapter alone, beside an engine on the same data folder
     Adapter(AdapterArguments),
-    /// Provision a running venue: accounts, deposits, API keys
+    /// Provision a running venue: accounts, deposits, API keys, behaviour version
     Admin(AdminArguments),
     /// Look at a venue's log: info, verify, dump, diff, replay
     Log(LogArguments),
@@ -135,6 +135,11 @@ pub(crate) enum AdminAction {
     Key {
         /// Name or number of the account
         account: String,
+    },
+    /// Raise the behaviour version of a venue that was made by an older build, for good
+    Rules {
+        /// The next version
+        version: u32,
     },
 }
 

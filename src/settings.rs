@@ -78,6 +78,10 @@ mod tests {
         assert_eq!(engine.engine, defaults.engine);
         assert_eq!(engine.log, defaults.log);
         assert_eq!(engine.limits, defaults.limits);
+        assert_eq!(engine.exchange, defaults.exchange);
+        let [first, second, _] = &*engine.symbols else { panic!("three symbols") };
+        assert_eq!((first.order_types, first.iceberg), (second.order_types, second.iceberg));
+        assert_eq!((first.oco, first.quote_quantity), (second.oco, second.quote_quantity));
         assert_eq!(adapter, AdapterConfig::default());
         assert_eq!(engine.symbols.len(), 3);
         assert_eq!(engine.accounts.len(), 2);
@@ -93,6 +97,8 @@ mod tests {
         assert!(REFERENCE.contains("# core = "));
         assert_eq!(named("log"), 3);
         assert_eq!(named("limits"), 13);
+        assert_eq!(named("exchange"), 2);
+        assert_eq!(table["symbols"][0].as_table().unwrap().len(), 27);
     }
 
     #[test]

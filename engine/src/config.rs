@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::Limits;
+use touchline_protocol::message::enums::OrderType;
 use touchline_protocol::wait::WaitStrategy;
 
 /// A decimal of `venue.toml`, in 10⁻⁸ units, at least 0.
@@ -197,6 +198,58 @@ const fn eight() -> u8 {
     8
 }
 
+/// The order types that a symbol takes; in `venue.toml` a list of their names in the interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderTypes {
+    /// Bit n is set when the type with wire number n is taken.
+    pub bits: u8,
+}
+
+impl OrderTypes {
+    const NAMES: [(&'static str, OrderType); 7] = [
+        ("LIMIT", OrderType::Limit),
+        ("MARKET", OrderType::Market),
+        ("STOP_LOSS", OrderType::StopLoss),
+        ("STOP_LOSS_LIMIT", OrderType::StopLossLimit),
+        ("TAKE_PROFIT", OrderType::TakeProfit),
+        ("TAKE_PROFIT_LIMIT", OrderType::TakeProfitLimit),
+        ("LIMIT_MAKER", OrderType::LimitMaker),
+    ];
+}
+
+impl Default for OrderTypes {
+    fn default() -> Self {
+        Self { bits: 1 << OrderType::Limit.to_wire() | 1 << OrderType::Market.to_wire() }
+    }
+}
+
+impl<'de> Deserialize<'de> for OrderTypes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        let mut bits = 0;
+        for name in names {
+            let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+            let (_, order_type) = known.ok_or_else(|| {
+                let known = Self::NAMES.map(|(known, _)| known).join(", ");
+                D::Error::custom(format!("order type {name:?}, expected one of {known}"))
+            })?;
+            bits |= 1 << order_type.to_wire();
+        }
+        Ok(Self { bits })
+    }
+}
+
+/// Section `[exchange]`: filters on the open orders of an account on all symbols, of a new venue (spot
+/// contract §2 Filters).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExchangeSection {
+    /// EXCHANGE_MAX_NUM_ORDERS maxNumOrders; 0: no limit.
+    pub max_orders: u32,
+    /// EXCHANGE_MAX_NUM_ALGO_ORDERS maxNumAlgoOrders; 0: no limit.
+    pub max_algo_orders: u32,
+}
+
 /// An entry of `[[symbols]]`. Filter values of 0 disable their rule (spot contract §2 Filters).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -207,12 +260,26 @@ pub struct SymbolSection {
     pub base: String,
     /// Name of the quote asset.
     pub quote: String,
+    /// Order types that it takes.
+    pub order_types: OrderTypes,
+    /// It takes icebergs.
+    pub iceberg: bool,
+    /// It takes order lists (OCO); for these it takes LIMIT_MAKER and a stop loss type too.
+    pub oco: bool,
+    /// It takes MARKET orders by quote quantity.
+    pub quote_quantity: bool,
     /// PRICE_FILTER minPrice.
     pub price_min: Decimal,
     /// PRICE_FILTER maxPrice.
     pub price_max: Decimal,
     /// PRICE_FILTER tickSize.
     pub tick_size: Decimal,
+    /// PERCENT_PRICE multiplierUp.
+    pub percent_price_up: Decimal,
+    /// PERCENT_PRICE multiplierDown.
+    pub percent_price_down: Decimal,
+    /// PERCENT_PRICE avgPriceMins; 0: the last price.
+    pub percent_price_minutes: u32,
     /// LOT_SIZE minQty.
     pub lot_min: Decimal,
     /// LOT_SIZE maxQty.
@@ -225,10 +292,22 @@ pub struct SymbolSection {
     pub market_lot_max: Decimal,
     /// MARKET_LOT_SIZE stepSize.
     pub market_lot_step: Decimal,
-    /// MIN_NOTIONAL minNotional, for orders with a price.
+    /// MIN_NOTIONAL minNotional.
     pub min_notional: Decimal,
+    /// MIN_NOTIONAL applyToMarket.
+    pub min_notional_applies_to_market: bool,
+    /// MIN_NOTIONAL avgPriceMins; 0: the last price.
+    pub min_notional_minutes: u32,
+    /// ICEBERG_PARTS limit.
+    pub iceberg_parts: u32,
     /// MAX_NUM_ORDERS maxNumOrders.
     pub max_orders: u32,
+    /// MAX_NUM_ALGO_ORDERS maxNumAlgoOrders.
+    pub max_algo_orders: u32,
+    /// MAX_NUM_ICEBERG_ORDERS maxNumIcebergOrders.
+    pub max_iceberg_orders: u32,
+    /// MAX_POSITION maxPosition.
+    pub max_position: Decimal,
 }
 
 /// An entry of `[[accounts]]`, made at the first start.
@@ -261,6 +340,8 @@ pub struct EngineConfig {
     pub log: LogSection,
     /// Capacities.
     pub limits: LimitsSection,
+    /// Filters of the exchange.
+    pub exchange: ExchangeSection,
     /// Assets of a new venue.
     pub assets: Vec<AssetSection>,
     /// Symbols of a new venue.

@@ -9,15 +9,16 @@ use std::collections::HashMap;
 use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
-    DefineAsset, DefineSymbol, Deposit, KEY_ALL, PERMISSION_SPOT, SetLimits, SetRules,
-    SymbolFilters,
+    DefineAsset, DefineSymbol, Deposit, KEY_ALL, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
+    SYMBOL_QUOTE_QUANTITY, SetLimits, SetRules, SetVenueFilters, SymbolFilters,
 };
-use touchline_protocol::message::enums::{OrderType, SymbolStatus};
+use touchline_protocol::message::enums::SymbolStatus;
 use touchline_protocol::text::{AssetName, Name, SymbolName};
 use touchline_protocol::units::{AccountId, AssetId, Sequence};
 
-/// The behaviour version that this build writes.
-pub const RULES: u32 = 1;
+/// The behaviour version of a new venue. A venue that has a log keeps the version of its log until it
+/// is raised by a command.
+pub const RULES: u32 = 2;
 
 /// Commands as bytes, in order, each 8-byte aligned.
 #[derive(Default)]
@@ -32,8 +33,16 @@ impl Genesis {
     /// Names the entry that contradicts another or is malformed.
     pub fn new(config: &EngineConfig) -> Result<Self, ConfigError> {
         let mut genesis = Self::default();
-        genesis.push(SetRules { rules: RULES, ..Default::default() });
+        // Versions go up one by one.
+        for rules in 1..=RULES {
+            genesis.push(SetRules { rules, ..Default::default() });
+        }
         genesis.push(SetLimits { limits: (&config.limits).into(), ..Default::default() });
+        genesis.push(SetVenueFilters {
+            max_orders: config.exchange.max_orders,
+            max_algo_orders: config.exchange.max_algo_orders,
+            ..Default::default()
+        });
         let mut assets = HashMap::new();
         for (index, asset) in config.assets.iter().enumerate() {
             let name = AssetName::new(&asset.name)
@@ -103,9 +112,6 @@ impl Genesis {
     }
 }
 
-/// Bits of the order types that [`RULES`] takes.
-const ORDER_TYPES: u8 = 1 << OrderType::Limit.to_wire() | 1 << OrderType::Market.to_wire();
-
 fn define_symbol(
     symbol: &SymbolSection,
     assets: &HashMap<&str, AssetId>,
@@ -125,26 +131,137 @@ fn define_symbol(
         base: asset("symbols.base", &symbol.base)?,
         quote: asset("symbols.quote", &symbol.quote)?,
         status: SymbolStatus::Trading.to_wire(),
-        order_types: ORDER_TYPES,
+        order_types: symbol.order_types.bits,
+        flags: [
+            (symbol.iceberg, SYMBOL_ICEBERG),
+            (symbol.oco, SYMBOL_OCO),
+            (symbol.quote_quantity, SYMBOL_QUOTE_QUANTITY),
+        ]
+        .iter()
+        .fold(0, |flags, (is_set, flag)| if *is_set { flags | flag } else { flags }),
         permissions: PERMISSION_SPOT,
-        filters: SymbolFilters {
-            price_min: symbol.price_min.0,
-            price_max: symbol.price_max.0,
-            tick_size: symbol.tick_size.0,
-            lot_min: symbol.lot_min.0,
-            lot_max: symbol.lot_max.0,
-            lot_step: symbol.lot_step.0,
-            market_lot_min: symbol.market_lot_min.0,
-            market_lot_max: symbol.market_lot_max.0,
-            market_lot_step: symbol.market_lot_step.0,
-            min_notional: symbol.min_notional.0,
-            max_orders: symbol.max_orders,
-            ..Default::default()
-        },
+        filters: filters(symbol),
         ..Default::default()
     })
 }
 
+fn filters(symbol: &SymbolSection) -> SymbolFilters {
+    SymbolFilters {
+        price_min: symbol.price_min.0,
+        price_max: symbol.price_max.0,
+        tick_size: symbol.tick_size.0,
+        lot_min: symbol.lot_min.0,
+        lot_max: symbol.lot_max.0,
+        lot_step: symbol.lot_step.0,
+        market_lot_min: symbol.market_lot_min.0,
+        market_lot_max: symbol.market_lot_max.0,
+        market_lot_step: symbol.market_lot_step.0,
+        percent_price_up: symbol.percent_price_up.0,
+        percent_price_down: symbol.percent_price_down.0,
+        percent_price_minutes: symbol.percent_price_minutes,
+        min_notional: symbol.min_notional.0,
+        min_notional_applies_to_market: symbol.min_notional_applies_to_market.into(),
+        min_notional_minutes: symbol.min_notional_minutes,
+        iceberg_parts: symbol.iceberg_parts,
+        max_orders: symbol.max_orders,
+        max_algo_orders: symbol.max_algo_orders,
+        max_iceberg_orders: symbol.max_iceberg_orders,
+        max_position: symbol.max_position.0,
+        ..Default::default()
+    }
+}
+
 fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
     ConfigError { key: key.to_owned(), problem: format!("{found:?} is not {expected}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox, SymbolView};
+    use touchline_protocol::message::decode;
+    use touchline_protocol::units::{Position, SymbolId};
+
+    const ASSETS: &str = "[[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\n";
+
+    /// The venue that a symbol's keys make, or what is wrong with them.
+    fn venue(keys: &str) -> Result<Core, String> {
+        let text =
+            format!("{ASSETS}[[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n{keys}");
+        let config: EngineConfig = toml::from_str(&text).map_err(|error| error.to_string())?;
+        let genesis = Genesis::new(&config).map_err(|error| error.to_string())?;
+        let mut core = Core::new();
+        let mut memory = vec![0u64; OUTBOX_BYTES_MAX.div_ceil(8)];
+        for command in genesis.remaining(Sequence(0)) {
+            let command = decode::command(command).expect("genesis makes commands");
+            let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut memory));
+            let context = Context { position: Position(0), time_ns: 1 };
+            core.apply(&context, &command, &mut outbox)
+                .map_err(|reject| format!("{}: {reject:?}", command.name()))?;
+        }
+        Ok(core)
+    }
+
+    fn symbol(keys: &str) -> SymbolView {
+        venue(keys).expect("the keys are sound").symbol(SymbolId(0)).expect("there is one symbol")
+    }
+
+    #[test]
+    fn a_symbol_takes_limit_and_market_orders_unless_it_says_more() {
+        let plain = symbol("");
+        assert_eq!((plain.order_types, plain.flags), (0b110, 0));
+        assert_eq!(plain.filters, SymbolFilters::default());
+        let all = "order_types = [\"LIMIT\", \"MARKET\", \"STOP_LOSS\", \"STOP_LOSS_LIMIT\", \
+                   \"TAKE_PROFIT\", \"TAKE_PROFIT_LIMIT\", \"LIMIT_MAKER\"]\n\
+                   iceberg = true\noco = true\nquote_quantity = true\n";
+        let all = symbol(all);
+        assert_eq!((all.order_types, all.flags), (0b1111_1110, 0b111));
+        assert_eq!(symbol("order_types = [\"LIMIT_MAKER\"]\niceberg = true").flags, SYMBOL_ICEBERG);
+        let error = venue("order_types = [\"limit\"]").err().unwrap_or_default();
+        assert!(error.contains("\"limit\"") && error.contains("TAKE_PROFIT_LIMIT"), "{error}");
+    }
+
+    #[test]
+    fn every_filter_of_the_file_reaches_the_core() {
+        let keys = "price_min = \"1\"\nprice_max = \"2\"\ntick_size = \"3\"\n\
+                    percent_price_up = \"4\"\npercent_price_down = \"0.5\"\n\
+                    percent_price_minutes = 5\nlot_min = \"6\"\nlot_max = \"7\"\n\
+                    lot_step = \"8\"\nmarket_lot_min = \"9\"\nmarket_lot_max = \"10\"\n\
+                    market_lot_step = \"11\"\nmin_notional = \"12\"\n\
+                    min_notional_applies_to_market = true\nmin_notional_minutes = 13\n\
+                    iceberg_parts = 14\nmax_orders = 15\nmax_algo_orders = 16\n\
+                    max_iceberg_orders = 17\nmax_position = \"18\"\n\
+                    [exchange]\nmax_orders = 19\nmax_algo_orders = 20\n";
+        const ONE: i64 = 100_000_000;
+        let expected = SymbolFilters {
+            price_min: ONE,
+            price_max: 2 * ONE,
+            tick_size: 3 * ONE,
+            lot_min: 6 * ONE,
+            lot_max: 7 * ONE,
+            lot_step: 8 * ONE,
+            market_lot_min: 9 * ONE,
+            market_lot_max: 10 * ONE,
+            market_lot_step: 11 * ONE,
+            percent_price_up: 4 * ONE,
+            percent_price_down: ONE / 2,
+            min_notional: 12 * ONE,
+            max_position: 18 * ONE,
+            percent_price_minutes: 5,
+            min_notional_minutes: 13,
+            iceberg_parts: 14,
+            max_orders: 15,
+            max_algo_orders: 16,
+            max_iceberg_orders: 17,
+            min_notional_applies_to_market: 1,
+            ..Default::default()
+        };
+        assert_eq!(symbol(keys).filters, expected);
+    }
+
+    #[test]
+    fn a_new_venue_follows_the_rules_of_this_build() {
+        assert_eq!(venue("").map(|core| core.rules()), Ok(RULES));
+        assert_eq!(RULES, touchline_core::RULES_MAX);
+    }
 }
