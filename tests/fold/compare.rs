@@ -61,9 +61,14 @@ fn accounts(core: &Core, state: &State) -> Result<(), String> {
             same("account's name", found.name, expected.name)?;
         }
         same(
-            "account",
-            (found.flags, found.permissions, found.maker_rate, found.taker_rate),
-            (expected.flags, expected.permissions, expected.maker_rate, expected.taker_rate),
+            "what an account may do",
+            (found.flags, found.permissions, found.killed),
+            (expected.flags, expected.permissions, expected.killed),
+        )?;
+        same(
+            "account's rates",
+            (found.maker_rate, found.taker_rate),
+            (expected.maker_rate, expected.taker_rate),
         )?;
         for asset in (0..counts.assets).map(AssetId) {
             let found = found.balance(asset);
