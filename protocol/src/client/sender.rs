@@ -56,11 +56,6 @@ client_commands!(
     Withdraw,
     CreateKey,
     RevokeKey,
-    ExpireAll,
-    SetAccount,
-    SetFees,
-    ChangeSymbol,
-    SetVenueFilters,
 );
 
 /// Why a command did not leave. It was not sent and took no sequence.
