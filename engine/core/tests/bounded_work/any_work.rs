@@ -22,10 +22,13 @@ enum Step {
     Cancel { pick: usize },
     CancelList { pick: usize },
     Reduce { pick: usize, quantity: i64 },
+    Replace { pick: usize, price: i64, quantity: i64 },
+    CancelReplace { pick: usize, order: NewOrder },
     CancelAll { key: u64 },
     MassCancel { key: u64, of_session: bool, every: bool },
     ExpireAll,
     Kill { account: u32, killed: bool },
+    Prevent { account: u32, mode: u8 },
     Pass { ns: u64 },
 }
 
@@ -63,7 +66,7 @@ fn placements() -> impl Strategy<Value = NewOrder> {
             stop_price: if is_stop { stop * WHOLE } else { 0 },
             // An FOK order that might meet its own account's is judged by no more orders than a
             // transaction visits: there `max_steps` may be seen.
-            self_trade_prevention: if has_limit && time == 3 { 0 } else { prevention },
+            self_trade_prevention: if has_limit && time == 3 { 1 } else { prevention },
             iceberg_quantity: if hides { quantity * WHOLE / slices } else { 0 },
             ..limit(key, side, if is_priced { price } else { 0 }, quantity)
         }
@@ -94,7 +97,7 @@ fn lists() -> impl Strategy<Value = PlaceOrderList> {
             stop_limit_price: stop_limit.map_or(0, |away| (stop_price + away) * WHOLE),
             stop_limit_time_in_force: stop_limit.map_or(0, |_| time),
             // As of single orders: none with FOK.
-            self_trade_prevention: if stop_limit.is_some() && time == 3 { 0 } else { prevention },
+            self_trade_prevention: if stop_limit.is_some() && time == 3 { 1 } else { prevention },
             ..list(key, side, middle + sign * limit, stop_price)
         }
     })
@@ -109,7 +112,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<usize>().prop_map(|pick| Step::CancelList { pick }),
         1 => (any::<usize>(), 1..5i64)
             .prop_map(|(pick, quantity)| Step::Reduce { pick, quantity }),
+        2 => (any::<usize>(), 90..110i64, 1..12i64)
+            .prop_map(|(pick, price, quantity)| Step::Replace { pick, price, quantity }),
+        1 => (any::<usize>(), placements())
+            .prop_map(|(pick, order)| Step::CancelReplace { pick, order }),
         1 => prop_oneof![
+            1 => (1..4u32, 1..5u8).prop_map(|(account, mode)| Step::Prevent { account, mode }),
             4 => (1..4u64).prop_map(|key| Step::CancelAll { key }),
             3 => (1..4u64, any::<bool>(), any::<bool>())
                 .prop_map(|(key, of_session, every)| Step::MassCancel { key, of_session, every }),
@@ -120,6 +128,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..200_000_000_000u64).prop_map(|ns| Step::Pass { ns }),
     ];
     prop::collection::vec(step, 1..80)
+}
+
+/// Puts an order, whoever's it was meant to be, in the place of one of this account's.
+fn cancel_replace(account: AccountId, canceled: OrderId, new: &NewOrder) -> CancelReplace {
+    CancelReplace {
+        command: by(account.0.into()),
+        symbol: new.symbol,
+        side: new.side,
+        order_type: new.order_type,
+        time_in_force: new.time_in_force,
+        price: new.price,
+        quantity: new.quantity,
+        stop_price: new.stop_price,
+        iceberg_quantity: new.iceberg_quantity,
+        self_trade_prevention: new.self_trade_prevention,
+        canceled_order_id: canceled,
+        ..Default::default()
+    }
 }
 
 /// A venue that is given the steps, and crashes in front of every so many transactions.
@@ -167,6 +193,26 @@ impl Run {
                     new_quantity: quantity * WHOLE,
                     ..Default::default()
                 })
+            }),
+            Step::Replace { pick, price, quantity } => of(pick).map_or(Ok(Vec::new()), |order| {
+                self.send(&ReplaceOrder {
+                    command: by(order.account.0.into()),
+                    symbol: ONE,
+                    order_id: order.order_id,
+                    new_price: price * WHOLE,
+                    new_quantity: quantity * WHOLE,
+                    ..Default::default()
+                })
+            }),
+            Step::CancelReplace { pick, order: new } => of(pick).map_or(Ok(Vec::new()), |order| {
+                self.send(&cancel_replace(order.account, order.order_id, &new))
+            }),
+            Step::Prevent { account, mode } => self.send(&SetAccount {
+                account: AccountId(account),
+                flags: ACCOUNT_CAN_TRADE,
+                permissions: PERMISSION_SPOT,
+                self_trade_prevention: mode,
+                ..Default::default()
             }),
             Step::CancelAll { key } => {
                 self.send(&CancelAll { command: by(key), symbol: ONE, ..Default::default() })

@@ -104,13 +104,22 @@ fn the_end_of_many_orders_is_the_same_however_it_is_divided() {
     }
 }
 
-/// What overtakes pending work.
-fn overtaking() -> [Vec<u64>; 5] {
+/// What overtakes pending work, or comes with a start of the engine: other limits, a lost connection.
+fn overtaking() -> [Vec<u64>; 7] {
     let kill =
         |account| KillAccount { account: AccountId(account), killed: 1, ..Default::default() };
     let revoke = |key| RevokeKey { key: KeyId(key), ..Default::default() };
     let halt = SetSymbolStatus { symbol: ONE, status: 3, ..Default::default() };
-    [words(&kill(1)), words(&kill(2)), words(&revoke(1)), words(&revoke(2)), words(&halt)]
+    let fewer_steps = SetLimits { limits: limits(8), ..Default::default() };
+    [
+        words(&kill(1)),
+        words(&kill(2)),
+        words(&revoke(1)),
+        words(&revoke(2)),
+        words(&halt),
+        words(&fewer_steps),
+        words(&EngineStarted::default()),
+    ]
 }
 
 #[test]
