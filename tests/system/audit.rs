@@ -36,16 +36,15 @@ pub(crate) struct Audit {
     pub(crate) canceled: BTreeSet<OrderId>,
     /// Orders that each mass cancel has ended.
     pub(crate) mass_cancels: Vec<u64>,
-    /// The last result of each order. All are of one symbol, whichever.
+    /// The last result of each order of the one symbol.
     pub(crate) results: BTreeMap<OrderId, OrderResult>,
     /// Free and locked by account and asset, from the amounts in the events alone.
     balances: BTreeMap<(AccountId, AssetId), [i64; 2]>,
     sides: BTreeMap<OrderId, Side>,
-    symbol: Option<SymbolId>,
     memory: Vec<u64>,
 }
 
-/// Base and quote of every symbol, as the venues of these tests define them.
+/// Base and quote of the symbol, as the venues of these tests define them.
 const BASE: AssetId = AssetId(0);
 const QUOTE: AssetId = AssetId(1);
 /// Commissions go to this account.
@@ -65,7 +64,6 @@ impl Audit {
             results: BTreeMap::new(),
             balances: BTreeMap::new(),
             sides: BTreeMap::new(),
-            symbol: None,
             memory: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
         };
         while let Some(transaction) = reader.next().expect("a sound log") {
@@ -119,7 +117,7 @@ impl Audit {
         match event {
             Event::OrderAccepted(event) => {
                 let side = Side::from_wire(event.side).expect("a side");
-                assert_eq!(*self.symbol.get_or_insert(event.symbol), event.symbol, "one symbol");
+                assert_eq!(event.symbol, SymbolId(0), "the only symbol");
                 self.sides.insert(event.order_id, side);
                 self.lock(event.account, event.order_id, event.locked);
             }

@@ -12,10 +12,10 @@ use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{CancelScope, OrderStatus, OrderType, Side};
 use touchline_protocol::units::{AccountId, OrderId, SymbolId};
 
+/// The symbol.
+const ONE: SymbolId = SymbolId(0);
 /// Tries of a kill in the middle.
 const TRIES: u32 = 5;
-/// The symbol that takes all that rules version 2 knows.
-const SECOND: SymbolId = SymbolId(1);
 
 /// The last event of an order's work.
 fn ends(order: u64) -> impl Fn(&Event<'_>) -> bool {
@@ -78,38 +78,37 @@ fn a_sweep_that_is_killed_twice_is_finished_before_anything_else() {
 fn mass_cancel_under_fire() -> bool {
     const ORDERS: u64 = 10_000;
     let mut stage = Stage::new();
-    stage.define_second_symbol();
     let mut maker = stage.trader("maker", KEY_A);
     let mut other = stage.trader("other", KEY_B);
     for n in 0..ORDERS as i64 {
         let (side, price) = if n % 2 == 0 { (Side::Sell, 2_000) } else { (Side::Buy, 1_000) };
-        maker.send(NewOrder { symbol: SECOND, ..limit(side, price + n * 37 % 500, 1) });
+        maker.send(limit(side, price + n * 37 % 500, 1));
         if n % 100 == 0 {
-            other.send(NewOrder { symbol: SECOND, ..limit(Side::Buy, 500, 1) });
+            other.send(limit(Side::Buy, 500, 1));
         }
     }
     other.settle();
     let mut reader = stage.reader(maker.settle());
     maker.send(MassCancel {
-        symbol: SECOND,
+        symbol: ONE,
         scope: CancelScope::Account.to_wire(),
         ..Default::default()
     });
     let is_last = |event: &Event<'_>| matches!(event, Event::MassCanceled(_));
     watch(&mut reader, 1, is_last);
-    maker.send(NewOrder { symbol: SECOND, ..limit(Side::Sell, 3_000, 1) });
+    maker.send(limit(Side::Sell, 3_000, 1));
     stage.crash_twice(&mut reader, ORDERS, is_last);
     maker.read();
     other.read();
 
     let mut again = stage.trader("maker", KEY_A);
-    again.send(NewOrder { symbol: SECOND, ..limit(Side::Sell, 3_000, 2) });
+    again.send(limit(Side::Sell, 3_000, 2));
     again.settle();
     let audit = stage.audit();
     check_told(&audit, &[&maker, &other, &again]);
     assert_eq!(audit.mass_cancels, [ORDERS]);
     assert_eq!(audit.canceled.len() as u64, ORDERS);
-    let open = |account| u64::from(audit.core.open_order_count(AccountId(account), SECOND));
+    let open = |account| u64::from(audit.core.open_order_count(AccountId(account), ONE));
     let late = u64::from(maker.answers.last().is_some_and(|last| last.sequence.0 == ORDERS + 2));
     assert_eq!([open(1), open(2)], [1 + late, ORDERS / 100]);
     audit.workers.len() > 2
@@ -125,34 +124,32 @@ fn cascade_under_fire() -> bool {
     const STOPS: u64 = 10_000;
     const TOP: i64 = 20_000;
     let mut stage = Stage::new();
-    stage.define_second_symbol();
     let mut owner = stage.trader("owner", KEY_A);
     let mut buyer = stage.trader("buyer", KEY_B);
     for n in 0..STOPS as i64 {
         owner.send(NewOrder {
-            symbol: SECOND,
             order_type: OrderType::StopLoss.to_wire(),
             time_in_force: 0,
             stop_price: whole(TOP - n),
             ..limit(Side::Sell, 0, 1)
         });
-        buyer.send(NewOrder { symbol: SECOND, ..limit(Side::Buy, TOP - n, 1) });
+        buyer.send(limit(Side::Buy, TOP - n, 1));
     }
     // One bid more, for the trade that sets it all off.
-    buyer.send(NewOrder { symbol: SECOND, ..limit(Side::Buy, TOP - STOPS as i64, 1) });
+    buyer.send(limit(Side::Buy, TOP - STOPS as i64, 1));
     owner.settle();
     let mut reader = stage.reader(buyer.settle());
     let last_stop = *owner.orders.last().expect("they were placed");
-    buyer.send(NewOrder { symbol: SECOND, ..limit(Side::Sell, TOP, 1) });
+    buyer.send(limit(Side::Sell, TOP, 1));
     watch(&mut reader, 1, ends(last_stop.0));
-    owner.send(NewOrder { symbol: SECOND, ..limit(Side::Sell, 2 * TOP, 1) });
+    owner.send(limit(Side::Sell, 2 * TOP, 1));
     // Each is collected, runs and trades in transactions of its own.
     stage.crash_twice(&mut reader, 3 * STOPS, ends(last_stop.0));
     owner.read();
     buyer.read();
 
     let mut again = stage.trader("owner", KEY_A);
-    again.send(NewOrder { symbol: SECOND, ..limit(Side::Sell, 2 * TOP, 2) });
+    again.send(limit(Side::Sell, 2 * TOP, 2));
     again.settle();
     let audit = stage.audit();
     check_told(&audit, &[&owner, &buyer, &again]);

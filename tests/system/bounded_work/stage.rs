@@ -12,20 +12,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Instant;
 use tempfile::TempDir;
-use touchline_core::ORDER_TYPES_2;
 use touchline_protocol::client::{
-    Acknowledgement, CallError, Client, ClientCommand, ClientOptions, SendError,
+    Acknowledgement, Client, ClientCommand, ClientOptions, SendError,
 };
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::reader::{Follow, LogReader};
-use touchline_protocol::message::command::{DefineSymbol, NewOrder, PERMISSION_SPOT, SetRules};
+use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::message::enums::{
-    Lane, OrderType, RejectReason, Role, Side, SymbolStatus, TimeInForce,
-};
+use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
-use touchline_protocol::text::{Name, SymbolName};
-use touchline_protocol::units::{AssetId, KeyId, OrderId, Position, SymbolId, TradeId};
+use touchline_protocol::units::{KeyId, OrderId, Position, SymbolId, TradeId};
 
 /// One symbol without filters, and two rich accounts. A transaction does as little as it can, so that
 /// there are many to be killed in.
@@ -48,6 +44,7 @@ name = "QUOTE"
 name = "BASEQUOTE"
 base = "BASE"
 quote = "QUOTE"
+order_types = ["LIMIT", "STOP_LOSS"]
 
 [[accounts]]
 name = "A"
@@ -112,33 +109,6 @@ impl Stage {
         let mut reader = LogReader::open(self.venue.data(), Follow::Appended).expect("a log");
         reader.seek(position);
         reader
-    }
-
-    /// Gives the venue rules version 2, if it does not have it, and a symbol that takes all that
-    /// version knows.
-    pub(crate) fn define_second_symbol(&self) {
-        let name = Name::new("operator").expect("a short name");
-        let options = ClientOptions {
-            handshake_timeout: WATCHDOG,
-            ..ClientOptions::new(socket(&self.venue), Role::Admin, Lane::Cold, name)
-        };
-        let mut operator = Client::connect(&options).expect("the local user is let in");
-        let rules = operator.call(&mut SetRules { rules: 2, ..Default::default() }, WATCHDOG);
-        let is_known = matches!(
-            rules,
-            Ok(_) | Err(CallError::Rejected { reason: RejectReason::LimitOutOfRange, .. })
-        );
-        assert!(is_known, "{rules:?}");
-        let mut symbol = DefineSymbol {
-            name: SymbolName::new("SECOND").expect("a short name"),
-            base: AssetId(0),
-            quote: AssetId(1),
-            status: SymbolStatus::Trading.to_wire(),
-            order_types: ORDER_TYPES_2,
-            permissions: PERMISSION_SPOT,
-            ..Default::default()
-        };
-        operator.call(&mut symbol, WATCHDOG).expect("a sound definition");
     }
 
     /// Kills two engines in the middle of pending work of at least so many transactions, and starts the next; `is_last` knows the work's end.
