@@ -53,7 +53,7 @@ impl Shape {
 
     /// So many stops and their other sides, and the bid that the first trade hits.
     fn prepare(self, max_steps: u32, stops: i64) -> Venue {
-        let mut venue = world(2, limits(max_steps));
+        let mut venue = world(2, limits(max_steps, 4 * stops));
         if matches!(self, Self::Lists) {
             trade_at(&mut venue, TOP + 1);
         }

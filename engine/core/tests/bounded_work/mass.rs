@@ -14,7 +14,7 @@ const OWNER: AccountId = AccountId(1);
 
 /// So many orders of every kind, of which nine in ten are the owner's; a list is two.
 fn crowd(max_steps: u32, orders: i64) -> Venue {
-    let mut venue = world(2, limits(max_steps));
+    let mut venue = world(2, limits(max_steps, 2 * orders));
     trade_at(&mut venue, 5_000);
     let mut placed = 0;
     for n in 0.. {
@@ -110,7 +110,7 @@ fn overtaking() -> [Vec<u64>; 7] {
         |account| KillAccount { account: AccountId(account), killed: 1, ..Default::default() };
     let revoke = |key| RevokeKey { key: KeyId(key), ..Default::default() };
     let halt = SetSymbolStatus { symbol: ONE, status: 3, ..Default::default() };
-    let fewer_steps = SetLimits { limits: limits(8), ..Default::default() };
+    let fewer_steps = SetLimits { limits: limits(8, 2_000), ..Default::default() };
     [
         words(&kill(1)),
         words(&kill(2)),

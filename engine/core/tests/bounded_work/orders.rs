@@ -12,9 +12,10 @@ pub(crate) const ONE: SymbolId = SymbolId(0);
 /// Accounts that trade, numbered from 1 as their keys are.
 pub(crate) const ACCOUNTS: u32 = 4;
 
-/// Limits with room for a hundred thousand orders.
-pub(crate) fn limits(max_steps: u32) -> Limits {
-    Limits { open_orders: 150_000, price_levels: 50_000, max_steps, ..roomy() }
+/// Limits with room for so many orders, each on a price of its own.
+pub(crate) fn limits(max_steps: u32, orders: i64) -> Limits {
+    let orders = orders as u32;
+    Limits { open_orders: orders, price_levels: orders, max_steps, ..roomy() }
 }
 
 /// The venue, of this rules version. The accounts pay different commissions.

@@ -44,7 +44,7 @@ fn resting(queue: Queue, n: i64) -> NewOrder {
 
 /// So many sells.
 fn sells(rules: u32, max_steps: u32, queue: Queue, orders: i64) -> Venue {
-    let mut venue = world(rules, limits(max_steps));
+    let mut venue = world(rules, limits(max_steps, 2 * orders));
     // In front of the stop legs of lists, and behind their limit legs.
     trade_at(&mut venue, 500);
     for n in 0..orders {

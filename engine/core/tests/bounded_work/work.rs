@@ -1,7 +1,7 @@
 //! Carries out a command and all that it leaves pending, with crashes in between, under the eyes of the
 //! checks that hold for every transaction; and says what came of it without saying how it was divided.
 
-use crate::orders::{ACCOUNTS, ONE, limits, orders};
+use crate::orders::{ACCOUNTS, ONE, orders};
 use crate::venue::{Owned, Venue, aligned};
 use touchline_core::limits::STEPS_MAX;
 use touchline_core::{Balance, OUTBOX_BYTES_MAX, OpenOrder, SymbolCounters};
@@ -75,7 +75,7 @@ impl Work {
 /// 0) the core is dropped and made anew from the journal.
 pub(crate) fn carry_out(situation: &Situation<'_>, max_steps: u32, crashes: &[usize]) -> Work {
     let venue = (situation.prepare)(max_steps);
-    assert_eq!(venue.core.limits(), &limits(max_steps));
+    assert_eq!(venue.core.limits().max_steps, max_steps);
     assert!(venue.core.pending_head().is_none(), "nothing is pending beforehand");
     let mut work = Work { venue, story: Vec::new(), transactions: 0 };
     let mut next = situation.command.clone();
