@@ -96,7 +96,8 @@ fn mass_cancel_under_fire() -> bool {
     });
     let is_last = |event: &Event<'_>| matches!(event, Event::MassCanceled(_));
     watch(&mut reader, 1, is_last);
-    maker.send(limit(Side::Sell, 3_000, 1));
+    // Not the maker, whose ring is full of cancels, so that it is not asked for more.
+    other.send(limit(Side::Sell, 3_000, 1));
     stage.crash_twice(&mut reader, ORDERS, is_last);
     maker.read();
     other.read();
@@ -109,8 +110,8 @@ fn mass_cancel_under_fire() -> bool {
     assert_eq!(audit.mass_cancels, [ORDERS]);
     assert_eq!(audit.canceled.len() as u64, ORDERS);
     let open = |account| u64::from(audit.core.open_order_count(AccountId(account), ONE));
-    let late = u64::from(maker.answers.last().is_some_and(|last| last.sequence.0 == ORDERS + 2));
-    assert_eq!([open(1), open(2)], [1 + late, ORDERS / 100]);
+    let late = u64::from(other.answers.last().is_some_and(|last| last.sequence.0 > ORDERS / 100));
+    assert_eq!([open(1), open(2)], [1, ORDERS / 100 + late]);
     audit.workers.len() > 2
 }
 
