@@ -1,10 +1,68 @@
 //! How often each event and each reject has occurred in a run: what random commands do not reach is not
 //! tested by them.
 
+use crate::built::*;
 use crate::state::Outcome;
 use crate::venue::Owned;
 use std::collections::BTreeMap;
-use touchline_protocol::message::enums::{OrderStatus, SelfTradePrevention};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePrevention};
+
+/// Reasons that the core does not give.
+const OUT_OF_REACH: &[RejectReason] = &[
+    // Bytes that are no message do not get as far as the core.
+    RejectReason::Malformed,
+];
+
+/// Events of every kind and in every way, and corners of the rules, by what they need.
+const CORNERS: &[(bool, &str)] = &[
+    (true, "Done"),
+    (true, "OrderAccepted"),
+    (true, "OrderCanceled Canceled"),
+    (true, "OrderContinues"),
+    (true, "OrderContinues of no order"),
+    (true, "OrderReduced"),
+    (true, "OrderRefilled"),
+    (true, "OrderResult Expired"),
+    (true, "OrderResult Filled"),
+    (true, "OrderResult New"),
+    (true, "OrderResult PartiallyFilled"),
+    (true, "OrderTriggered"),
+    (true, "OrderTriggered with less locked"),
+    (true, "OrderTriggered with more locked"),
+    (true, "OrderValid"),
+    (true, "SessionEnded"),
+    (true, "SessionStarted"),
+    (true, "Trade"),
+    (true, "Trade of an account with itself"),
+    (true, "corner: a stop cannot be executed at its turn"),
+    (true, "corner: several stops in one transaction"),
+    (true, "reject CapacityReached 5"),
+    (true, "reject CapacityReached 6"),
+    (true, "reject CapacityReached 7"),
+    (LISTS, "OrderAccepted in a list"),
+    (LISTS, "OrderCanceled Canceled in a list"),
+    (LISTS, "OrderCanceled Expired in a list"),
+    (LISTS, "OrderListChanged AllDone"),
+    (LISTS, "OrderListChanged ExecStarted"),
+    (LISTS, "corner: a limit leg is touched"),
+    (LISTS, "corner: a limit leg is touched whose stop leg has fired"),
+    (LISTS, "corner: a stop leg has its turn"),
+    (PREVENTION, "OrderCanceled Expired"),
+    (PREVENTION, "SelfTradePrevented ExpireBoth"),
+    (PREVENTION, "SelfTradePrevented ExpireMaker"),
+    (PREVENTION, "SelfTradePrevented ExpireTaker"),
+    (PREVENTION, "corner: FOK is killed by orders of its own"),
+    (PREVENTION && LISTS, "corner: prevention ends a list"),
+    (MASS_CANCEL, "MassCanceled"),
+    (MASS_CANCEL, "MassCanceled, nothing"),
+    (MASS_CANCEL && LISTS, "corner: a sweep over all symbols ends a list"),
+    (CANCEL_ON_DISCONNECT, "corner: a connection's end sweeps"),
+    (KILL, "corner: a sweep waits behind other work"),
+    (KILL, "corner: a fired stop of a killed account ends"),
+    (KILL, "corner: an aggressor of a killed account ends"),
+    (REPLACE, "OrderReplaced"),
+    (REPLACE, "corner: a replaced order takes"),
+];
 
 /// Counts by name.
 #[derive(Clone, Default)]
@@ -17,9 +75,12 @@ impl Census {
     pub(crate) fn count(&mut self, command: &str, outcome: &Outcome) {
         self.commands += 1;
         match outcome {
-            Err((reason, _)) => {
-                self.add(format!("{command} rejected"));
+            Err((reason, detail)) => {
+                self.add(format!("{command} rejected {reason:?}"));
                 self.add(format!("reject {reason:?}"));
+                if *reason == RejectReason::CapacityReached {
+                    self.add(format!("reject {reason:?} {detail}"));
+                }
             }
             Ok(events) => {
                 self.add(format!("{command} accepted"));
@@ -39,6 +100,17 @@ impl Census {
         for (name, count) in &other.seen {
             *self.seen.entry(name.clone()).or_default() += count;
         }
+    }
+
+    /// What ought to have occurred and has not.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let within = |reason: &&RejectReason| {
+            !OUT_OF_REACH.contains(reason) && (REPLACE || **reason != RejectReason::NothingChanged)
+        };
+        let reasons = RejectReason::ALL.iter().filter(within);
+        let reasons = reasons.map(|reason| format!("reject {reason:?}"));
+        let built = CORNERS.iter().filter(|(built, _)| *built).map(|(_, name)| (*name).to_owned());
+        reasons.chain(built).filter(|name| !self.seen.contains_key(name)).collect()
     }
 
     pub(crate) fn print(&self) {

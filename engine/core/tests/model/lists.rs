@@ -198,6 +198,11 @@ impl Model {
     /// reached already and waits for its turn. True if there was a list.
     pub(crate) fn limit_leg_was_touched(&mut self, maker: &Order, events: &mut Vec<Owned>) -> bool {
         let Some(list) = self.list_of(maker).cloned() else { return false };
+        self.note("a limit leg is touched");
+        let stop = self.find(list.symbol, list.stop_leg).expect("its list is open");
+        if stop.place != Place::Waiting {
+            self.note("a limit leg is touched whose stop leg has fired");
+        }
         let stop = self.take_out(list.symbol, list.stop_leg);
         self.release(&stop, stop.locked);
         let behind = self.symbol(list.symbol).updates + 1;
@@ -214,6 +219,7 @@ impl Model {
         events: &mut Vec<Owned>,
     ) -> bool {
         let Some(list) = self.list_of(stop).cloned() else { return false };
+        self.note("a stop leg has its turn");
         let limit = self.take_out(list.symbol, list.limit_leg);
         stop.locked += limit.locked;
         self.symbol_mut(list.symbol).updates += 1;

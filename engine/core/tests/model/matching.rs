@@ -112,6 +112,9 @@ impl Model {
         let mut steps = STEPS_PREVENTION;
         if mode != SelfTradePrevention::ExpireTaker {
             let listed = self.list_of(maker).is_some();
+            if listed {
+                self.note("prevention ends a list");
+            }
             steps += if listed { STEPS_OTHER_LEG } else { 0 };
             taking.changed = true;
             let behind = self.symbol(symbol).updates + 1;

@@ -134,6 +134,7 @@ impl World {
             Some(Flaw::Iceberg(quantity)) => order.iceberg_quantity = quantity,
             Some(Flaw::Prevention(mode)) => order.self_trade_prevention = mode,
             Some(Flaw::Flags(flags)) => order.flags = flags,
+            Some(Flaw::Extent(extent)) => (order.price, order.quantity) = (extent, extent),
             _ => {}
         }
         order
@@ -181,6 +182,7 @@ impl World {
             Some(Flaw::Iceberg(quantity)) => list.stop_iceberg_quantity = quantity,
             Some(Flaw::Prevention(mode)) => list.self_trade_prevention = mode,
             Some(Flaw::Flags(flags)) => list.flags = flags,
+            Some(Flaw::Extent(extent)) => (list.price, list.quantity) = (extent, extent),
             _ => {}
         }
         list
@@ -304,6 +306,11 @@ impl World {
             Step::Kill { account, killed } => {
                 let account = AccountId(account);
                 self.send(&KillAccount { account, killed, ..Default::default() })
+            }
+            Step::KillPending => {
+                let Some(account) = self.model.account_that_waits() else { return };
+                let account = AccountId(account);
+                self.send(&KillAccount { account, killed: 1, ..Default::default() })
             }
             Step::ExpireAll { symbol } => {
                 self.send(&ExpireAll { symbol: SymbolId(symbol), ..Default::default() })

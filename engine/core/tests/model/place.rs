@@ -63,6 +63,14 @@ impl Model {
         let symbol = order.symbol;
         order.mode = self.prevention(&order);
         if order.time_in_force == TimeInForce::Fok && !self.fills_wholly(&order) {
+            let there: i128 = self
+                .reachable(symbol, order.side, order.price)
+                .iter()
+                .map(|maker| i128::from(maker.open()))
+                .sum();
+            if there >= order.open().into() {
+                self.note("FOK is killed by orders of its own");
+            }
             return self.finish(order, false, events);
         }
         let mut steps = self.limits.max_steps;

@@ -67,6 +67,9 @@ impl Model {
             book_update_id: BookUpdateId(self.symbol(symbol).updates),
             ..Default::default()
         })];
+        if takes {
+            self.note("a replaced order takes");
+        }
         self.enter(new, true, &mut events);
         Ok(events)
     }

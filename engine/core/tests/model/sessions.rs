@@ -90,6 +90,7 @@ impl Model {
         let mut events = vec![self.connection_over(at)];
         let asked = std::mem::take(&mut self.sessions[at].cancel_on_disconnect);
         if asked {
+            self.note("a connection's end sweeps");
             events.extend(self.sweep_sessions(self.sessions[at].key, vec![at as u32 + 1]));
         }
         events

@@ -301,6 +301,8 @@ pub(crate) struct Model {
     pub(crate) placed: u64,
     pub(crate) turns: u64,
     pub(crate) lists_made: i64,
+    /// Corners of the rules that the present command has come to.
+    pub(crate) notes: Vec<&'static str>,
 }
 
 /// Price × quantity in 10⁻⁸ of the quote asset, rounded up: what a buy locks.
@@ -343,6 +345,11 @@ impl Model {
 
     pub(crate) fn account_mut(&mut self, id: u32) -> &mut Account {
         &mut self.accounts[id as usize]
+    }
+
+    /// Says that a corner was reached, for the census.
+    pub(crate) fn note(&mut self, corner: &'static str) {
+        self.notes.push(corner);
     }
 
     /// Open orders of a symbol.

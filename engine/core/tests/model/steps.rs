@@ -27,6 +27,8 @@ pub(crate) enum Flaw {
     Iceberg(i64),
     Prevention(u8),
     Flags(u8),
+    /// Both price and quantity.
+    Extent(i64),
 }
 
 /// An order, in ticks and lots of its symbol.
@@ -168,6 +170,8 @@ pub(crate) enum Step {
     ExpireAll {
         symbol: u32,
     },
+    /// The account of an order that waits for its turn is killed.
+    KillPending,
     /// Something is defined whose name is taken or that contradicts itself.
     Define {
         what: u8,
@@ -236,11 +240,12 @@ fn wishes(rules: u32) -> impl Strategy<Value = Wish> {
 }
 
 fn list_wishes() -> impl Strategy<Value = ListWish> {
+    let of_lists = [vec![0; 12], vec![1; 8], vec![2]].concat();
     let beyond = prop_oneof![1 => Just(None), 2 => (-2..3i64).prop_map(Some)];
     let slices = || prop::sample::select(vec![0, 0, 0, 2, 3]);
-    let away = || prop::sample::select(vec![0i64, 1, 1, 1, 2, 2, 3, 4]);
+    let away = || prop::sample::select(vec![1i64, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 0]);
     (
-        (0..5usize, symbols(), any::<bool>()),
+        (0..5usize, prop::sample::select(of_lists), any::<bool>()),
         (away(), away(), beyond, 1..4u8),
         ((slices(), slices()), 1..7i64),
         (names(), names(), names()),
@@ -278,7 +283,7 @@ fn flaws() -> impl Strategy<Value = Flaw> {
         (1..9u32).prop_map(Flaw::Session),
         Just(Flaw::Epoch),
         (0..40u64).prop_map(Flaw::Sequence),
-        (0..9u64).prop_map(Flaw::Key),
+        prop_oneof![2 => 0..9u64, 1 => Just(5)].prop_map(Flaw::Key),
         Just(Flaw::Late),
         any::<u8>().prop_map(Flaw::Side),
         (0..10u8).prop_map(Flaw::Type),
@@ -289,7 +294,8 @@ fn flaws() -> impl Strategy<Value = Flaw> {
         extremes().prop_map(Flaw::Stop),
         extremes().prop_map(Flaw::Iceberg),
         any::<u8>().prop_map(Flaw::Prevention),
-        (0..4u8).prop_map(Flaw::Flags),
+        prop_oneof![2 => Just(1), 1 => 0..4u8].prop_map(Flaw::Flags),
+        prop::sample::select(vec![1, i64::MAX / 3]).prop_map(Flaw::Extent),
     ]
 }
 
@@ -307,7 +313,7 @@ fn operator() -> impl Strategy<Value = Step> {
     let amounts = || 1..3 * WHOLE;
     let statuses = [vec![2; 60], vec![0, 1, 3, 4, 5, 6, 7]].concat();
     let limits = prop_oneof![
-        3 => Just((14, 9, 2, 2)),
+        3 => Just((20, 16, 2, 2)),
         1 => (2..40u32, 2..30u32, 0..4u32, 1..8u32),
         2 => (10..40u32, 15..60u32, 0..4u32, 1..8u32),
     ];
@@ -353,10 +359,9 @@ type Weighted = Vec<(u32, BoxedStrategy<Step>)>;
 
 /// The commands of rules 2, each as far as it is built.
 fn of_rules_2() -> Weighted {
-    let mut all: Weighted = vec![(
-        1,
-        (0..9u32, 0..5u32).prop_map(|(orders, algos)| Step::VenueFilters { orders, algos }).boxed(),
-    )];
+    let filters = prop::sample::select(vec![(14, 5), (14, 5), (14, 5), (0, 0), (5, 5), (14, 2)]);
+    let filters = filters.prop_map(|(orders, algos)| Step::VenueFilters { orders, algos });
+    let mut all: Weighted = vec![(1, filters.boxed())];
     let mut add = |built: bool, weight: u32, steps: BoxedStrategy<Step>| {
         if built {
             all.push((weight, steps));
@@ -379,11 +384,12 @@ fn of_rules_2() -> Weighted {
     let mass_cancel =
         mass_cancel.prop_map(|(who, symbol, scope)| Step::MassCancel { who, symbol, scope });
     add(MASS_CANCEL, 2, mass_cancel.boxed());
-    let kill = (0..6u32, prop::sample::select([vec![0; 9], vec![1, 1, 2]].concat()));
-    add(KILL, 4, kill.prop_map(|(account, killed)| Step::Kill { account, killed }).boxed());
+    let kill = (0..6u32, prop::sample::select([vec![0; 14], vec![1, 2]].concat()));
+    add(KILL, 6, kill.prop_map(|(account, killed)| Step::Kill { account, killed }).boxed());
+    add(KILL, 1, Just(Step::KillPending).boxed());
     add(EXPIRE_ALL, 1, symbols().prop_map(|symbol| Step::ExpireAll { symbol }).boxed());
     let flags = prop::sample::select([vec![7; 20], vec![1, 3, 5, 6, 8]].concat());
-    let permissions = || prop::sample::select([vec![1; 30], vec![3, 2, 0, 16]].concat());
+    let permissions = || prop::sample::select([vec![1; 60], vec![3, 2, 0, 16]].concat());
     let account = (0..6u32, flags, permissions(), prop_oneof![3 => modes(), 1 => 0..6u8]);
     let account = account.prop_map(|(account, flags, permissions, mode)| Step::Account {
         account,
@@ -427,7 +433,7 @@ pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
     all.extend(others);
     let sound = Union::new_weighted(all);
     prop_oneof![
-        30 => sound.clone(),
+        20 => sound.clone(),
         1 => (sound.clone(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
         1 => sound.prop_map(|step| Step::Hasty(Box::new(step))),
     ]

@@ -40,6 +40,7 @@ impl Model {
                 return Ok(events);
             }
             Work::Aggressor(order) if self.account(order.account).killed => {
+                self.note("an aggressor of a killed account ends");
                 let symbol = order.symbol;
                 self.finish(*order, true, &mut events);
                 (symbol, None)
@@ -91,7 +92,12 @@ impl Model {
             });
             let Some((_, id)) = fired.min().filter(|_| *steps > 0) else { break };
             *steps = steps.saturating_sub(STEPS_TRIGGER);
-            if self.account(self.find(symbol, id).expect("found").account).killed {
+            let order = self.find(symbol, id).expect("found");
+            if self.account(order.account).killed {
+                if self.list_of(order).is_some() {
+                    *steps = steps.saturating_sub(STEPS_OTHER_LEG);
+                }
+                self.note("a fired stop of a killed account ends");
                 events.extend(self.end_one(symbol, id, OrderStatus::Expired));
                 continue;
             }
@@ -103,6 +109,12 @@ impl Model {
             // Nobody waits for it; its session hears of it unasked.
             order.asked_by = Asked { session: order.session, ..Asked::default() };
             let needed = self.needed_when_triggered(&order);
+            if needed.is_none() {
+                self.note("a stop cannot be executed at its turn");
+            }
+            if !events.is_empty() {
+                self.note("several stops in one transaction");
+            }
             let more = needed.map_or(0, |needed| needed - order.locked);
             self.release(&order, -more);
             order.locked += more;
@@ -147,6 +159,16 @@ impl Model {
         let cost = self.cost(order.symbol, order.quantity);
         let quote = self.symbol(order.symbol).quote;
         (cost <= self.free(order.account, quote) + order.locked).then_some(cost)
+    }
+
+    /// An account with an order that waits for its turn, if there is one.
+    pub(crate) fn account_that_waits(&self) -> Option<u32> {
+        let aggressor = self.work.iter().find_map(|work| match work {
+            Work::Aggressor(order) => Some(order.account),
+            _ => None,
+        });
+        let fired = |order: &&Order| matches!(order.place, Place::Fired { .. });
+        aggressor.or_else(|| self.orders.iter().find(fired).map(|order| order.account))
     }
 
     /// Who waits for the head of the pending work: its symbol, session and correlation.

@@ -84,6 +84,7 @@ impl Model {
         let mut events = Vec::new();
         let waits = sweep.symbol.map_or(!self.work.is_empty(), |symbol| self.is_pending(symbol));
         if waits {
+            self.note("a sweep waits behind other work");
             events.push(goes_on(self, &sweep));
             self.work.push_back(Work::Sweep(sweep));
             return events;
@@ -120,6 +121,9 @@ impl Model {
             sweep.orders += orders;
             sweep.lists += lists;
             *steps = steps.saturating_sub(if listed { STEPS_CANCEL_LIST } else { STEPS_CANCEL });
+        }
+        if sweep.lists > 0 && sweep.symbol.is_none() {
+            self.note("a sweep over all symbols ends a list");
         }
         if self.next_of(&sweep).is_some() {
             events.push(goes_on(self, &sweep));

@@ -37,8 +37,8 @@ pub(crate) struct World {
 
 pub(crate) fn limits() -> Limits {
     Limits {
-        open_orders: 14,
-        price_levels: 9,
+        open_orders: 20,
+        price_levels: 16,
         pending_work: 2,
         max_steps: 2,
         orders_per_interval_0: 25,
@@ -122,7 +122,7 @@ impl World {
         }
         if rules > 1 {
             let filters =
-                SetVenueFilters { max_orders: 12, max_algo_orders: 4, ..Default::default() };
+                SetVenueFilters { max_orders: 14, max_algo_orders: 5, ..Default::default() };
             world.must(&filters);
         }
         let rates = [(0, 0), (100_000, 150_000), (WHOLE / 3, WHOLE), (7, 33_333_333)];
@@ -273,6 +273,9 @@ impl World {
             panic!("after {command:?}\n core: {found:#?}\nmodel: {expected:#?}");
         }
         self.census.count(M::NAME, &found);
+        for corner in std::mem::take(&mut self.model.notes) {
+            self.census.add(format!("corner: {corner}"));
+        }
         found
     }
 
