@@ -22,6 +22,7 @@ use touchline_protocol::{
 use self::read_only::ReadOnlyFiles;
 pub use self::replica::Replica;
 pub(crate) use self::replica::reapply;
+use crate::log::storage::Storage;
 use crate::recovery::{
     EndReason, RecoveryError, Segments, Walked, search_beyond, segment_numbers, walk,
 };
@@ -105,9 +106,30 @@ pub fn inspect(
     let reader = LogReader::open(data, Follow::Durable)?;
     let running = reader.incarnation().map(|_| reader.watermark());
     drop(reader);
+    Ok(inspect_up_to(Arc::new(ReadOnlyFiles), data, running, visit)?)
+}
+
+/// As [`inspect`], for a log on any storage that no engine runs on.
+///
+/// # Errors
+/// If there is no log or it cannot be read.
+pub fn inspect_at_rest(
+    storage: Arc<dyn Storage>,
+    data: &Path,
+    visit: &mut dyn FnMut(&Transaction<'_>),
+) -> Result<Inspection, RecoveryError> {
+    inspect_up_to(storage, data, None, visit)
+}
+
+fn inspect_up_to(
+    storage: Arc<dyn Storage>,
+    data: &Path,
+    running: Option<Position>,
+    visit: &mut dyn FnMut(&Transaction<'_>),
+) -> Result<Inspection, RecoveryError> {
     let folder = data.join(SEGMENT_FOLDER);
-    let numbers = segment_numbers(&ReadOnlyFiles, &folder)?;
-    let segments = Segments::open(Arc::new(ReadOnlyFiles), folder, &numbers)?;
+    let numbers = segment_numbers(storage.as_ref(), &folder)?;
+    let segments = Segments::open(storage, folder, &numbers)?;
     let limit = running.map_or(segments.end(), |position| position.0.min(segments.end()));
     let walked = walk(&segments, segments.begin()..limit, &mut |transaction| {
         visit(transaction);

@@ -377,13 +377,15 @@ fn open_segments(
 ) -> Result<(Segments, bool), RecoveryError> {
     let folder = segment_folder(&options.data);
     segments::remove_unfinished(storage.as_ref(), &folder)?;
+    // An engine that died may have given names that are not durable yet, and this one builds on them.
+    storage.sync_folder(&folder).map_err(disk_error("syncing", &folder))?;
     let mut numbers = segment_numbers(storage.as_ref(), &folder)?;
     let new_log = numbers.is_empty();
     if new_log {
+        sync_ancestors(storage.as_ref(), &folder)?;
         let identity = new_identity(options.segment_bytes)?;
         let mut disk = DiskLog::new(Arc::clone(storage), folder.clone(), identity, 0)?;
         disk.create_first()?;
-        storage.sync_folder(&options.data).map_err(disk_error("syncing", &options.data))?;
         numbers.push(0);
     }
     let segments = Segments::open(Arc::clone(storage), folder.clone(), &numbers)?;
@@ -391,6 +393,20 @@ fn open_segments(
         return Err(RecoveryError::NotFromBeginning { folder, position: segments.begin() });
     }
     Ok((segments, new_log))
+}
+
+/// Makes the names of the segment folder and of all folders above it durable: whoever made them may
+/// have done so just now.
+fn sync_ancestors(storage: &dyn Storage, folder: &Path) -> Result<(), DiskError> {
+    let folder = fs::canonicalize(folder).map_err(disk_error("looking at", folder))?;
+    for ancestor in folder.ancestors().skip(1) {
+        match storage.sync_folder(ancestor) {
+            // What this user may not even look into, this user has not made.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(disk_error("syncing", ancestor))?,
+        }
+    }
+    Ok(())
 }
 
 fn new_identity(segment_bytes: u64) -> Result<LogIdentity, DiskError> {

@@ -93,9 +93,7 @@ impl Leftover {
         };
         let lock = FolderLock::take(File::open(folder)?)?
             .ok_or_else(|| io::Error::other("locked by another process"))?;
-        let mut bytes = [0; size_of::<ControlHeader>()];
-        file.read_exact_at(&mut bytes, 0)?;
-        let header: ControlHeader = bytemuck::pod_read_unaligned(&bytes);
+        let Some(header) = read_header(&file)? else { return Ok(None) };
         if header.boot_id != *boot_id && header.magic == MAGIC {
             // Of an earlier running of the machine: its bytes reached the disk in any order or not.
             return Ok(None);
@@ -256,6 +254,18 @@ impl Leftover {
             _ => Ok(()),
         }
     }
+}
+
+/// The header of a control page; `None` if nothing of it ever reached the disk: the page got its name
+/// with its header complete, so it is blank or short only after a power cut.
+fn read_header(file: &File) -> io::Result<Option<ControlHeader>> {
+    let mut bytes = [0; size_of::<ControlHeader>()];
+    match file.read_exact_at(&mut bytes, 0) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let is_blank = bytes.iter().all(|&byte| byte == 0);
+    Ok((!is_blank).then(|| bytemuck::pod_read_unaligned(&bytes)))
 }
 
 fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {

@@ -1,0 +1,253 @@
+//! Disks and folders that fail, each with the one answer that is documented ("The log" in
+//! ARCHITECTURE.md): what stops, what is refused, what is told, what the next start finds.
+
+use super::disk::{Call, IO_ERROR, SimDisk, Then};
+use super::random::Random;
+use super::world::{Place, Record, SEGMENT, Venue, copy_files};
+use std::fs;
+use std::time::Duration;
+use touchline_engine::log::BeginError;
+use touchline_engine::recovery::RecoveryError;
+use touchline_protocol::log::control::LogState;
+
+/// ENOSPC.
+const FULL: i32 = 28;
+
+/// EROFS.
+const READ_ONLY: i32 = 30;
+
+/// EACCES.
+const DENIED: i32 = 13;
+
+/// A log with a few hundred transactions, running.
+fn running(seed: u64) -> (Place, Venue, Random) {
+    let mut random = Random::new(seed);
+    let place = Place::new(SimDisk::new(seed, true));
+    let mut venue = place.open();
+    venue.define();
+    for _ in 0..200 {
+        venue.trade(&mut random);
+    }
+    venue.settle();
+    (place, venue, random)
+}
+
+fn wait_until_failed(venue: &Venue) {
+    let control = &venue.log.control;
+    loop {
+        let seen = control.durable_event().current();
+        if control.state() == LogState::LogFailed {
+            return;
+        }
+        control.durable_event().wait_changed(seen, Duration::from_secs(10));
+    }
+}
+
+/// The log has failed: nothing is acknowledged any more, and a start on a disk that works again finds
+/// everything that was appended.
+fn check_failed(place: &Place, mut venue: Venue, why: &str) {
+    wait_until_failed(&venue);
+    let (_, durable) = venue.marks();
+    assert!(venue.log.control.failure().unwrap().contains(why));
+    assert!(matches!(venue.log.writer.begin(&[0; 8]), Err(BeginError::NotRunning)));
+    assert_eq!(venue.marks().1, durable);
+    let (records, is_clean) = venue.close();
+    assert!(!is_clean);
+    place.disk.die();
+    place.disk.refuse(None);
+    let venue = place.open();
+    assert!(venue.log.report.from_window > 0);
+    assert_eq!(venue.log.report.appended_only_lost_behind, None);
+    venue.history.check(&records);
+}
+
+fn refusal(place: &Place) -> RecoveryError {
+    match place.try_open() {
+        Ok(_) => panic!("the log was opened"),
+        Err(error) => error,
+    }
+}
+
+/// The error is a failed call, and says on which file and what the system said.
+fn check_disk_error(error: &RecoveryError, file: &str, code: i32) {
+    let RecoveryError::Disk(disk) = error else { panic!("{error}") };
+    assert!(disk.path.to_str().unwrap().contains(file), "{error}");
+    assert_eq!(disk.source.raw_os_error(), Some(code), "{error}");
+}
+
+#[test]
+fn a_write_that_fails_once_is_never_tried_again() {
+    for seed in 0..20 {
+        let (place, mut venue, mut random) = running(seed);
+        place.disk.hold(true);
+        for _ in 0..10 {
+            venue.trade(&mut random);
+            venue.fill(&mut random, 10_000);
+        }
+        place.disk.refuse(Some((Call::Create, IO_ERROR)));
+        place.disk.plan(0, IO_ERROR, Then::GoOn);
+        venue.log.writer.wake_keeper();
+        place.disk.hold(false);
+        check_failed(&place, venue, "os error 5");
+    }
+}
+
+#[test]
+fn a_sync_that_fails_while_a_segment_is_made_ahead_harms_nothing() {
+    let (place, mut venue, mut random) = running(41);
+    place.disk.refuse(Some((Call::Sync, IO_ERROR)));
+    venue.fill_up_to(&mut random, SEGMENT, 400_000);
+    assert!(venue.log.control.is_running());
+    place.disk.refuse(None);
+    venue.fill_up_to(&mut random, 2 * SEGMENT, 400_000);
+    assert!(venue.log.control.is_running(), "{:?}", venue.log.control.failure());
+    let (records, durable) = venue.kill();
+    assert!(durable > SEGMENT);
+    place.cut_power();
+    let venue = place.open();
+    assert!(venue.history.records.len() >= records.len() - 1);
+}
+
+#[test]
+fn a_full_disk_is_met_only_where_a_segment_is_needed() {
+    let (place, mut venue, mut random) = running(42);
+    place.disk.refuse(Some((Call::Create, FULL)));
+    let ahead = place.disk.has(&place.segment(1));
+    let room = if ahead { 2 * SEGMENT } else { SEGMENT };
+    venue.fill_up_to(&mut random, room, 200_000);
+    assert!(venue.log.control.is_running(), "{:?}", venue.log.control.failure());
+    assert_eq!(venue.marks().0, venue.marks().1);
+    // Up to the end of what there is room for, and beyond.
+    for _ in 0..10 {
+        venue.fill(&mut random, 60_000);
+        venue.fill(&mut random, 60_000);
+    }
+    venue.log.writer.wake_keeper();
+    wait_until_failed(&venue);
+    // As long as the disk is full, a start says so, as often as it is tried.
+    let (_, durable) = venue.marks();
+    assert!(durable <= room);
+    let records = venue.close().0;
+    for _ in 0..2 {
+        check_disk_error(&refusal(&place), ".seg.new", FULL);
+    }
+    place.disk.refuse(None);
+    place.open().history.check(&records);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_refuses_the_start() {
+    let (place, venue, _) = running(43);
+    let (records, _) = venue.kill();
+    for (call, code) in [(Call::Write, READ_ONLY), (Call::Sync, IO_ERROR), (Call::Write, IO_ERROR)]
+    {
+        place.disk.refuse(Some((call, code)));
+        check_disk_error(&refusal(&place), "log", code);
+    }
+    place.disk.refuse(None);
+    place.open().history.check(&records);
+
+    let empty = Place::new(SimDisk::new(44, true));
+    for (call, code) in [(Call::Create, DENIED), (Call::Name, DENIED), (Call::Create, FULL)] {
+        empty.disk.refuse(Some((call, code)));
+        check_disk_error(&refusal(&empty), "00000000.seg", code);
+    }
+    empty.disk.refuse(None);
+    assert!(empty.open().log.report.new_log);
+}
+
+#[test]
+fn a_segment_that_cannot_be_read_refuses_the_start_and_is_named() {
+    let (place, mut venue, mut random) = running(45);
+    venue.fill_up_to(&mut random, 2 * SEGMENT + SEGMENT / 2, 1_000);
+    let (records, _) = venue.kill();
+    for keeps_window in [true, false] {
+        if !keeps_window {
+            place.lose_window();
+        }
+        for number in 0..3 {
+            let path = place.segment(number);
+            place.disk.make_unreadable(Some(&path));
+            check_disk_error(&refusal(&place), &format!("{number:08}.seg"), IO_ERROR);
+        }
+        place.disk.make_unreadable(None);
+    }
+    place.open().history.check(&records);
+}
+
+#[test]
+fn a_window_that_is_removed_under_a_running_engine_costs_only_what_was_not_durable() {
+    let (place, mut venue, mut random) = running(46);
+    // As a container's restart or RemoveIPC does.
+    place.lose_window();
+    for _ in 0..50 {
+        venue.trade(&mut random);
+    }
+    venue.settle();
+    let (records, durable) = venue.kill();
+    assert!(durable >= records.last().unwrap().end());
+    let venue = place.open();
+    assert!(venue.log.report.appended_only_lost_behind.is_some());
+    venue.history.check(&records);
+}
+
+/// What a power cut may leave of a window in the data folder: nothing of it was ever synced.
+#[test]
+fn a_window_in_the_data_folder_that_a_power_cut_has_left_is_none() {
+    let leave: [fn(&Place); 5] = [
+        |place| fs::write(place.live().join("control"), []).unwrap(),
+        |place| fs::write(place.live().join("control"), [0; 4096]).unwrap(),
+        |place| fs::write(place.live().join("control"), [0; 100]).unwrap(),
+        |place| {
+            fs::write(place.live().join("control"), [0; 4096]).unwrap();
+            fs::write(place.live().join("window"), []).unwrap();
+        },
+        |place| fs::remove_file(place.live().join("control")).unwrap(),
+    ];
+    for left in leave {
+        let (place, venue, _) = running(47);
+        let (records, _) = venue.kill();
+        place.disk.cut_power();
+        left(&place);
+        let venue = place.open();
+        assert!(venue.log.report.appended_only_lost_behind.is_some());
+        venue.history.check(&records);
+    }
+}
+
+#[test]
+fn an_older_copy_of_the_data_folder_is_refused_while_the_window_knows_better() {
+    let (place, mut venue, mut random) = running(48);
+    let older: Vec<Record> = venue.history.records.clone();
+    let copy = place.disk.copy();
+    for _ in 0..50 {
+        venue.trade(&mut random);
+    }
+    venue.settle();
+    venue.kill();
+    let restore = |place: &mut Place| place.disk = copy.copy();
+    let mut place = place;
+    restore(&mut place);
+    let error = refusal(&place);
+    let end = older.last().unwrap().end();
+    assert!(
+        matches!(&error, RecoveryError::WindowDiffers { position, .. } if *position >= end),
+        "{error}"
+    );
+    assert!(error.to_string().contains("move the window's folder away"), "{error}");
+    // Having done so, the operator gets what the copy has, and is told.
+    let away = tempfile::tempdir().unwrap();
+    copy_files(&place.live(), away.path());
+    place.lose_window();
+    let venue = place.open();
+    assert!(venue.log.report.appended_only_lost_behind.is_some());
+    venue.history.check(&older);
+    venue.kill();
+    // And the older window does not come back into a log that went on without it.
+    place.lose_window();
+    copy_files(away.path(), &place.live());
+    assert!(matches!(
+        refusal(&place),
+        RecoveryError::WindowDiffers { .. } | RecoveryError::WindowStale { .. }
+    ));
+}

@@ -1,0 +1,206 @@
+//! Starts that are cut off: the power is cut, the process dies, or the window is removed, before, in or
+//! behind every single call to the disk that a start of the engine makes, and again in the next start.
+//! The start after that succeeds, nothing acknowledged is lost, and what it then acknowledges as durable
+//! survives the next power cut.
+//!
+//! By default one second accident is tried after each first one; the whole tries every pair, on a disk
+//! with direct writes and on one without.
+
+use super::crash::{Accident, Known, happen};
+use super::disk::{IO_ERROR, SimDisk, Then};
+use super::random::{Random, is_whole};
+use super::world::{Place, SEGMENT};
+
+const ACCIDENTS: [Accident; 3] = [Accident::PowerCut, Accident::Death, Accident::WindowRemoved];
+
+/// A folder that an engine is to start on.
+struct Situation {
+    name: &'static str,
+    place: Place,
+    known: Known,
+}
+
+fn nothing(is_direct: bool) -> Situation {
+    let place = Place::new(SimDisk::new(31, is_direct));
+    Situation { name: "no log", place, known: Known::default() }
+}
+
+/// The process died while a good part of what was appended, over a segment's end, was only in the
+/// window, and a write was half done.
+fn much_in_window(is_direct: bool) -> Situation {
+    let mut random = Random::new(32);
+    let place = Place::new(SimDisk::new(32, is_direct));
+    let mut venue = place.open();
+    venue.define();
+    venue.fill_up_to(&mut random, SEGMENT, 200_000);
+    place.disk.plan(0, IO_ERROR, Then::AllFail);
+    for _ in 0..40 {
+        venue.trade(&mut random);
+        venue.fill(&mut random, 30_000);
+    }
+    venue.settle();
+    let (records, durable) = venue.kill();
+    assert!(records.last().unwrap().end() > SEGMENT && durable < SEGMENT);
+    place.disk.die();
+    Situation {
+        name: "much is only in the window",
+        place,
+        known: Known { records, durable, is_in_window: true },
+    }
+}
+
+/// The power was cut; what was in flight, over two segment ends, is torn at its beginning.
+fn torn(is_direct: bool) -> Situation {
+    let mut random = Random::new(33);
+    let place = Place::new(SimDisk::new(33, is_direct));
+    let mut venue = place.open();
+    venue.define();
+    venue.fill_up_to(&mut random, SEGMENT, 250_000);
+    let (_, durable) = venue.marks();
+    let kept = venue.history.records.len();
+    venue.kill();
+    place.lose_window();
+    // The same transactions as one write that vouches for nothing: frames of an engine whose durable
+    // position did not move while it wrote them.
+    let mut venue = place.open();
+    let before = venue.log.report.position.0;
+    place.disk.hold(true);
+    while venue.marks().0 < 2 * SEGMENT + 300_000 {
+        venue.fill(&mut random, 60_000);
+    }
+    place.disk.hold(false);
+    venue.settle();
+    let (mut records, _) = venue.kill();
+    place.lose_window();
+    let first = records[kept].position;
+    assert!(before <= first && first < SEGMENT);
+    place.disk.edit(&place.segment(0), |bytes| bytes[first as usize + 60] ^= 1);
+    records.truncate(kept);
+    Situation {
+        name: "the tail is torn",
+        place,
+        known: Known { records, durable, is_in_window: false },
+    }
+}
+
+/// A clean end, just before a segment's.
+fn closed(is_direct: bool) -> Situation {
+    let mut random = Random::new(34);
+    let place = Place::new(SimDisk::new(34, is_direct));
+    let mut venue = place.open();
+    venue.define();
+    venue.fill_up_to(&mut random, SEGMENT, 66_000);
+    let (records, is_clean) = venue.close();
+    assert!(is_clean);
+    Situation {
+        name: "closed",
+        place,
+        known: Known { records, durable: u64::MAX, is_in_window: false },
+    }
+}
+
+/// A start with an accident at the call after `after` ones; false if there is no such call.
+fn cut_off(place: &Place, known: &mut Known, after: u64, accident: Accident) -> bool {
+    place.disk.plan(after, IO_ERROR, Then::AllFail);
+    match place.try_open() {
+        Ok(venue) => {
+            known.check(&venue.history.records);
+            let was_late = !place.disk.has_failed();
+            (known.records, known.durable) = venue.kill();
+            known.is_in_window = true;
+            happen(place, accident);
+            known.suffer(accident);
+            !was_late
+        }
+        Err(error) => {
+            assert!(place.disk.has_failed(), "refused after a legitimate fault: {error}");
+            happen(place, accident);
+            known.suffer(accident);
+            true
+        }
+    }
+}
+
+/// The start that must succeed, and what it is worth.
+fn start(place: &Place, known: &Known) {
+    place.disk.plan(u64::MAX, IO_ERROR, Then::AllFail);
+    let mut venue = place.open();
+    known.check(&venue.history.records);
+    let mut random = Random::new(35);
+    venue.define();
+    for _ in 0..10 {
+        venue.trade(&mut random);
+    }
+    venue.settle();
+    let records = venue.history.records.clone();
+    venue.history.check(&records);
+    venue.kill();
+    place.cut_power();
+    let venue = place.open();
+    venue.history.check(&records);
+}
+
+/// The second accidents that are tried after each first one.
+fn seconds(random: &mut Random) -> Vec<(Accident, Option<u64>)> {
+    if is_whole() {
+        return ACCIDENTS.map(|accident| (accident, None)).to_vec();
+    }
+    vec![(ACCIDENTS[random.below(3) as usize], Some(random.below(12)))]
+}
+
+fn try_all(make: impl Fn(bool) -> Situation) {
+    let mut random = Random::new(36);
+    let disks: &[bool] = if is_whole() { &[true, false] } else { &[false] };
+    for &is_direct in disks {
+        let situation = make(is_direct);
+        let mut starts = 0;
+        for accident in ACCIDENTS {
+            for first in 0.. {
+                let after_one = situation.place.copy();
+                let mut known = situation.known.clone();
+                let came = cut_off(&after_one, &mut known, first, accident);
+                for (next, at) in seconds(&mut random) {
+                    starts += try_second(&after_one, &known, next, at);
+                }
+                if !came {
+                    break;
+                }
+            }
+        }
+        println!("{}: {starts} starts after two accidents", situation.name);
+    }
+}
+
+/// The second accident at the call `at`, or at every one; gives how many there were.
+fn try_second(after_one: &Place, known: &Known, accident: Accident, at: Option<u64>) -> u64 {
+    for second in at.unwrap_or(0).. {
+        let place = after_one.copy();
+        let mut known = known.clone();
+        let came = cut_off(&place, &mut known, second, accident);
+        start(&place, &known);
+        if !came || at.is_some() {
+            return second + 1 - at.unwrap_or(0);
+        }
+    }
+    0
+}
+
+#[test]
+fn of_a_new_log() {
+    try_all(nothing);
+}
+
+#[test]
+fn with_much_in_the_window() {
+    try_all(much_in_window);
+}
+
+#[test]
+fn with_a_torn_tail() {
+    try_all(torn);
+}
+
+#[test]
+fn after_a_clean_end() {
+    try_all(closed);
+}
