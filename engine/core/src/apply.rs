@@ -12,6 +12,7 @@ mod ending;
 mod list;
 mod money;
 mod place;
+mod replace;
 mod self_trade;
 mod sender;
 mod session;
@@ -19,6 +20,7 @@ mod settlement;
 mod sweep;
 mod taking;
 mod trigger;
+mod vacate;
 mod venue;
 
 pub(crate) use ending::LIST_STEPS;
@@ -149,9 +151,8 @@ impl Core {
             Command::SetAccount(message) => self.set_account(message, outbox),
             Command::SetFees(message) => self.set_fees(message, outbox),
             Command::ChangeSymbol(message) => self.change_symbol(message, outbox),
-            Command::ReplaceOrder(_) | Command::CancelReplace(_) => {
-                Err(RejectReason::UnexpectedMessage.into())
-            }
+            Command::ReplaceOrder(message) => self.replace_order(context, message, outbox),
+            Command::CancelReplace(message) => self.cancel_replace(context, message, outbox),
         }?;
         Ok(Applied::Committed)
     }

@@ -9,11 +9,13 @@
 mod fired;
 mod ladder;
 mod level;
+mod place;
 mod side;
 mod standalone;
 mod validate;
 
 pub(crate) use fired::ORDERS_MAX;
+pub(crate) use place::Place;
 pub(crate) use validate::Counts;
 
 pub use ladder::LEVELS_MAX;

@@ -47,6 +47,9 @@ pub(crate) const IS_WAITING: u8 = 2;
 pub(crate) const HAS_LIST: u8 = 4;
 /// The order's list is open: its other order is open too, and neither has executed anything.
 pub(crate) const IS_PAIRED: u8 = 8;
+/// A buy whose price or quantity changed when a part of it was executed: what it had paid by then is no
+/// part of its notional now.
+pub(crate) const HAS_OWN_LOCK: u8 = 16;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 48);
 
@@ -95,9 +98,11 @@ pub(crate) struct OrderDetails {
     pub(crate) order_list_id: OrderListId,
     /// Slot of its list among the open ones; none when that is not open.
     pub(crate) list: u32,
+    /// Of one with a lock of its own: what it locks for the rest and all that it has paid.
+    pub(crate) own_lock: i64,
 }
 
-const _: () = assert!(size_of::<OrderDetails>() <= 56);
+const _: () = assert!(size_of::<OrderDetails>() <= 64);
 
 impl Default for OrderDetails {
     fn default() -> Self {
@@ -109,6 +114,7 @@ impl Default for OrderDetails {
             fired_by: 0,
             order_list_id: OrderListId::NONE,
             list: NONE,
+            own_lock: 0,
         }
     }
 }
@@ -272,7 +278,7 @@ impl Orders {
     pub(crate) fn locked(&self, order: &RestingView) -> i64 {
         let open = order.remaining.0 + self.hidden(order.handle);
         let record = self.record(order.handle);
-        let locked = record.locked(order.price, open);
+        let locked = self.locked_at(order.handle, order.price, open);
         if record.flags & IS_WAITING == 0 {
             return locked;
         }
@@ -283,6 +289,22 @@ impl Orders {
             }
             None => locked,
         }
+    }
+
+    /// What an open order that is not the stop leg of an open list has locked, given its price and what
+    /// it has open, hidden parts included.
+    pub(crate) fn locked_at(&self, handle: Handle, price: Price, open: i64) -> i64 {
+        let record = self.record(handle);
+        if record.flags & HAS_OWN_LOCK == 0 {
+            record.locked(price, open)
+        } else {
+            self.details(handle).own_lock - record.executed_quote
+        }
+    }
+
+    /// What an open order shows at a time; 0 for what is no iceberg.
+    pub(crate) fn iceberg(&self, handle: Handle) -> i64 {
+        if self.record(handle).flags & IS_ICEBERG == 0 { 0 } else { self.details(handle).iceberg }
     }
 
     /// The list that an open order belongs to, open or not.
@@ -391,13 +413,19 @@ impl Orders {
         self.reserved += is_waiting * u32::from(record.kind.may_rest());
     }
 
-    /// Changes an open order's quantity.
-    pub(crate) fn set_quantity(&mut self, handle: Handle, account: AccountId, quantity: i64) {
-        let record = &mut self.records[handle.0 as usize];
-        let counts = self.open.at_mut(account.0, record.symbol.0);
+    /// Lowers an open order's quantity, so that so much stays open.
+    pub(crate) fn set_quantity(&mut self, order: &RestingView, quantity: i64, open: i64) {
+        let at = order.handle.0 as usize;
+        let record = &mut self.records[at];
+        let counts = self.open.at_mut(order.owner, record.symbol.0);
         counts.bought -= bought(record);
         record.quantity = quantity;
         counts.bought += bought(record);
+        if record.flags & HAS_OWN_LOCK != 0 {
+            let for_the_rest = money::quote_rounded_up(order.price.0, open)
+                .expect("it was more when the order was replaced");
+            self.details[at].own_lock = for_the_rest + record.executed_quote;
+        }
     }
 
     /// Forgets an order that has ended.

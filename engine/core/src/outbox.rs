@@ -3,8 +3,8 @@
 
 use touchline_protocol::message::event::{
     Done, MassCanceled, OrderAccepted, OrderCanceled, OrderContinues, OrderListChanged,
-    OrderRefilled, OrderResult, OrderTriggered, SelfTradePrevented, SessionEnded, SessionStarted,
-    Trade,
+    OrderRefilled, OrderReplaced, OrderResult, OrderTriggered, SelfTradePrevented, SessionEnded,
+    SessionStarted, Trade,
 };
 use touchline_protocol::message::{Message, MessageHeader};
 
@@ -22,7 +22,11 @@ pub const OUTBOX_BYTES_MAX: usize = {
     assert!(run <= RUN_STEPS as usize * step);
     // The last thing that a transaction does may take more than the one step that is left.
     let last_item = size_of::<OrderRefilled>() + prevention + list + run;
-    let placement = size_of::<OrderAccepted>()
+    // In front of a placement: what it replaces, with the list of that.
+    let replaced = 2 * size_of::<OrderCanceled>() + size_of::<OrderListChanged>();
+    assert!(size_of::<OrderReplaced>() <= replaced);
+    let placement = replaced
+        + size_of::<OrderAccepted>()
         + STEPS_MAX as usize * step
         + last_item
         + size_of::<OrderResult>();

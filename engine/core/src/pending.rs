@@ -5,7 +5,7 @@
 use crate::book::Aggressor;
 use crate::filters::OrderKind;
 use crate::hash::StateHash;
-use crate::orders::{HAS_LIST, IS_ICEBERG};
+use crate::orders::{HAS_LIST, HAS_OWN_LOCK, IS_ICEBERG};
 use crate::pool::NONE;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
@@ -36,8 +36,11 @@ pub(crate) struct ActiveOrder {
     pub(crate) executed_quote: i64,
     /// The price that fires it, if it is a stop.
     pub(crate) stop_price: Price,
-    /// What was locked at acceptance: quote for a buy, base for a sell.
+    /// What was locked at acceptance: quote for a buy, base for a sell. Of a buy that was replaced: what
+    /// it locked then and what it had paid.
     pub(crate) locked: i64,
+    /// It was replaced after a part of it was executed: see [`HAS_OWN_LOCK`].
+    pub(crate) has_own_lock: bool,
     /// What it shows at a time once it rests; 0: everything.
     pub(crate) iceberg: i64,
     /// The list that it belongs to.
@@ -64,6 +67,9 @@ pub(crate) struct ActiveOrder {
     pub(crate) last_fill_time_ns: u64,
     /// Order counts of its account at acceptance, for the terminal reply.
     pub(crate) order_counts: [u32; 2],
+    /// The session that placed it.
+    pub(crate) placed_by: SessionId,
+    /// The session that waits for its terminal reply.
     pub(crate) session: SessionId,
     pub(crate) epoch: Epoch,
     pub(crate) correlation: u64,
@@ -86,7 +92,8 @@ impl ActiveOrder {
     pub(crate) fn flags(&self) -> u8 {
         let iceberg = if self.iceberg > 0 { IS_ICEBERG } else { 0 };
         let list = if self.order_list_id == OrderListId::NONE { 0 } else { HAS_LIST };
-        iceberg | list
+        let own_lock = if self.has_own_lock { HAS_OWN_LOCK } else { 0 };
+        iceberg | list | own_lock
     }
 
     /// What is left of its lock.
@@ -103,7 +110,8 @@ impl ActiveOrder {
             hash.signed(self.order_list_id.0);
             let prevention = self.prevention.map_or(0, SelfTradePrevention::to_wire);
             let now = self.prevention_now.to_wire();
-            hash.word(u64::from_le_bytes([self.ran_dry.into(), prevention, now, 0, 0, 0, 0, 0]));
+            let flags = [self.ran_dry.into(), prevention, now, self.has_own_lock.into()];
+            hash.pair(self.placed_by.0, u32::from_le_bytes(flags));
             hash.signed(self.prevented);
             hash.word(self.placed.0);
         }
@@ -397,6 +405,7 @@ impl ActiveOrder {
         remaining: 0,
         executed_quote: 0,
         locked: 0,
+        has_own_lock: false,
         iceberg: 0,
         order_list_id: OrderListId::NONE,
         ran_dry: false,
@@ -409,6 +418,7 @@ impl ActiveOrder {
         last_fill_price: Price::ZERO,
         last_fill_time_ns: 0,
         order_counts: [0; 2],
+        placed_by: SessionId(0),
         session: SessionId(0),
         epoch: Epoch(0),
         correlation: 0,

@@ -6,6 +6,7 @@ use crate::Core;
 use crate::book::Handle;
 use crate::hash::StateHash;
 use crate::limits;
+use crate::orders::HAS_OWN_LOCK;
 use crate::pool::named;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::units::{AccountId, SymbolId};
@@ -57,6 +58,9 @@ impl Core {
                         let details = self.orders.details(order.handle);
                         hash.signed(details.iceberg);
                         hash.signed(details.hidden);
+                        if record.flags & HAS_OWN_LOCK != 0 {
+                            hash.signed(details.own_lock);
+                        }
                         self.hash_list(order.handle, &mut hash);
                     }
                 }

@@ -9,6 +9,7 @@ use crate::outbox::Outbox;
 use touchline_protocol::message::command::{CancelOrder, CancelOrderNamed, ReduceOrder};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SymbolStatus};
 use touchline_protocol::message::event::OrderReduced;
+use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, Qty, SymbolId};
 
 impl Core {
@@ -33,20 +34,29 @@ impl Core {
     ) -> Result<(), Reject> {
         let account = self.trading_account(&message.command)?;
         self.settled_symbol(message.symbol)?;
-        let name = &message.client_order_id;
-        let handle = if message.order_id == OrderId(0) {
-            self.orders
-                .find_by_client_order_id(&self.pools, account, message.symbol, name)
-                .ok_or(RejectReason::UnknownOrder)?
-        } else {
-            let handle = self.own_order(account, message.symbol, message.order_id)?;
-            if !name.is_empty() && self.orders.client_order_id(handle) != name {
-                return Err(RejectReason::ClientOrderIdMismatch.into());
-            }
-            handle
-        };
+        let names = (message.order_id, &message.client_order_id);
+        let handle = self.named_order(account, message.symbol, names)?;
         self.cancel(handle, outbox);
         Ok(())
+    }
+
+    /// An open order of the account by number (0: not given), by client order id (empty: not given), or
+    /// by both if they agree.
+    pub(super) fn named_order(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        (id, name): (OrderId, &ClientOrderId),
+    ) -> Result<Handle, Reject> {
+        if id == OrderId(0) {
+            let found = self.orders.find_by_client_order_id(&self.pools, account, symbol, name);
+            return found.ok_or_else(|| RejectReason::UnknownOrder.into());
+        }
+        let handle = self.own_order(account, symbol, id)?;
+        if !name.is_empty() && self.orders.client_order_id(handle) != name {
+            return Err(RejectReason::ClientOrderIdMismatch.into());
+        }
+        Ok(handle)
     }
 
     /// Lowers an order's quantity; it keeps its place. The new quantity obeys LOT_SIZE and
@@ -69,33 +79,44 @@ impl Core {
         if self.orders.list_of(handle).is_some() {
             return Err(RejectReason::NotReplaceable.into());
         }
+        self.reduce(handle, message.new_quantity, outbox)
+    }
+
+    /// Lowers the quantity of an open order, which is in no open list, to one that LOT_SIZE allows.
+    pub(super) fn reduce(
+        &mut self,
+        handle: Handle,
+        new_quantity: i64,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<(), Reject> {
         let order = self.orders.view(&self.pools, handle);
         let record = *self.orders.record(handle);
         let hidden = self.orders.hidden(handle);
         let executed_quantity = record.quantity - order.remaining.0 - hidden;
-        if message.new_quantity >= record.quantity {
+        if new_quantity >= record.quantity {
             return Err(RejectReason::NotReduced.into());
         }
-        if message.new_quantity <= executed_quantity {
+        if new_quantity <= executed_quantity {
             return Err(RejectReason::QuantityBelowExecuted.into());
         }
-        filters::check_notional(&symbol.filters, order.price.0, message.new_quantity)?;
-        let asset = symbol.paid_with(record.kind.side);
+        let at = record.symbol.0 as usize;
+        let symbol = &self.symbols.list[at];
+        filters::check_notional(&symbol.filters, order.price.0, new_quantity)?;
+        let (account, asset) = (AccountId(order.owner), symbol.paid_with(record.kind.side));
 
-        let remaining = message.new_quantity - executed_quantity;
+        let remaining = new_quantity - executed_quantity;
         let locked_before = self.orders.locked(&order);
-        let at = message.symbol.0 as usize;
-        self.orders.set_quantity(handle, account, message.new_quantity);
+        self.orders.set_quantity(&order, new_quantity, remaining);
         self.lower_remaining(at, &order, hidden, remaining);
         let released = locked_before - self.orders.locked(&self.orders.view(&self.pools, handle));
         self.accounts.release(account, asset, released);
         let counters = &mut self.symbols.list[at].counters;
         counters.book_update.0 += u64::from(record.flags & IS_WAITING == 0);
         outbox.push(&OrderReduced {
-            order_id: message.order_id,
+            order_id: order.id,
             account,
-            symbol: message.symbol,
-            quantity: message.new_quantity,
+            symbol: record.symbol,
+            quantity: new_quantity,
             executed_quantity,
             released,
             book_update_id: counters.book_update,

@@ -54,10 +54,7 @@ impl Core {
     ) -> Result<Applied, Reject> {
         let account = self.trading_account(&message.command)?;
         let symbol = self.settled_symbol(message.symbol)?;
-        if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
-            return Err(RejectReason::SymbolNotPermitted.into());
-        }
-        self.check_alive(account)?;
+        self.check_may_place(account, symbol)?;
         let legs = self.read_legs(message, symbol)?;
         for Leg { order, kind } in [&legs.stop, &legs.limit] {
             filters::check_order(&symbol.filters, *kind, order)?;

@@ -41,10 +41,7 @@ impl Core {
     ) -> Result<Applied, Reject> {
         let account = self.trading_account(&message.command)?;
         let symbol = self.settled_symbol(message.symbol)?;
-        if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
-            return Err(RejectReason::SymbolNotPermitted.into());
-        }
-        self.check_alive(account)?;
+        self.check_may_place(account, symbol)?;
         let kind = filters::order_kind(self.rules, message, symbol)?;
         filters::check_order(&symbol.filters, kind, message)?;
         self.check_averages(context.time_ns, message, kind)?;
@@ -69,6 +66,18 @@ impl Core {
             return Err(RejectReason::LogUnavailable.into());
         }
         Ok(symbol)
+    }
+
+    /// Account and symbol share a permission, and the account is not killed.
+    pub(super) fn check_may_place(
+        &self,
+        account: AccountId,
+        symbol: &Symbol,
+    ) -> Result<(), Reject> {
+        if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
+            return Err(RejectReason::SymbolNotPermitted.into());
+        }
+        self.check_alive(account)
     }
 
     /// A killed account places nothing.
@@ -128,8 +137,20 @@ impl Core {
         Ok(())
     }
 
-    /// The account's order counts with so many more orders, if the limits allow all of them. Calendar
-    /// windows: the n-th is from n times the interval on (facts §8).
+    /// The account's order counts. Calendar windows: the n-th is from n times the interval on (facts §8).
+    pub(super) fn order_windows(&self, account: AccountId, time_ns: u64) -> [OrderWindow; 2] {
+        let seconds = [self.limits.interval_0_seconds, self.limits.interval_1_seconds];
+        let mut windows = self.accounts.list[account.0 as usize].windows;
+        for (order_window, seconds) in windows.iter_mut().zip(seconds) {
+            let window = time_ns / (u64::from(seconds) * 1_000_000_000);
+            if order_window.window != window {
+                *order_window = OrderWindow { window, count: 0 };
+            }
+        }
+        windows
+    }
+
+    /// The account's order counts with so many more orders, if the limits allow all of them.
     pub(super) fn count_orders(
         &self,
         account: AccountId,
@@ -137,13 +158,8 @@ impl Core {
         more: u32,
     ) -> Result<[OrderWindow; 2], Reject> {
         let limits = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
-        let seconds = [self.limits.interval_0_seconds, self.limits.interval_1_seconds];
-        let mut windows = self.accounts.list[account.0 as usize].windows;
+        let mut windows = self.order_windows(account, time_ns);
         for (index, order_window) in windows.iter_mut().enumerate() {
-            let window = time_ns / (u64::from(seconds[index]) * 1_000_000_000);
-            if order_window.window != window {
-                *order_window = OrderWindow { window, count: 0 };
-            }
             let count = u64::from(order_window.count) + u64::from(more);
             if limits[index] != 0 && count > u64::from(limits[index]) {
                 return Err(Reject::with(RejectReason::TooManyOrders, index as u32));
@@ -154,7 +170,7 @@ impl Core {
     }
 
     /// What depends on the account's orders and balance and on the venue's capacity.
-    fn check_engine_state(
+    pub(super) fn check_engine_state(
         &self,
         account: AccountId,
         message: &NewOrder,
@@ -262,7 +278,7 @@ impl Core {
 
     /// Room for what may rest and for what may have to be continued; why this is enough:
     /// [`PendingQueue`](crate::pending::PendingQueue).
-    fn check_capacity(
+    pub(super) fn check_capacity(
         &self,
         (account, id): (AccountId, SymbolId),
         (kind, prevention): (OrderKind, SelfTradePrevention),
@@ -368,7 +384,7 @@ impl Core {
     }
 
     /// From here on nothing is refused.
-    fn accept(
+    pub(super) fn accept(
         &mut self,
         context: &Context,
         (account, message, kind): (AccountId, &NewOrder, OrderKind),
@@ -431,6 +447,7 @@ impl Core {
             remaining: terms.quantity,
             executed_quote: 0,
             locked: terms.locked,
+            has_own_lock: false,
             iceberg: message.iceberg_quantity,
             order_list_id,
             ran_dry: terms.ran_dry,
@@ -443,6 +460,7 @@ impl Core {
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,
             order_counts: windows.map(|window| window.count),
+            placed_by: message.command.session,
             session: message.command.session,
             epoch: message.command.epoch,
             correlation: message.command.correlation,

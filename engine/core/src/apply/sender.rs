@@ -112,6 +112,8 @@ impl Core {
             Command::SetVenueFilters(_)
                 | Command::PlaceOrderList(_)
                 | Command::CancelOrderList(_)
+                | Command::ReplaceOrder(_)
+                | Command::CancelReplace(_)
                 | Command::CancelAll(_)
                 | Command::MassCancel(_)
                 | Command::KillAccount(_)

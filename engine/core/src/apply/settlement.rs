@@ -163,7 +163,7 @@ impl Settlement<'_, '_, '_> {
         if remaining > 0 {
             return (remaining, 0);
         }
-        let released = self.orders.record(fill.maker).locked(fill.price, 0);
+        let released = self.orders.locked_at(fill.maker, fill.price, 0);
         if released > 0 {
             self.accounts.release(
                 maker,

@@ -116,8 +116,19 @@ impl Core {
         steps: &mut u32,
         outbox: &mut Outbox<'_>,
     ) -> bool {
+        self.advance_from(context, active, (steps, false), outbox)
+    }
+
+    /// As [`advance`](Self::advance), for an order whose transaction has changed the book already or
+    /// has not.
+    pub(super) fn advance_from(
+        &mut self,
+        context: &Context,
+        active: &mut ActiveOrder,
+        (steps, mut changed): (&mut u32, bool),
+        outbox: &mut Outbox<'_>,
+    ) -> bool {
         let at = active.symbol.0 as usize;
-        let mut changed = false;
         let taking = loop {
             self.collect_triggered(at, steps);
             let aggressor = active.aggressor();
@@ -229,7 +240,7 @@ impl Core {
             executed_quote: active.executed_quote,
             priority: active.priority,
             symbol: active.symbol,
-            session: active.session,
+            session: active.placed_by,
             place: self.keep_place(active),
             kind: active.kind,
             flags: active.flags(),
@@ -239,6 +250,7 @@ impl Core {
             iceberg: active.iceberg,
             hidden,
             order_list_id: active.order_list_id,
+            own_lock: active.locked,
             ..Default::default()
         };
         let name = &active.client_order_id;

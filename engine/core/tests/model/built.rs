@@ -4,8 +4,8 @@
 pub(crate) const PREVENTION: bool = true;
 /// PlaceOrderList and CancelOrderList.
 pub(crate) const LISTS: bool = true;
-pub(crate) const REPLACE: bool = false;
-pub(crate) const CANCEL_REPLACE: bool = false;
+pub(crate) const REPLACE: bool = true;
+pub(crate) const CANCEL_REPLACE: bool = true;
 pub(crate) const CANCEL_ALL: bool = true;
 pub(crate) const MASS_CANCEL: bool = true;
 pub(crate) const KILL: bool = true;
