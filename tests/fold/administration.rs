@@ -109,7 +109,7 @@ impl Run {
             command,
             symbol,
             order_types: ORDER_TYPES_2,
-            flags: found.flags,
+            flags: self.pick(&[found.flags, SYMBOL_ICEBERG | SYMBOL_OCO | SYMBOL_QUOTE_QUANTITY]),
             permissions: found.permissions,
             filters,
             ..Default::default()

@@ -67,8 +67,8 @@ fn accounts(core: &Core, state: &State) -> Result<(), String> {
         )?;
         same(
             "account's rates",
-            (found.maker_rate, found.taker_rate),
-            (expected.maker_rate, expected.taker_rate),
+            [found.maker_rate, found.taker_rate, found.buyer_rate, found.seller_rate],
+            [expected.maker_rate, expected.taker_rate, expected.buyer_rate, expected.seller_rate],
         )?;
         for asset in (0..counts.assets).map(AssetId) {
             let found = found.balance(asset);
