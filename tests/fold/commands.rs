@@ -52,7 +52,6 @@ fn the_views_hold_what_the_core_holds() {
         for (name, more) in &run.venue.commands {
             let sum = commands.entry(name).or_default();
             sum.accepted += more.accepted;
-            sum.unknown += more.unknown;
             sum.rejected += more.rejected;
         }
         for (name, more) in &run.venue.events {
@@ -63,24 +62,13 @@ fn the_views_hold_what_the_core_holds() {
     println!("{commands:#?}\n{events:#?}");
     for (_, name) in Command::TEMPLATES {
         let outcomes = commands.get(name).copied().unwrap_or_default();
-        assert_ne!(outcomes, Outcomes::default(), "{name} was never sent");
-        // What this version of the core does not take at all cannot be compared.
-        let is_taken = outcomes.rejected > 0 || outcomes.unknown == 0;
-        assert!(!is_taken || outcomes.accepted > 20, "{name} was hardly accepted: {outcomes:?}");
+        assert!(outcomes.accepted > 20, "{name} was hardly accepted: {outcomes:?}");
     }
-    let is_accepted = |name: &str| commands[name].accepted > 0;
     for (_, name) in Event::TEMPLATES {
-        let is_caused = match *name {
-            "OrderListChanged" => is_accepted("PlaceOrderList"),
-            "MassCanceled" => is_accepted("CancelAll"),
-            "OrderReplaced" => is_accepted("ReplaceOrder"),
-            "OrderValid" | "Rejected" | "Gap" => false,
-            _ => true,
-        };
-        assert!(
-            !is_caused || events.get(name).is_some_and(|&seen| seen > 20),
-            "{name}: {events:?}"
-        );
+        // What is never in a log.
+        let is_logged = !matches!(*name, "OrderValid" | "Rejected" | "Gap");
+        let seen = events.get(name).copied().unwrap_or_default();
+        assert!(!is_logged || seen > 20, "{name}: {events:?}");
     }
 }
 

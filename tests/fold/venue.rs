@@ -14,12 +14,10 @@ use touchline_protocol::units::{KeyId, OrderId, Position, Sequence, SessionId, S
 /// A time to begin with.
 const START_NS: u64 = 1_700_000_000_000_000_000;
 
-/// How often each command was accepted, how often it was refused as one that is not known, and how
-/// often for another reason.
+/// How often a command was accepted, and how often not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Outcomes {
     pub(crate) accepted: u64,
-    pub(crate) unknown: u64,
     pub(crate) rejected: u64,
 }
 
@@ -88,9 +86,7 @@ impl Venue {
         match applied {
             Ok(Applied::Valid) => return Ok(()),
             Err(reject) => {
-                let is_unknown = reject.reason == RejectReason::UnexpectedMessage;
-                outcomes.unknown += u64::from(is_unknown);
-                outcomes.rejected += u64::from(!is_unknown);
+                outcomes.rejected += 1;
                 *self.reasons.entry((M::NAME, reject.reason)).or_default() += 1;
                 return Err(reject);
             }
