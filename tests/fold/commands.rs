@@ -78,7 +78,7 @@ pub(super) fn limits() -> Limits {
         symbols: 5,
         accounts: 12,
         keys: 40,
-        sessions: 30,
+        sessions: 60,
         open_orders: 70,
         price_levels: 50,
         pending_work: 3,
