@@ -15,7 +15,9 @@ pub(super) const KEYS: u32 = 256;
 const MILLION: i64 = 1_000_000;
 
 /// Each of these commands was accepted at least so many times.
-const EXPECTED: [(u16, &str, u64); 14] = [
+const EXPECTED: [(u16, &str, u64); 16] = [
+    (ReplaceOrder::TEMPLATE, ReplaceOrder::NAME, 500),
+    (CancelReplace::TEMPLATE, CancelReplace::NAME, 300),
     (PlaceOrderList::TEMPLATE, PlaceOrderList::NAME, 1_000),
     (CancelOrderList::TEMPLATE, CancelOrderList::NAME, 100),
     (CancelAll::TEMPLATE, CancelAll::NAME, 100),
