@@ -4,7 +4,7 @@ use crate::state::{Order, Place};
 use crate::world::World;
 use touchline_core::OpenOrder;
 use touchline_core::book::DepthLevel;
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::units::*;
 
 impl World {
@@ -15,6 +15,7 @@ impl World {
                 self.compare_book(symbol, side);
             }
             self.compare_waiting(symbol);
+            self.compare_lists(symbol);
             let counters = self.venue.core.symbol(SymbolId(symbol)).unwrap().counters;
             let of = self.model.symbol(symbol);
             let found = (counters.order.0, counters.trade.0, counters.aggregate_trade.0);
@@ -29,10 +30,40 @@ impl World {
         assert_eq!(counts.pending_work as usize, self.model.work.len());
         assert_eq!(counts.open_orders as usize, self.model.orders.len());
         assert_eq!(counts.price_levels, self.model.price_levels_in_use());
+        self.compare_sessions();
+        self.compare_accounts();
+    }
+
+    fn compare_sessions(&self) {
         for (id, session) in (1..).zip(&self.model.sessions) {
-            let view = core.session(SessionId(id)).unwrap();
-            let found = (view.epoch.0, view.last_sequence.0, view.connected);
-            assert_eq!(found, (session.epoch, session.last, session.connected), "session {id}");
+            let view = self.venue.core.session(SessionId(id)).unwrap();
+            let found = (view.epoch.0, view.last_sequence.0);
+            assert_eq!(found, (session.epoch, session.last), "session {id}");
+            assert_eq!(view.connected, session.connected, "session {id}");
+            // What a session of a revoked key once asked for is of no use.
+            let revoked = session.key > 0 && self.model.keys[session.key as usize - 1].revoked;
+            let asked = view.cancel_on_disconnect;
+            assert!(revoked || asked == session.cancel_on_disconnect, "session {id}");
+        }
+    }
+
+    fn compare_accounts(&self) {
+        for (id, account) in (0..).zip(&self.model.accounts) {
+            let view = self.venue.core.account(AccountId(id)).unwrap();
+            assert_eq!(view.name, account.name);
+            if id > 0 {
+                let found = (view.flags, view.permissions, view.killed);
+                assert_eq!(found, (account.flags, account.permissions, account.killed), "of {id}");
+            }
+            for symbol in 0..self.model.symbols.len() as u32 {
+                let found = self.venue.core.fee_rates(AccountId(id), SymbolId(symbol)).unwrap();
+                let rates = self.model.rates(id, symbol);
+                let expected = [rates.maker, rates.taker, rates.buyer, rates.seller];
+                let found = [found.maker, found.taker, found.buyer, found.seller];
+                assert_eq!(found, expected, "rates of {id} on {symbol}");
+                let open = self.venue.core.open_order_count(AccountId(id), SymbolId(symbol));
+                assert_eq!(open as usize, self.model.own(id, symbol).count(), "open of {id}");
+            }
         }
     }
 
@@ -74,6 +105,18 @@ impl World {
         assert_eq!(found, levels, "depth of {symbol}");
     }
 
+    fn compare_lists(&self, symbol: u32) {
+        let of_side = |side| self.venue.core.open_order_lists(SymbolId(symbol), side);
+        let found = of_side(Side::Buy).count() + of_side(Side::Sell).count();
+        let lists: Vec<_> = self.model.lists.iter().filter(|list| list.symbol == symbol).collect();
+        assert_eq!(found, lists.len(), "lists of {symbol}");
+        for list in lists {
+            let found = self.venue.core.open_order_list(OrderListId(list.id)).unwrap();
+            assert_eq!(found.account.0, list.account, "list {}", list.id);
+        }
+        assert_eq!(self.venue.core.has_pending(SymbolId(symbol)), self.model.is_pending(symbol));
+    }
+
     /// Which of several stops that one trade fires are noted first shows only in the number of prices.
     fn compare_waiting(&self, symbol: u32) {
         let of_core = |stop: OpenOrder| (stop.order_id.0, stop.stop_price.0, of_core(&stop));
@@ -87,14 +130,19 @@ impl World {
     }
 }
 
-/// What is compared of an open order: numbers, owner and session; side, type, time in force; price,
-/// quantity, open, visible, iceberg, quote executed, locked; its name.
-type Seen = ([u64; 3], [u8; 3], [i64; 7], String);
+/// What is compared of an open order: numbers, owner and session; side, type, time in force, mode;
+/// price, quantity, open, visible, iceberg, quote executed, locked, list; its name.
+type Seen = ([u64; 3], [u8; 4], [i64; 8], String);
 
 fn of_core(order: &OpenOrder) -> Seen {
     (
         [order.order_id.0, order.account.0.into(), order.session.0.into()],
-        [order.side.to_wire(), order.order_type.to_wire(), order.time_in_force.to_wire()],
+        [
+            order.side.to_wire(),
+            order.order_type.to_wire(),
+            order.time_in_force.to_wire(),
+            order.self_trade_prevention.map_or(0, SelfTradePrevention::to_wire),
+        ],
         [
             order.price.0,
             order.quantity.0,
@@ -103,6 +151,7 @@ fn of_core(order: &OpenOrder) -> Seen {
             order.iceberg.0,
             order.executed_quote.0,
             order.locked.0,
+            order.order_list_id.0,
         ],
         order.client_order_id.as_str().to_owned(),
     )
@@ -111,7 +160,12 @@ fn of_core(order: &OpenOrder) -> Seen {
 fn of_model(order: &Order) -> Seen {
     (
         [order.id, order.account.into(), order.session.into()],
-        [order.side.to_wire(), order.order_type.to_wire(), order.time_in_force.to_wire()],
+        [
+            order.side.to_wire(),
+            order.order_type.to_wire(),
+            order.time_in_force.to_wire(),
+            order.prevention,
+        ],
         [
             order.price,
             order.quantity,
@@ -120,6 +174,7 @@ fn of_model(order: &Order) -> Seen {
             order.iceberg,
             order.executed_quote,
             order.locked as i64,
+            order.list,
         ],
         order.name.as_str().to_owned(),
     )

@@ -38,6 +38,8 @@ fn legs(m: &PlaceOrderList) -> [NewOrder; 2] {
         price: m.price,
         iceberg_quantity: m.limit_iceberg_quantity,
         client_order_id: m.limit_client_order_id,
+        // The mode is the stop leg's: this one does not take.
+        self_trade_prevention: 0,
         ..leg
     };
     [stop, limit]
