@@ -73,6 +73,7 @@ impl Model {
         let price = if order.price > 0 { order.price } else { order.stop };
         check_notional(&self.symbol(order.symbol).filters, price, quantity)?;
         let released = match order.side {
+            Side::Buy if order.apart => order.locked - up(price, quantity - order.executed),
             Side::Buy => up(price, order.quantity) - up(price, quantity),
             Side::Sell => (order.quantity - quantity).into(),
         };

@@ -49,6 +49,7 @@ impl Model {
             Side::Buy => up(new.price, new.open()),
             Side::Sell => new.open().into(),
         };
+        new.apart = order.executed > 0;
         let more = new.locked - order.locked;
         let asset = self.symbol(symbol).paid_with(new.side);
         check(more <= self.free(account, asset), Why::InsufficientBalance)?;
@@ -84,6 +85,10 @@ impl Model {
             check(parts_allowed(f, m.new_quantity, order.iceberg), Why::IcebergParts)?;
         }
         check_notional(f, m.new_price, m.new_quantity)?;
+        // What it will have executed in the end can be counted, whatever it was executed at before.
+        let rest = up(m.new_price, m.new_quantity - order.executed);
+        let executed = i128::from(order.executed_quote) + rest;
+        check(executed <= i128::from(i64::MAX / 2), Why::Overflow)?;
         self.check_percent_price(symbol, m.new_price)?;
         let more = i128::from(m.new_quantity) - i128::from(order.quantity);
         self.check_position(order.account, order.symbol, order.side, more)

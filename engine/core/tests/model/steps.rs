@@ -370,7 +370,8 @@ fn of_rules_2() -> Weighted {
     let named = (aims(), any::<bool>(), 0..NAMES.len());
     let cancel_list = named.prop_map(|(aim, by_id, name)| Step::CancelList { aim, by_id, name });
     add(LISTS, 2, cancel_list.boxed());
-    let replace = (aims(), 0..13i64, -3..6i64, prop::sample::select(vec![0, 0, 0, 0, 1, -1]));
+    let ticks = prop_oneof![1 => Just(0), 3 => 1..13i64];
+    let replace = (aims(), ticks, -3..6i64, prop::sample::select(vec![0, 0, 0, 0, 1, -1]));
     let replace =
         replace.prop_map(|(aim, price, lots, odd)| Step::Replace { aim, price, lots, odd });
     add(REPLACE, 8, replace.boxed());
@@ -386,7 +387,7 @@ fn of_rules_2() -> Weighted {
     add(MASS_CANCEL, 2, mass_cancel.boxed());
     let kill = (0..6u32, prop::sample::select([vec![0; 14], vec![1, 2]].concat()));
     add(KILL, 6, kill.prop_map(|(account, killed)| Step::Kill { account, killed }).boxed());
-    add(KILL, 1, Just(Step::KillPending).boxed());
+    add(KILL, 2, Just(Step::KillPending).boxed());
     add(EXPIRE_ALL, 1, symbols().prop_map(|symbol| Step::ExpireAll { symbol }).boxed());
     let flags = prop::sample::select([vec![7; 20], vec![1, 3, 5, 6, 8]].concat());
     let permissions = || prop::sample::select([vec![1; 60], vec![3, 2, 0, 16]].concat());
