@@ -74,6 +74,8 @@ pub struct Duty {
     next_hot: usize,
     /// Where the cold lane goes on, so that each of its sessions has its turn.
     next_cold: usize,
+    /// Ends of connections for whose cancels there is no room yet behind the pending work.
+    ends_owed: Vec<ConnectionEnded>,
     /// An order that has to be continued came before the cold lane was polled.
     cold_was_shut_out: bool,
     buffer: Box<MessageBuffer>,
@@ -121,6 +123,7 @@ impl Duty {
             mail,
             stop,
             connections: Vec::with_capacity(settings.connections),
+            ends_owed: Vec::new(),
             settings,
             next_hot: 0,
             next_cold: 0,
@@ -184,6 +187,7 @@ impl Duty {
         let begin = self.writer.position();
         let mut work = self.read_mail();
         work += self.run_pending();
+        self.report_owed_ends();
         if !is_held_up(&self.core, &self.writer) {
             work += self.poll_lanes();
         }
@@ -286,9 +290,27 @@ impl Duty {
             ..Default::default()
         };
         self.close(index, why);
-        if let Err(error) = self.own_command(bytemuck::bytes_of(&ended)) {
+        self.report_end(ended);
+    }
+
+    /// Logs the end of a connection, now or when the pending work has room for what it cancels.
+    fn report_end(&mut self, ended: ConnectionEnded) {
+        use RejectReason::{CapacityReached, StaleEpoch};
+        match self.own_command(bytemuck::bytes_of(&ended)) {
+            Ok(_) => {}
+            Err(OwnCommandError::Rejected { reason: CapacityReached, .. }) => {
+                self.ends_owed.push(ended);
+            }
+            // A logon or a revocation since has ended it already.
+            Err(OwnCommandError::Rejected { reason: StaleEpoch, .. }) => {}
             // A log that is full or failed loses nothing here: the next start ends every connection.
-            alert!("engine: {error}");
+            Err(error) => alert!("engine: {error}"),
+        }
+    }
+
+    fn report_owed_ends(&mut self) {
+        for ended in core::mem::take(&mut self.ends_owed) {
+            self.report_end(ended);
         }
     }
 

@@ -143,3 +143,24 @@ fn an_order_whose_owner_came_anew_is_finished_and_not_told_to_the_new_connection
     venue.settle();
     assert_eq!(again.read().last().unwrap().envelope.sequence.0, sequence);
 }
+
+#[test]
+fn a_connection_that_ends_while_the_pending_work_is_full_leaves_no_orders() {
+    let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 2\npending_work = 1");
+    let mut maker = venue.trader("maker", 2);
+    let mut taker = venue.trader("taker", 1);
+    let mut quitter = venue.trader_that_leaves_nothing("quitter", 3);
+    for price in 1..=5 {
+        quitter.send(limit(1, Side::Buy, price, 1));
+    }
+    place_makers(&mut venue, &mut maker);
+    taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_some(), "the queue is full");
+    venue.disconnect(&quitter);
+    venue.settle();
+    let left = venue.duty.core().open_orders(SymbolId(1), Side::Buy).count();
+    assert_eq!(left, 0, "orders of a session that has ended");
+    let session = venue.duty.core().session(quitter.identity().0).unwrap();
+    assert!(!session.connected);
+}

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use touchline_engine::log::{Control, Environment, KeeperHandle};
 use touchline_engine::mailbox::{FromDuty, ToDuty};
-use touchline_protocol::message::command::{Deposit, Logon};
+use touchline_protocol::message::command::{Deposit, LOGON_CANCEL_ON_DISCONNECT, Logon};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::ring::RingCapacities;
 use touchline_protocol::text::Name;
@@ -99,10 +99,21 @@ impl Venue {
         (role, lane, key): (Role, Lane, u64),
         reply_slots: usize,
     ) -> Result<Client, RejectReason> {
+        self.log_on_as(name, (role, lane, key), 0, reply_slots)
+    }
+
+    fn log_on_as(
+        &mut self,
+        name: &str,
+        (role, lane, key): (Role, Lane, u64),
+        flags: u8,
+        reply_slots: usize,
+    ) -> Result<Client, RejectReason> {
         let mut logon = Logon {
             name: Name::new(name).unwrap(),
             role: role.to_wire(),
             lane: lane.to_wire(),
+            flags,
             ..Default::default()
         };
         logon.command.key_id = KeyId(key);
@@ -113,6 +124,12 @@ impl Venue {
     /// A trader with the largest reply ring.
     pub(crate) fn trader(&mut self, name: &str, key: u64) -> Client {
         self.try_open(name, (Role::Trader, Lane::Hot, key), 16_384).unwrap()
+    }
+
+    /// As [`Venue::trader`], its orders cancelled when its connection ends.
+    pub(crate) fn trader_that_leaves_nothing(&mut self, name: &str, key: u64) -> Client {
+        let flags = LOGON_CANCEL_ON_DISCONNECT;
+        self.log_on_as(name, (Role::Trader, Lane::Hot, key), flags, 16_384).unwrap()
     }
 
     /// A session of the cold lane, with the largest reply ring.

@@ -228,6 +228,7 @@ impl Core {
                 outbox.push(&SessionEnded { session: session_id, epoch, ..Default::default() });
             }
             session.connected = false;
+            session.cancel_on_disconnect = false;
             // At its last epoch a session is fenced by its key alone, which is enough.
             session.epoch.0 = session.epoch.0.saturating_add(1);
             next = named(session.previous_of_key);
