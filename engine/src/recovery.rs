@@ -271,6 +271,7 @@ pub(crate) fn recover(
     let walked = walk(&segments, segments.begin()..segments.end(), &mut |transaction| {
         replay.apply(&segments, transaction)
     })?;
+    sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
     findings.loss_accepted_below =
         check_end(&segments, &walked, &beyond, leftover.as_ref(), options.accept_loss)?;
@@ -421,6 +422,15 @@ fn new_identity(segment_bytes: u64) -> Result<LogIdentity, DiskError> {
 
 fn disk_log(storage: &Arc<dyn Storage>, segments: &Segments) -> Result<DiskLog, DiskError> {
     DiskLog::new(Arc::clone(storage), segments.folder.clone(), segments.identity, segments.next)
+}
+
+/// Makes the segment durable in which the log ends. Where there are no direct writes, the last write of
+/// an engine that died may have been read from the page cache without being on the disk.
+fn sync_last(segments: &Segments, end: u64) -> Result<(), DiskError> {
+    let Some(last) = end.checked_sub(1) else { return Ok(()) };
+    let number = last / segments.identity.segment_bytes;
+    let path = segments.path(number);
+    segments.file(number)?.sync().map_err(disk_error("syncing", &path))
 }
 
 /// Whether the log may end where its good frames end. Below what anybody vouches for it may not: that

@@ -76,7 +76,7 @@ pub trait BlockFile: Send {
     /// As the system says. How much was written is then unknown, and it is not to be tried again.
     fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the file's length and space durable.
+    /// Makes the file's length and space durable, and whatever was written to it.
     ///
     /// # Errors
     /// As the system says.

@@ -204,3 +204,37 @@ fn with_a_torn_tail() {
 fn after_a_clean_end() {
     try_all(closed);
 }
+
+/// On a disk without direct writes, a write that the process did not live to sync may be in the page
+/// cache whole: the next start finds it, believes it, and must not let a power cut take it back.
+#[test]
+fn what_is_only_in_the_page_cache_is_made_durable_before_anything_is_built_on_it() {
+    for seed in 0..10 {
+        let mut random = Random::new(seed);
+        let place = Place::new(SimDisk::new(seed, false));
+        let mut venue = place.open();
+        venue.define();
+        venue.fill_up_to(&mut random, SEGMENT, 130_000);
+        venue.settle();
+        // The last write ends with its segment, so that later ones go to another file.
+        place.disk.hold(true);
+        while venue.marks().0 < SEGMENT {
+            venue.fill(&mut random, 60_000);
+        }
+        place.disk.plan(0, IO_ERROR, Then::AllFail);
+        place.disk.hold(false);
+        venue.settle();
+        venue.kill();
+        place.disk.die();
+        place.lose_window();
+        let mut venue = place.open();
+        for _ in 0..5 {
+            venue.trade(&mut random);
+        }
+        venue.settle();
+        let (records, _) = venue.kill();
+        assert!(records.last().unwrap().position > SEGMENT);
+        place.cut_power();
+        place.open().history.check(&records);
+    }
+}
