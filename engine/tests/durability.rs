@@ -11,6 +11,7 @@ mod durability {
     mod crash;
     mod disk;
     mod faults;
+    mod fixture;
     mod frames;
     mod ghosts;
     mod random;

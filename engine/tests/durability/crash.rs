@@ -105,9 +105,10 @@ fn live(place: &Place, random: &mut Random, known: &mut Known) {
         venue.settle();
     }
     if random.once_in(10) && !place.disk.has_failed() {
-        let is_clean;
-        (known.records, is_clean) = venue.close();
-        known.durable = if is_clean { u64::MAX } else { known.durable };
+        // Whether that succeeds or not, what is durable then says it all.
+        let control = venue.log.control.clone();
+        known.records = venue.close().0;
+        known.durable = control.durable().0;
     } else {
         (known.records, known.durable) = venue.kill();
     }

@@ -3,11 +3,12 @@
 //! transaction before the cut and the start says what was dropped; below, it is refused and the place
 //! is named.
 //!
-//! By default one byte in 2,003 is tried.
+//! By default one byte in 2,003 is tried. The whole is every byte, by the tools; an engine starts on every
+//! cut, and on one hole and one changed byte in 16.
 
 use super::disk::SimDisk;
 use super::frames::{Expected, Original};
-use super::random::{Random, size};
+use super::random::{Random, is_whole, size};
 use super::world::{Place, Record, SEGMENT, copy_files};
 use touchline_engine::inspect::{Verdict, inspect_at_rest};
 use touchline_engine::recovery::RecoveryError;
@@ -135,7 +136,9 @@ fn a_tail_that_is_cut_anywhere() {
             place.lose_window();
             place.restore(&image);
             check_tools(&place, expected);
-            check_start(&place, expected, &records);
+            if !is_whole() || kind == Damage::Cut || at % 16 == 0 {
+                check_start(&place, expected, &records);
+            }
             match expected {
                 Expected::Ends { .. } => ended += 1,
                 _ => refused += 1,
