@@ -56,8 +56,12 @@ fn description(state: &State, transactions: usize, end: u64) -> String {
 /// A session from its logon to its end.
 fn session(venue: &mut Venue, random: &mut Random, epoch: u32) {
     let name = Name::new("fixture").unwrap();
-    let mut logon =
-        Logon { name, role: Role::Trader.to_wire(), lane: Lane::Hot.to_wire(), ..Default::default() };
+    let mut logon = Logon {
+        name,
+        role: Role::Trader.to_wire(),
+        lane: Lane::Hot.to_wire(),
+        ..Default::default()
+    };
     logon.command.key_id = KeyId(1);
     assert!(venue.append(bytemuck::bytes_of(&logon)));
     let (id, epoch) = (SessionId(1), Epoch(epoch));
@@ -92,7 +96,9 @@ fn write() {
     for incarnation in 1..=2 {
         let mut venue = place.open();
         venue.define();
-        assert!(venue.append(bytemuck::bytes_of(&EngineStarted { incarnation, ..Default::default() })));
+        assert!(
+            venue.append(bytemuck::bytes_of(&EngineStarted { incarnation, ..Default::default() }))
+        );
         for _ in 0..150 {
             venue.trade(&mut random);
         }
