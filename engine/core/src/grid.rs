@@ -1,5 +1,5 @@
-//! A dense table of rows and columns that only grows: balances by account and asset, counts of open
-//! orders by account and symbol. One indexed load per look-up, whatever is in it.
+//! A dense table of rows and columns that only grows: balances by account and asset. One indexed load
+//! per look-up, whatever is in it.
 
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;

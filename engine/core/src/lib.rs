@@ -34,6 +34,7 @@ mod keys;
 pub mod limits;
 mod lists;
 mod money;
+mod open_counts;
 mod orders;
 mod outbox;
 mod pending;

@@ -29,7 +29,7 @@ pub mod number {
 /// Makers that one transaction visits at most.
 pub const STEPS_MAX: u32 = 512;
 
-/// Cells of the tables by account and asset, and by account and symbol: 1 GiB of balances.
+/// Cells of the table by account and asset: 1 GiB of balances.
 pub const CELLS_MAX: u64 = 1 << 26;
 
 /// Sessions that one key ever opens: bounds the transaction that revokes it.
@@ -57,8 +57,7 @@ pub const MINIMA: Limits = Limits {
     reserved: 0,
 };
 
-/// The largest value of each limit. Besides, accounts × assets and accounts × symbols are at most
-/// [`CELLS_MAX`].
+/// The largest value of each limit. Besides, accounts × assets is at most [`CELLS_MAX`].
 pub const MAXIMA: Limits = Limits {
     assets: 1 << 14,
     symbols: 1 << 14,
@@ -92,11 +91,10 @@ pub(crate) fn first_out_of_range(limits: &Limits, uses: &Limits) -> Option<u32> 
         .into_iter()
         .zip(least.into_iter().zip(most).zip(used))
         .position(|(limit, ((least, most), used))| limit < least.max(used) || limit > most);
-    let cells = |columns: u32| u64::from(limits.accounts) * u64::from(columns) > CELLS_MAX;
+    let cells = u64::from(limits.accounts) * u64::from(limits.assets);
     match out {
         Some(number) => Some(number as u32),
-        None if cells(limits.assets) || cells(limits.symbols) => Some(number::ACCOUNTS),
-        None => None,
+        None => (cells > CELLS_MAX).then_some(number::ACCOUNTS),
     }
 }
 
@@ -123,7 +121,7 @@ mod tests {
     fn the_tables_by_account_are_bounded() {
         let limits = Limits { accounts: 1 << 20, assets: 65, ..MINIMA };
         assert_eq!(first_out_of_range(&limits, &Limits::default()), Some(number::ACCOUNTS));
-        let limits = Limits { assets: 64, ..limits };
+        let limits = Limits { assets: 64, symbols: 4096, ..limits };
         assert_eq!(first_out_of_range(&limits, &Limits::default()), None);
     }
 }

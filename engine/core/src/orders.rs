@@ -5,10 +5,10 @@
 use crate::book::{BookPools, Handle, RestingView};
 use crate::chains::Chains;
 use crate::filters::OrderKind;
-use crate::grid::Grid;
 use crate::hash::Seed;
 use crate::lists::{List, Lists};
 use crate::money;
+use crate::open_counts::{OpenCounts, Pairs};
 use crate::pool::NONE;
 use crate::table::Table;
 use alloc::collections::TryReserveError;
@@ -32,6 +32,8 @@ pub(crate) struct OrderRecord {
     pub(crate) session: SessionId,
     /// Its place among the orders of its account.
     pub(crate) place: u32,
+    /// Slot of the counts of its account and symbol; set when it is inserted.
+    pub(crate) pair: u32,
     pub(crate) kind: OrderKind,
     /// `IS_*` bits: which parts of [`OrderDetails`] matter.
     pub(crate) flags: u8,
@@ -61,6 +63,7 @@ impl OrderRecord {
         symbol: SymbolId(0),
         session: SessionId(0),
         place: NONE,
+        pair: NONE,
         kind: OrderKind::LIMIT_BUY,
         flags: 0,
         prevention: None,
@@ -119,32 +122,6 @@ impl Default for OrderDetails {
     }
 }
 
-/// Open orders of an account on a symbol.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct OpenCounts {
-    /// All of them (filter MAX_NUM_ORDERS).
-    pub(crate) all: u32,
-    /// Icebergs (filter MAX_NUM_ICEBERG_ORDERS).
-    pub(crate) icebergs: u32,
-    /// Waiting stops (filter MAX_NUM_ALGO_ORDERS).
-    pub(crate) algos: u32,
-    /// Those that sell; the others buy.
-    pub(crate) sells: u32,
-    /// Sum of the quantities of the buys, executed parts included, an open list's once (filter
-    /// MAX_POSITION).
-    pub(crate) bought: u128,
-}
-
-impl OpenCounts {
-    /// Those of a side.
-    pub(crate) const fn of(&self, side: Side) -> u32 {
-        match side {
-            Side::Buy => self.all - self.sells,
-            Side::Sell => self.sells,
-        }
-    }
-}
-
 /// All open orders.
 #[derive(Debug)]
 pub(crate) struct Orders {
@@ -155,8 +132,7 @@ pub(crate) struct Orders {
     /// Only orders that have a client order id.
     by_client_order_id: Table,
     pub(crate) lists: Lists,
-    /// By account and symbol.
-    open: Grid<OpenCounts>,
+    open: Pairs,
     /// By account: all open orders, waiting stops.
     totals: Vec<[u32; 2]>,
     /// By account: its orders by placement.
@@ -190,7 +166,7 @@ impl Orders {
             by_id: Table::new(),
             by_client_order_id: Table::new(),
             lists: Lists::new(seed),
-            open: Grid::new(),
+            open: Pairs::new(seed),
             totals: Vec::new(),
             chains: Chains::new(),
             reserved: 0,
@@ -207,7 +183,7 @@ impl Orders {
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
         self.lists.try_grow(limits.open_orders)?;
-        self.open.try_grow(limits.accounts, limits.symbols)?;
+        self.open.try_grow(limits.open_orders)?;
         let accounts = (limits.accounts as usize).max(self.totals.len());
         self.totals.try_reserve_exact(accounts - self.totals.len())?;
         self.totals.resize(accounts, [0; 2]);
@@ -324,10 +300,11 @@ impl Orders {
     /// Opens a list of two orders that are open and carry its number: from here on they exclude each
     /// other.
     pub(crate) fn pair(&mut self, list: List) {
-        let (stop, limit, account, symbol) = (list.stop, list.limit, list.account, list.symbol);
+        let (stop, limit) = (list.stop, list.limit);
         let slot = self.lists.open(list);
-        let counts = self.open.at_mut(account.0, symbol.0);
-        counts.bought -= bought(&self.records[stop.0 as usize]);
+        let record = self.record(stop);
+        let (pair, bought) = (record.pair, bought(record));
+        self.open.at_mut(pair).bought -= bought;
         for handle in [stop, limit] {
             self.records[handle.0 as usize].flags |= IS_PAIRED;
             self.details[handle.0 as usize].list = slot;
@@ -348,7 +325,7 @@ impl Orders {
 
     /// Open orders of an account on a symbol.
     pub(crate) fn open_counts(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
-        *self.open.at(account.0, symbol.0)
+        self.open.get(account, symbol)
     }
 
     /// An open order by number.
@@ -385,10 +362,11 @@ impl Orders {
         &mut self,
         handle: Handle,
         (id, account): (OrderId, AccountId),
-        (record, details): (OrderRecord, OrderDetails),
+        (mut record, details): (OrderRecord, OrderDetails),
         name: &ClientOrderId,
     ) {
         let symbol = record.symbol;
+        record.pair = self.open.take(account, symbol);
         if record.flags != 0 {
             self.details[handle.0 as usize] = details;
         }
@@ -400,7 +378,7 @@ impl Orders {
             let hash = self.seed.text(scope(account, symbol), name);
             self.by_client_order_id.insert(hash, handle.0);
         }
-        let counts = self.open.at_mut(account.0, symbol.0);
+        let counts = self.open.at_mut(record.pair);
         counts.all += 1;
         counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
         let is_waiting = u32::from(record.flags & IS_WAITING != 0);
@@ -417,7 +395,7 @@ impl Orders {
     pub(crate) fn set_quantity(&mut self, order: &RestingView, quantity: i64, open: i64) {
         let at = order.handle.0 as usize;
         let record = &mut self.records[at];
-        let counts = self.open.at_mut(order.owner, record.symbol.0);
+        let counts = self.open.at_mut(record.pair);
         counts.bought -= bought(record);
         record.quantity = quantity;
         counts.bought += bought(record);
@@ -441,7 +419,7 @@ impl Orders {
     }
 
     fn take_out(&mut self, handle: Handle, id: OrderId, account: AccountId) {
-        let OrderRecord { symbol, flags, kind, .. } = *self.record(handle);
+        let OrderRecord { symbol, pair, flags, kind, .. } = *self.record(handle);
         let bought = bought(self.record(handle));
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);
@@ -449,17 +427,23 @@ impl Orders {
             let hash = self.seed.text(scope(account, symbol), name);
             self.by_client_order_id.remove(hash, handle.0);
         }
-        let counts = self.open.at_mut(account.0, symbol.0);
+        let counts = self.open.at_mut(pair);
         counts.all -= 1;
         counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
         let is_waiting = u32::from(flags & IS_WAITING != 0);
         counts.algos -= is_waiting;
         counts.sells -= u32::from(kind.side == Side::Sell);
         counts.bought -= bought;
+        self.open.release_if_empty(pair);
         let [all, algos] = &mut self.totals[account.0 as usize];
         *all -= 1;
         *algos -= is_waiting;
         self.reserved -= is_waiting * u32::from(kind.may_rest());
+    }
+
+    /// Accounts and symbols with an open order, if their table is sound.
+    pub(crate) fn checked_pairs(&self) -> Option<u32> {
+        self.open.checked_len()
     }
 
     /// Entries of the two tables: all orders, and those with a client order id.

@@ -5,7 +5,7 @@ mod lists;
 
 use crate::book::Handle;
 use crate::money;
-use crate::orders::OpenCounts;
+use crate::open_counts::OpenCounts;
 use crate::pending::Pending;
 use crate::pool::{NONE, named};
 use crate::{Core, OpenOrder};
@@ -90,20 +90,27 @@ impl Core {
     }
 
     fn validate_open_counts(&self, open: &BTreeMap<(u32, u32), OpenCounts>) -> Result<(), String> {
-        for account in 0..self.accounts.len() {
-            let mut totals = [0; 2];
-            for symbol in 0..self.symbols.len() {
-                let found = self.orders.open_counts(AccountId(account), SymbolId(symbol));
-                let expected = open.get(&(account, symbol)).copied().unwrap_or_default();
-                if found != expected {
-                    return Err(format!(
-                        "account {account} has {expected:?} orders on {symbol}, counted {found:?}"
-                    ));
-                }
-                totals = [totals[0] + found.all, totals[1] + found.algos];
+        if self.orders.checked_pairs() != Some(open.len() as u32) {
+            let found = self.orders.checked_pairs();
+            return Err(format!("{} pairs have open orders, {found:?} are counted", open.len()));
+        }
+        let mut totals = BTreeMap::<u32, [u32; 2]>::new();
+        for (&(account, symbol), expected) in open {
+            let found = self.orders.open_counts(AccountId(account), SymbolId(symbol));
+            if found != *expected {
+                return Err(format!(
+                    "account {account} has {expected:?} orders on {symbol}, counted {found:?}"
+                ));
             }
-            if totals != [0; 2] && totals != self.orders.totals(AccountId(account)) {
-                return Err(format!("account {account} has {totals:?} orders in all"));
+            let [all, algos] = totals.entry(account).or_default();
+            (*all, *algos) = (*all + found.all, *algos + found.algos);
+        }
+        // Before limits are set there is no room for any count.
+        let accounts = if self.limits.accounts == 0 { 0 } else { self.accounts.len() };
+        for account in 0..accounts {
+            let expected = totals.get(&account).copied().unwrap_or_default();
+            if self.orders.totals(AccountId(account)) != expected {
+                return Err(format!("account {account} has {expected:?} orders in all"));
             }
         }
         Ok(())
@@ -256,7 +263,9 @@ impl Core {
         let mut pairs = 0;
         for (id, account) in (0..).zip(&self.accounts.list) {
             let of = |symbol: u32| fees.get(AccountId(id), SymbolId(symbol));
-            let own: Vec<_> = (0..self.symbols.len()).filter_map(of).collect();
+            // Without any, none is looked up; one that is there all the same is missed in the end.
+            let symbols = if account.paired_rates == 0 { 0 } else { self.symbols.len() };
+            let own: Vec<_> = (0..symbols).filter_map(of).collect();
             if own.len() != account.paired_rates as usize {
                 return Err(format!("account {id} has rates on {} symbols", own.len()));
             }

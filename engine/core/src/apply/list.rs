@@ -13,7 +13,7 @@ use crate::accounts::OrderWindow;
 use crate::filters::{self, OrderKind};
 use crate::lists::List;
 use crate::money;
-use crate::orders::OpenCounts;
+use crate::open_counts::OpenCounts;
 use crate::outbox::Outbox;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{

@@ -9,7 +9,7 @@ use crate::by_quote::ByQuote;
 use crate::filters::{self, OrderKind};
 use crate::limits::number;
 use crate::money;
-use crate::orders::OpenCounts;
+use crate::open_counts::OpenCounts;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;

@@ -242,6 +242,7 @@ impl Core {
             symbol: active.symbol,
             session: active.placed_by,
             place: self.keep_place(active),
+            pair: NONE,
             kind: active.kind,
             flags: active.flags(),
             prevention: active.prevention,

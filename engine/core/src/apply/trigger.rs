@@ -46,6 +46,7 @@ impl Core {
             symbol: active.symbol,
             session: active.placed_by,
             place: self.keep_place(active),
+            pair: NONE,
             kind: active.kind,
             flags: IS_WAITING | active.flags(),
             prevention: active.prevention,

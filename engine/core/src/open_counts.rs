@@ -1,0 +1,117 @@
+//! How many orders an account has open on a symbol: an entry for each pair that has any, so that room
+//! goes with the open orders and not with accounts times symbols. Called by
+//! [`Orders`](crate::orders::Orders).
+
+use crate::hash::Seed;
+use crate::pool::{Linked, Pool};
+use crate::table::Table;
+use alloc::collections::TryReserveError;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::units::{AccountId, SymbolId};
+
+/// Open orders of an account on a symbol.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct OpenCounts {
+    /// All of them (filter MAX_NUM_ORDERS).
+    pub(crate) all: u32,
+    /// Icebergs (filter MAX_NUM_ICEBERG_ORDERS).
+    pub(crate) icebergs: u32,
+    /// Waiting stops (filter MAX_NUM_ALGO_ORDERS).
+    pub(crate) algos: u32,
+    /// Those that sell; the others buy.
+    pub(crate) sells: u32,
+    /// Sum of the quantities of the buys, executed parts included (filter MAX_POSITION). Those of an
+    /// open list count once.
+    pub(crate) bought: u128,
+}
+
+impl OpenCounts {
+    /// Those of a side.
+    pub(crate) const fn of(&self, side: Side) -> u32 {
+        match side {
+            Side::Buy => self.all - self.sells,
+            Side::Sell => self.sells,
+        }
+    }
+}
+
+/// An account and a symbol, and what it has open there.
+#[derive(Clone, Copy, Default, Debug)]
+struct Pair {
+    /// While the slot is free: the next free one.
+    account: u32,
+    symbol: SymbolId,
+    counts: OpenCounts,
+}
+
+impl Linked for Pair {
+    fn next_free(&self) -> u32 {
+        self.account
+    }
+
+    fn set_next_free(&mut self, handle: u32) {
+        self.account = handle;
+    }
+}
+
+/// All pairs with an open order.
+#[derive(Debug)]
+pub(crate) struct Pairs {
+    pairs: Pool<Pair>,
+    by_pair: Table,
+    seed: Seed,
+}
+
+impl Pairs {
+    pub(crate) const fn new(seed: Seed) -> Self {
+        Self { pairs: Pool::new(), by_pair: Table::new(), seed }
+    }
+
+    /// Makes room for so many pairs: each has an open order at the least.
+    pub(crate) fn try_grow(&mut self, pairs: u32) -> Result<(), TryReserveError> {
+        self.pairs.try_grow(pairs)?;
+        self.by_pair.try_grow(pairs)
+    }
+
+    fn find(&self, account: AccountId, symbol: SymbolId) -> Option<u32> {
+        self.by_pair.find(self.seed.pair(account.0, symbol.0), |at| {
+            (self.pairs[at].account, self.pairs[at].symbol) == (account.0, symbol)
+        })
+    }
+
+    /// What an account has open on a symbol.
+    pub(crate) fn get(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
+        self.find(account, symbol).map_or_else(OpenCounts::default, |at| self.pairs[at].counts)
+    }
+
+    /// The slot of a pair that is about to have one open order more.
+    pub(crate) fn take(&mut self, account: AccountId, symbol: SymbolId) -> u32 {
+        if let Some(at) = self.find(account, symbol) {
+            return at;
+        }
+        let at = self.pairs.take().expect("as many pairs as open orders have room");
+        self.pairs[at] = Pair { account: account.0, symbol, counts: OpenCounts::default() };
+        self.by_pair.insert(self.seed.pair(account.0, symbol.0), at);
+        at
+    }
+
+    /// The counts in a slot, to change; they do not become nothing.
+    pub(crate) fn at_mut(&mut self, slot: u32) -> &mut OpenCounts {
+        &mut self.pairs[slot].counts
+    }
+
+    /// Gives a slot up if its pair has nothing open any more.
+    pub(crate) fn release_if_empty(&mut self, slot: u32) {
+        let Pair { account, symbol, counts } = self.pairs[slot];
+        if counts.all == 0 {
+            self.by_pair.remove(self.seed.pair(account, symbol.0), slot);
+            self.pairs.release(slot);
+        }
+    }
+
+    /// Number of pairs, if pool and table agree about it and no slot is lost.
+    pub(crate) fn checked_len(&self) -> Option<u32> {
+        let is_sound = self.pairs.is_consistent() && self.by_pair.len() == self.pairs.live();
+        is_sound.then_some(self.pairs.live())
+    }
+}
