@@ -173,8 +173,8 @@ pub(crate) enum Whose {
     Account(AccountId),
     /// Those of an account that a session placed.
     Session(AccountId, SessionId),
-    /// Those of an account that were placed by the sessions of a revoked key whose orders are cancelled
-    /// when they end.
+    /// Those of an account that were placed by the sessions of a revoked key that had asked for their
+    /// orders to be cancelled at the end.
     Key(AccountId, KeyId),
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) lane: Lane,
     pub(crate) connected: bool,
     pub(crate) cancel_on_disconnect: bool,
+    /// Its key was revoked while it asked for that: the revocation's sweep is about its orders.
+    pub(crate) is_swept_with_key: bool,
     /// Index of the session that the same key opened before this one.
     pub(crate) previous_of_key: u32,
     pub(crate) name: Name,
@@ -88,7 +90,7 @@ impl Sessions {
                 session.role.to_wire(),
                 session.lane.to_wire(),
                 session.connected.into(),
-                session.cancel_on_disconnect.into(),
+                u8::from(session.cancel_on_disconnect) | u8::from(session.is_swept_with_key) << 1,
             ];
             hash.pair(session.epoch.0, u32::from_le_bytes(bits));
         }

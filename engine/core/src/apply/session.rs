@@ -154,6 +154,7 @@ impl Core {
             lane,
             connected: false,
             cancel_on_disconnect: false,
+            is_swept_with_key: false,
             previous_of_key,
             name: message.name,
         }))
@@ -228,6 +229,7 @@ impl Core {
                 outbox.push(&SessionEnded { session: session_id, epoch, ..Default::default() });
             }
             session.connected = false;
+            session.is_swept_with_key = session.cancel_on_disconnect;
             session.cancel_on_disconnect = false;
             // At its last epoch a session is fenced by its key alone, which is enough.
             session.epoch.0 = session.epoch.0.saturating_add(1);

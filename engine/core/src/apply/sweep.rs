@@ -12,11 +12,11 @@ use crate::book::{Handle, SymbolBook};
 use crate::limits::number;
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Sweep, Waiter, Whose};
-use crate::pool::{NONE, named};
+use crate::pool::NONE;
 use touchline_protocol::message::command::{CancelAll, EVERY, ExpireAll, KillAccount, MassCancel};
 use touchline_protocol::message::enums::{CancelScope, OrderStatus, RejectReason, Side};
 use touchline_protocol::message::event::{Done, MassCanceled, OrderContinues};
-use touchline_protocol::units::{AccountId, BookUpdateId, KeyId, SymbolId};
+use touchline_protocol::units::{AccountId, BookUpdateId, SymbolId};
 
 /// Steps of ending an order.
 pub(crate) const ORDER_STEPS: u32 = 2;
@@ -244,9 +244,6 @@ impl Core {
             }
         };
         self.move_place(sweep, behind, is_done);
-        if let (true, Whose::Key(_, key_id)) = (is_done, sweep.whose) {
-            self.forget_cancel_on_disconnect(key_id);
-        }
         is_done
     }
 
@@ -296,19 +293,9 @@ impl Core {
             Whose::Key(_, key_id) => self
                 .sessions
                 .get(record.session)
-                .is_some_and(|session| session.key_id == key_id && session.cancel_on_disconnect),
+                .is_some_and(|session| session.key_id == key_id && session.is_swept_with_key),
         };
         is_of_session && (sweep.symbol.0 == EVERY || record.symbol == sweep.symbol)
-    }
-
-    /// What a revoked key's sessions leave behind is cancelled: their connections have no end to come.
-    fn forget_cancel_on_disconnect(&mut self, key_id: KeyId) {
-        let mut next = self.keys.get(key_id).map_or(NONE, |key| key.last_session);
-        while let Some(at) = named(next) {
-            let session = &mut self.sessions.list[at as usize];
-            session.cancel_on_disconnect = false;
-            next = session.previous_of_key;
-        }
     }
 
     /// Keeps the place behind which an unfinished sweep goes on; gives it up when the sweep is done.
