@@ -21,7 +21,7 @@ mod tail;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -396,11 +396,16 @@ fn open_segments(
     Ok((segments, new_log))
 }
 
-/// Makes the names of the segment folder and of all folders above it durable: whoever made them may
-/// have done so just now.
+/// Makes the names of the segment folder and of all folders above it in its file system durable: whoever
+/// made them may have done so just now.
 fn sync_ancestors(storage: &dyn Storage, folder: &Path) -> Result<(), DiskError> {
     let folder = fs::canonicalize(folder).map_err(disk_error("looking at", folder))?;
+    let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev());
+    let own = device(&folder).map_err(disk_error("looking at", &folder))?;
     for ancestor in folder.ancestors().skip(1) {
+        if device(ancestor).map_err(disk_error("looking at", ancestor))? != own {
+            break;
+        }
         match storage.sync_folder(ancestor) {
             // What this user may not even look into, this user has not made.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}

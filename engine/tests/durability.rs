@@ -14,6 +14,7 @@ mod durability {
     mod fixture;
     mod frames;
     mod ghosts;
+    mod poison;
     mod random;
     mod rot;
     mod start;
