@@ -134,6 +134,7 @@ fn about_an_order(names: &Names, event: &Owned) -> Option<Seen> {
                 ("count-0", it.order_count_0.to_string()),
                 ("count-1", it.order_count_1.to_string()),
                 ("update", it.book_update_id.to_string()),
+                ("of", names.account(it.account)),
                 ("on", names.symbol(it.symbol)),
             ],
         ),
@@ -155,6 +156,7 @@ fn about_an_order(names: &Names, event: &Owned) -> Option<Seen> {
                 ("client", text(it.client_order_id.as_str())),
                 ("list", names.list(it.order_list_id)),
                 ("update", it.book_update_id.to_string()),
+                ("of", names.account(it.account)),
                 ("on", names.symbol(it.symbol)),
             ],
         ),
@@ -169,6 +171,8 @@ fn about_an_order(names: &Names, event: &Owned) -> Option<Seen> {
                 ("executed", plain(it.executed_quantity)),
                 ("price", plain(it.price)),
                 ("update", it.book_update_id.to_string()),
+                ("of", names.account(it.account)),
+                ("on", names.symbol(it.symbol)),
             ],
         ),
         Owned::Replaced(it) => (
@@ -179,7 +183,12 @@ fn about_an_order(names: &Names, event: &Owned) -> Option<Seen> {
                 plain(it.price),
                 plain(it.locked)
             ),
-            vec![("executed", plain(it.executed_quantity))],
+            vec![
+                ("executed", plain(it.executed_quantity)),
+                ("update", it.book_update_id.to_string()),
+                ("of", names.account(it.account)),
+                ("on", names.symbol(it.symbol)),
+            ],
         ),
         _ => return None,
     };
@@ -203,6 +212,8 @@ fn about_more(names: &Names, event: &Owned) -> Seen {
                 ("left", plain(it.maker_remaining)),
                 ("releases", plain(it.maker_released)),
                 ("side", side(it.aggressor_side)),
+                ("maker-is", names.account(it.maker_account)),
+                ("taker-is", names.account(it.taker_account)),
                 ("number", it.trade_id.to_string()),
                 ("aggregate", it.aggregate_trade_id.to_string()),
                 ("on", names.symbol(it.symbol)),
@@ -210,15 +221,15 @@ fn about_more(names: &Names, event: &Owned) -> Seen {
         ),
         Owned::Continues(it) => Seen::new(
             format!("continues {} {}", names.order(it.symbol, it.order_id), plain(it.remaining)),
-            vec![("on", names.symbol(it.symbol))],
+            vec![("update", it.book_update_id.to_string()), ("on", names.symbol(it.symbol))],
         ),
         Owned::Triggered(it) => Seen::new(
             format!("triggered {} locks {}", names.order(it.symbol, it.order_id), plain(it.locked)),
-            vec![("on", names.symbol(it.symbol))],
+            vec![("update", it.book_update_id.to_string()), ("on", names.symbol(it.symbol))],
         ),
         Owned::Refilled(it) => Seen::new(
             format!("refilled {} shows {}", names.order(it.symbol, it.order_id), plain(it.visible)),
-            vec![("on", names.symbol(it.symbol))],
+            vec![("update", it.book_update_id.to_string()), ("on", names.symbol(it.symbol))],
         ),
         Owned::Prevented(it) => Seen::new(
             format!(
@@ -229,7 +240,11 @@ fn about_more(names: &Names, event: &Owned) -> Seen {
                 names.order(it.symbol, it.taker_order_id),
                 SelfTradePrevention::from_wire(it.mode).map_or("-".to_owned(), capitals)
             ),
-            vec![("of", names.account(it.account))],
+            vec![
+                ("update", it.book_update_id.to_string()),
+                ("of", names.account(it.account)),
+                ("on", names.symbol(it.symbol)),
+            ],
         ),
         Owned::ListChanged(it) => Seen::new(
             format!(
@@ -245,6 +260,9 @@ fn about_more(names: &Names, event: &Owned) -> Seen {
                 ("number", it.order_list_id.to_string()),
                 ("count-0", it.order_count_0.to_string()),
                 ("count-1", it.order_count_1.to_string()),
+                ("update", it.book_update_id.to_string()),
+                ("of", names.account(it.account)),
+                ("on", names.symbol(it.symbol)),
             ],
         ),
         Owned::MassCanceled(it) => Seen::new(
@@ -261,7 +279,12 @@ fn about_more(names: &Names, event: &Owned) -> Seen {
         ),
         Owned::Started(it) => Seen::new(
             format!("connected {} epoch {}", names.session(it.session), it.epoch),
-            vec![("last", it.last_sequence.to_string())],
+            vec![
+                ("last", it.last_sequence.to_string()),
+                ("of", names.account(it.account)),
+                ("role", Role::from_wire(it.role).map_or("-".to_owned(), capitals)),
+                ("lane", Lane::from_wire(it.lane).map_or("-".to_owned(), capitals)),
+            ],
         ),
         Owned::Ended(it) => Seen::new(
             format!("disconnected {} epoch {}", names.session(it.session), it.epoch),
