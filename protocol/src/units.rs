@@ -144,7 +144,7 @@ identifier!(
     OrderListId(i64)
 );
 identifier!(
-    /// Grows by one with every transaction that changes a symbol's book.
+    /// Grows by one with every order that changes a symbol's book, and with every part of a sweep that does.
     BookUpdateId(u64)
 );
 identifier!(

@@ -150,9 +150,9 @@ wire_enum! {
 wire_enum! {
     /// How urgently a session is polled; a property of the session.
     Lane: u8 {
-        /// Orders, cancels, halts.
+        /// Orders, cancels, the kill switch.
         Hot = 1,
-        /// Definitions and records: a few per turn at the most.
+        /// Definitions (halts and revocations of keys among them) and records: a few per turn at the most.
         Cold = 2,
     }
 }

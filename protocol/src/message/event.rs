@@ -142,7 +142,7 @@ message! {
         40 executed_quote: i64,
         /// Moved from locked back to free because the order ended, 10⁻⁸.
         48 released: i64,
-        /// The symbol's book update id behind this transaction.
+        /// The symbol's book update id behind this order.
         56 book_update_id: BookUpdateId,
         /// The list it belongs to.
         64 order_list_id: OrderListId,
@@ -241,7 +241,7 @@ message! {
         20 reserved: u32,
         /// Base quantity that it has not executed yet, 10⁻⁸.
         24 remaining: i64,
-        /// The symbol's book update id behind this transaction.
+        /// The symbol's book update id behind this order.
         32 book_update_id: BookUpdateId,
     }
     reserved { reserved } texts {}
@@ -336,7 +336,7 @@ message! {
         20 reserved: u32,
         /// Base quantity that it shows now, 10⁻⁸.
         24 visible: i64,
-        /// The symbol's book update id behind this transaction.
+        /// The symbol's book update id behind this order.
         32 book_update_id: BookUpdateId,
     }
     reserved { reserved } texts {}
