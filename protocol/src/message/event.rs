@@ -229,7 +229,7 @@ message! {
 
 message! {
     /// The aggressor visited as many makers as one transaction may; the rest of it is pending work.
-    /// Order 0: stops were triggered and nothing else was done in this transaction.
+    /// Order 0: a sweep goes on, or stops were triggered and nothing else was done in this transaction.
     OrderContinues, template 205, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -438,7 +438,7 @@ message! {
         48 mode: u8,
         /// Zero.
         49 reserved: [u8; 7],
-        /// The symbol's book update id in front of this transaction.
+        /// The symbol's book update id in front of this order.
         56 book_update_id: BookUpdateId,
     }
     reserved { reserved } texts {}

@@ -161,7 +161,9 @@ impl Core {
         // Each stop may be the half of a list. The last item may overdraw the steps.
         let lists = stops.min(orders / 2);
         let steps = (orders - lists) * u64::from(ORDER_STEPS) + lists * u64::from(LIST_STEPS);
-        passed <= u64::from(PASSED_MAX) && steps.saturating_sub(ORDER_STEPS.into()) < most
+        // Each pending work may keep a place without an order among them.
+        passed + u64::from(self.pending.len()) <= u64::from(PASSED_MAX)
+            && steps.saturating_sub(ORDER_STEPS.into()) < most
     }
 
     /// Orders of a book; counted level by level until they are more than `most`.

@@ -213,8 +213,7 @@ impl Core {
             let book_update = self.symbols.list[at].counters.book_update.0 + 1;
             self.expire_stop_leg(slot, BookUpdateId(book_update), outbox);
         }
-        // The last price matters from the rules on that know stops.
-        if self.rules >= 2 && active.last_fill_price != Price::ZERO {
+        if active.last_fill_price != Price::ZERO {
             self.symbols.list[at].last_price = active.last_fill_price;
         }
         met_own

@@ -3,9 +3,10 @@
 use crate::venue::{Owned, Venue};
 use crate::world::*;
 use std::collections::BTreeSet;
+use touchline_core::ORDER_TYPES_2;
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::enums::{RejectReason, Side};
 use touchline_protocol::units::*;
 
 const ORDERS: u64 = 10_000;
@@ -133,4 +134,34 @@ fn orders_that_a_sweep_is_not_about_are_passed_over_in_parts() {
     assert_eq!(transactions, ORDERS.div_ceil(1024));
     venue.core.validate().unwrap();
     venue.check_replay();
+}
+
+/// A sweep that passes over as many orders as it may in a transaction, with a place of a pending order
+/// among them, does not end in that transaction: without room to go on it is refused.
+#[test]
+fn places_of_pending_orders_are_passed_over_too() {
+    let passed = 1024;
+    for (orders, fits) in [(passed - 1, true), (passed, false), (passed + 1, false)] {
+        let mut venue = world(Limits { pending_work: 1, ..limits(1) });
+        let pair = (AssetId(0), AssetId(1));
+        let three = SymbolId(2);
+        venue.symbol_of("THREE", pair, SymbolFilters::default(), (ORDER_TYPES_2, 0));
+        for _ in 0..orders {
+            venue.must_quickly(&limit(by(ANN), ONE, Side::Buy, (1, 1)));
+        }
+        for _ in 0..2 {
+            venue.must_quickly(&limit(by(BOB), TWO, Side::Sell, (10, 1)));
+        }
+        let events = venue.must_quickly(&limit(by(ANN), TWO, Side::Buy, (10, 5)));
+        assert!(matches!(events.last(), Some(Owned::Continues(_))), "{events:?}");
+        let sweep = MassCancel { command: by(ANN), symbol: three, scope: 2, ..Default::default() };
+        let outcome = venue.apply(&sweep);
+        match outcome {
+            Ok(events) => assert!(fits && matches!(events[..], [Owned::MassCanceled(_)])),
+            Err(reject) => {
+                assert_eq!((fits, reject.reason), (false, RejectReason::CapacityReached));
+            }
+        }
+        venue.core.validate().unwrap();
+    }
 }
