@@ -15,5 +15,3 @@ pub(crate) const CANCEL_ON_DISCONNECT: bool = true;
 pub(crate) const SET_ACCOUNT: bool = true;
 pub(crate) const SET_FEES: bool = true;
 pub(crate) const CHANGE_SYMBOL: bool = true;
-/// Deposits and withdrawals need the account's flag.
-pub(crate) const MONEY_FLAGS: bool = false;

@@ -1,6 +1,5 @@
 //! The model's way in: one command decided, all or nothing; and who may send it.
 
-use crate::built::MONEY_FLAGS;
 use crate::state::{Account, Model, Outcome, Rejection, check, check_detail};
 use crate::venue::Owned;
 use touchline_protocol::message::command::*;
@@ -41,9 +40,7 @@ fn who_sends(command: &Command<'_>) -> Sender {
         | Command::CancelOrderList(_)
         | Command::CancelAll(_)
         | Command::MassCancel(_) => Sender::Client,
-        Command::KillAccount(_) | Command::SetSymbolStatus(_) | Command::RevokeKey(_) => {
-            Sender::Emergency
-        }
+        Command::KillAccount(_) => Sender::Emergency,
         Command::EngineStarted(_)
         | Command::Logon(_)
         | Command::ConnectionEnded(_)
@@ -100,12 +97,8 @@ impl Model {
             Command::CreateAccount(m) => self.create_account(m),
             Command::CreateKey(m) => self.create_key(m),
             Command::RevokeKey(m) => self.revoke_key(m),
-            Command::Deposit(m) => {
-                self.move_money(m.account, m.asset, m.amount, ACCOUNT_CAN_DEPOSIT)
-            }
-            Command::Withdraw(m) => {
-                self.move_money(m.account, m.asset, -m.amount, ACCOUNT_CAN_WITHDRAW)
-            }
+            Command::Deposit(m) => self.move_money(m.account, m.asset, m.amount.into(), 1),
+            Command::Withdraw(m) => self.move_money(m.account, m.asset, m.amount.into(), -1),
             Command::EngineStarted(m) => self.engine_started(m),
             Command::Logon(m) => self.logon(m),
             Command::ConnectionEnded(m) => self.connection_ended(m),
@@ -186,17 +179,20 @@ impl Model {
         check(!self.account(account).killed, Why::AccountKilled)
     }
 
-    /// A deposit, or with a negative amount a withdrawal.
-    fn move_money(&mut self, account: AccountId, asset: AssetId, amount: i64, flag: u8) -> Outcome {
+    /// A deposit (`sign` 1) or a withdrawal (-1), of any account.
+    fn move_money(
+        &mut self,
+        account: AccountId,
+        asset: AssetId,
+        amount: i128,
+        sign: i128,
+    ) -> Outcome {
         check((account.0 as usize) < self.accounts.len(), Why::UnknownAccount)?;
         check((asset.0 as usize) < self.assets.len(), Why::UnknownAsset)?;
-        let deposit = flag == ACCOUNT_CAN_DEPOSIT;
-        check(if deposit { amount > 0 } else { amount < 0 }, Why::InvalidQuantity)?;
-        let may = self.account(account.0).flags & flag != 0 || account == AccountId::FEES;
-        let may = may || self.rules == 1 || !MONEY_FLAGS;
-        check_detail(may, Why::AccountCannotTrade, flag.into())?;
-        let held = self.held.get(&asset.0).copied().unwrap_or(0) + i128::from(amount);
-        let free = self.free(account.0, asset.0) + i128::from(amount);
+        check(amount > 0, Why::InvalidQuantity)?;
+        let amount = sign * amount;
+        let held = self.held.get(&asset.0).copied().unwrap_or(0) + amount;
+        let free = self.free(account.0, asset.0) + amount;
         check(held <= i128::from(i64::MAX / 2), Why::Overflow)?;
         check(free >= 0, Why::InsufficientBalance)?;
         self.held.insert(asset.0, held);

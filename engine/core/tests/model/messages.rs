@@ -5,6 +5,7 @@ use crate::venue::{WHOLE, named};
 use crate::world::{World, all_flags, filtered, limits};
 use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::Lane;
 use touchline_protocol::text::{AssetName, Name};
 use touchline_protocol::units::*;
 
@@ -263,57 +264,77 @@ impl World {
         let _outcome = match *step {
             Step::Deposit { account, asset, amount } => {
                 let (account, asset) = (AccountId(account), AssetId(asset));
-                self.send(&Deposit { account, asset, amount, ..Default::default() })
+                let command = self.operator(Lane::Cold);
+                self.send(&Deposit { command, account, asset, amount, ..Default::default() })
             }
             Step::Withdraw { account, asset, amount } => {
                 let (account, asset) = (AccountId(account), AssetId(asset));
-                self.send(&Withdraw { account, asset, amount, ..Default::default() })
+                let command = self.operator(Lane::Cold);
+                self.send(&Withdraw { command, account, asset, amount, ..Default::default() })
             }
             Step::Status { symbol, status } => {
-                let symbol = SymbolId(symbol);
-                self.send(&SetSymbolStatus { symbol, status, ..Default::default() })
+                let (command, symbol) = (self.operator(Lane::Cold), SymbolId(symbol));
+                self.send(&SetSymbolStatus { command, symbol, status, ..Default::default() })
             }
             Step::Limits { open_orders, price_levels, pending_work, max_steps } => {
                 let limits =
                     Limits { open_orders, price_levels, pending_work, max_steps, ..limits() };
-                self.send(&SetLimits { limits, ..Default::default() })
+                let command = self.operator(Lane::Cold);
+                self.send(&SetLimits { command, limits, ..Default::default() })
             }
-            Step::VenueFilters { orders, algos } => self.send(&SetVenueFilters {
-                max_orders: orders,
-                max_algo_orders: algos,
-                ..Default::default()
-            }),
-            Step::Account { account, flags, permissions, mode } => self.send(&SetAccount {
-                account: AccountId(account),
-                flags,
-                permissions,
-                self_trade_prevention: mode,
-                ..Default::default()
-            }),
-            Step::Fees { account, symbol, rates } => self.send(&SetFees {
-                account: AccountId(account),
-                symbol: SymbolId(symbol),
-                maker_rate: rates[0],
-                taker_rate: rates[1],
-                buyer_rate: rates[2],
-                seller_rate: rates[3],
-                ..Default::default()
-            }),
-            Step::Change { symbol, variant, flags, permissions } => {
-                let message = changed(symbol, variant, flags, permissions);
+            Step::VenueFilters { orders, algos } => {
+                let command = self.operator(Lane::Cold);
+                let message = SetVenueFilters {
+                    command,
+                    max_orders: orders,
+                    max_algo_orders: algos,
+                    ..Default::default()
+                };
                 self.send(&message)
             }
+            Step::Account { account, flags, permissions, mode } => {
+                let command = self.operator(Lane::Cold);
+                let message = SetAccount {
+                    command,
+                    account: AccountId(account),
+                    flags,
+                    permissions,
+                    self_trade_prevention: mode,
+                    ..Default::default()
+                };
+                self.send(&message)
+            }
+            Step::Fees { account, symbol, rates } => {
+                let command = self.operator(Lane::Cold);
+                let message = SetFees {
+                    command,
+                    account: AccountId(account),
+                    symbol: SymbolId(symbol),
+                    maker_rate: rates[0],
+                    taker_rate: rates[1],
+                    buyer_rate: rates[2],
+                    seller_rate: rates[3],
+                    ..Default::default()
+                };
+                self.send(&message)
+            }
+            Step::Change { symbol, variant, flags, permissions } => {
+                let command = self.operator(Lane::Cold);
+                let message = changed(symbol, variant, flags, permissions);
+                self.send(&ChangeSymbol { command, ..message })
+            }
             Step::Kill { account, killed } => {
-                let account = AccountId(account);
-                self.send(&KillAccount { account, killed, ..Default::default() })
+                let (command, account) = (self.operator(Lane::Hot), AccountId(account));
+                self.send(&KillAccount { command, account, killed, ..Default::default() })
             }
             Step::KillPending => {
                 let Some(account) = self.model.account_that_waits() else { return };
-                let account = AccountId(account);
-                self.send(&KillAccount { account, killed: 1, ..Default::default() })
+                let (command, account) = (self.operator(Lane::Hot), AccountId(account));
+                self.send(&KillAccount { command, account, killed: 1, ..Default::default() })
             }
             Step::ExpireAll { symbol } => {
-                self.send(&ExpireAll { symbol: SymbolId(symbol), ..Default::default() })
+                let (command, symbol) = (self.operator(Lane::Cold), SymbolId(symbol));
+                self.send(&ExpireAll { command, symbol, ..Default::default() })
             }
             Step::Define { what } => return self.define(what),
             Step::Logon { who, cancelling } => return self.log_on(who, cancelling),

@@ -5,8 +5,9 @@ use crate::steps::{Step, steps};
 use crate::world::World;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
-use std::cell::{Cell, RefCell};
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::cell::Cell;
+use std::panic::catch_unwind;
 use std::sync::Once;
 
 /// Commands of a run unless `TOUCHLINE_COMMANDS` says otherwise.
@@ -50,56 +51,86 @@ pub(crate) fn play(rules: u32, steps: &[Step]) -> Census {
     world.census
 }
 
+/// What goes wrong when steps are played, if anything does.
+fn goes_wrong(rules: u32, steps: &[Step]) -> Option<String> {
+    let played = catch_unwind(|| play(rules, steps)).err()?;
+    let text = played.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| played.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    Some(text.unwrap_or_else(|| "a panic without words".to_owned()))
+}
+
+/// As few and as simple steps as still go wrong: simpler ones first, then without each that is not
+/// needed.
+fn shrink(rules: u32, mut tree: impl ValueTree<Value = Vec<Step>>) -> Vec<Step> {
+    let mut shortest = tree.current();
+    let mut tries = 20_000;
+    while tries > 0 && tree.simplify() {
+        while goes_wrong(rules, &tree.current()).is_none() && tree.complicate() {
+            tries -= 1;
+        }
+        if goes_wrong(rules, &tree.current()).is_some() {
+            shortest = tree.current();
+        }
+        tries -= 1;
+    }
+    let mut at = shortest.len();
+    while at > 0 {
+        at -= 1;
+        let mut without = shortest.clone();
+        without.remove(at);
+        if goes_wrong(rules, &without).is_some() {
+            shortest = without;
+        }
+    }
+    shortest
+}
+
 /// Cases of random steps until so many commands have been decided.
 fn run(rules: u32, commands: u64) -> Census {
-    let seed = variable("TOUCHLINE_SEED").unwrap_or_else(rand_seed);
-    let all = RefCell::new(Census::default());
-    let config = ProptestConfig {
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        ..ProptestConfig::default()
-    };
+    let first = variable("TOUCHLINE_SEED").unwrap_or_else(new_seed);
     let strategy = prop::collection::vec(steps(rules), 1..STEPS);
+    let mut all = Census::default();
     let mut line = COMMANDS_PER_LINE;
-    for case in 0.. {
-        if all.borrow().commands >= commands {
-            break;
-        }
-        let seed = seed.wrapping_add(case);
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&seed.to_le_bytes());
-        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-        let mut runner = TestRunner::new_with_rng(config.clone(), rng);
-        let tree = strategy.new_tree(&mut runner).unwrap();
+    let mut seed = first;
+    while all.commands < commands {
+        let tree = strategy.new_tree(&mut runner(seed)).unwrap();
+        let steps = tree.current();
         keep_quiet(true);
-        let played = runner.run_one(tree, |steps| {
-            let census = play(rules, &steps);
-            all.borrow_mut().merge(&census);
-            Ok(())
-        });
-        keep_quiet(false);
-        if let Err(TestError::Fail(reason, steps)) = played {
+        let played = catch_unwind(|| play(rules, &steps));
+        let Ok(census) = played else {
+            let steps = shrink(rules, tree);
+            keep_quiet(false);
+            let reason = goes_wrong(rules, &steps).expect("it went wrong before");
             panic!(
                 "rules {rules}; the same again with TOUCHLINE_SEED={seed}; in the end:\n\
                  {reason}\n{} steps:\n{steps:#?}",
                 steps.len()
             );
-        }
-        if all.borrow().commands >= line {
-            eprintln!("rules {rules}: {} commands, {case} cases", all.borrow().commands);
+        };
+        keep_quiet(false);
+        all.merge(&census);
+        seed = seed.wrapping_add(1);
+        if all.commands >= line {
+            eprintln!("rules {rules}: {} commands, {} cases", all.commands, seed - first);
             line += COMMANDS_PER_LINE;
         }
     }
-    let all = all.into_inner();
     if variable("TOUCHLINE_CENSUS").is_some() {
-        eprintln!("rules {rules}, seed {seed}");
+        eprintln!("rules {rules}, seed {first}");
         all.print();
     }
     all
 }
 
+fn runner(seed: u64) -> TestRunner {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    TestRunner::new_with_rng(ProptestConfig::default(), rng)
+}
+
 /// Another one in every process.
-fn rand_seed() -> u64 {
+fn new_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one("seed") >> 16
 }
@@ -122,12 +153,8 @@ fn agrees_with_the_model_by_rules_2() {
 
 #[test]
 fn a_case_is_repeatable() {
-    let of = |seed: u8| {
-        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-        let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
-        let steps = prop::collection::vec(steps(2), 1..STEPS);
-        format!("{:?}", steps.new_tree(&mut runner).unwrap().current())
-    };
+    let strategy = prop::collection::vec(steps(2), 1..STEPS);
+    let of = |seed| format!("{:?}", strategy.new_tree(&mut runner(seed)).unwrap().current());
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));
 }

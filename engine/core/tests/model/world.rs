@@ -11,7 +11,7 @@ use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode;
-use touchline_protocol::message::enums::RejectReason as Why;
+use touchline_protocol::message::enums::{Lane, RejectReason as Why, Role};
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::*;
 
@@ -33,6 +33,8 @@ pub(crate) struct World {
     /// What the present step gets wrong.
     pub(crate) flaw: Option<Flaw>,
     rekeyed: u32,
+    /// Commands that an operator gave.
+    operated: u32,
 }
 
 pub(crate) fn limits() -> Limits {
@@ -95,6 +97,7 @@ impl World {
             census: Census::default(),
             flaw: None,
             rekeyed: 0,
+            operated: 0,
         };
         world.must(&SetRules { rules: 1, ..Default::default() });
         if rules > 1 {
@@ -210,7 +213,33 @@ impl World {
         if !self.venue.core.session(session).unwrap().connected {
             self.log_on(who, self.traders[who].cancelling);
         }
-        let mut header = self.venue.header(session, self.traders[who].key);
+        let header = self.venue.header(session, self.traders[who].key);
+        self.flawed(header)
+    }
+
+    /// The header of an operator's next command: the engine's own, or an admin's of that lane, or now
+    /// and then of the other.
+    pub(crate) fn operator(&mut self, lane: Lane) -> CommandHeader {
+        self.operated += 1;
+        if self.operated.is_multiple_of(2) {
+            return CommandHeader::default();
+        }
+        let hot = (lane == Lane::Hot) != (self.operated % 16 == 1);
+        let (name, lane) = if hot { ("fast", Lane::Hot) } else { ("slow", Lane::Cold) };
+        let name = Name::new(name).unwrap();
+        let known = self.venue.core.find_session(KeyId(0), &name);
+        let connected = known.and_then(|known| self.venue.core.session(known));
+        if connected.is_none_or(|session| !session.connected) {
+            let (role, lane) = (Role::Admin.to_wire(), lane.to_wire());
+            self.must(&Logon { name, role, lane, ..Default::default() });
+        }
+        let session = self.venue.core.find_session(KeyId(0), &name).expect("is connected");
+        let header = self.venue.header(session, KeyId(0));
+        self.flawed(header)
+    }
+
+    /// The header with what the step gets wrong in it.
+    fn flawed(&self, mut header: CommandHeader) -> CommandHeader {
         match self.flaw {
             Some(Flaw::Session(session)) => header.session = SessionId(session),
             Some(Flaw::Epoch) => header.epoch.0 += 1,
