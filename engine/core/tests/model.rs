@@ -9,8 +9,6 @@
 #[path = "support/venue.rs"]
 mod venue;
 
-#[path = "model/built.rs"]
-mod built;
 #[path = "model/cancels.rs"]
 mod cancels;
 #[path = "model/census.rs"]

@@ -19,6 +19,10 @@ impl Model {
     pub(crate) fn set_rules(&mut self, m: &SetRules) -> Outcome {
         check(m.rules > self.rules && m.rules <= 2, Why::LimitOutOfRange)?;
         self.rules = m.rules;
+        // Averages begin with rules 2; the last price is known from before.
+        for symbol in &mut self.symbols {
+            symbol.history.clear();
+        }
         done(0)
     }
 

@@ -214,3 +214,19 @@ fn a_session_ends_with_its_own_orders() {
     assert_eq!(census.seen["OrderCanceled Canceled"], 2);
     assert_eq!(census.seen["OrderCanceled Expired"], 1);
 }
+
+/// What a stop has locked is exactly what the book asks for, and nothing else is free.
+#[test]
+fn a_stop_is_paid_to_the_last_unit() {
+    let mut world = World::new(2);
+    world.step(&Step::New(Wish { kind: STOP_LOSS, ..gtc(BOB, true, 1, 1) }));
+    let (account, asset) = (AccountId(2), AssetId(1));
+    let amount = world.model.free(account.0, asset.0) as i64;
+    world.must(&Withdraw { account, asset, amount, ..Default::default() });
+    for step in [sell(CAT, 7, 2), buy(ANN, 7, 1)] {
+        world.step(&step);
+    }
+    let world = world.drain();
+    assert_eq!(world.census.seen["OrderTriggered"], 1);
+    assert_eq!(world.census.seen["OrderResult Filled"], 2);
+}

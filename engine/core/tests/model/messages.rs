@@ -2,7 +2,7 @@
 
 use crate::steps::{Flaw, ListWish, NAMES, Step, Wish};
 use crate::venue::{WHOLE, named};
-use crate::world::{World, all_flags, filtered, limits};
+use crate::world::{ALL_FLAGS, World, filtered, limits};
 use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::Lane;
@@ -349,7 +349,8 @@ impl World {
         };
     }
 
-    /// Definitions that are refused: a taken name, a contradiction, nobody's key, older rules.
+    /// Definitions that are refused: a taken name, a contradiction, nobody's key, older rules; or the
+    /// second rules, which a venue of the first takes.
     fn define(&mut self, what: u8) {
         let asset = |name, precision| DefineAsset {
             name: AssetName::new(name).unwrap(),
@@ -367,7 +368,7 @@ impl World {
             2 => self.send(&account("ann", 7)),
             3 => self.send(&account("new", 8)),
             4 => self.send(&CreateKey { account: AccountId(9), ..Default::default() }),
-            _ => self.send(&SetRules { rules: 1, ..Default::default() }),
+            rules => self.send(&SetRules { rules: (rules - 4).into(), ..Default::default() }),
         };
     }
 }
@@ -391,7 +392,7 @@ fn changed(symbol: u32, variant: u8, flags: u8, permissions: u8) -> ChangeSymbol
     ChangeSymbol {
         symbol: SymbolId(symbol),
         order_types: if wide { ORDER_TYPES_2 } else { ORDER_TYPES },
-        flags: if flags == 7 { all_flags() } else { flags },
+        flags: if flags == 7 { ALL_FLAGS } else { flags },
         permissions,
         filters,
         ..Default::default()

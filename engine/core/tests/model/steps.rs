@@ -2,7 +2,6 @@
 //! comes (the n-th open order, prices around the last one), so that a run stays meaningful when others
 //! are taken out of it.
 
-use crate::built::*;
 use crate::venue::WHOLE;
 use proptest::prelude::*;
 
@@ -172,7 +171,7 @@ pub(crate) enum Step {
     },
     /// The account of an order that waits for its turn is killed.
     KillPending,
-    /// Something is defined whose name is taken or that contradicts itself.
+    /// Something is defined whose name is taken or that contradicts itself, or other rules.
     Define {
         what: u8,
     },
@@ -206,8 +205,7 @@ fn names() -> impl Strategy<Value = usize> {
 }
 
 fn modes() -> impl Strategy<Value = u8> {
-    let modes = if PREVENTION { vec![0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 4] } else { vec![0] };
-    prop::sample::select(modes)
+    prop::sample::select(vec![0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 4])
 }
 
 fn wishes(rules: u32) -> impl Strategy<Value = Wish> {
@@ -336,7 +334,7 @@ fn passing() -> impl Strategy<Value = Step> {
         4 => Just(Step::RunPending),
         12 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64]
             .prop_map(|ns| Step::Pass { ns }),
-        1 => (0..6u8).prop_map(|what| Step::Define { what }),
+        1 => (0..7u8).prop_map(|what| Step::Define { what }),
         1 => (0..5usize, any::<bool>()).prop_map(
             |(who, cancelling)| Step::Logon { who, cancelling }),
         1 => (0..5usize).prop_map(|who| Step::Disconnect { who }),
@@ -344,51 +342,49 @@ fn passing() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Orders and lists, sound ones and others.
+/// Orders and lists; under rules 1 now and then what is not known there yet.
 fn placements(rules: u32) -> impl Strategy<Value = Step> {
-    let orders = || wishes(rules).prop_map(Step::New);
-    let lists = || list_wishes().prop_map(Step::List);
-    if rules > 1 && LISTS {
-        prop_oneof![5 => orders(), 1 => lists()].boxed()
-    } else {
-        orders().boxed()
-    }
+    let orders = |rules| wishes(rules).prop_map(Step::New);
+    let lists = list_wishes().prop_map(Step::List);
+    prop_oneof![
+        if rules > 1 { 1 } else { 60 } => orders(1),
+        if rules > 1 { 49 } else { 4 } => orders(2),
+        if rules > 1 { 10 } else { 1 } => lists,
+    ]
 }
 
 type Weighted = Vec<(u32, BoxedStrategy<Step>)>;
 
-/// The commands of rules 2, each as far as it is built.
-fn of_rules_2() -> Weighted {
-    let filters = prop::sample::select(vec![(14, 5), (14, 5), (14, 5), (0, 0), (5, 5), (14, 2)]);
-    let filters = filters.prop_map(|(orders, algos)| Step::VenueFilters { orders, algos });
-    let mut all: Weighted = vec![(1, filters.boxed())];
-    let mut add = |built: bool, weight: u32, steps: BoxedStrategy<Step>| {
-        if built {
-            all.push((weight, steps));
-        }
-    };
+/// Changes of open orders, lists and whole accounts, of rules 2.
+fn changes() -> Weighted {
     let named = (aims(), any::<bool>(), 0..NAMES.len());
     let cancel_list = named.prop_map(|(aim, by_id, name)| Step::CancelList { aim, by_id, name });
-    add(LISTS, 2, cancel_list.boxed());
     let ticks = prop_oneof![1 => Just(0), 3 => 1..13i64];
     let replace = (aims(), ticks, -3..6i64, prop::sample::select(vec![0, 0, 0, 0, 1, -1]));
     let replace =
         replace.prop_map(|(aim, price, lots, odd)| Step::Replace { aim, price, lots, odd });
-    add(REPLACE, 8, replace.boxed());
     let both = (aims(), 0..NAMES.len(), wishes(2));
     let both = both.prop_map(|(aim, name, wish)| Step::CancelReplace { aim, name, wish });
-    add(CANCEL_REPLACE, 8, both.boxed());
     let cancel_all = (0..5usize, symbols());
     let cancel_all = cancel_all.prop_map(|(who, symbol)| Step::CancelAll { who, symbol });
-    add(CANCEL_ALL, 2, cancel_all.boxed());
     let mass_cancel = (0..5usize, 0..5u32, 0..4u8);
     let mass_cancel =
         mass_cancel.prop_map(|(who, symbol, scope)| Step::MassCancel { who, symbol, scope });
-    add(MASS_CANCEL, 2, mass_cancel.boxed());
+    vec![
+        (2, cancel_list.boxed()),
+        (8, replace.boxed()),
+        (8, both.boxed()),
+        (2, cancel_all.boxed()),
+        (2, mass_cancel.boxed()),
+    ]
+}
+
+/// What operators do from rules 2 on. Most of it is undone sooner than it is done.
+fn interventions() -> Weighted {
+    let filters = prop::sample::select(vec![(14, 5), (14, 5), (14, 5), (0, 0), (5, 5), (14, 2)]);
+    let filters = filters.prop_map(|(orders, algos)| Step::VenueFilters { orders, algos });
     let kill = (0..6u32, prop::sample::select([vec![0; 14], vec![1, 2]].concat()));
-    add(KILL, 6, kill.prop_map(|(account, killed)| Step::Kill { account, killed }).boxed());
-    add(KILL, 2, Just(Step::KillPending).boxed());
-    add(EXPIRE_ALL, 1, symbols().prop_map(|symbol| Step::ExpireAll { symbol }).boxed());
+    let kill = kill.prop_map(|(account, killed)| Step::Kill { account, killed });
     let flags = prop::sample::select([vec![7; 20], vec![1, 3, 5, 6, 8]].concat());
     let permissions = || prop::sample::select([vec![1; 60], vec![3, 2, 0, 16]].concat());
     let account = (0..6u32, flags, permissions(), prop_oneof![3 => modes(), 1 => 0..6u8]);
@@ -398,40 +394,44 @@ fn of_rules_2() -> Weighted {
         permissions,
         mode,
     });
-    add(SET_ACCOUNT, 4, account.boxed());
     let rate = || prop::sample::select(vec![0, 1, 100_000, WHOLE / 7, WHOLE / 2, WHOLE, -1]);
     let rates = prop_oneof![1 => Just([-1; 4]), 3 => [rate(), rate(), rate(), rate()]];
     let someone = |all: u32| prop_oneof![3 => 0..all, 1 => Just(u32::MAX)];
-    let fees = (someone(6), someone(4), rates).prop_map(|(account, symbol, rates)| Step::Fees {
-        account,
-        symbol,
-        rates,
-    });
-    add(SET_FEES, 3, fees.boxed());
-    let change =
-        (symbols(), 0..16u8, prop::sample::select(vec![7, 7, 7, 7, 5, 2, 8]), permissions());
+    let fees = (someone(6), someone(4), rates);
+    let fees = fees.prop_map(|(account, symbol, rates)| Step::Fees { account, symbol, rates });
+    let flags = prop::sample::select(vec![7, 7, 7, 7, 5, 2, 8]);
+    let change = (symbols(), 0..16u8, flags, permissions());
     let change = change.prop_map(|(symbol, variant, flags, permissions)| Step::Change {
         symbol,
         variant,
         flags,
         permissions,
     });
-    add(CHANGE_SYMBOL, 3, change.boxed());
-    all
+    vec![
+        (1, filters.boxed()),
+        (6, kill.boxed()),
+        (2, Just(Step::KillPending).boxed()),
+        (1, symbols().prop_map(|symbol| Step::ExpireAll { symbol }).boxed()),
+        (4, account.boxed()),
+        (3, fees.boxed()),
+        (3, change.boxed()),
+    ]
 }
 
 pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
     use prop::strategy::Union;
-    // Under rules 1 the core knows none of the others.
-    let others =
-        if rules > 1 { of_rules_2() } else { vec![(1, Union::new_weighted(of_rules_2()).boxed())] };
+    let mut of_rules_2 = [changes(), interventions()].concat();
+    if rules == 1 {
+        // The core knows none of them, or only since it has other rules.
+        of_rules_2 = vec![(4, Union::new_weighted(of_rules_2).boxed())];
+    }
     let mut all: Weighted = vec![
         (100, placements(rules).boxed()),
         (20, cancels().boxed()),
         (8, operator().boxed()),
         (20, passing().boxed()),
     ];
-    all.extend(others);
+    all.extend(of_rules_2);
     let sound = Union::new_weighted(all);
     prop_oneof![
         20 => sound.clone(),

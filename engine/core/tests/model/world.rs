@@ -1,6 +1,5 @@
 //! A core and the model side by side: every command goes to both, and both must say the same.
 
-use crate::built::*;
 use crate::census::Census;
 use crate::messages::units;
 use crate::state::{Model, Outcome};
@@ -83,10 +82,8 @@ pub(crate) fn filtered(rules: u32) -> SymbolFilters {
     }
 }
 
-/// Flags of a symbol that takes all that is built.
-pub(crate) fn all_flags() -> u8 {
-    SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY | if LISTS { SYMBOL_OCO } else { 0 }
-}
+/// Flags of a symbol that takes everything.
+pub(crate) const ALL_FLAGS: u8 = SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY | SYMBOL_OCO;
 
 impl World {
     pub(crate) fn new(rules: u32) -> Self {
@@ -117,7 +114,7 @@ impl World {
                 quote: AssetId(quote),
                 status: 2,
                 order_types: if wide { ORDER_TYPES_2 } else { ORDER_TYPES },
-                flags: if wide { all_flags() } else { 0 },
+                flags: if wide { ALL_FLAGS } else { 0 },
                 permissions: PERMISSION_SPOT,
                 filters: if index == 1 { filtered(rules) } else { SymbolFilters::default() },
                 ..Default::default()
@@ -140,7 +137,7 @@ impl World {
         let more = Trader { session: "more".to_owned(), ..world.traders[0].clone() };
         world.traders.push(more);
         for who in [0, 1, 4] {
-            world.log_on(who, CANCEL_ON_DISCONNECT && rules > 1 && who == 0);
+            world.log_on(who, rules > 1 && who == 0);
         }
         assert_eq!(world.venue.time_ns, START_NS);
         world.compare();
@@ -178,7 +175,6 @@ impl World {
 
     /// A connection for a trader's session.
     pub(crate) fn log_on(&mut self, who: usize, cancelling: bool) {
-        let cancelling = cancelling && CANCEL_ON_DISCONNECT;
         let trader = &mut self.traders[who];
         trader.cancelling = cancelling;
         if trader.session.is_empty() {
@@ -361,7 +357,7 @@ impl World {
             self.must(&RunPending::default());
         }
         let symbols = (0..self.model.symbols.len() as u32).map(SymbolId);
-        if EXPIRE_ALL && self.model.rules > 1 {
+        if self.model.rules > 1 {
             let limits = Limits { open_orders: 1000, price_levels: 1000, max_steps: 8, ..limits() };
             self.must(&SetLimits { limits, ..Default::default() });
             for symbol in symbols {
