@@ -63,6 +63,9 @@ pub struct EngineSection {
     pub connections: usize,
     /// A client that sends, but reads none of its replies for so many seconds, is given up; 1 to 3600.
     pub reader_stall_seconds: u32,
+    /// So long after a start a session that asked for its orders to be cancelled when its connection
+    /// ends may come back and keep them, in seconds; 0 to 3600.
+    pub reconnect_seconds: u32,
 }
 
 impl Default for EngineSection {
@@ -75,6 +78,7 @@ impl Default for EngineSection {
             pending_per_turn: 4,
             connections: 64,
             reader_stall_seconds: 5,
+            reconnect_seconds: 10,
         }
     }
 }
@@ -379,6 +383,7 @@ impl EngineConfig {
         in_range("engine.pending_per_turn", engine.pending_per_turn.into(), 1, 1024)?;
         in_range("engine.connections", engine.connections as u64, 1, 120)?;
         in_range("engine.reader_stall_seconds", engine.reader_stall_seconds.into(), 1, 3600)?;
+        in_range("engine.reconnect_seconds", engine.reconnect_seconds.into(), 0, 3600)?;
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
         if self.log.window_mib != 0 {
             in_range("log.window_mib", self.log.window_mib, 8, 65_536)?;

@@ -5,6 +5,7 @@
 //! few steps of pending work. While an aggressor waits to be continued nothing else is taken, so
 //! that nothing comes between its parts.
 
+mod absent;
 mod connection;
 mod transaction;
 
@@ -14,6 +15,7 @@ use crate::gateway::Mail;
 use crate::log::{BeginError, CloseError, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
 use crate::notice::alert;
+use absent::Absent;
 use connection::{Connection, ConnectionFault};
 use std::ops::Range;
 use std::sync::Arc;
@@ -76,6 +78,8 @@ pub struct Duty {
     next_cold: usize,
     /// Ends of connections for whose cancels there is no room yet behind the pending work.
     ends_owed: Vec<ConnectionEnded>,
+    /// Sessions whose connections ended with an earlier engine.
+    absent: Absent,
     /// An order that has to be continued came before the cold lane was polled.
     cold_was_shut_out: bool,
     buffer: Box<MessageBuffer>,
@@ -116,6 +120,8 @@ impl Duty {
         let DutyOptions { core, writer, mut clock, mail, stop, settings } = options;
         let waiter = Waiter::new(settings.wait.into());
         let (now_ns, _) = clock.now();
+        let reconnect_ns = u64::from(settings.reconnect_seconds) * 1_000_000_000;
+        let absent = Absent::new(&core, now_ns.saturating_add(reconnect_ns));
         Self {
             core,
             writer,
@@ -124,6 +130,7 @@ impl Duty {
             stop,
             connections: Vec::with_capacity(settings.connections),
             ends_owed: Vec::new(),
+            absent,
             settings,
             next_hot: 0,
             next_cold: 0,
@@ -188,6 +195,7 @@ impl Duty {
         let mut work = self.read_mail();
         work += self.run_pending();
         self.report_owed_ends();
+        work += self.report_absent();
         if !is_held_up(&self.core, &self.writer) {
             work += self.poll_lanes();
         }
@@ -306,6 +314,17 @@ impl Duty {
             // A log that is full or failed loses nothing here: the next start ends every connection.
             Err(error) => alert!("engine: {error}"),
         }
+    }
+
+    /// Reports the end of one session that did not come back after a start, if nothing else is to be
+    /// done first; gives the amount of work.
+    fn report_absent(&mut self) -> u32 {
+        if self.core.pending_head().is_some() || !self.writer.can_take() {
+            return 0;
+        }
+        let Some(ended) = self.absent.next(&self.core, self.now_ns) else { return 0 };
+        self.report_end(ended);
+        1
     }
 
     fn report_owed_ends(&mut self) {

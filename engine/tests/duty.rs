@@ -6,6 +6,7 @@
 mod duty_bench;
 
 mod duty {
+    mod absent;
     mod breakable;
     mod client;
     mod credit;

@@ -97,7 +97,12 @@ struct Bench {
 
 fn bench(data: &Path) -> Bench {
     let log = open_log(&Environment::default(), data);
-    let mut engine = DutyBench::new(log.writer, VENUE, &Arc::new(AtomicBool::new(false)));
+    let mut engine = DutyBench::new(
+        log.writer,
+        touchline_core::Core::new(),
+        VENUE,
+        &Arc::new(AtomicBool::new(false)),
+    );
     let mut logon = Logon {
         name: Name::new("bench").unwrap(),
         role: Role::Trader.to_wire(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
+use touchline_core::Core;
 use touchline_engine::log::{Control, Environment, KeeperHandle};
 use touchline_engine::mailbox::{FromDuty, ToDuty};
 use touchline_protocol::message::command::{Deposit, LOGON_CANCEL_ON_DISCONNECT, Logon};
@@ -80,15 +81,27 @@ impl Venue {
 
     /// As [`Venue::new`]; the keeper asks for an attest record after so long a quiet.
     pub(crate) fn with_attest_after(engine: &str, limits: &str, attest_after: Duration) -> Self {
+        Self::over((engine, limits), attest_after, |_| Core::new())
+    }
+
+    /// As [`Venue::new`], over the core that an earlier engine left, made from the venue's definition.
+    pub(crate) fn left(engine: &str, core: impl FnOnce(&str) -> Core) -> Self {
+        Self::over((engine, ""), Duration::from_secs(3600), core)
+    }
+
+    fn over(
+        (engine, limits): (&str, &str),
+        attest_after: Duration,
+        core: impl FnOnce(&str) -> Core,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let disk = Arc::new(Breakable::default());
         let environment =
             Environment { storage: Arc::clone(&disk) as _, attest_after, ..Environment::default() };
         let log = open_log(&environment, folder.path());
         let stop = Arc::new(AtomicBool::new(false));
-        let unlimited = "orders_per_interval_0 = 0\norders_per_interval_1 = 0";
-        let venue = format!("[engine]\n{engine}\n[limits]\n{unlimited}\n{limits}\n{DEFINITION}");
-        let bench = DutyBench::new(log.writer, &venue, &stop);
+        let core = core(&definition(engine, limits));
+        let bench = DutyBench::new(log.writer, core, &definition(engine, limits), &stop);
         Self { bench, control: log.control, disk, stop, keeper: log.keeper, folder }
     }
 
@@ -160,6 +173,11 @@ impl Venue {
         }
         closed
     }
+}
+
+fn definition(engine: &str, limits: &str) -> String {
+    let unlimited = "orders_per_interval_0 = 0\norders_per_interval_1 = 0";
+    format!("[engine]\n{engine}\n[limits]\n{unlimited}\n{limits}\n{DEFINITION}")
 }
 
 /// A deposit of a whole unit of the first asset for account 1.

@@ -18,7 +18,7 @@ use touchline_protocol::message::command::Logon;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{RingCapacities, SessionEnd};
-use touchline_protocol::units::{Position, Sequence};
+use touchline_protocol::units::Position;
 
 struct NothingToReplay;
 
@@ -55,19 +55,21 @@ pub(crate) struct DutyBench {
 }
 
 impl DutyBench {
-    /// Defines the venue of `venue` (a `venue.toml`) in a new log. `stop` ends [`Duty::run`].
-    pub(crate) fn new(writer: LogWriter, venue: &str, stop: &Arc<AtomicBool>) -> Self {
+    /// Defines the venue of `venue` (a `venue.toml`) in a new log: what `core`, which an earlier engine
+    /// may have left, does not have yet. `stop` ends [`Duty::run`].
+    pub(crate) fn new(writer: LogWriter, core: Core, venue: &str, stop: &Arc<AtomicBool>) -> Self {
         let config: EngineConfig = toml::from_str(venue).unwrap();
         let (poll, mail) = gateway::mail().unwrap();
+        let done = core.engine_sequence();
         let mut duty = Duty::new(DutyOptions {
-            core: Core::new(),
+            core,
             writer,
             clock: Clock::start(SystemTime, 0, false).unwrap(),
             mail: Arc::clone(&mail),
             stop: Arc::clone(stop),
             settings: config.engine.clone(),
         });
-        for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
+        for command in Genesis::new(&config).unwrap().remaining(done) {
             duty.own_command(command).unwrap();
         }
         Self { duty, mail, _poll: poll }
