@@ -3,7 +3,7 @@
 //! afterwards, nothing else than what was done is, and the core is the one that a reference makes of
 //! the same commands.
 
-use super::disk::{IO_ERROR, SimDisk, Then};
+use super::disk::SimDisk;
 use super::random::{Case, Random, seeds, size};
 use super::world::{History, Place, Record, SEGMENT};
 
@@ -76,7 +76,7 @@ fn any_accident(random: &mut Random) -> Accident {
 fn live(place: &Place, random: &mut Random, known: &mut Known) {
     let most = if random.once_in(4) { 6 } else { 40 };
     let after = random.below(most);
-    place.disk.plan(after, IO_ERROR, Then::AllFail);
+    place.disk.plan(after);
     let mut venue = match place.try_open() {
         Ok(venue) => venue,
         Err(error) => {
@@ -123,7 +123,7 @@ fn run(place: &Place, random: &mut Random, mut known: Known) {
         happen(place, accident);
         known.suffer(accident);
     }
-    place.disk.plan(u64::MAX, IO_ERROR, Then::AllFail);
+    place.disk.plan(u64::MAX);
     let venue = place.open();
     known.check(&venue.history.records);
     let found = venue.history.records.clone();

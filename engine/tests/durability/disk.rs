@@ -26,24 +26,6 @@ pub(crate) const SECTOR: usize = 512;
 /// EIO.
 pub(crate) const IO_ERROR: i32 = 5;
 
-/// What a failing call does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Then {
-    /// Every later call fails too: the process is dying, or the disk is gone.
-    AllFail,
-    /// Later calls succeed.
-    GoOn,
-}
-
-/// A failing call that is to come.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    /// Changing calls before it.
-    after: u64,
-    error: i32,
-    then: Then,
-}
-
 /// Folders whose names count.
 #[derive(Clone, Copy)]
 enum Folder {
@@ -89,7 +71,9 @@ enum NameChange {
 
 #[derive(Clone)]
 struct State {
-    files: Vec<File>,
+    files: BTreeMap<usize, File>,
+    /// Number of the next file.
+    next: usize,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     /// Not durable yet, in their order.
@@ -100,8 +84,11 @@ struct State {
     is_direct: bool,
     random: Random,
     calls: u64,
-    plan: Option<Plan>,
-    is_failing: Option<i32>,
+    /// Changing calls before the one that fails.
+    plan: Option<u64>,
+    is_failing: bool,
+    /// The next write to this file fails.
+    failing_write: Option<String>,
     unreadable: Option<String>,
     /// Changing calls of a kind that fail, without anything being done.
     refused: Option<(Call, i32)>,
@@ -138,7 +125,8 @@ impl SimDisk {
     /// An empty disk; its choices come from `seed`.
     pub(crate) fn new(seed: u64, is_direct: bool) -> Self {
         Self(Shared::new(State {
-            files: Vec::new(),
+            files: BTreeMap::new(),
+            next: 0,
             names: BTreeMap::new(),
             durable_names: BTreeMap::new(),
             changes: Vec::new(),
@@ -147,7 +135,8 @@ impl SimDisk {
             random: Random::new(seed),
             calls: 0,
             plan: None,
-            is_failing: None,
+            is_failing: false,
+            failing_write: None,
             unreadable: None,
             refused: None,
         }))
@@ -168,16 +157,21 @@ impl SimDisk {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After so many more changing calls one fails, half done, with `error`.
-    pub(crate) fn plan(&self, after: u64, error: i32, then: Then) {
+    /// After so many more changing calls one fails, half done, and so do all behind it.
+    pub(crate) fn plan(&self, after: u64) {
         let mut state = self.state();
         state.calls = 0;
-        state.plan = Some(Plan { after, error, then });
+        state.plan = Some(after);
+    }
+
+    /// The next write to this file fails, half done; later ones succeed.
+    pub(crate) fn fail_write(&self, path: &Path) {
+        self.state().failing_write = Some(name_of(path));
     }
 
     /// Whether a planned failure has come.
     pub(crate) fn has_failed(&self) -> bool {
-        self.state().is_failing.is_some()
+        self.state().is_failing
     }
 
     /// From now on every changing call of this kind fails; `None`: none.
@@ -194,7 +188,7 @@ impl SimDisk {
     pub(crate) fn die(&self) {
         let mut state = self.state();
         state.plan = None;
-        state.is_failing = None;
+        state.is_failing = false;
         state.reclaim();
     }
 
@@ -212,7 +206,7 @@ impl SimDisk {
         if state.synced_folders != Folder::ALL && state.random.once_in(2) {
             names.clear();
         }
-        for file in &mut state.files {
+        for file in state.files.values_mut() {
             for (sector, old) in std::mem::take(&mut file.behind) {
                 // The page cache may have been written back by itself.
                 if !state.random.once_in(3) {
@@ -226,28 +220,27 @@ impl SimDisk {
         state.durable_names = names.clone();
         state.names = names;
         state.plan = None;
-        state.is_failing = None;
+        state.is_failing = false;
         state.reclaim();
     }
 
     /// The bytes of a file as programs read them.
     pub(crate) fn read(&self, path: &Path) -> Vec<u8> {
         let state = self.state();
-        state.files[state.names[&name_of(path)]].bytes.clone()
+        state.files[&state.names[&name_of(path)]].bytes.clone()
     }
 
     /// Changes a file behind everybody's back.
     pub(crate) fn edit(&self, path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.state();
         let file = state.names[&name_of(path)];
-        edit(&mut state.files[file].bytes);
+        edit(&mut state.files.get_mut(&file).unwrap().bytes);
     }
 
     /// Makes, or makes anew, a file with these bytes, durable.
     pub(crate) fn put(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state();
-        state.files.push(File { bytes, behind: BTreeMap::new(), is_length_durable: true });
-        let file = state.files.len() - 1;
+        let file = state.add(File { bytes, behind: BTreeMap::new(), is_length_durable: true });
         state.names.insert(name_of(path), file);
         state.durable_names.insert(name_of(path), file);
     }
@@ -257,6 +250,9 @@ impl SimDisk {
         let mut state = self.state();
         state.names.remove(&name_of(path)).unwrap();
         state.durable_names.remove(&name_of(path));
+        // Changes that are not durable yet count no more: the tests put whole images in their place.
+        state.changes.clear();
+        state.reclaim();
     }
 
     pub(crate) fn has(&self, path: &Path) -> bool {
@@ -291,7 +287,7 @@ impl NameChange {
 enum Outcome {
     Done,
     /// It is done in part or not, and fails.
-    Interrupted(i32),
+    Interrupted,
 }
 
 impl State {
@@ -305,11 +301,13 @@ impl State {
                 _ => None,
             })
             .collect();
-        for (index, file) in self.files.iter_mut().enumerate() {
-            if !named.contains(&index) && !pending.contains(&index) {
-                *file = File::default();
-            }
-        }
+        self.files.retain(|file, _| named.contains(file) || pending.contains(file));
+    }
+
+    fn add(&mut self, file: File) -> usize {
+        self.files.insert(self.next, file);
+        self.next += 1;
+        self.next - 1
     }
 
     fn call(&mut self, kind: Call) -> io::Result<Outcome> {
@@ -318,26 +316,22 @@ impl State {
         {
             return Err(io::Error::from_raw_os_error(error));
         }
-        if let Some(error) = self.is_failing {
-            return Err(io::Error::from_raw_os_error(error));
+        if self.is_failing {
+            return Err(io::Error::from_raw_os_error(IO_ERROR));
         }
         self.calls += 1;
-        match self.plan {
-            Some(plan) if self.calls > plan.after => {
-                self.plan = None;
-                self.is_failing = (plan.then == Then::AllFail).then_some(plan.error);
-                Ok(Outcome::Interrupted(plan.error))
-            }
-            _ => Ok(Outcome::Done),
+        if self.plan.is_none_or(|after| self.calls <= after) {
+            return Ok(Outcome::Done);
         }
+        self.plan = None;
+        self.is_failing = true;
+        Ok(Outcome::Interrupted)
     }
 
     fn change_names(&mut self, change: NameChange) -> io::Result<()> {
         let outcome = self.call(Call::Name)?;
-        if let Outcome::Interrupted(error) = outcome
-            && self.random.once_in(2)
-        {
-            return Err(io::Error::from_raw_os_error(error));
+        if matches!(outcome, Outcome::Interrupted) && self.random.once_in(2) {
+            return outcome.result();
         }
         change.make(&mut self.names);
         self.changes.push(change);
@@ -370,7 +364,7 @@ impl Outcome {
     fn result(self) -> io::Result<()> {
         match self {
             Self::Done => Ok(()),
-            Self::Interrupted(error) => Err(io::Error::from_raw_os_error(error)),
+            Self::Interrupted => Err(io::Error::from_raw_os_error(IO_ERROR)),
         }
     }
 }
@@ -385,15 +379,15 @@ impl Storage for SimDisk {
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
         let mut state = self.state();
         let outcome = state.call(Call::Create)?;
-        if matches!(outcome, Outcome::Interrupted(_)) && state.random.once_in(2) {
+        if matches!(outcome, Outcome::Interrupted) && state.random.once_in(2) {
             outcome.result()?;
             return Err(io::ErrorKind::Other.into());
         }
         // What lay there before: another file's bytes.
-        let mut content = state.files.first().map(|file| file.bytes.clone()).unwrap_or_default();
+        let mut content =
+            state.files.values().next().map(|file| file.bytes.clone()).unwrap_or_default();
         content.resize(bytes as usize, 0xee);
-        state.files.push(File { bytes: content, ..File::default() });
-        let file = state.files.len() - 1;
+        let file = state.add(File { bytes: content, ..File::default() });
         state.names.insert(name_of(path), file);
         state.changes.push(NameChange::Set(name_of(path), file));
         outcome.result()?;
@@ -423,7 +417,7 @@ impl Storage for SimDisk {
         let changes = std::mem::take(&mut state.changes);
         let done = match outcome {
             Outcome::Done => changes.len(),
-            Outcome::Interrupted(_) => state.random.below(changes.len() as u64 + 1) as usize,
+            Outcome::Interrupted => state.random.below(changes.len() as u64 + 1) as usize,
         };
         for change in &changes[..done] {
             change.make(&mut state.durable_names);
@@ -443,7 +437,7 @@ struct SimFile {
 
 impl BlockFile for SimFile {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.disk.state().files[self.file].bytes.len() as u64)
+        Ok(self.disk.state().files[&self.file].bytes.len() as u64)
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
@@ -451,7 +445,7 @@ impl BlockFile for SimFile {
         if state.unreadable.as_ref() == Some(&self.name) {
             return Err(io::Error::from_raw_os_error(IO_ERROR));
         }
-        let bytes = state.files[self.file].bytes.get(offset as usize..);
+        let bytes = state.files[&self.file].bytes.get(offset as usize..);
         let bytes = bytes.and_then(|bytes| bytes.get(..into.len()));
         into.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
@@ -465,10 +459,14 @@ impl BlockFile for SimFile {
         drop(self.disk.0.released.wait_while(held, |held| *held).unwrap());
         let mut state = self.disk.state();
         let state = &mut *state;
-        let outcome = state.call(Call::Write)?;
+        let mut outcome = state.call(Call::Write)?;
+        if state.failing_write.as_ref() == Some(&self.name) {
+            state.failing_write = None;
+            outcome = Outcome::Interrupted;
+        }
         let from = offset as usize;
-        let Outcome::Interrupted(_) = outcome else {
-            let file = &mut state.files[self.file];
+        let Outcome::Interrupted = outcome else {
+            let file = state.files.get_mut(&self.file).unwrap();
             file.bytes[from..][..bytes.len()].copy_from_slice(bytes);
             // A sync is one of the whole file.
             if state.is_direct {
@@ -480,7 +478,7 @@ impl BlockFile for SimFile {
             return Ok(());
         };
         let survivors = state.survivors(bytes.len() / SECTOR);
-        let file = &mut state.files[self.file];
+        let file = state.files.get_mut(&self.file).unwrap();
         for (index, (new, survives)) in bytes.chunks(SECTOR).zip(survivors).enumerate() {
             let old = &mut file.bytes[from + index * SECTOR..][..SECTOR];
             if !survives && !state.is_direct {
@@ -497,12 +495,12 @@ impl BlockFile for SimFile {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         let outcome = state.call(Call::Sync)?;
-        if let Outcome::Interrupted(_) = outcome
+        if let Outcome::Interrupted = outcome
             && state.random.once_in(2)
         {
             return outcome.result();
         }
-        let file = &mut state.files[self.file];
+        let file = state.files.get_mut(&self.file).unwrap();
         file.is_length_durable = true;
         file.behind.clear();
         outcome.result()

@@ -2,7 +2,7 @@
 //! again, on a disk that gives back, in any sector that was never acknowledged, any bytes that ever lay
 //! there. No transaction of an older incarnation comes back.
 
-use super::disk::{IO_ERROR, SECTOR, SimDisk, Then};
+use super::disk::{SECTOR, SimDisk};
 use super::random::{Case, Random, seeds, size};
 use super::world::{Place, Record, SEGMENT};
 
@@ -37,7 +37,7 @@ impl Past {
 
 /// One engine's life; gives what it has done and how far that is durable.
 fn live(place: &Place, random: &mut Random, known: &[Record], durable: u64) -> (Vec<Record>, u64) {
-    place.disk.plan(u64::MAX, IO_ERROR, Then::AllFail);
+    place.disk.plan(u64::MAX);
     let mut venue = place.open();
     let found = &venue.history.records;
     assert_eq!(found, &known[..found.len().min(known.len())], "a ghost");
@@ -51,7 +51,7 @@ fn live(place: &Place, random: &mut Random, known: &[Record], durable: u64) -> (
             venue.settle();
         }
     }
-    place.disk.plan(random.below(2), IO_ERROR, Then::AllFail);
+    place.disk.plan(random.below(2));
     // Often all of it is in flight at once.
     place.disk.hold(random.once_in(2));
     for _ in 0..1 + random.below(6) {

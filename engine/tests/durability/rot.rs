@@ -27,8 +27,11 @@ fn log() -> (Place, Original, Vec<Record>) {
         }
         if venue.marks().0 < 128 << 10 {
             venue.settle();
+        } else {
+            place.disk.hold(true);
         }
     }
+    place.disk.hold(false);
     venue.settle();
     let (records, _) = venue.kill();
     place.lose_window();

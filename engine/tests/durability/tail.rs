@@ -45,10 +45,14 @@ fn log() -> (Place, Original, Vec<Record>) {
             venue.trade(&mut random);
         }
         venue.fill(&mut random, 3_000);
-        if random.once_in(2) && venue.marks().0 < 2 * SEGMENT + 12_000 {
+        if venue.marks().0 >= 2 * SEGMENT + 12_000 {
+            // From here on nothing vouches for anything.
+            place.disk.hold(true);
+        } else if random.once_in(2) {
             venue.settle();
         }
     }
+    place.disk.hold(false);
     venue.settle();
     let (records, _) = venue.kill();
     let original = Original::new(place.image());
