@@ -63,19 +63,20 @@ fn goes_wrong(rules: u32, steps: &[Step]) -> Option<String> {
 /// needed.
 fn shrink(rules: u32, mut tree: impl ValueTree<Value = Vec<Step>>) -> Vec<Step> {
     let mut shortest = tree.current();
-    let mut tries = 20_000;
-    while tries > 0 && tree.simplify() {
-        while goes_wrong(rules, &tree.current()).is_none() && tree.complicate() {
+    let mut tries = 3000;
+    'simpler: while tries > 0 && tree.simplify() {
+        loop {
             tries -= 1;
+            if goes_wrong(rules, &tree.current()).is_some() {
+                shortest = tree.current();
+                break;
+            }
+            if tries == 0 || !tree.complicate() {
+                break 'simpler;
+            }
         }
-        if goes_wrong(rules, &tree.current()).is_some() {
-            shortest = tree.current();
-        }
-        tries -= 1;
     }
-    let mut at = shortest.len();
-    while at > 0 {
-        at -= 1;
+    for at in (0..shortest.len()).rev() {
         let mut without = shortest.clone();
         without.remove(at);
         if goes_wrong(rules, &without).is_some() {

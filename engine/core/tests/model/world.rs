@@ -4,15 +4,34 @@ use crate::census::Census;
 use crate::messages::units;
 use crate::state::{Model, Outcome};
 use crate::steps::{Aim, Flaw, NAMES, Step};
-use crate::venue::{START_NS, Venue, WHOLE, aligned, named, roomy};
+use crate::venue::{Owned, START_NS, Venue, WHOLE, aligned, named, roomy};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode;
-use touchline_protocol::message::enums::{Lane, RejectReason as Why, Role};
+use touchline_protocol::message::enums::{Lane, OrderStatus, RejectReason as Why, Role};
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::*;
+
+/// True for an outcome that more orders, or fewer steps, would have spread over transactions: something
+/// is taken or ended; a FOK order expires, but room was asked for before it was tried; a sweep looks for
+/// its orders among others of the account.
+fn may_leave_work(before: &Model, outcome: &Outcome) -> bool {
+    let moves = |event: &Owned| match event {
+        Owned::Trade(_) | Owned::Prevented(_) | Owned::Canceled(_) => true,
+        Owned::Result(result) => result.status == OrderStatus::Expired.to_wire(),
+        Owned::MassCanceled(sweep) => {
+            before.orders.iter().any(|order| order.account == sweep.account.0)
+        }
+        _ => false,
+    };
+    match outcome {
+        Ok(events) => events.iter().any(moves),
+        Err((reason, _)) => *reason == Why::InsufficientBalance,
+    }
+}
 
 /// One who sends orders: over a session of his own, or over the adapter's.
 #[derive(Clone)]
@@ -32,8 +51,9 @@ pub(crate) struct World {
     /// What the present step gets wrong.
     pub(crate) flaw: Option<Flaw>,
     rekeyed: u32,
-    /// Commands that an operator gave.
-    operated: u32,
+    /// What the present step's operator makes of it: a number that is the step's alone, so that a run
+    /// stays the same when other steps are taken out of it.
+    whim: u64,
 }
 
 pub(crate) fn limits() -> Limits {
@@ -94,7 +114,7 @@ impl World {
             census: Census::default(),
             flaw: None,
             rekeyed: 0,
-            operated: 0,
+            whim: 0,
         };
         world.must(&SetRules { rules: 1, ..Default::default() });
         if rules > 1 {
@@ -216,11 +236,10 @@ impl World {
     /// The header of an operator's next command: the engine's own, or an admin's of that lane, or now
     /// and then of the other.
     pub(crate) fn operator(&mut self, lane: Lane) -> CommandHeader {
-        self.operated += 1;
-        if self.operated.is_multiple_of(2) {
+        if self.whim.is_multiple_of(2) {
             return CommandHeader::default();
         }
-        let hot = (lane == Lane::Hot) != (self.operated % 16 == 1);
+        let hot = (lane == Lane::Hot) != (self.whim % 16 == 1);
         let (name, lane) = if hot { ("fast", Lane::Hot) } else { ("slow", Lane::Cold) };
         let name = Name::new(name).unwrap();
         let known = self.venue.core.find_session(KeyId(0), &name);
@@ -286,11 +305,11 @@ impl World {
         let mut expected = self.model.apply(&command, self.venue.time_ns);
         let found = self.venue.apply_bytes(&words);
         let found = found.map_err(|reject| (reject.reason, reject.detail));
-        // With no place left for pending work, what might need one may be refused before it is tried.
+        // With no place left for pending work, what might need one may be refused before it is tried:
+        // what takes or ends others' orders, and what cannot be paid for.
         let full = before.work.len() as u32 >= before.limits.pending_work;
         let refused = found == Err((Why::CapacityReached, 7));
-        let broke = expected == Err((Why::InsufficientBalance, 0));
-        if full && refused && (expected.is_ok() || broke) {
+        if full && refused && may_leave_work(&before, &expected) {
             self.model = before;
             expected = found.clone();
         }
@@ -328,7 +347,12 @@ impl World {
                     hasty = true;
                     step
                 }
-                step => break self.act(step, hasty),
+                step => {
+                    let mut hasher = DefaultHasher::new();
+                    format!("{step:?}").hash(&mut hasher);
+                    self.whim = hasher.finish() >> 8;
+                    break self.act(step, hasty);
+                }
             };
         }
         self.flaw = None;
