@@ -149,6 +149,8 @@ fn the_sum_of_the_rates_is_truncated_once() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
     #[test]
     fn any_rates_and_amounts_are_exact(
         maker in 0..=WHOLE, taker in 0..=WHOLE, buyer in 0..=WHOLE, seller in 0..=WHOLE,
