@@ -93,7 +93,7 @@ mod tests {
         let table: Table = REFERENCE.parse().unwrap();
         let named = |section: &str| table[section].as_table().unwrap().len();
         // `engine.core` has no default: it stands in the file as a comment.
-        assert_eq!(named("engine") + 1, 7);
+        assert_eq!(named("engine") + 1, 8);
         assert!(REFERENCE.contains("# core = "));
         assert_eq!(named("log"), 3);
         assert_eq!(named("limits"), 13);
