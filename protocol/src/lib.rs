@@ -16,6 +16,8 @@ pub mod message;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod shm;
+#[cfg(not(loom))]
+pub mod snapshot;
 pub mod sync;
 pub mod text;
 pub mod units;

@@ -17,16 +17,20 @@ use touchline_protocol::units::*;
 
 const BEGIN: &str = "<!-- generated: begin -->\n";
 const END: &str = "<!-- generated: end -->\n";
+const SNAPSHOT_BEGIN: &str = "<!-- generated from snapshot/records.rs: begin -->\n";
+const SNAPSHOT_END: &str = "<!-- generated from snapshot/records.rs: end -->\n";
 
-/// Headings and the sources that they stand for, below `src/message/`.
+/// Headings and the sources that they stand for, below `src/`.
 const SOURCES: [(&str, &str); 6] = [
-    ("Commands about orders", "command/order.rs"),
-    ("Commands that define the venue and move money", "command/definition.rs"),
-    ("Commands of the engine itself", "command/engine.rs"),
-    ("Events", "event.rs"),
-    ("Handshake", "handshake.rs"),
-    ("Parts of several messages", "command.rs"),
+    ("Commands about orders", "message/command/order.rs"),
+    ("Commands that define the venue and move money", "message/command/definition.rs"),
+    ("Commands of the engine itself", "message/command/engine.rs"),
+    ("Events", "message/event.rs"),
+    ("Handshake", "message/handshake.rs"),
+    ("Parts of several messages", "message/command.rs"),
 ];
+
+const SNAPSHOT_SOURCES: [(&str, &str); 1] = [("Sections and their records", "snapshot/records.rs")];
 
 fn sizes() -> BTreeMap<&'static str, usize> {
     macro_rules! sizes {
@@ -199,12 +203,14 @@ fn enumerations(source: &str) -> String {
     text
 }
 
-fn generated() -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/message");
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+fn source(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name)).unwrap()
+}
+
+fn generated(sources: &[(&str, &str)]) -> String {
     let mut text = String::from("\n");
-    for (heading, name) in SOURCES {
-        let (tables, constants) = tables(&read(name));
+    for (heading, name) in sources {
+        let (tables, constants) = tables(&source(name));
         assert!(!tables.is_empty(), "{name}");
         writeln!(text, "### {heading}\n").unwrap();
         if !constants.is_empty() {
@@ -218,18 +224,17 @@ fn generated() -> String {
             table.write(&mut text);
         }
     }
-    text + &enumerations(&read("enums.rs"))
+    text
 }
 
-#[test]
-fn the_tables_are_those_of_the_declarations() {
+/// Compares what stands between two marks of the file, or writes it anew.
+fn compare(begin: &str, end: &str, generated: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FORMATS.md");
     let file = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = file.split_once(BEGIN).unwrap();
-    let (tables, after) = rest.split_once(END).unwrap();
-    let generated = generated();
+    let (before, rest) = file.split_once(begin).unwrap();
+    let (tables, after) = rest.split_once(end).unwrap();
     if std::env::var_os("TOUCHLINE_WRITE_FORMATS").is_some() {
-        std::fs::write(&path, [before, BEGIN, &generated, END, after].concat()).unwrap();
+        std::fs::write(&path, [before, begin, generated, end, after].concat()).unwrap();
         return;
     }
     for (found, expected) in tables.lines().zip(generated.lines()) {
@@ -238,16 +243,24 @@ fn the_tables_are_those_of_the_declarations() {
     assert_eq!(tables.len(), generated.len(), "the file ends elsewhere");
 }
 
+#[test]
+fn the_tables_are_those_of_the_declarations() {
+    compare(SNAPSHOT_BEGIN, SNAPSHOT_END, &generated(&SNAPSHOT_SOURCES));
+    compare(BEGIN, END, &(generated(&SOURCES) + &enumerations(&source("message/enums.rs"))));
+}
+
 /// What is written by hand about versions is so.
 #[test]
 fn the_versions_are_those_of_the_sources() {
     use touchline_protocol::log::{control, segment};
     use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR, SCHEMA_ID, SCHEMA_VERSION};
+    use touchline_protocol::snapshot;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FORMATS.md");
     let file = std::fs::read_to_string(path).unwrap();
     for line in [
         format!("| log format | {}.{} |", segment::FORMAT_MAJOR, segment::FORMAT_MINOR),
         format!("| control page | {} |", control::VERSION),
+        format!("| snapshot | {}.{} |", snapshot::FORMAT_MAJOR, snapshot::FORMAT_MINOR),
         format!("| message schema | id 0x{SCHEMA_ID:04x}, version {SCHEMA_VERSION} |"),
         format!("| handshake | {PROTOCOL_MAJOR}.{PROTOCOL_MINOR} |"),
     ] {

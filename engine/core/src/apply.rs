@@ -23,6 +23,7 @@ mod trigger;
 mod vacate;
 mod venue;
 
+pub(crate) use define::{ACCOUNT_FLAGS, PERMISSIONS};
 pub(crate) use ending::LIST_STEPS;
 pub(crate) use self_trade::PREVENTION_STEPS;
 pub(crate) use sweep::ORDER_STEPS;

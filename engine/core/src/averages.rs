@@ -80,6 +80,26 @@ impl Averages {
         Some(Price(i64::try_from(average).unwrap_or(i64::MAX)))
     }
 
+    /// The minutes of a symbol of which there are sums, by minute modulo the ring's length: minute, sum
+    /// of price × quantity, sum of the quantities.
+    pub(crate) fn used(&self, symbol: SymbolId) -> impl Iterator<Item = (u64, u128, u128)> {
+        let first = place(symbol, 0);
+        self.buckets[first..first + AVERAGE_MINUTES_MAX as usize]
+            .iter()
+            .filter(|bucket| bucket.minute != 0)
+            .map(|bucket| (bucket.minute, bucket.notional, bucket.quantity))
+    }
+
+    /// Sets the sums of a minute.
+    pub(crate) fn put(
+        &mut self,
+        symbol: SymbolId,
+        minute: u64,
+        (notional, quantity): (u128, u128),
+    ) {
+        self.buckets[place(symbol, minute)] = Bucket { minute, notional, quantity };
+    }
+
     /// The buckets of a symbol that were ever used.
     pub(crate) fn hash(&self, symbol: SymbolId, hash: &mut StateHash) {
         let first = place(symbol, 0);

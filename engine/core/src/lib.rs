@@ -41,6 +41,7 @@ mod pending;
 mod pool;
 mod query;
 mod sessions;
+mod snapshot;
 mod state_hash;
 mod symbols;
 mod table;
@@ -57,6 +58,7 @@ pub use query::{
     AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, SessionView,
     SymbolView,
 };
+pub use snapshot::SnapshotError;
 pub use symbols::SymbolCounters;
 
 use book::BookPools;

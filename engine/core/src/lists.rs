@@ -125,9 +125,19 @@ impl Lists {
     /// Opens a list under the next number; gives its slot. The caller has checked that its orders have
     /// room and that its client order id is free.
     pub(crate) fn open(&mut self, list: List) -> u32 {
-        let slot = self.pool.take().expect("there are twice as many orders as lists");
         let list = List { id: self.next_id, ..list };
         self.next_id.0 += 1;
+        self.restore(list)
+    }
+
+    /// The number that the next list gets, as a snapshot has it.
+    pub(crate) const fn set_next_id(&mut self, next_id: OrderListId) {
+        self.next_id = next_id;
+    }
+
+    /// Takes an open list in under its own number, for which there is room; gives its slot.
+    pub(crate) fn restore(&mut self, list: List) -> u32 {
+        let slot = self.pool.take().expect("there are twice as many orders as lists");
         self.pool[slot] = list;
         self.by_id.insert(self.hash_of_id(list.id), slot);
         if !list.client_order_id.is_empty() {

@@ -19,8 +19,8 @@ use touchline_protocol::message::enums::{RejectReason, SelfTradePrevention, Symb
 use touchline_protocol::message::event::Done;
 use touchline_protocol::units::{Price, UNITS_PER_WHOLE};
 
-pub(super) const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
-pub(super) const PERMISSIONS: u8 =
+pub(crate) const ACCOUNT_FLAGS: u8 = ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT;
+pub(crate) const PERMISSIONS: u8 =
     PERMISSION_SPOT | PERMISSION_MARGIN | PERMISSION_LEVERAGED | PERMISSION_TRADE_GROUP_2;
 const PRECISION_MAX: u8 = 8;
 

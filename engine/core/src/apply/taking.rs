@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// Adds pending work; the caller has checked that there is room.
-    pub(super) fn push_pending(&mut self, pending: Pending) {
+    pub(crate) fn push_pending(&mut self, pending: Pending) {
         if let Some(symbol) = self.symbols.list.get_mut(pending.symbol().0 as usize) {
             symbol.has_pending = true;
         }

@@ -76,7 +76,8 @@ impl Core {
         }
     }
 
-    fn try_grow(&mut self, limits: &Limits) -> Result<(), TryReserveError> {
+    /// Makes room for what limits allow.
+    pub(crate) fn try_grow(&mut self, limits: &Limits) -> Result<(), TryReserveError> {
         self.assets.try_grow(limits.assets)?;
         self.symbols.try_grow(limits.symbols)?;
         self.accounts.try_grow(limits)?;

@@ -9,11 +9,12 @@
 //! place, and above it ranks are set right for as long as they change, which is no longer a way, since
 //! each that changes is one more than the last.
 
-use super::BookPools;
 use super::level::RestingOrder;
+use super::{BookPools, Handle};
 use crate::pool::{NONE, Pool};
 use alloc::vec;
 use alloc::vec::Vec;
+use touchline_protocol::units::{OrderId, Qty};
 
 /// The order that comes first: by what triggered it, then by its number.
 type Key = (u64, u64);
@@ -27,6 +28,13 @@ const NO_PARENT: u32 = (1 << PARENT_BITS) - 1;
 pub(crate) const ORDERS_MAX: u32 = NO_PARENT;
 
 impl BookPools {
+    /// Takes the slot of an order that is in no queue; the caller has made sure that one is free.
+    pub(crate) fn take_unqueued(&mut self, remaining: Qty, (id, owner): (OrderId, u32)) -> Handle {
+        let handle = self.orders.take().expect("room for an order is checked before");
+        self.orders[handle] = RestingOrder { id, remaining, owner, ..RestingOrder::default() };
+        Handle(handle)
+    }
+
     /// Adds an order, which is in no queue, to the heap at `root`; gives the new root. `fired_by` tells
     /// for any order which trade triggered it.
     pub(crate) fn push_fired(
@@ -153,7 +161,6 @@ fn merge(
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use touchline_protocol::units::OrderId;
 
     /// Links, order and ranks of a heap; gives the orders in it.
     fn checked(pools: &BookPools, root: u32, fired_by: &impl Fn(u32) -> u64) -> Vec<u32> {

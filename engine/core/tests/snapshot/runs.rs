@@ -1,0 +1,88 @@
+//! Random runs of the model in which the venue is written and read again between any two steps.
+
+use crate::parts::{again, sections, write};
+use crate::steps::{Step, steps};
+use crate::world::World;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::collections::BTreeMap;
+use touchline_core::Core;
+use touchline_protocol::snapshot::records;
+
+/// Commands of a run unless `TOUCHLINE_COMMANDS` says otherwise.
+const COMMANDS: u64 = 20_000;
+/// Steps of a case at most.
+const STEPS: usize = 300;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
+}
+
+/// Another one in every process.
+fn new_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one("seed") >> 16
+}
+
+pub(crate) fn case(rules: u32, seed: u64) -> Vec<Step> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
+    prop::collection::vec(steps(rules), 1..STEPS).new_tree(&mut runner).unwrap().current()
+}
+
+/// Plays steps, the venue written and read again behind every `every`-th; gives the commands.
+fn play(rules: u32, steps: &[Step], every: usize, seen: &mut BTreeMap<u32, u64>) -> u64 {
+    let mut world = World::new(rules);
+    for (at, step) in steps.iter().enumerate() {
+        world.step(step);
+        if at % every == 0 {
+            let core = &world.venue.core;
+            for (section, _, records) in sections(&write(core)) {
+                *seen.entry(section).or_default() += u64::from(records > 0);
+            }
+            world.venue.core = again(core, at as u64);
+        }
+    }
+    let world = world.drain();
+    // What the venues that were read have decided is what one that never was decides, to the byte.
+    world.venue.check_replay();
+    world.census.commands
+}
+
+fn run(rules: u32, commands: u64) -> BTreeMap<u32, u64> {
+    let first = variable("TOUCHLINE_SEED").unwrap_or_else(new_seed);
+    let mut seen = BTreeMap::new();
+    let (mut done, mut seed) = (0, first);
+    while done < commands {
+        eprintln!("rules {rules}, TOUCHLINE_SEED={seed}");
+        let every = [1, 1, 2, 7][(seed % 4) as usize];
+        done += play(rules, &case(rules, seed), every, &mut seen);
+        seed = seed.wrapping_add(1);
+    }
+    seen
+}
+
+#[test]
+fn goes_on_as_if_nothing_had_been_by_rules_1() {
+    run(1, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+}
+
+#[test]
+fn goes_on_as_if_nothing_had_been_by_rules_2() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let seen = run(2, commands);
+    if commands >= COMMANDS {
+        for section in records::VENUE..=records::END {
+            assert!(seen.get(&section).is_some_and(|&count| count > 0), "{section}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_venue_without_anything() {
+    let core = again(&Core::new(), 3);
+    assert_eq!(core.counts().accounts, 1);
+}
