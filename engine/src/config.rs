@@ -57,7 +57,7 @@ pub struct EngineSection {
     pub messages_per_turn: u32,
     /// Messages taken from all cold sessions together per turn, 1 to 1024.
     pub cold_messages_per_turn: u32,
-    /// Steps of pending work per turn, 1 to 1024.
+    /// Transactions of pending work per turn, 1 to 1024; behind them operators are heard.
     pub pending_per_turn: u32,
     /// Connections at once, 1 to 120.
     pub connections: usize,
@@ -132,7 +132,7 @@ pub struct LimitsSection {
     pub open_orders: u32,
     /// Occupied price levels over all symbols.
     pub price_levels: u32,
-    /// Aggressors that wait to be continued.
+    /// Orders, triggered stops and sweeps that wait to be continued; kills and revocations not counted.
     pub pending_work: u32,
     /// Makers that one transaction visits at most, 1 to 512.
     pub max_steps: u32,

@@ -39,6 +39,17 @@ pub const SESSIONS_PER_KEY_MAX: u32 = 32;
 /// [`Limits::sessions`](super::Limits::sessions) if that is less: no key can lock out admin or adapter.
 pub const LOCAL_SESSIONS: u32 = 8;
 
+/// Sweeps of killed accounts and revoked keys that ever wait at once.
+pub const URGENT_SWEEPS_MAX: u32 = 1 << 12;
+
+/// How many sweeps of killed accounts and revoked keys may wait besides [`Limits::pending_work`]: one
+/// for each account and one for each key with a session, or [`URGENT_SWEEPS_MAX`] if that is less.
+#[must_use]
+pub fn urgent_sweeps(limits: &Limits) -> u32 {
+    let of_keys = limits.keys.min(limits.sessions);
+    limits.accounts.saturating_add(of_keys).min(URGENT_SWEEPS_MAX)
+}
+
 /// The least value of each limit.
 pub const MINIMA: Limits = Limits {
     assets: 0,

@@ -187,8 +187,9 @@ impl Orders {
         let accounts = (limits.accounts as usize).max(self.totals.len());
         self.totals.try_reserve_exact(accounts - self.totals.len())?;
         self.totals.resize(accounts, [0; 2]);
-        // Each pending work keeps one place at the most, and so does a triggered stop while it takes.
-        self.chains.try_grow(limits.accounts, limits.open_orders + limits.pending_work + 1)?;
+        // Each pending work keeps one place at the most (of the urgent sweeps only one has begun), and so
+        // does a triggered stop while it takes.
+        self.chains.try_grow(limits.accounts, limits.open_orders + limits.pending_work + 2)?;
         self.records.resize(wanted, OrderRecord::VACANT);
         self.details.resize(wanted, OrderDetails::default());
         self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);

@@ -176,6 +176,8 @@ pub(crate) enum Whose {
     /// Those of an account that were placed by the sessions of a revoked key that had asked for their
     /// orders to be cancelled at the end.
     Key(AccountId, KeyId),
+    /// An account's, because it was killed.
+    Killed(AccountId),
 }
 
 impl Whose {
@@ -183,8 +185,16 @@ impl Whose {
     pub(crate) const fn account(self) -> AccountId {
         match self {
             Self::Everybody => AccountId(EVERY),
-            Self::Account(account) | Self::Session(account, _) | Self::Key(account, _) => account,
+            Self::Account(account)
+            | Self::Session(account, _)
+            | Self::Key(account, _)
+            | Self::Killed(account) => account,
         }
+    }
+
+    /// True for what an operator takes away: it overtakes other pending work.
+    pub(crate) const fn is_urgent(self) -> bool {
+        matches!(self, Self::Key(..) | Self::Killed(_))
     }
 
     const fn words(self) -> [u64; 3] {
@@ -193,6 +203,7 @@ impl Whose {
             Self::Account(_) => (1, 0),
             Self::Session(_, session) => (2, session.0 as u64),
             Self::Key(_, key) => (3, key.0),
+            Self::Killed(_) => (4, 0),
         };
         [kind, self.account().0 as u64, detail]
     }
@@ -288,6 +299,10 @@ impl Pending {
         self.symbol().0 == EVERY
     }
 
+    const fn is_urgent(&self) -> bool {
+        matches!(self, Self::Sweep(sweep) if sweep.whose.is_urgent())
+    }
+
     fn hash(&self, rules: u32, hash: &mut StateHash) {
         match self {
             Self::Order(order) => order.hash(rules, hash),
@@ -297,8 +312,11 @@ impl Pending {
     }
 }
 
-/// First in, first out; at most one entry of each symbol, and any number of those that are about all
-/// symbols.
+/// At most one entry of each symbol, and any number of those that are about all symbols. First in,
+/// first out; but while the sweep of a killed account or a revoked key is among them, the orders come
+/// first that are taking already (what they pay and whether they may take at all was judged by the book
+/// as it stood), then those sweeps, then the rest. Urgent sweeps have room of their own, so that no
+/// client's work can keep an operator's command out.
 ///
 /// Room for what rests in the end. Let `L` be the occupied price levels and `R` the queued orders that
 /// may rest. An order that does not cross is accepted only while `L + R` is below the limit (or its
@@ -317,13 +335,16 @@ pub(crate) struct PendingQueue {
     may_rest: u32,
     /// Entries that are about all symbols.
     of_every_symbol: u32,
+    /// Sweeps of killed accounts and revoked keys.
+    urgent: u32,
 }
 
 impl PendingQueue {
     pub(crate) const fn new() -> Self {
-        Self { ring: Vec::new(), head: 0, length: 0, may_rest: 0, of_every_symbol: 0 }
+        Self { ring: Vec::new(), head: 0, length: 0, may_rest: 0, of_every_symbol: 0, urgent: 0 }
     }
 
+    /// Makes room for so many entries, urgent ones included.
     pub(crate) fn try_grow(&mut self, capacity: u32) -> Result<(), TryReserveError> {
         let capacity = capacity as usize;
         if capacity > self.ring.len() {
@@ -335,8 +356,25 @@ impl PendingQueue {
         Ok(())
     }
 
+    /// All entries.
     pub(crate) const fn len(&self) -> u32 {
         self.length as u32
+    }
+
+    /// Entries that the limit on pending work counts.
+    pub(crate) const fn ordinary(&self) -> u32 {
+        self.len() - self.urgent
+    }
+
+    /// Sweeps of killed accounts and revoked keys.
+    pub(crate) const fn urgent(&self) -> u32 {
+        self.urgent
+    }
+
+    /// True while what a killed account has open is still being cancelled.
+    pub(crate) fn has_kill_of(&self, account: AccountId) -> bool {
+        let is_it = |pending: &Pending| matches!(pending, Pending::Sweep(sweep) if sweep.whose == Whose::Killed(account));
+        self.urgent > 0 && self.iter().any(is_it)
     }
 
     /// Orders, and likewise price levels, that must stay free for entries that may rest.
@@ -346,37 +384,59 @@ impl PendingQueue {
 
     /// The entries, first in first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pending> {
-        (0..self.length).map(|offset| &self.ring[(self.head + offset) % self.ring.len()])
+        (0..self.length).map(|offset| &self.ring[self.slot(offset)])
+    }
+
+    const fn slot(&self, offset: usize) -> usize {
+        (self.head + offset) % self.ring.len()
+    }
+
+    /// Which entry goes on next, counted from the first.
+    fn turn(&self) -> usize {
+        if self.urgent == 0 {
+            return 0;
+        }
+        let is_taking = |pending: &Pending| matches!(pending, Pending::Order(_));
+        let first = |is: &dyn Fn(&Pending) -> bool| self.iter().position(is);
+        first(&is_taking).or_else(|| first(&Pending::is_urgent)).expect("one is urgent")
     }
 
     /// The entry that goes on next.
-    pub(crate) fn head(&self) -> Option<&Pending> {
-        (self.length > 0).then(|| &self.ring[self.head])
+    pub(crate) fn next(&self) -> Option<&Pending> {
+        (self.length > 0).then(|| &self.ring[self.slot(self.turn())])
     }
 
-    /// Replaces the head by its later self, which is about the same symbol.
-    pub(crate) fn set_head(&mut self, pending: Pending) {
-        let head = &mut self.ring[self.head];
-        self.may_rest -= u32::from(head.may_rest());
-        *head = pending;
-        self.may_rest += u32::from(head.may_rest());
+    /// Replaces the entry that went on by its later self, which is about the same symbol.
+    pub(crate) fn set_next(&mut self, pending: Pending) {
+        let slot = self.slot(self.turn());
+        let entry = &mut self.ring[slot];
+        self.may_rest -= u32::from(entry.may_rest());
+        *entry = pending;
+        self.may_rest += u32::from(entry.may_rest());
     }
 
-    /// Removes the head.
+    /// Removes the entry that went on.
     pub(crate) fn pop(&mut self) {
-        let head = &self.ring[self.head];
-        self.may_rest -= u32::from(head.may_rest());
-        self.of_every_symbol -= u32::from(head.is_of_every_symbol());
-        self.head = (self.head + 1) % self.ring.len();
+        let turn = self.turn();
+        let entry = &self.ring[self.slot(turn)];
+        self.may_rest -= u32::from(entry.may_rest());
+        self.of_every_symbol -= u32::from(entry.is_of_every_symbol());
+        self.urgent -= u32::from(entry.is_urgent());
+        for offset in (0..turn).rev() {
+            let (from, to) = (self.slot(offset), self.slot(offset + 1));
+            self.ring[to] = self.ring[from];
+        }
+        self.head = self.slot(1);
         self.length -= 1;
     }
 
     /// Adds an entry; the caller has checked the limit.
     pub(crate) fn push(&mut self, pending: Pending) {
         assert!(self.length < self.ring.len(), "room is checked before a command is accepted");
-        let at = (self.head + self.length) % self.ring.len();
+        let at = self.slot(self.length);
         self.may_rest += u32::from(pending.may_rest());
         self.of_every_symbol += u32::from(pending.is_of_every_symbol());
+        self.urgent += u32::from(pending.is_urgent());
         self.ring[at] = pending;
         self.length += 1;
     }
@@ -451,6 +511,6 @@ mod tests {
         let ids: [u64; 4] = core::array::from_fn(|n| id(queue.iter().nth(n).unwrap()));
         assert_eq!(ids, [3, 4, 5, 6]);
         assert_eq!((queue.len(), queue.reserved()), (4, 4));
-        assert_eq!(id(queue.head().unwrap()), 3);
+        assert_eq!(id(queue.next().unwrap()), 3);
     }
 }

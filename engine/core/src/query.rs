@@ -63,7 +63,7 @@ impl Core {
     /// The pending work that the next `RunPending` continues.
     #[must_use]
     pub fn pending_head(&self) -> Option<PendingHead> {
-        self.pending.head().map(|pending| {
+        self.pending.next().map(|pending| {
             let Waiter { session, epoch, correlation, sequence } = pending.waiter();
             PendingHead { symbol: pending.symbol(), session, epoch, correlation, sequence }
         })

@@ -187,9 +187,7 @@ impl Core {
                 return Err(format!("symbol {id} is pending twice, or does not know"));
             }
             match pending {
-                Pending::Triggered(_) if !self.has_triggered(id.0 as usize) => {
-                    return Err(format!("symbol {id} has nothing to run"));
-                }
+                // An urgent sweep may have ended all that was to run.
                 Pending::Triggered(_) | Pending::Sweep(_) => {}
                 Pending::Order(active) => {
                     let aggressor = active.aggressor();
@@ -317,7 +315,8 @@ impl Core {
             && counts.sessions <= limits.sessions
             && counts.open_orders <= limits.open_orders
             && counts.price_levels <= limits.price_levels
-            && counts.pending_work <= limits.pending_work;
+            && self.pending.ordinary() <= limits.pending_work
+            && self.pending.urgent() <= crate::limits::urgent_sweeps(limits);
         if within { Ok(()) } else { Err(format!("{counts:?} beyond {limits:?}")) }
     }
 }

@@ -79,6 +79,8 @@ pub const SWEEP_ACCOUNT: u32 = 1;
 pub const SWEEP_SESSION: u32 = 2;
 /// `PendingSweepRecord::whose`: those of an account that the sessions of a revoked key placed.
 pub const SWEEP_KEY: u32 = 3;
+/// `PendingSweepRecord::whose`: an account's, because it was killed.
+pub const SWEEP_KILLED: u32 = 4;
 
 /// Stands in front of each section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

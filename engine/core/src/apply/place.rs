@@ -298,7 +298,7 @@ impl Core {
         let triggers = &self.symbols.triggers[id.0 as usize];
         let has_stops = triggers.best(Side::Buy).is_some() || triggers.best(Side::Sell).is_some();
         if book.crosses(aggressor.side, aggressor.limit) {
-            let is_full = self.pending.len() >= self.limits.pending_work;
+            let is_full = self.pending.ordinary() >= self.limits.pending_work;
             let may_be_continued =
                 has_stops || self.may_exceed((account, id), prevention, aggressor);
             if is_full && may_be_continued {

@@ -9,7 +9,7 @@ use super::ending::LIST_STEPS;
 use super::{Context, Reject};
 use crate::Core;
 use crate::book::{Handle, SymbolBook};
-use crate::limits::number;
+use crate::limits::{self, number};
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Sweep, Waiter, Whose};
 use crate::pool::NONE;
@@ -95,8 +95,10 @@ impl Core {
         Ok(())
     }
 
-    /// The kill switch. It overtakes pending work: from now on the account places nothing, and what it
-    /// has in the pending work ends there; its open orders are cancelled behind that.
+    /// The kill switch. It overtakes pending work: from now on the account places nothing, an order of
+    /// it that is taking goes no further, and its open orders are cancelled before anything else but the
+    /// orders that are taking already. A kill of an account whose orders are still being cancelled by
+    /// an earlier one has nothing to add, and says so at once.
     pub(super) fn kill_account(
         &mut self,
         context: &Context,
@@ -111,22 +113,34 @@ impl Core {
                 outbox.push(&Done { id: id.0.into(), ..Default::default() });
             }
             1 => {
-                let (whose, waiter) = (Whose::Account(id), Waiter::of(&message.command));
+                let (whose, waiter) = (Whose::Killed(id), Waiter::of(&message.command));
                 let sweep = Sweep::new(whose, SymbolId(EVERY), context.position, waiter);
-                self.check_sweep(&sweep)?;
+                let is_under_way = self.pending.has_kill_of(id);
+                if !is_under_way {
+                    self.check_sweep(&sweep)?;
+                }
                 self.accounts.list[id.0 as usize].is_killed = true;
-                self.begin_sweep(sweep, outbox);
+                if is_under_way {
+                    self.report_sweep(&sweep, true, outbox);
+                } else {
+                    self.begin_sweep(sweep, outbox);
+                }
             }
             _ => return Err(Reject::with(RejectReason::InvalidDefinition, 1)),
         }
         Ok(())
     }
 
-    /// Room for a sweep in the pending work, unless it surely needs none.
+    /// Room for a sweep in the pending work, unless it surely needs none. An urgent one has room that
+    /// nothing else may use.
     pub(super) fn check_sweep(&self, sweep: &Sweep) -> Result<(), Reject> {
-        if self.pending.len() < self.limits.pending_work
-            || !self.must_wait(sweep) && self.fits_at_once(sweep)
-        {
+        let has_room = if sweep.whose.is_urgent() {
+            self.pending.urgent() < limits::urgent_sweeps(&self.limits)
+        } else {
+            self.pending.ordinary() < self.limits.pending_work
+                || !self.must_wait(sweep) && self.fits_at_once(sweep)
+        };
+        if has_room {
             return Ok(());
         }
         Err(Reject::with(RejectReason::CapacityReached, number::PENDING_WORK))
@@ -290,7 +304,7 @@ impl Core {
     fn is_swept(&self, handle: Handle, sweep: &Sweep) -> bool {
         let record = self.orders.record(handle);
         let is_of_session = match sweep.whose {
-            Whose::Everybody | Whose::Account(_) => true,
+            Whose::Everybody | Whose::Account(_) | Whose::Killed(_) => true,
             Whose::Session(_, session) => record.session == session,
             Whose::Key(_, key_id) => self
                 .sessions

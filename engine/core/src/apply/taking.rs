@@ -26,14 +26,14 @@ enum Taking {
 }
 
 impl Core {
-    /// Continues the head of the pending work.
+    /// Continues the pending work whose turn it is.
     pub(super) fn run_pending(
         &mut self,
         context: &Context,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
         let mut steps = self.limits.max_steps;
-        let later = match *self.pending.head().ok_or(RejectReason::UnexpectedMessage)? {
+        let later = match *self.pending.next().ok_or(RejectReason::UnexpectedMessage)? {
             Pending::Order(mut active) => {
                 let is_done = if self.accounts.list[active.account.0 as usize].is_killed {
                     self.end(&active, OrderStatus::Expired, outbox);
@@ -54,15 +54,15 @@ impl Core {
             }
         };
         match later {
-            Some(pending) => self.pending.set_head(pending),
+            Some(pending) => self.pending.set_next(pending),
             None => self.end_pending(),
         }
         Ok(())
     }
 
-    /// Takes the head of the pending work, which is done, away.
+    /// Takes the pending work that went on and is done away.
     fn end_pending(&mut self) {
-        let symbol = self.pending.head().map(Pending::symbol);
+        let symbol = self.pending.next().map(Pending::symbol);
         if let Some(symbol) = symbol.and_then(|id| self.symbols.list.get_mut(id.0 as usize)) {
             symbol.has_pending = false;
         }

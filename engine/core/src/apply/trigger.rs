@@ -19,7 +19,7 @@ use crate::orders::{IS_WAITING, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
-use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
+use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
 use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
 
@@ -65,7 +65,7 @@ impl Core {
     }
 
     /// True when stops of the symbol have been triggered and have not had their turn.
-    pub(crate) fn has_triggered(&self, at: usize) -> bool {
+    pub(super) fn has_triggered(&self, at: usize) -> bool {
         self.symbols.list[at].fired != NONE || self.reached(at).is_some()
     }
 
@@ -113,11 +113,6 @@ impl Core {
                 break;
             }
             *steps = steps.saturating_sub(RUN_STEPS);
-            if self.accounts.list[self.pools.owner(first) as usize].is_killed {
-                let ended = self.end_order(Handle(first), OrderStatus::Expired, outbox);
-                *steps = steps.saturating_sub(ended.lists * LIST_STEPS);
-                continue;
-            }
             let fired_by = |at| self.orders.details(Handle(at)).fired_by;
             self.symbols.list[at].fired = self.pools.pop_fired(first, &fired_by);
             let list = self.orders.list_of(Handle(first));

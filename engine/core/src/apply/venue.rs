@@ -71,7 +71,7 @@ impl Core {
             sessions: self.sessions.len(),
             open_orders: self.pools.orders() + self.pending.reserved(),
             price_levels: self.pools.levels() + self.pending.reserved() + self.orders.reserved(),
-            pending_work: self.pending.len(),
+            pending_work: self.pending.ordinary(),
             ..Limits::default()
         }
     }
@@ -85,7 +85,7 @@ impl Core {
         self.sessions.try_grow(limits.sessions)?;
         self.pools.try_grow(limits.open_orders, limits.price_levels)?;
         self.orders.try_grow(limits)?;
-        self.pending.try_grow(limits.pending_work)
+        self.pending.try_grow(limits.pending_work + limits::urgent_sweeps(limits))
     }
 
     /// Window numbers of another interval length mean nothing, so its counts begin anew.

@@ -259,7 +259,8 @@ impl<E> Reading<'_, E> {
     pub(super) fn places(&mut self) -> Outcome<E> {
         let Self { core, reader, places } = self;
         let limits = &core.limits;
-        let most = u64::from(limits.open_orders) + u64::from(limits.pending_work);
+        // Of the urgent sweeps only one has begun.
+        let most = u64::from(limits.open_orders) + u64::from(limits.pending_work) + 1;
         let count = reader.begin(records::PLACES, most)?;
         places.try_reserve_exact(count as usize).map_err(|_| SnapshotError::Memory)?;
         let mut before = None;

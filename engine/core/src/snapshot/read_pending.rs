@@ -3,6 +3,7 @@
 use super::SnapshotError;
 use super::read::Reading;
 use super::read_orders::{kind, prevention};
+use crate::limits::urgent_sweeps;
 use crate::money::{self, AMOUNT_MAX};
 use crate::pending::{ActiveOrder, Pending, Sweep, Waiter, Whose};
 use crate::pool::{NONE, named};
@@ -18,7 +19,8 @@ type Outcome<E> = Result<(), SnapshotError<E>>;
 impl<E> Reading<'_, E> {
     /// The pending work. It comes behind the orders, since it must have something to do.
     pub(super) fn pending(&mut self) -> Outcome<E> {
-        let most = self.core.limits.pending_work;
+        let limits = &self.core.limits;
+        let most = limits.pending_work + urgent_sweeps(limits);
         for _ in 0..self.reader.begin(records::PENDING, most.into())? {
             let PendingRecord { kind, symbol } = self.reader.take()?;
             let known = self.core.symbols.get(symbol);
@@ -27,15 +29,16 @@ impl<E> Reading<'_, E> {
             self.reader.require(is_free || is_of_every, "of no symbol, or a second one of it")?;
             let pending = match kind {
                 records::PENDING_ORDER => self.pending_order(symbol)?,
-                records::PENDING_REACHED => {
-                    let has_work = self.core.has_triggered(symbol.0 as usize);
-                    self.reader.require(has_work, "no stop to run")?;
-                    Pending::Triggered(symbol)
-                }
+                // An urgent sweep may have ended all stops that were to run.
+                records::PENDING_REACHED => Pending::Triggered(symbol),
                 records::PENDING_SWEEP => self.pending_sweep(symbol)?,
                 _ => return Err(self.reader.wrong("of no known kind")),
             };
             self.core.push_pending(pending);
+            let (limits, pending) = (&self.core.limits, &self.core.pending);
+            let has_room = pending.ordinary() <= limits.pending_work
+                && pending.urgent() <= urgent_sweeps(limits);
+            self.reader.require(has_room, "more than the limits allow")?;
             self.reader.step();
         }
         self.reader.end()?;
@@ -148,9 +151,12 @@ impl<E> Reading<'_, E> {
                 let key = core.keys.get(KeyId(raw.detail));
                 key.map(|_| Whose::Key(account, KeyId(raw.detail)))
             }
+            records::SWEEP_KILLED => Some(Whose::Killed(account)),
             _ => None,
         };
         let whose = whose.ok_or(self.reader.wrong("about nobody's orders"))?;
+        let is_of_every = symbol.0 == EVERY;
+        self.reader.require(is_of_every || !whose.is_urgent(), "urgent, and of one symbol only")?;
         Ok(Pending::Sweep(Sweep {
             whose,
             symbol,

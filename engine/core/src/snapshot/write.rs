@@ -383,6 +383,7 @@ fn pending_sweep(sweep: &Sweep, places: &Places) -> PendingSweepRecord {
         Whose::Account(_) => (records::SWEEP_ACCOUNT, 0),
         Whose::Session(_, session) => (records::SWEEP_SESSION, session.0.into()),
         Whose::Key(_, key) => (records::SWEEP_KEY, key.0),
+        Whose::Killed(_) => (records::SWEEP_KILLED, 0),
     };
     PendingSweepRecord {
         detail,

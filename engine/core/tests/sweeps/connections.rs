@@ -195,14 +195,32 @@ fn without_room_for_the_sweep_the_command_is_refused() {
     let message = over(&venue, session);
     full(venue.apply(&message));
     full(venue.apply(&logon("mine", ANN, 0)));
-    full(venue.apply(&RevokeKey { key: KeyId(ANN), ..Default::default() }));
-    full(venue.apply(&kill(ANN, 1)));
     // What sweeps nothing needs no room.
     venue.must(&RevokeKey { key: KeyId(BOB), ..Default::default() });
     connect(&mut venue, "another", ANN, LOGON_CANCEL_ON_DISCONNECT);
-    venue.must(&kill(CARL, 0));
     venue.drain();
     assert_eq!(ended(&venue.must(&message)), [(TWO, 1)]);
+    venue.check_replay();
+}
+
+#[test]
+fn a_revoked_keys_sweep_has_room_of_its_own_and_overtakes() {
+    let mut venue = world(Limits { pending_work: 1, ..steps(1) });
+    let session = connect(&mut venue, "mine", ANN, LOGON_CANCEL_ON_DISCONNECT);
+    rest(&mut venue, session, TWO);
+    for n in 0..3 {
+        place(&mut venue, &stop_limit(by(BOB), ONE, Side::Buy, (5, 6 + n)));
+    }
+    for side in [Side::Sell, Side::Buy] {
+        place(&mut venue, &limit(by(CARL), ONE, side, (5, 1)));
+    }
+    assert_eq!(venue.core.pending_head().unwrap().symbol, ONE, "the queue is full");
+    venue.must(&RevokeKey { key: KeyId(ANN), ..Default::default() });
+    let events = venue.must(&RunPending::default());
+    assert_eq!(ended(&events), [(TWO, 1)]);
+    assert_eq!(events.last(), Some(&mass(1, ALL, 1)));
+    let triggered = |event: &&Owned| matches!(event, Owned::Triggered(_));
+    assert_eq!(venue.drain().iter().filter(triggered).count(), 3);
     venue.check_replay();
 }
 

@@ -88,7 +88,7 @@ fn another_accounts_aggressor_goes_on_first() {
 }
 
 #[test]
-fn triggered_stops_of_a_killed_account_expire_when_their_turn_comes() {
+fn triggered_stops_of_a_killed_account_have_no_turn_any_more() {
     let mut venue = world(steps(1));
     let limit_stop = place(&mut venue, &stop_limit(by(ANN), ONE, Side::Buy, (10, 11)));
     let mut market = stop_limit(by(ANN), ONE, Side::Buy, (10, 0));
@@ -104,7 +104,10 @@ fn triggered_stops_of_a_killed_account_expire_when_their_turn_comes() {
     let events = venue.drain();
     let statuses: Vec<u8> = canceled(&events).iter().map(|event| event.status).collect();
     assert_eq!(ended(&events), [limit_stop, market, waiting]);
-    assert_eq!(statuses, [5, 5, 4], "expired at their turn; cancelled by the sweep");
+    assert_eq!(statuses, [4; 3]);
+    let swept = events.iter().position(|event| *event == mass(1, ALL, 3)).unwrap();
+    let turn = events.iter().position(|event| matches!(event, Owned::Triggered(_))).unwrap();
+    assert!(swept < turn, "the kill comes before the other stops' turn");
     let triggered: Vec<u64> = events
         .iter()
         .filter_map(|event| match event {
@@ -113,8 +116,35 @@ fn triggered_stops_of_a_killed_account_expire_when_their_turn_comes() {
         })
         .collect();
     assert_eq!(triggered, [bobs.1]);
-    assert_eq!(events.last(), Some(&mass(1, ALL, 1)));
     venue.check_replay();
+}
+
+/// Triggered stops on one symbol, an aggressor that is taking on the other, and no room for more work.
+#[test]
+fn it_needs_no_room_that_others_may_take() {
+    let mut venue = world(Limits { pending_work: 2, ..steps(1) });
+    for _ in 0..4 {
+        place(&mut venue, &limit(by(BOB), ONE, Side::Sell, (10, 1)));
+    }
+    let (_, stop) = place(&mut venue, &stop_limit(by(ANN), TWO, Side::Buy, (10, 11)));
+    place(&mut venue, &limit(by(BOB), TWO, Side::Sell, (10, 5)));
+    place(&mut venue, &limit(by(CARL), TWO, Side::Buy, (10, 1)));
+    place(&mut venue, &limit(by(CARL), ONE, Side::Buy, (11, 3)));
+    assert!(venue.core.has_pending(ONE) && venue.core.has_pending(TWO));
+    venue.must(&kill(ANN, 1));
+    venue.must(&kill(BOB, 1));
+    assert_eq!(venue.must(&kill(ANN, 1)), [mass(1, ALL, 0)], "an earlier one is under way");
+    let events = venue.drain();
+    // Carl's order goes on to its end, then what was killed goes, and nobody is left for the trigger.
+    let trades = events.iter().filter(|event| matches!(event, Owned::Trade(_))).count();
+    assert_eq!(trades, 2);
+    let swept = |event: &&Owned| matches!(event, Owned::MassCanceled(_));
+    let swept: Vec<_> = events.iter().filter(swept).copied().collect();
+    assert_eq!(swept, [mass(1, ALL, 1), mass(2, ALL, 2)]);
+    assert_eq!(ended(&events), [(TWO, stop), (ONE, 4), (TWO, 2)]);
+    assert!(!events.iter().any(|event| matches!(event, Owned::Triggered(_))));
+    venue.check_replay();
+    check_empty(&venue);
 }
 
 #[test]

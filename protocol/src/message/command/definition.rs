@@ -39,7 +39,7 @@ pub struct Limits {
     pub open_orders: u32,
     /// Occupied price levels over all symbols.
     pub price_levels: u32,
-    /// Entries of pending work (aggressors to continue).
+    /// Entries of pending work; the sweeps of killed accounts and revoked keys have room besides.
     pub pending_work: u32,
     /// Makers that one transaction visits at most, 1 to 512.
     pub max_steps: u32,
