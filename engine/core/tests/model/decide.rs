@@ -105,7 +105,7 @@ impl Model {
             Command::RunPending(_) => self.run_pending(),
         }?;
         // Work that cannot be finished at once needs a place to wait.
-        check_detail(self.work.len() as u32 <= self.limits.pending_work, Why::CapacityReached, 7)?;
+        check_detail(self.ordinary_work() <= self.limits.pending_work, Why::CapacityReached, 7)?;
         let header = command.header();
         if header.session.0 > 0 {
             self.sessions[header.session.0 as usize - 1].last = header.sequence.0;

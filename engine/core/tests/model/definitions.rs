@@ -31,7 +31,7 @@ impl Model {
         let in_use = [
             (self.limits_in_use(), m.limits.open_orders),
             (self.price_levels_kept(), m.limits.price_levels),
-            (self.work.len() as u32, m.limits.pending_work),
+            (self.ordinary_work(), m.limits.pending_work),
         ];
         for (number, (used, limit)) in (5..).zip(in_use) {
             check_detail(limit >= used, Why::LimitOutOfRange, number)?;

@@ -156,9 +156,17 @@ fn a_killed_account_takes_no_more() {
     assert!(census.seen.contains_key("corner: a sweep waits behind other work"));
 }
 
-/// Its stop leg has fired: both legs end at its turn, which takes five steps.
+/// Two orders take two transactions to end.
 #[test]
-fn a_killed_accounts_list_ends_at_its_turn() {
+fn a_kill_adds_nothing_to_one_that_is_under_way() {
+    let kill = Step::Kill { account: 1, killed: 1 };
+    let steps = [buy(ANN, 1, 1), buy(ANN, 2, 1), kill.clone(), kill];
+    reaches("corner: a kill behind a kill", &steps);
+}
+
+/// Its stop leg has fired: both legs end before its turn, which takes five steps.
+#[test]
+fn a_killed_accounts_list_ends_before_its_turn() {
     let mut steps = trade_at(6).to_vec();
     steps.push(list(ANN, false));
     steps.push(Step::New(Wish { kind: TAKE_PROFIT, ..gtc(BOB, true, 1, 1) }));

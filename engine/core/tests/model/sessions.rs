@@ -91,7 +91,8 @@ impl Model {
         let asked = std::mem::take(&mut self.sessions[at].cancel_on_disconnect);
         if asked {
             self.note("a connection's end sweeps");
-            events.extend(self.sweep_sessions(self.sessions[at].key, vec![at as u32 + 1]));
+            let sweep = self.sweep_of(self.sessions[at].key, vec![at as u32 + 1]);
+            events.extend(self.sweep(sweep));
         }
         events
     }
@@ -106,9 +107,9 @@ impl Model {
         })
     }
 
-    fn sweep_sessions(&mut self, key: u64, sessions: Vec<u32>) -> Vec<Owned> {
+    fn sweep_of(&self, key: u64, sessions: Vec<u32>) -> Sweep {
         let account = self.keys[key as usize - 1].account;
-        self.sweep(Sweep::new(Whose::Sessions { account, sessions }, None, Asked::default()))
+        Sweep::new(Whose::Sessions { account, sessions }, None, Asked::default())
     }
 
     pub(crate) fn create_key(&mut self, m: &CreateKey) -> Outcome {
@@ -140,7 +141,8 @@ impl Model {
             }
         }
         if !asked.is_empty() {
-            events.extend(self.sweep_sessions(m.key.0, asked));
+            let sweep = self.sweep_of(m.key.0, asked).urgent();
+            events.extend(self.sweep(sweep));
             // The revocation does not wait for the sweep.
             events.retain(|event| !matches!(event, Owned::Continues(_)));
         }

@@ -257,6 +257,8 @@ pub(crate) struct Sweep {
     pub(crate) whose: Whose,
     /// On one symbol, or on all.
     pub(crate) symbol: Option<u32>,
+    /// Of a killed account or a revoked key: it overtakes other work.
+    pub(crate) urgent: bool,
     /// Only those with a lower placement number.
     pub(crate) placed_before: u64,
     /// What it has ended so far.
@@ -273,6 +275,12 @@ pub(crate) enum Work {
     /// Fired stops of a symbol have their turn.
     Stops(u32),
     Sweep(Sweep),
+}
+
+impl Work {
+    pub(crate) fn is_urgent(&self) -> bool {
+        matches!(self, Self::Sweep(sweep) if sweep.urgent)
+    }
 }
 
 #[derive(Clone, Default)]
@@ -348,6 +356,21 @@ impl Model {
 
     pub(crate) fn account_mut(&mut self, id: u32) -> &mut Account {
         &mut self.accounts[id as usize]
+    }
+
+    /// Pending work that the limit counts.
+    pub(crate) fn ordinary_work(&self) -> u32 {
+        self.work.iter().filter(|work| !work.is_urgent()).count() as u32
+    }
+
+    /// Which pending work goes on next. Halt, kill and revocation overtake pending work (architecture
+    /// 7); but an order that takes already is ended first.
+    pub(crate) fn turn(&self) -> usize {
+        if !self.work.iter().any(Work::is_urgent) {
+            return 0;
+        }
+        let taking = self.work.iter().position(|work| matches!(work, Work::Aggressor(_)));
+        taking.or_else(|| self.work.iter().position(Work::is_urgent)).expect("there is one")
     }
 
     /// Says that a corner was reached, for the census.

@@ -2,7 +2,6 @@
 
 use crate::fields::fits_market_lot;
 use crate::matching::STEPS_OTHER_LEG;
-use crate::place::OrderStatus;
 use crate::state::{
     Asked, Model, Order, Outcome, Place, Sweep, Work, check, fires_upwards, has_limit, is_reached,
     up,
@@ -32,10 +31,11 @@ impl Model {
         check(!self.work.is_empty(), Why::UnexpectedMessage)?;
         let mut steps = self.limits.max_steps;
         let mut events = Vec::new();
-        let (symbol, rest) = match self.work.pop_front().expect("not empty") {
+        let turn = self.turn();
+        let (symbol, rest) = match self.work.remove(turn).expect("not empty") {
             Work::Sweep(sweep) => {
                 if let Some(rest) = self.run_sweep(sweep, &mut steps, &mut events) {
-                    self.work.push_front(Work::Sweep(rest));
+                    self.work.insert(turn, Work::Sweep(rest));
                 }
                 return Ok(events);
             }
@@ -51,9 +51,9 @@ impl Model {
             Work::Stops(symbol) => (symbol, self.run_fired(symbol, &mut steps, &mut events)),
         };
         if let Some(order) = rest {
-            self.work.push_front(Work::Aggressor(Box::new(order)));
+            self.work.insert(turn, Work::Aggressor(Box::new(order)));
         } else if self.has_fired(symbol) {
-            self.work.push_front(Work::Stops(symbol));
+            self.work.insert(turn, Work::Stops(symbol));
         }
         Ok(events)
     }
@@ -92,15 +92,6 @@ impl Model {
             });
             let Some((_, id)) = fired.min().filter(|_| *steps > 0) else { break };
             *steps = steps.saturating_sub(STEPS_TRIGGER);
-            let order = self.find(symbol, id).expect("found");
-            if self.account(order.account).killed {
-                if self.list_of(order).is_some() {
-                    *steps = steps.saturating_sub(STEPS_OTHER_LEG);
-                }
-                self.note("a fired stop of a killed account ends");
-                events.extend(self.end_one(symbol, id, OrderStatus::Expired));
-                continue;
-            }
             let mut order = self.take_out(symbol, id);
             if self.limit_leg_gives_way(&mut order, events) {
                 *steps = steps.saturating_sub(STEPS_OTHER_LEG);
@@ -173,7 +164,7 @@ impl Model {
 
     /// Who waits for the head of the pending work: its symbol, session and correlation.
     pub(crate) fn head(&self) -> Option<(u32, u32, u64)> {
-        self.work.front().map(|work| match work {
+        self.work.get(self.turn()).map(|work| match work {
             Work::Aggressor(order) => {
                 (order.symbol, order.asked_by.session, order.asked_by.correlation)
             }

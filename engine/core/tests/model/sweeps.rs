@@ -17,7 +17,12 @@ const STEPS_CANCEL_LIST: u32 = 5;
 
 impl Sweep {
     pub(crate) fn new(whose: Whose, symbol: Option<u32>, asked_by: Asked) -> Self {
-        Self { whose, symbol, placed_before: u64::MAX, orders: 0, lists: 0, asked_by }
+        let urgent = false;
+        Self { whose, symbol, urgent, placed_before: u64::MAX, orders: 0, lists: 0, asked_by }
+    }
+
+    pub(crate) fn urgent(self) -> Self {
+        Self { urgent: true, ..self }
     }
 
     fn is_about(&self, order: &Order) -> bool {
@@ -69,7 +74,18 @@ impl Model {
         if m.killed == 0 {
             return Ok(vec![Owned::Done(Done { id: m.account.0.into(), ..Default::default() })]);
         }
-        Ok(self.sweep(Sweep::new(Whose::Account(m.account.0), None, Asked::by(&m.command))))
+        let kill = Sweep::new(Whose::Account(m.account.0), None, Asked::by(&m.command)).urgent();
+        let same = |work: &Work| matches!(work, Work::Sweep(sweep) if sweep.urgent && sweep.whose == kill.whose);
+        // What an earlier kill is still ending leaves nothing to this one.
+        if self.work.iter().any(same) {
+            self.note("a kill behind a kill");
+            return Ok(vec![Owned::MassCanceled(MassCanceled {
+                account: m.account,
+                symbol: SymbolId(EVERY),
+                ..Default::default()
+            })]);
+        }
+        Ok(self.sweep(kill))
     }
 
     /// Maintenance: in whatever status the symbol is.
@@ -112,6 +128,9 @@ impl Model {
             && let Some(order) = self.next_of(&sweep)
         {
             let listed = self.list_of(&order).is_some();
+            if sweep.urgent && matches!(order.place, Place::Fired { .. }) {
+                self.note("a fired stop of a killed account ends");
+            }
             // One update of each book, however many orders leave it.
             if (order.in_book() || listed) && changed.insert(order.symbol) {
                 self.symbol_mut(order.symbol).updates += 1;

@@ -307,7 +307,7 @@ impl World {
         let found = found.map_err(|reject| (reject.reason, reject.detail));
         // With no place left for pending work, what might need one may be refused before it is tried:
         // what takes or ends others' orders, and what cannot be paid for.
-        let full = before.work.len() as u32 >= before.limits.pending_work;
+        let full = before.ordinary_work() >= before.limits.pending_work;
         let refused = found == Err((Why::CapacityReached, 7));
         if full && refused && may_leave_work(&before, &expected) {
             self.model = before;
