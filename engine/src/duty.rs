@@ -2,11 +2,12 @@
 //! transaction to the log and publishes the replies. Started by [`crate::run`], alone on its core.
 //!
 //! A turn takes a bounded number of messages from every hot session, a few from the cold ones and a
-//! few steps of pending work. While an aggressor waits to be continued nothing else is taken, so
-//! that nothing comes between its parts.
+//! few steps of pending work. While work is pending no client's command is taken, so that none comes
+//! between its parts; what operators send is, so that a halt, a kill or a revocation overtakes it.
 
 mod absent;
 mod connection;
+mod lanes;
 mod transaction;
 
 use crate::clock::{Clock, ClockNotice};
@@ -16,17 +17,15 @@ use crate::log::{BeginError, CloseError, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
-use connection::{Connection, ConnectionFault};
+use connection::Connection;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use touchline_core::{Core, Reject};
-use touchline_protocol::message::command::{
-    CommandHeader, ConnectionEnded, Logon, RevokeKey, RunPending,
-};
+use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, Logon, RunPending};
 use touchline_protocol::message::decode::{self, Command, Event};
-use touchline_protocol::message::enums::{Lane, RejectReason};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, Envelope, OrderContinues, SessionStarted,
 };
@@ -196,9 +195,11 @@ impl Duty {
         work += self.run_pending();
         self.report_owed_ends();
         work += self.report_absent();
-        if !is_held_up(&self.core, &self.writer) {
-            work += self.poll_lanes();
-        }
+        work += if is_held_up(&self.core, &self.writer) {
+            self.poll_operators()
+        } else {
+            self.poll_lanes()
+        };
         self.writer.attest_if_asked(self.now_ns);
         for connection in &mut self.connections {
             connection.wake_if_replied();
@@ -260,13 +261,14 @@ impl Duty {
         match self.log_own(logon) {
             Ok((started, position)) => {
                 let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
+                let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
                 let older =
                     self.connections.iter().position(|one| one.session() == started.session);
                 if let Some(index) = older {
                     self.close(index, "replaced by a newer logon");
                 }
                 let (session, epoch) = (started.session, started.epoch);
-                self.connections.push(Connection::new(session, epoch, lane, end, position));
+                self.connections.push(Connection::new(session, epoch, (role, lane), end, position));
                 self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
             }
             Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
@@ -354,86 +356,7 @@ impl Duty {
         });
     }
 
-    /// The hot lane, then the cold one; the other way round after a turn in which an order of the hot
-    /// lane kept the cold one from being polled at all.
-    fn poll_lanes(&mut self) -> u32 {
-        let cold_first = self.cold_was_shut_out;
-        let mut work = if cold_first { self.poll_cold() } else { 0 };
-        work += self.poll_hot();
-        self.cold_was_shut_out = is_held_up(&self.core, &self.writer);
-        if !cold_first {
-            work += self.poll_cold();
-        }
-        work
-    }
-
-    fn poll_hot(&mut self) -> u32 {
-        let mut work = 0;
-        let count = self.connections.len();
-        self.next_hot = self.next_hot.wrapping_add(1);
-        for step in 0..count {
-            // A connection that ends in here moves another one: that one waits for the next turn.
-            let index = (self.next_hot + step) % count;
-            if index >= self.connections.len() || self.connections[index].lane() != Lane::Hot {
-                continue;
-            }
-            let (done, fault) = self.poll(index, self.settings.messages_per_turn);
-            work += done;
-            if let Some(fault) = fault {
-                self.end_connection(index, &fault.to_string());
-            }
-        }
-        work
-    }
-
-    /// At most `cold_messages_per_turn` over all cold sessions: a record never makes orders wait.
-    fn poll_cold(&mut self) -> u32 {
-        let mut left = self.settings.cold_messages_per_turn;
-        for _ in 0..self.connections.len() {
-            if left == 0 {
-                break;
-            }
-            self.next_cold = (self.next_cold + 1) % self.connections.len().max(1);
-            let index = self.next_cold;
-            if self.connections.get(index).is_none_or(|one| one.lane() != Lane::Cold) {
-                continue;
-            }
-            let (done, fault) = self.poll(index, left);
-            left -= done;
-            if let Some(fault) = fault {
-                self.end_connection(index, &fault.to_string());
-            }
-        }
-        self.settings.cold_messages_per_turn - left
-    }
-
-    /// Takes up to `limit` messages of one session. Ends early when the log has no room, when an
-    /// aggressor is not finished, or when the session has no room for replies.
-    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<ConnectionFault>) {
-        let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
-        let Self { core, writer, connections, buffer, now_ns, .. } = self;
-        for done in 0..limit {
-            let has_room = writer.can_take() || !writer.control().is_running();
-            if !has_room || is_held_up(core, writer) {
-                return (done, None);
-            }
-            match connections[index].poll(buffer, *now_ns, stall_limit_ns) {
-                Ok(None) => return (done, None),
-                Ok(Some(length)) => {
-                    let bytes = buffer.bytes(length);
-                    execute(core, writer, &mut connections[index], bytes, *now_ns);
-                    if template_of(bytes) == RevokeKey::TEMPLATE {
-                        self.close_fenced();
-                        return (done + 1, None);
-                    }
-                }
-                Err(fault) => return (done, Some(fault)),
-            }
-        }
-        (limit, None)
-    }
-
-    /// Continues the head of the pending work, a bounded number of times.
+    /// Continues the pending work, a bounded number of times.
     fn run_pending(&mut self) -> u32 {
         let command = RunPending::default();
         let command = Command::RunPending(&command);
@@ -459,7 +382,7 @@ impl Duty {
     }
 }
 
-/// True while an aggressor has to be continued before anything else. A log that has failed continues
+/// True while work is pending, which comes before what clients send. A log that has failed continues
 /// none, so it holds nobody up: all that comes is refused.
 fn is_held_up(core: &Core, writer: &LogWriter) -> bool {
     core.pending_head().is_some() && writer.control().is_running()

@@ -13,6 +13,7 @@ mod duty {
     mod failure;
     mod judged;
     mod lanes;
+    mod overtaking;
     mod pending;
     mod record;
     mod venue;

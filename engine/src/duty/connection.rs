@@ -5,9 +5,11 @@
 //! a command that is taken can always be answered. Fills use what is left; when they do not fit, one
 //! `Gap` says from which position on to read the log.
 
+use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
-use touchline_protocol::message::enums::{Lane, RejectReason};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Gap, Rejected};
+use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
 use touchline_protocol::units::{Epoch, Position, SessionId};
 use touchline_protocol::wait::ParkingLine;
@@ -37,6 +39,8 @@ pub(super) struct Connection {
     session: SessionId,
     epoch: Epoch,
     lane: Lane,
+    /// It sends what operators do: of the cold lane, or an admin's.
+    is_operator: bool,
     end: Box<SessionEnd>,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
@@ -58,7 +62,7 @@ impl Connection {
     pub(super) const fn new(
         session: SessionId,
         epoch: Epoch,
-        lane: Lane,
+        (role, lane): (Role, Lane),
         end: Box<SessionEnd>,
         last_position: Position,
     ) -> Self {
@@ -66,6 +70,7 @@ impl Connection {
             session,
             epoch,
             lane,
+            is_operator: matches!(lane, Lane::Cold) || matches!(role, Role::Admin),
             end,
             gap_from: None,
             last_position,
@@ -102,6 +107,18 @@ impl Connection {
     /// True when its messages wait for its reader.
     pub(super) const fn is_starved(&self) -> bool {
         self.starved.is_some()
+    }
+
+    /// True when its next message need not wait for pending work: whatever operators send, but for what
+    /// the core takes of a settled symbol only.
+    pub(super) fn overtakes(&mut self) -> bool {
+        if !self.is_operator {
+            return false;
+        }
+        // A broken ring is found out by the poll that comes when nothing is pending any more.
+        let Ok(Some(word)) = self.end.input.peek() else { return false };
+        let MessageHeader { template_id, .. } = bytemuck::cast(word);
+        ![ExpireAll::TEMPLATE, ChangeSymbol::TEMPLATE].contains(&template_id)
     }
 
     pub(super) fn into_end(self) -> Box<SessionEnd> {

@@ -26,6 +26,11 @@ pub(crate) struct Transaction {
     pub(crate) continues: bool,
 }
 
+/// What may come between the parts of an order: what operators send, here deposits only.
+const fn overtakes(command: &Command<'_>) -> bool {
+    matches!(command, Command::Deposit(_))
+}
+
 /// Every transaction of the log in `data`, in order.
 pub(crate) fn transactions(data: &Path) -> Vec<Transaction> {
     let mut reader = LogReader::open(data, Follow::Appended).unwrap();
@@ -40,14 +45,16 @@ pub(crate) fn transactions(data: &Path) -> Vec<Transaction> {
         let owner = match (command, waiting) {
             (Command::RunPending(_), Some(owner)) => owner,
             (Command::RunPending(_), None) => panic!("nothing is pending at {}", read.position()),
-            (_, Some(_)) if header.session != SessionId::ENGINE => {
-                panic!("{} comes between the parts of an order", command.name())
+            (command, Some(_)) if header.session != SessionId::ENGINE => {
+                assert!(overtakes(&command), "{} comes between the parts", command.name());
+                (header.session, header.sequence.0)
             }
             _ => (header.session, header.sequence.0),
         };
         match command {
             // Connections come and go at any time; they do not touch the book.
             Command::Logon(_) | Command::ConnectionEnded(_) => {}
+            command if overtakes(&command) => {}
             _ => waiting = continues.then_some(owner),
         }
         all.push(Transaction {

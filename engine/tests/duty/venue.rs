@@ -27,6 +27,7 @@ name = "USDT"
 name = "BTCUSDT"
 base = "BTC"
 quote = "USDT"
+order_types = ["LIMIT", "MARKET", "STOP_LOSS"]
 [[symbols]]
 name = "BTCUSD2"
 base = "BTC"

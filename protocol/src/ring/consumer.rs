@@ -58,6 +58,26 @@ impl<M: ConsumerMemory> Consumer<M> {
         Ok(Some(length))
     }
 
+    /// The first word of the next message, which stays where it is; `None` if there is none. Good for
+    /// deciding when to take it, and for nothing else: the producer may still change it.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn peek(&mut self) -> Result<Option<u64>, RingFault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if self.tail == self.head {
+            self.refresh().map_err(|fault| self.poison(fault))?;
+        }
+        if self.tail == self.head {
+            return Ok(None);
+        }
+        let mut first = [0; SLOT_WORDS];
+        self.memory.slots().copy_to(self.capacity.first_word(self.head), &mut first);
+        Ok(Some(first[0]))
+    }
+
     /// Whether a poll would return something other than `None`. Changes nothing, so it can be the
     /// last look before sleeping.
     #[inline]

@@ -1,0 +1,98 @@
+//! The two lanes: whose messages are taken in a turn, how many, and which may be taken while work is
+//! pending. Called by [`super::Duty::turn`].
+
+use super::connection::ConnectionFault;
+use super::{Duty, execute, is_held_up, template_of};
+use touchline_protocol::message::Message;
+use touchline_protocol::message::command::RevokeKey;
+use touchline_protocol::message::enums::Lane;
+
+impl Duty {
+    /// The hot lane, then the cold one; the other way round after a turn in which an order of the hot
+    /// lane kept the cold one from being polled at all.
+    pub(super) fn poll_lanes(&mut self) -> u32 {
+        let cold_first = self.cold_was_shut_out;
+        let mut work = if cold_first { self.poll_cold() } else { 0 };
+        self.next_hot = self.next_hot.wrapping_add(1);
+        work += self.poll_hot(self.settings.messages_per_turn);
+        self.cold_was_shut_out = is_held_up(&self.core, &self.writer);
+        if !cold_first {
+            work += self.poll_cold();
+        }
+        work
+    }
+
+    /// While work is pending: what operators send, an admin of the hot lane too, but for what has to
+    /// wait. Everybody else's messages stay where they are.
+    pub(super) fn poll_operators(&mut self) -> u32 {
+        let quota = self.settings.cold_messages_per_turn;
+        self.poll_cold() + self.poll_hot(quota)
+    }
+
+    /// At most `limit` messages of each hot session.
+    fn poll_hot(&mut self, limit: u32) -> u32 {
+        let mut work = 0;
+        let count = self.connections.len();
+        for step in 0..count {
+            // A connection that ends in here moves another one: that one waits for the next turn.
+            let index = (self.next_hot + step) % count;
+            if index >= self.connections.len() || self.connections[index].lane() != Lane::Hot {
+                continue;
+            }
+            let (done, fault) = self.poll(index, limit);
+            work += done;
+            if let Some(fault) = fault {
+                self.end_connection(index, &fault.to_string());
+            }
+        }
+        work
+    }
+
+    /// At most `cold_messages_per_turn` over all cold sessions: a record never makes orders wait.
+    fn poll_cold(&mut self) -> u32 {
+        let mut left = self.settings.cold_messages_per_turn;
+        for _ in 0..self.connections.len() {
+            if left == 0 {
+                break;
+            }
+            self.next_cold = (self.next_cold + 1) % self.connections.len().max(1);
+            let index = self.next_cold;
+            if self.connections.get(index).is_none_or(|one| one.lane() != Lane::Cold) {
+                continue;
+            }
+            let (done, fault) = self.poll(index, left);
+            left -= done;
+            if let Some(fault) = fault {
+                self.end_connection(index, &fault.to_string());
+            }
+        }
+        self.settings.cold_messages_per_turn - left
+    }
+
+    /// Takes up to `limit` messages of one session. Ends early when the log has no room, when work is
+    /// pending that the next message must not overtake, or when the session has no room for replies.
+    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<ConnectionFault>) {
+        let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
+        let Self { core, writer, connections, buffer, now_ns, .. } = self;
+        for done in 0..limit {
+            let has_room = writer.can_take() || !writer.control().is_running();
+            let connection = &mut connections[index];
+            if !has_room || is_held_up(core, writer) && !connection.overtakes() {
+                return (done, None);
+            }
+            match connection.poll(buffer, *now_ns, stall_limit_ns) {
+                Ok(None) => return (done, None),
+                Ok(Some(length)) => {
+                    let bytes = buffer.bytes(length);
+                    execute(core, writer, connection, bytes, *now_ns);
+                    if template_of(bytes) == RevokeKey::TEMPLATE {
+                        self.close_fenced();
+                        return (done + 1, None);
+                    }
+                }
+                Err(fault) => return (done, Some(fault)),
+            }
+        }
+        (limit, None)
+    }
+}
