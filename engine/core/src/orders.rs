@@ -135,6 +135,8 @@ pub(crate) struct Orders {
     open: Pairs,
     /// By account: all open orders, waiting stops.
     totals: Vec<[u32; 2]>,
+    /// By session: open orders that it placed.
+    by_session: Vec<u32>,
     /// By account: its orders by placement.
     pub(crate) chains: Chains,
     /// Waiting stops that may come to rest.
@@ -168,6 +170,7 @@ impl Orders {
             lists: Lists::new(seed),
             open: Pairs::new(seed),
             totals: Vec::new(),
+            by_session: Vec::new(),
             chains: Chains::new(),
             reserved: 0,
             seed,
@@ -187,6 +190,10 @@ impl Orders {
         let accounts = (limits.accounts as usize).max(self.totals.len());
         self.totals.try_reserve_exact(accounts - self.totals.len())?;
         self.totals.resize(accounts, [0; 2]);
+        // Session 0 is the engine.
+        let sessions = (limits.sessions as usize + 1).max(self.by_session.len());
+        self.by_session.try_reserve_exact(sessions - self.by_session.len())?;
+        self.by_session.resize(sessions, 0);
         // Each pending work keeps one place at the most (of the urgent sweeps only one has begun), and so
         // does a triggered stop while it takes.
         self.chains.try_grow(limits.accounts, limits.open_orders + limits.pending_work + 2)?;
@@ -243,6 +250,11 @@ impl Orders {
     /// filters).
     pub(crate) fn totals(&self, account: AccountId) -> [u32; 2] {
         self.totals[account.0 as usize]
+    }
+
+    /// Open orders that a session placed, whoever's they are.
+    pub(crate) fn of_session(&self, session: SessionId) -> u32 {
+        self.by_session[session.0 as usize]
     }
 
     /// Waiting stops that may come to rest: each keeps a price level free.
@@ -367,6 +379,7 @@ impl Orders {
         name: &ClientOrderId,
     ) {
         let symbol = record.symbol;
+        self.by_session[record.session.0 as usize] += 1;
         record.pair = self.open.take(account, symbol);
         if record.flags != 0 {
             self.details[handle.0 as usize] = details;
@@ -420,7 +433,8 @@ impl Orders {
     }
 
     fn take_out(&mut self, handle: Handle, id: OrderId, account: AccountId) {
-        let OrderRecord { symbol, pair, flags, kind, .. } = *self.record(handle);
+        let OrderRecord { symbol, session, pair, flags, kind, .. } = *self.record(handle);
+        self.by_session[session.0 as usize] -= 1;
         let bought = bought(self.record(handle));
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);

@@ -14,7 +14,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use touchline_protocol::message::enums::{Side, TimeInForce};
-use touchline_protocol::units::{AccountId, AssetId, Price, Qty, SymbolId};
+use touchline_protocol::units::{AccountId, AssetId, Price, Qty, SessionId, SymbolId};
 
 /// What open and pending orders have locked, by account and asset.
 type Locks = BTreeMap<(u32, u32), i64>;
@@ -38,6 +38,7 @@ impl Core {
         let mut counts = crate::book::Counts::default();
         let mut named = 0;
         let mut open = BTreeMap::<(u32, u32), OpenCounts>::new();
+        let mut placed_by = BTreeMap::<SessionId, u32>::new();
         let mut may_rest = 0;
         let mut all = Vec::new();
         for (symbol, book) in (0..).zip(&self.symbols.books) {
@@ -61,6 +62,7 @@ impl Core {
                 let is_waiting = order.stop_price != Price::ZERO;
                 let is_market = order.price == Price::ZERO;
                 named += u32::from(!order.client_order_id.is_empty());
+                *placed_by.entry(order.session).or_default() += 1;
                 let counts = open.entry((order.account.0, symbol)).or_default();
                 counts.all += 1;
                 counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
@@ -85,6 +87,14 @@ impl Core {
         if self.orders.table_lengths() != (counts.orders, named) {
             let found = self.orders.table_lengths();
             return Err(format!("tables have {found:?} for {counts:?}, {named} of them named"));
+        }
+        let sessions = (0..=self.sessions.len()).map(SessionId);
+        // Before limits are set there is no room for any count.
+        for session in sessions.take_while(|_| self.limits.accounts > 0) {
+            let expected = placed_by.get(&session).copied().unwrap_or(0);
+            if self.orders.of_session(session) != expected {
+                return Err(format!("session {} has placed {expected} open orders", session.0));
+            }
         }
         self.validate_open_counts(&open)
     }

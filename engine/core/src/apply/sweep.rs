@@ -16,7 +16,7 @@ use crate::pool::NONE;
 use touchline_protocol::message::command::{CancelAll, EVERY, ExpireAll, KillAccount, MassCancel};
 use touchline_protocol::message::enums::{CancelScope, OrderStatus, RejectReason, Side};
 use touchline_protocol::message::event::{Done, MassCanceled, OrderContinues};
-use touchline_protocol::units::{AccountId, BookUpdateId, SymbolId};
+use touchline_protocol::units::{AccountId, BookUpdateId, SessionId, SymbolId};
 
 /// Steps of ending an order.
 pub(crate) const ORDER_STEPS: u32 = 2;
@@ -162,14 +162,12 @@ impl Core {
                 (orders + stops, stops, 0)
             }
             whose => {
-                let account = whose.account();
-                let [all, stops] = self.orders.totals(account).map(u64::from);
-                if sweep.symbol.0 == EVERY {
-                    (all, stops, all)
-                } else {
-                    let open = self.orders.open_counts(account, sweep.symbol);
-                    (open.all.into(), open.algos.into(), all)
+                let [all, stops] = self.orders.totals(whose.account()).map(u64::from);
+                let orders = u64::from(self.left_of(sweep));
+                if orders == 0 {
+                    return true;
                 }
+                (orders, stops.min(orders), all)
             }
         };
         // Each stop may be the half of a list. The last item may overdraw the steps.
@@ -243,8 +241,10 @@ impl Core {
         };
         let mut behind = sweep.place;
         let mut passed = 0;
+        let mut left = self.left_of(sweep);
         let is_done = loop {
             let next = match sweep.whose {
+                _ if left == 0 => Next::End,
                 Whose::Everybody => self.next_of_symbol(sweep.symbol),
                 whose => self.next_of_account(whose.account(), sweep, &mut behind, &mut passed),
             };
@@ -253,6 +253,7 @@ impl Core {
                 Next::Order(handle) if *steps > 0 => {
                     let ended = self.end_order(handle, status, outbox);
                     *steps = steps.saturating_sub(ORDER_STEPS + ended.lists * LIST_STEPS);
+                    left -= ended.orders;
                     sweep.orders += u64::from(ended.orders);
                     sweep.lists += u64::from(ended.lists);
                 }
@@ -261,6 +262,27 @@ impl Core {
         };
         self.move_place(sweep, behind, is_done);
         is_done
+    }
+
+    /// The most orders that a sweep may still be about: with none it need not look for them.
+    fn left_of(&self, sweep: &Sweep) -> u32 {
+        let of_session = |session| self.orders.of_session(session);
+        let placed_by = match sweep.whose {
+            Whose::Everybody => return u32::MAX,
+            Whose::Account(_) | Whose::Killed(_) => u32::MAX,
+            Whose::Session(_, session) => of_session(session),
+            Whose::Key(_, key) => {
+                let last = self.keys.get(key).map_or(NONE, |key| key.last_session);
+                self.sessions.of_key(last).map(|at| of_session(SessionId(at + 1))).sum()
+            }
+        };
+        let account = sweep.whose.account();
+        let open = if sweep.symbol.0 == EVERY {
+            self.orders.totals(account)[0]
+        } else {
+            self.orders.open_counts(account, sweep.symbol).all
+        };
+        open.min(placed_by)
     }
 
     /// The first open order of a symbol: asks, bids, then stops that fire upwards and downwards.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use touchline_core::ORDER_TYPES_2;
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side};
 use touchline_protocol::units::*;
 
 const ORDERS: u64 = 10_000;
@@ -141,7 +141,8 @@ fn orders_that_a_sweep_is_not_about_are_passed_over_in_parts() {
 #[test]
 fn places_of_pending_orders_are_passed_over_too() {
     let passed = 1024;
-    for (orders, fits) in [(passed - 1, true), (passed, false), (passed + 1, false)] {
+    // Behind them is the one order that the sweep is about.
+    for (orders, fits) in [(passed - 2, true), (passed - 1, false), (passed, false)] {
         let mut venue = world(Limits { pending_work: 1, ..limits(1) });
         let pair = (AssetId(0), AssetId(1));
         let three = SymbolId(2);
@@ -149,6 +150,7 @@ fn places_of_pending_orders_are_passed_over_too() {
         for _ in 0..orders {
             venue.must_quickly(&limit(by(ANN), ONE, Side::Buy, (1, 1)));
         }
+        venue.must_quickly(&limit(by(ANN), three, Side::Buy, (1, 1)));
         for _ in 0..2 {
             venue.must_quickly(&limit(by(BOB), TWO, Side::Sell, (10, 1)));
         }
@@ -157,11 +159,32 @@ fn places_of_pending_orders_are_passed_over_too() {
         let sweep = MassCancel { command: by(ANN), symbol: three, scope: 2, ..Default::default() };
         let outcome = venue.apply(&sweep);
         match outcome {
-            Ok(events) => assert!(fits && matches!(events[..], [Owned::MassCanceled(_)])),
+            Ok(events) => {
+                assert!(fits && matches!(events[..], [Owned::Canceled(_), Owned::MassCanceled(_)]));
+            }
             Err(reject) => {
                 assert_eq!((fits, reject.reason), (false, RejectReason::CapacityReached));
             }
         }
         venue.core.validate().unwrap();
     }
+}
+
+/// A session that has nothing open costs its account's other orders nothing, however many they are: all
+/// of it is done at once, and no symbol waits.
+#[test]
+fn a_sweep_that_is_about_nothing_looks_at_nothing() {
+    let mut venue = world(Limits { pending_work: 0, ..limits(1) });
+    let idle = venue.logon("idle", Role::Trader, Lane::Hot, KeyId(ANN));
+    for _ in 0..3_000 {
+        venue.must_quickly(&limit(by(ANN), ONE, Side::Buy, (1, 1)));
+    }
+    for symbol in [ALL, ONE, TWO] {
+        let command = venue.header(idle, KeyId(ANN));
+        let events = venue.must_quickly(&mass_cancel(command, symbol, 1));
+        assert_eq!(events, [mass(1, symbol, 0)]);
+    }
+    assert_eq!(venue.must_quickly(&mass_cancel(by(ANN), TWO, 2)), [mass(1, TWO, 0)]);
+    venue.core.validate().unwrap();
+    venue.check_replay();
 }
