@@ -94,10 +94,10 @@ pub(crate) fn by_number(limits: &Limits) -> [u32; 14] {
     bytemuck::cast(*limits)
 }
 
-/// Checks that each limit is within what this build can hold and what the venue `uses`; else gives
-/// the number of the first that is not.
-pub(crate) fn first_out_of_range(limits: &Limits, uses: &Limits) -> Option<u32> {
-    let [least, most, used] = [&MINIMA, &MAXIMA, uses].map(by_number);
+/// Checks that each limit is within what this build can hold and not below `floor`, what the venue
+/// needs at least; else gives the number of the first that is not.
+pub(crate) fn first_out_of_range(limits: &Limits, floor: &Limits) -> Option<u32> {
+    let [least, most, used] = [&MINIMA, &MAXIMA, floor].map(by_number);
     let out = by_number(limits)
         .into_iter()
         .zip(least.into_iter().zip(most).zip(used))

@@ -377,6 +377,15 @@ impl PendingQueue {
         self.urgent > 0 && self.iter().any(is_it)
     }
 
+    /// Orders of an account that are taking and may rest in the end: open, and in no book yet.
+    pub(crate) fn may_rest_of(&self, account: AccountId) -> u32 {
+        if self.may_rest == 0 {
+            return 0;
+        }
+        let is_its = |pending: &&Pending| matches!(pending, Pending::Order(order) if order.account == account && order.may_rest());
+        self.iter().filter(is_its).count() as u32
+    }
+
     /// Orders, and likewise price levels, that must stay free for entries that may rest.
     pub(crate) const fn reserved(&self) -> u32 {
         self.may_rest

@@ -240,6 +240,8 @@ impl Core {
             OpenCounts::default()
         };
         let [all, algos] = self.orders.totals(account);
+        // One that is taking on another symbol, and may rest, is open too.
+        let taking = if self.max_orders == 0 { 0 } else { self.pending.may_rest_of(account) };
         let exceeds =
             |most: u32, open: u32, added: u32| added > 0 && most != 0 && open + added > most;
         if exceeds(filters.max_orders, open.all, added.all) {
@@ -248,7 +250,7 @@ impl Core {
         if exceeds(filters.max_iceberg_orders, open.icebergs, added.icebergs) {
             return Err(RejectReason::MaxNumIcebergOrders.into());
         }
-        if exceeds(self.max_orders, all, added.all) {
+        if exceeds(self.max_orders, all + taking, added.all) {
             return Err(RejectReason::ExchangeMaxNumOrders.into());
         }
         if exceeds(filters.max_algo_orders, open.algos, added.algos) {

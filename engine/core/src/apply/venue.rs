@@ -5,6 +5,7 @@ use crate::accounts::OrderWindow;
 use crate::outbox::Outbox;
 use crate::{Core, limits};
 use alloc::collections::TryReserveError;
+use core::array;
 use touchline_protocol::message::command::{Limits, SetLimits, SetRules, SetVenueFilters};
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::Done;
@@ -31,7 +32,7 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
         let new = &message.limits;
-        if let Some(number) = limits::first_out_of_range(new, &self.in_use()) {
+        if let Some(number) = limits::first_out_of_range(new, &self.floor()) {
             return Err(Reject::with(RejectReason::LimitOutOfRange, number));
         }
         // What grew before memory ran out stays grown, which nobody can see.
@@ -60,7 +61,19 @@ impl Core {
         Ok(())
     }
 
-    /// What the capacities may not go below.
+    /// What the capacities may not go below: what is in use, but never more than they are. An order that
+    /// takes before it rests is counted before it has emptied a level, so that for this moment more may
+    /// be in use than the limit; to leave a limit as it is must not be refused for that.
+    fn floor(&self) -> Limits {
+        let used = limits::by_number(&self.in_use());
+        if self.rules < 2 {
+            return bytemuck::cast(used);
+        }
+        let present = limits::by_number(&self.limits);
+        bytemuck::cast::<[u32; 14], _>(array::from_fn(|at| used[at].min(present[at])))
+    }
+
+    /// How much of each capacity is in use or spoken for.
     fn in_use(&self) -> Limits {
         Limits {
             assets: self.assets.len(),

@@ -1,7 +1,7 @@
 //! Definitions, money movements and limits, each field out of its range.
 
 use super::{MARGIN, name, rejected, symbol, world};
-use crate::venue::{WHOLE, roomy};
+use crate::venue::{Venue, WHOLE, roomy};
 use touchline_core::AMOUNT_MAX;
 use touchline_core::limits::{self, number};
 use touchline_protocol::message::command::*;
@@ -157,5 +157,51 @@ fn every_limit() {
             let message = set(bytemuck::cast(values));
             rejected(&mut venue, &message, Why::LimitOutOfRange, number as u32);
         }
+    }
+}
+
+/// An aggressor that has not emptied a level yet, and may rest, keeps one level more than there are.
+/// Limits that nobody lowers are taken all the same; by rules 1 they are not.
+#[test]
+fn limits_may_stay_as_they_are_while_an_order_takes() {
+    for rules in [1, 2] {
+        let mut venue = Venue::new();
+        venue.set_rules();
+        if rules == 2 {
+            venue.must(&SetRules { rules, ..Default::default() });
+        }
+        let limits = Limits { price_levels: 2, max_steps: 1, ..roomy() };
+        venue.set_limits(limits);
+        let pair = (venue.asset("BASE"), venue.asset("QUOTE"));
+        let symbol = venue.symbol("ONE", pair, SymbolFilters::default());
+        let (account, key_id) = venue.account("ann", (0, 0));
+        venue.deposit(account, pair.0, 9 * WHOLE);
+        venue.deposit(account, pair.1, 99 * WHOLE);
+        let order = |side, price: i64, quantity: i64| NewOrder {
+            command: CommandHeader { key_id, ..Default::default() },
+            symbol,
+            side,
+            order_type: 1,
+            time_in_force: 1,
+            price: price * WHOLE,
+            quantity: quantity * WHOLE,
+            ..Default::default()
+        };
+        for price in [10, 10, 11] {
+            venue.must(&order(2, price, 1));
+        }
+        venue.must(&order(1, 10, 3));
+        assert!(venue.core.has_pending(symbol));
+        let set = |limits| SetLimits { limits, ..Default::default() };
+        let lower = set(Limits { price_levels: 1, ..limits });
+        rejected(&mut venue, &lower, Why::LimitOutOfRange, number::PRICE_LEVELS);
+        if rules == 1 {
+            rejected(&mut venue, &set(limits), Why::LimitOutOfRange, number::PRICE_LEVELS);
+        } else {
+            venue.must(&set(Limits { max_steps: 2, ..limits }));
+        }
+        venue.drain();
+        assert_eq!(venue.core.counts().price_levels, 2);
+        venue.check_replay();
     }
 }
