@@ -28,13 +28,16 @@ impl Model {
 
     /// Never below what is in use.
     pub(crate) fn set_limits(&mut self, m: &SetLimits) -> Outcome {
+        let present = self.limits;
         let in_use = [
-            (self.limits_in_use(), m.limits.open_orders),
-            (self.price_levels_kept(), m.limits.price_levels),
-            (self.ordinary_work(), m.limits.pending_work),
+            (self.limits_in_use(), present.open_orders, m.limits.open_orders),
+            (self.price_levels_kept(), present.price_levels, m.limits.price_levels),
+            (self.ordinary_work(), present.pending_work, m.limits.pending_work),
         ];
-        for (number, (used, limit)) in (5..).zip(in_use) {
-            check_detail(limit >= used, Why::LimitOutOfRange, number)?;
+        for (number, (used, present, limit)) in (5..).zip(in_use) {
+            // What is kept for aggressors may be above a limit that nobody lowers.
+            let lowered = self.rules < 2 || limit < present;
+            check_detail(limit >= used || !lowered, Why::LimitOutOfRange, number)?;
         }
         self.limits = m.limits;
         done(0)

@@ -33,7 +33,10 @@ impl Model {
         check(fit(here.len(), new.len(), f.max_orders), Why::MaxNumOrders)?;
         let fits = fit(icebergs(&here), new_icebergs, f.max_iceberg_orders);
         check(fits, Why::MaxNumIcebergOrders)?;
-        check(fit(everywhere.len(), new.len(), self.max_orders), Why::ExchangeMaxNumOrders)?;
+        // An order that goes on taking elsewhere and may rest is open too.
+        let taking = self.aggressors_that_rest(|order| order.account == account) as usize;
+        let open = everywhere.len() + taking;
+        check(fit(open, new.len(), self.max_orders), Why::ExchangeMaxNumOrders)?;
         check(fit(algos(&here), new_algos, f.max_algo_orders), Why::MaxNumAlgoOrders)?;
         let fits = fit(algos(&everywhere), new_algos, self.max_algo_orders);
         check(fits, Why::ExchangeMaxNumAlgoOrders)
@@ -189,16 +192,17 @@ impl Model {
     /// These, and one for each order that may come to rest later.
     pub(crate) fn price_levels_kept(&self) -> u32 {
         let stops = self.orders.iter().filter(|order| order.is_algo() && order.rests());
-        self.price_levels_in_use() + stops.count() as u32 + self.aggressors_that_rest()
+        self.price_levels_in_use() + stops.count() as u32 + self.aggressors_that_rest(|_| true)
     }
 
     /// Open orders, and aggressors that may come to rest later.
     pub(crate) fn open_orders_in_use(&self) -> u32 {
-        self.orders.len() as u32 + self.aggressors_that_rest()
+        self.orders.len() as u32 + self.aggressors_that_rest(|_| true)
     }
 
-    fn aggressors_that_rest(&self) -> u32 {
-        let rests = |work: &&Work| matches!(work, Work::Aggressor(order) if order.rests());
+    fn aggressors_that_rest(&self, whose: impl Fn(&Order) -> bool) -> u32 {
+        let rests =
+            |work: &&Work| matches!(work, Work::Aggressor(order) if order.rests() && whose(order));
         self.work.iter().filter(rests).count() as u32
     }
 }
