@@ -11,6 +11,7 @@ mod up;
 use clap::Parser;
 use cli::{Arguments, Command};
 use std::process::ExitCode;
+use touchline_protocol::causes::with_causes;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            notice::alert!("touchline: {error:#}");
+            notice::alert!("touchline: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
+use touchline_protocol::causes::with_causes;
 
 /// A child that has not ended this long after SIGTERM is killed.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -197,7 +198,7 @@ impl Supervisor {
             match child.end(END_LIMIT) {
                 Ok(well) => ended_well &= well,
                 Err(error) => {
-                    alert!("touchline: {error:#}");
+                    alert!("touchline: {}", with_causes(error.as_ref()));
                     ended_well = false;
                 }
             }

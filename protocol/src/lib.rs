@@ -1,10 +1,11 @@
 //! Touchline's protocol: everything that its processes and its clients share, and nothing else.
 //!
 //! The vocabulary is in [`units`], [`decimal`], [`text`] and [`message`]; what carries it between
-//! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`. `client` puts these together
-//! for whoever talks to the engine, and [`credentials`] says who may. The engine's core uses the
-//! vocabulary alone.
+//! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
+//! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
+//! engine, and [`credentials`] says who may. The engine's core uses the vocabulary alone.
 
+pub mod causes;
 #[cfg(not(loom))]
 pub mod client;
 #[cfg(not(loom))]
@@ -13,6 +14,7 @@ pub mod decimal;
 #[cfg(not(loom))]
 pub mod log;
 pub mod message;
+pub mod overtaking;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod shm;

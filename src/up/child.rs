@@ -11,6 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
+use touchline_protocol::causes::with_causes;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -154,7 +155,7 @@ impl Child {
             self.restarts += 1;
             self.ready = false;
             if let Err(error) = self.start() {
-                self.plan_restart(&format!("cannot be started ({error:#})"));
+                self.plan_restart(&format!("cannot be started ({})", with_causes(error.as_ref())));
             }
         }
     }

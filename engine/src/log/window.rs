@@ -23,7 +23,7 @@ use std::{
     io, ptr, slice,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering, fence},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -34,6 +34,7 @@ use touchline_protocol::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{APPENDED_OFFSET, PREPARED_UNTIL_OFFSET, WINDOW_BASE_OFFSET},
     },
+    overtaking::{retract, take_over},
     shm::{Region, Shared, ShmError},
 };
 
@@ -163,8 +164,7 @@ impl Tail {
     #[inline]
     pub(crate) fn reaches(&mut self, to: u64) -> bool {
         if to > self.end {
-            // SYNC: pairs with the release store in `Body::recycle`: the zeroing is complete.
-            let prepared = self.prepared_until.load(Ordering::Acquire);
+            let prepared = take_over(&self.prepared_until);
             // Never down, whatever somebody may have done to the page.
             self.end = self.end.max(prepared);
         }
@@ -296,10 +296,7 @@ impl Body {
         if new_base > durable || new_base + WINDOW_SEGMENT_BYTES > self.appended {
             return false;
         }
-        // SYNC: pairs with the fence in the readers' copying: whoever sees a byte of what is
-        // written below also sees this, and throws the copy away.
-        self.base_word.store(new_base, Ordering::Release);
-        fence(Ordering::SeqCst);
+        retract(&self.base_word, new_base);
         let pointer = self.mapping.pointer(self.prepared, WINDOW_SEGMENT_BYTES);
         // SAFETY: `pointer` is good for a window segment, since `prepared` and the mapping's length
         // are multiples of one. It holds the positions from `base` on, which are published, so not
@@ -309,7 +306,7 @@ impl Body {
         segment.fill(0);
         fill(self.prepared, segment);
         self.prepared += WINDOW_SEGMENT_BYTES;
-        // SYNC: pairs with the acquire load in `Tail::reaches`.
+        // SYNC: pairs with the acquire load in `take_over`, by `Tail::reaches`.
         self.prepared_word.store(self.prepared, Ordering::Release);
         true
     }

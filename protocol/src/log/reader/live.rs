@@ -22,8 +22,9 @@ use crate::{
         place::WindowFolders,
         segment::LogIdentity,
     },
+    overtaking::copy_out,
     shm::{ReadOnlyRegion, SharedReadOnly, ShmError},
-    sync::{AtomicU32, AtomicU64, Ordering, fence},
+    sync::{AtomicU32, AtomicU64},
     wait::EventWatch,
 };
 
@@ -165,18 +166,9 @@ impl Live {
     /// past them or came past them meanwhile. They lie in one window segment. `between` runs after
     /// the copy and before the check.
     fn copy(&self, position: u64, into: &mut [u64], between: impl FnOnce()) -> bool {
-        // SYNC: an early look, to spare a useless copy; it decides nothing.
-        if position < self.window_base.view().load_relaxed() {
-            return false;
-        }
         let first = (position % self.header.window_bytes / 8) as usize;
-        self.window.view().copy_to(first, into);
-        between();
-        // SYNC: pairs with the fence that the keeper sets between its store of `window_base` and
-        // the first byte that it overwrites: if a word of the copy came from the overwriting, then
-        // the load below sees that `window_base`, and the copy is thrown away.
-        fence(Ordering::Acquire);
-        position >= self.window_base.view().load_relaxed()
+        let base = self.window_base.view();
+        copy_out(self.window.view(), first, into, base, position, between)
     }
 }
 

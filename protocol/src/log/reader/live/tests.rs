@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     log::{MAX_FRAME_BYTES, frame::seal},
     shm::Region,
+    sync::Ordering,
 };
 
 const SALT: u32 = 77;
