@@ -16,9 +16,33 @@ pub(crate) use dump::seconds;
 use crate::cli::{LogAction, LogArguments};
 use anyhow::Result;
 use std::process::ExitCode;
+use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::units::Position;
 
 /// The log is damaged, or two logs differ.
 const FOUND_WRONG: u8 = 3;
+
+/// One pass over a log: up to what was durable when the pass began, so that it ends beside the busiest
+/// engine; without an engine up to where the log ends.
+struct Pass {
+    reader: LogReader,
+    end: Option<Position>,
+}
+
+impl Pass {
+    fn new(reader: LogReader) -> Self {
+        let end = reader.incarnation().map(|_| reader.watermark());
+        Self { reader, end }
+    }
+
+    fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
+        if self.end.is_some_and(|end| self.reader.position() >= end) {
+            return Ok(None);
+        }
+        self.reader.next()
+    }
+}
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {
     let data = &arguments.data;

@@ -21,6 +21,7 @@ mod system {
     mod public_data;
     mod random;
     mod raw_session;
+    mod readers;
     mod rules;
     mod structure;
     mod trader;

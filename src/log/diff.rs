@@ -3,9 +3,9 @@
 //! Transactions are compared by command and events, not by where they lie: two runs of the same
 //! commands are equal though their segments, ids and times differ.
 
-use super::FOUND_WRONG;
 use super::check::progress;
 use super::json::AsJson;
+use super::{FOUND_WRONG, Pass};
 use crate::notice;
 use anyhow::Result;
 use serde_json::json;
@@ -15,12 +15,12 @@ use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::log::transaction::Transaction;
 
 pub(super) fn run(left: &Path, right: &Path, json: bool) -> Result<ExitCode> {
-    let mut readers =
-        [LogReader::open(left, Follow::Durable)?, LogReader::open(right, Follow::Durable)?];
+    let pass = |data| LogReader::open(data, Follow::Durable).map(Pass::new);
+    let mut passes = [pass(left)?, pass(right)?];
     let mut progress = progress("compared");
     let mut same = 0u64;
     loop {
-        let [first, second] = &mut readers;
+        let [first, second] = &mut passes;
         let pair = (first.next()?, second.next()?);
         match &pair {
             (None, None) => {

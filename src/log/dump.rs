@@ -1,6 +1,7 @@
 //! `touchline log dump`: transactions as JSON lines, all of them or those that are about something.
 //! Called by [`super`].
 
+use super::Pass;
 use super::json::AsJson;
 use crate::cli::DumpArguments;
 use anyhow::{Context, Result};
@@ -29,7 +30,11 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
         go_to(&mut reader, from, options.follow)?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
-    match copy(&mut reader, &mut filter, options, &mut output) {
+    let mut pass = Pass::new(reader);
+    if options.follow {
+        pass.end = None;
+    }
+    match copy(&mut pass, &mut filter, options, &mut output) {
         // Whoever read the output has seen enough.
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(error),
@@ -58,13 +63,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn copy(
-    reader: &mut LogReader,
+    pass: &mut Pass,
     filter: &mut Filter<'_>,
     options: &DumpArguments,
     output: &mut impl Write,
 ) -> Result<()> {
     loop {
-        match reader.next()? {
+        match pass.next()? {
             Some(transaction) => {
                 if options.to.is_some_and(|to| transaction.position().0 >= to) {
                     break;
@@ -77,7 +82,7 @@ fn copy(
             }
             None if options.follow => {
                 output.flush()?;
-                reader.wait(WAIT)?;
+                pass.reader.wait(WAIT)?;
             }
             None => break,
         }

@@ -1,8 +1,8 @@
 //! `touchline log replay`: applies every command of a log again and compares every event. Called by
 //! [`super`].
 
-use super::FOUND_WRONG;
 use super::check::progress;
+use super::{FOUND_WRONG, Pass};
 use crate::notice;
 use anyhow::Result;
 use serde_json::json;
@@ -14,11 +14,11 @@ use touchline_protocol::log::reader::{Follow, LogReader};
 
 pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCode> {
     let begun = Instant::now();
-    let mut reader = LogReader::open(data, Follow::Durable)?;
+    let mut pass = Pass::new(LogReader::open(data, Follow::Durable)?);
     let mut replica = Replica::new();
     let mut progress = progress("replayed");
     let mut different = None;
-    while let Some(transaction) = reader.next()? {
+    while let Some(transaction) = pass.next()? {
         if until.is_some_and(|until| transaction.position().0 >= until) {
             break;
         }

@@ -1,12 +1,16 @@
 //! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
 
 use super::json::Json;
-use super::venue::Venue;
+use super::readers::Load;
+use super::venue::{Part, UNLIMITED, Venue};
 use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
+use std::time::SystemTime;
 use tempfile::TempDir;
 
 /// Exit code of a log that is damaged or that differs.
@@ -183,4 +187,81 @@ fn two_logs_part_where_they_part() {
     assert_eq!(found.at("right").at("command").text_at("quantity"), "0.03000000");
     let (code, output, _) = log(venue.data(), &["diff", data]);
     assert_eq!((code, output.ends_with("the same in both\n")), (Some(0), true), "{output}");
+}
+
+/// Runs every tool on `data`; each does what it is there for, whatever happens to the log meanwhile.
+fn assert_tools_work(data: &Path) {
+    let shown = data.to_str().expect("temporary folders have plain names");
+    for arguments in [
+        &["info"][..],
+        &["info", "--json"],
+        &["verify"],
+        &["dump"],
+        &["dump", "--account", "A", "--symbol", "BTCUSDT"],
+        &["replay"],
+    ] {
+        let (code, output, errors) = log(data, arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {errors}");
+        assert!(!output.is_empty() && !output.contains("DAMAGED"), "{arguments:?}: {output}");
+    }
+    // The other side may have grown meanwhile, but nothing in it is different.
+    let (code, output, errors) = log(data, &["diff", shown, "--json"]);
+    assert!(matches!(code, Some(0 | FOUND_WRONG)), "diff: {errors}");
+    let found = Json::parse(output.trim());
+    let null = Json::parse("null");
+    assert!(found.at("left") == &null || found.at("right") == &null, "{output}");
+}
+
+/// Every file below `folder`, with its content and the time of its last change.
+fn files(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the folder is there").flatten() {
+        let path = entry.path();
+        let kind = entry.file_type().expect("it has a type");
+        if kind.is_dir() {
+            found.extend(files(&path));
+        } else if kind.is_file() {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified());
+            let content = fs::read(&path).expect("it can be read");
+            found.insert(path, (changed.expect("files have times"), content));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_tool_is_safe_beside_a_busy_engine() {
+    let venue = Venue::up(&UNLIMITED);
+    let mut load = Load::new(&venue);
+    thread::scope(|scope| {
+        let tools = scope.spawn(|| assert_tools_work(venue.data()));
+        // Several segments, and a lap of the window; then on for as long as the tools need.
+        load.pass(10 << 20);
+        while !tools.is_finished() {
+            load.pass(load.position);
+        }
+        tools.join().expect("the tools work");
+    });
+    let end = load.position;
+    venue.wait_until_engine_answers();
+    let info = object(venue.data(), &["info", "--json"]);
+    assert!(info.integer_at("end") >= i128::from(end), "{info:?}");
+    assert_eq!(info.at("verdict").text_at("outcome"), "sound");
+}
+
+#[test]
+fn no_tool_changes_a_byte_of_what_a_killed_engine_left() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let mut load = Load::new(&venue);
+    load.pass(1 << 20);
+    venue.kill9(Part::Engine);
+    venue.kill9(Part::Adapter);
+    let before = files(venue.data());
+    assert_tools_work(venue.data());
+    assert!(before == files(venue.data()), "a file has changed");
+    venue.start_engine();
+    venue.start_adapter();
+    venue.wait_until_engine_answers();
+    let info = object(venue.data(), &["info", "--json"]);
+    assert!(info.integer_at("end") > i128::from(load.position), "what was appended is there");
 }
