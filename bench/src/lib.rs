@@ -2,13 +2,14 @@
 //! and round trips through the rings. The executable `touchline-bench` is a thin shell around it.
 //!
 //! [`recording`] reads and explains recorded exchange data without any engine, [`replay`] drives an
-//! engine with it, [`rtt`] measures round trips; the rest is what they share.
+//! engine with it, [`rtt`] measures round trips, [`log`] measures the log; the rest is what they share.
 
 pub mod child;
 pub mod cli;
 pub mod engine;
 pub mod interrupt;
 pub mod latency;
+pub mod log;
 pub mod machine;
 pub mod recording;
 pub mod replay;

@@ -16,6 +16,9 @@ use super::{RecoveryError, segments::Segments};
 /// How often a long replay tells how far it is.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
+/// Transactions between two looks at the clock, each of which costs a tenth of a command.
+const LOOK_EVERY: u64 = 256;
+
 /// What the log is replayed into.
 pub trait Replayed {
     /// Applies the command of the transaction that begins at `position`, as decided at `time_ns`, and
@@ -92,7 +95,7 @@ impl<'state, R: Replayed> Replay<'state, R> {
             RecoveryError::Replay { path, offset, position: position.0, why }
         })?;
         self.transactions += 1;
-        if self.told.elapsed() >= PROGRESS_EVERY {
+        if self.transactions.is_multiple_of(LOOK_EVERY) && self.told.elapsed() >= PROGRESS_EVERY {
             self.told = Instant::now();
             (self.progress)(Progress {
                 position: transaction.end(),

@@ -1,0 +1,97 @@
+//! The bare disk: what one direct, synchronous write takes, and how many bytes it takes per second.
+//! Called by [`super`] in every round, so that what the log does can be told in its terms.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use memmap2::MmapMut;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use tempfile::TempDir;
+use touchline_protocol::log::{BLOCK_BYTES, SEGMENT_BYTES_DEFAULT, WINDOW_SEGMENT_BYTES};
+
+use super::subject::temporary;
+use crate::interrupt;
+use crate::latency::{Distribution, Percentiles};
+use crate::machine::nanoseconds;
+
+/// Single blocks written per round.
+const WRITES: u64 = 500;
+
+/// Bytes of the file, which is written over and over.
+const FILE_BYTES: u64 = 4 * SEGMENT_BYTES_DEFAULT;
+
+/// What a file system in memory calls itself: it takes direct writes and has no disk.
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
+
+/// A file of zeros, written past the page cache.
+pub(super) struct BareDisk {
+    file: File,
+    buffer: MmapMut,
+    _folder: TempDir,
+}
+
+impl BareDisk {
+    /// Makes the file below `scratch`; `None` where the file system refuses direct writes, or is memory.
+    pub(super) fn new(scratch: &Path) -> Result<Option<Self>> {
+        let folder = temporary(scratch)?;
+        if rustix::fs::statfs(folder.path())?.f_type == TMPFS {
+            return Ok(None);
+        }
+        let path = folder.path().join("bare");
+        let mut buffer = MmapMut::map_anon(usize::try_from(WINDOW_SEGMENT_BYTES)?)?;
+        let flags = (OFlags::DIRECT | OFlags::DSYNC).bits();
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .custom_flags(flags.try_into()?)
+            .open(&path);
+        let file = match file {
+            Err(error) if is_refusal(&error) => return Ok(None),
+            file => file.with_context(|| format!("cannot make {}", path.display()))?,
+        };
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, FILE_BYTES)?;
+        for offset in (0..FILE_BYTES).step_by(buffer.len()) {
+            match file.write_all_at(&buffer, offset) {
+                Err(error) if is_refusal(&error) => return Ok(None),
+                written => written?,
+            }
+        }
+        file.sync_all()?;
+        buffer.fill(7);
+        Ok(Some(Self { file, buffer, _folder: folder }))
+    }
+
+    /// D: one block after the other.
+    pub(super) fn single_writes(&self) -> Result<Percentiles> {
+        let mut taken = Distribution::default();
+        for write in 0..WRITES {
+            interrupt::check()?;
+            let begin = Instant::now();
+            self.file.write_all_at(
+                &self.buffer[..usize::try_from(BLOCK_BYTES)?],
+                write * BLOCK_BYTES % FILE_BYTES,
+            )?;
+            taken.record(nanoseconds(begin.elapsed()));
+        }
+        Ok(taken.percentiles())
+    }
+
+    /// Bytes per second in pieces as large as the keeper's largest.
+    pub(super) fn bytes_per_second(&self, bytes: u64) -> Result<u64> {
+        let begin = Instant::now();
+        for offset in (0..bytes).step_by(self.buffer.len()) {
+            interrupt::check()?;
+            self.file.write_all_at(&self.buffer, offset % FILE_BYTES)?;
+        }
+        Ok(super::per_second(bytes, nanoseconds(begin.elapsed())))
+    }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::INVAL)
+}

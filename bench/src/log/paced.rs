@@ -1,0 +1,193 @@
+//! Records on a schedule: what the writer needs for each, with the disk at work and without, and when
+//! each is durable. Called by [`super`].
+//!
+//! Every time is counted from when its record was due, so that a stall is felt by all that it holds up.
+//! The writer only notes where its records end; when they became durable is looked up afterwards among
+//! the moves of the watermark, as a client sees them that sleeps until it is woken.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use touchline_engine::log::{BeginError, Control};
+
+use super::storage::Writes;
+use super::subject::{ROOM, Record, Subject, wait_for_room};
+use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME};
+use crate::interrupt;
+use crate::latency::{Distribution, Percentiles};
+use crate::machine::nanoseconds;
+
+/// Records per second.
+pub(super) const RATE: u64 = 500_000;
+
+/// From one record to the next, ns.
+const PERIOD_NS: u64 = 1_000_000_000 / RATE;
+
+/// Parts of a round: each has the disk held for a while, then at work for as long.
+const PARTS: u32 = 4;
+
+/// Records of a part with the disk at work.
+const RECORDS: u64 = RATE / 4;
+
+/// Records that the window takes while the disk is held.
+const HELD_RECORDS: u64 = ROOM / SMALL_FRAME * 3 / 4;
+
+/// Before the first record of a block is due, ns.
+const LEAD_NS: u64 = 20_000;
+
+/// Records between two looks for an interruption.
+const LOOK_EVERY: u64 = 4096;
+
+/// Longest sleep of the watching thread.
+const WATCH_SLICE: Duration = Duration::from_millis(5);
+
+/// What one round has measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Paced {
+    /// Due to appended, the keeper held.
+    pub writer_off: Percentiles,
+    /// Due to appended, the keeper writing to disk and a client waiting for it.
+    pub writer_on: Percentiles,
+    /// Due to durable, as that client sees it.
+    pub durable: Percentiles,
+}
+
+/// A record: when it was due, and the position behind it.
+type Appended = (u64, u64);
+
+/// A move of the watermark: when it was seen, and where to.
+type Move = (u64, u64);
+
+pub(super) fn measure(subject: &mut Subject) -> Result<Paced> {
+    let base = Instant::now();
+    let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
+    for _ in 0..PARTS {
+        let mut left = RECORDS;
+        while left > 0 {
+            let records = left.min(HELD_RECORDS);
+            left -= records;
+            subject.settle()?;
+            let turned = subject.storage.turn(Writes::Held);
+            schedule(subject, base, records, &mut off)?;
+            drop(turned);
+        }
+        subject.settle()?;
+        let (records, moves) = watched(subject, base, &mut on)?;
+        look_up(&records, &moves, &mut durable)?;
+    }
+    Ok(Paced {
+        writer_off: off.percentiles(),
+        writer_on: on.percentiles(),
+        durable: durable.percentiles(),
+    })
+}
+
+/// Appends `count` records, each as soon as it is due; their times from then on go into `into`.
+fn schedule(
+    subject: &mut Subject,
+    base: Instant,
+    count: u64,
+    into: &mut Distribution,
+) -> Result<Vec<Appended>> {
+    let record = Record { command: &SMALL_COMMAND, events: &SMALL_EVENTS };
+    let mut appended = Vec::with_capacity(usize::try_from(count)?);
+    let begin = nanoseconds(base.elapsed()) + LEAD_NS;
+    for index in 0..count {
+        if index % LOOK_EVERY == 0 {
+            interrupt::check()?;
+        }
+        let due = begin + index * PERIOD_NS;
+        while nanoseconds(base.elapsed()) < due {
+            std::hint::spin_loop();
+        }
+        let end = loop {
+            match subject.append(&record) {
+                Ok(end) => break end,
+                Err(BeginError::Full { .. }) => wait_for_room(&mut subject.log.writer)?,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        subject.log.writer.wake_keeper();
+        into.record(nanoseconds(base.elapsed()) - due);
+        appended.push((due, end.0));
+    }
+    Ok(appended)
+}
+
+/// Raises the flag when it is dropped, however its scope is left.
+struct RaiseAtEnd<'flag>(&'flag AtomicBool);
+
+impl Drop for RaiseAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A part with the disk at work and a thread that waits for the watermark.
+fn watched(
+    subject: &mut Subject,
+    base: Instant,
+    into: &mut Distribution,
+) -> Result<(Vec<Appended>, Vec<Move>)> {
+    let control = subject.log.control.clone();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| watch(&control, &stop, base));
+        let ending = RaiseAtEnd(&stop);
+        let appended = schedule(subject, base, RECORDS, into)?;
+        subject.settle()?;
+        drop(ending);
+        let moves = watching.join().ok().context("the watching thread panicked")?;
+        Ok((appended, moves))
+    })
+}
+
+fn watch(control: &Control, stop: &AtomicBool, base: Instant) -> Vec<Move> {
+    let mut moves = Vec::with_capacity(1 << 14);
+    let mut known = None;
+    loop {
+        let is_last = stop.load(Ordering::Acquire);
+        let seen = control.durable_event().current();
+        let durable = control.durable().0;
+        if known != Some(durable) {
+            known = Some(durable);
+            moves.push((nanoseconds(base.elapsed()), durable));
+        }
+        if is_last {
+            return moves;
+        }
+        control.durable_event().wait_changed(seen, WATCH_SLICE);
+    }
+}
+
+/// From when each record was due to the first move that covers it.
+fn look_up(records: &[Appended], moves: &[Move], into: &mut Distribution) -> Result<()> {
+    let mut moves = moves.iter().peekable();
+    for (due, end) in records {
+        while moves.peek().is_some_and(|(_, durable)| durable < end) {
+            moves.next();
+        }
+        let (seen, _) = moves.peek().context("a record that never became durable")?;
+        into.record(seen.saturating_sub(*due));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_durable_with_the_first_move_that_covers_it() {
+        let moves = [(10, 100), (400, 300), (900, 500)];
+        let mut into = Distribution::default();
+        look_up(&[(300, 200), (350, 300), (380, 301), (500, 500)], &moves, &mut into).unwrap();
+        let found = into.percentiles();
+        // 100, 50, 520 and 400 ns.
+        assert_eq!((found.count, found.p50, found.max), (4, 100, 520));
+        assert!(look_up(&[(600, 501)], &moves, &mut into).is_err());
+    }
+}

@@ -1,0 +1,313 @@
+//! What the measurements of the log have found, as text and as JSON, beside the goals. Called by
+//! [`super`] and [`crate::cli`].
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{Append, Paced, Replay, Throughput, Verify};
+use crate::latency::{Percentiles, duration, median, ratio};
+use crate::machine::Machine;
+
+/// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
+const REPLAY_PER_SECOND: u64 = 5_000_000;
+const REPLAY_SHARE: u64 = 70;
+
+/// Verifying may be this fast, bytes per second, or [`VERIFY_SHARE`] of reading, whichever is less.
+const VERIFY_BYTES_PER_SECOND: u64 = 2_000_000_000;
+const VERIFY_SHARE: u64 = 80;
+
+/// What one round has measured with the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct DurableRound {
+    /// D: a bare direct, synchronous write of 4 KiB.
+    pub bare_write: Percentiles,
+    /// Records on a schedule.
+    pub paced: Paced,
+    /// Records as fast as they go.
+    pub throughput: Throughput,
+}
+
+/// What one round has measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Round {
+    /// Appending.
+    pub append: Append,
+    /// Making durable; none where direct I/O is refused.
+    pub durable: Option<DurableRound>,
+    /// Replaying.
+    pub replay: Replay,
+    /// Verifying.
+    pub verify: Verify,
+}
+
+/// A ratio that is to be reached.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Goal {
+    /// What is compared with what.
+    pub name: &'static str,
+    /// The figure, with its unit.
+    pub figure: String,
+    /// What it is compared with.
+    pub beside: String,
+    /// Median of the rounds' own ratios, in hundredths.
+    pub ratio: u64,
+    /// The bound, in hundredths.
+    pub bound: u64,
+    /// Whether the ratio may be at most the bound, rather than at least.
+    pub at_most: bool,
+    /// An absolute figure that would do as well.
+    pub or: Option<&'static str>,
+    /// Whether the bound, or the other figure, is reached.
+    pub reached: bool,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LogReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// Commands of the log that was replayed and verified.
+    pub commands: usize,
+    /// Each round.
+    pub rounds: Vec<Round>,
+    /// What was not measured, and why.
+    pub skipped: Option<String>,
+    /// The figures, with medians of the rounds' ratios.
+    pub goals: Vec<Goal>,
+}
+
+impl LogReport {
+    pub(super) fn new(
+        machine: Machine,
+        commands: usize,
+        rounds: Vec<Round>,
+        skipped: Option<String>,
+    ) -> Self {
+        let goals = if rounds.is_empty() { Vec::new() } else { goals(&rounds) };
+        Self { machine, commands, rounds, skipped, goals }
+    }
+
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "the log: medians of {} round(s), ratios within a round\nmachine: {}\n\n{:<43}{:>13}{:>15}\
+             {:>8}   goal\n",
+            self.rounds.len(),
+            self.machine.line(),
+            "",
+            "figure",
+            "beside",
+            "ratio",
+        );
+        for goal in &self.goals {
+            let Goal { name, figure, beside, .. } = goal;
+            let sign = if goal.at_most { "<=" } else { ">=" };
+            let or = goal.or.map(|or| format!(" or {or}")).unwrap_or_default();
+            let outcome = if goal.reached { "reached" } else { "missed" };
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "{name:<43}{figure:>13}{beside:>15}{:>8}   {sign} {}{or}: {outcome}",
+                ratio(goal.ratio, 100),
+                ratio(goal.bound, 100),
+            );
+        }
+        self.durable_lines(&mut text);
+        if let Some(why) = &self.skipped {
+            let _infallible = writeln!(text, "skipped: {why}");
+        }
+        text
+    }
+
+    fn durable_lines(&self, text: &mut String) {
+        let durable: Vec<DurableRound> =
+            self.rounds.iter().filter_map(|round| round.durable).collect();
+        if durable.is_empty() {
+            return;
+        }
+        let all = |of: fn(&DurableRound) -> Percentiles| {
+            Percentiles::median(&durable.iter().map(of).collect::<Vec<_>>())
+        };
+        let rows = [
+            ("bare direct write of 4 KiB (D)", all(|round| round.bare_write)),
+            ("writer, disk held", all(|round| round.paced.writer_off)),
+            ("writer, disk at work", all(|round| round.paced.writer_on)),
+            ("durable, from when it was due", all(|round| round.paced.durable)),
+        ];
+        let _infallible = writeln!(text, "\n{:<32}{}", "", Percentiles::HEADING);
+        for (name, percentiles) in rows {
+            let _infallible = writeln!(text, "{name:<32}{}", percentiles.columns());
+        }
+        let disk = median(durable.iter().map(|round| round.throughput.disk_bytes_per_second));
+        let _infallible = writeln!(text, "\nbare disk, writes of 2 MiB: {} MB/s", disk / 1_000_000);
+    }
+}
+
+/// Numerator and denominator of each round, and how they are shown.
+struct Compared<'rounds> {
+    pairs: Vec<(u64, u64)>,
+    show: &'rounds dyn Fn(u64) -> String,
+}
+
+impl Compared<'_> {
+    fn goal(&self, name: &'static str, bound: u64, at_most: bool) -> Goal {
+        let ratio = median(
+            self.pairs
+                .iter()
+                .filter_map(|&(figure, beside)| figure.checked_mul(100)?.checked_div(beside)),
+        );
+        let reached = if at_most { ratio <= bound } else { ratio >= bound };
+        Goal {
+            name,
+            figure: (self.show)(self.figure()),
+            beside: (self.show)(median(self.pairs.iter().map(|pair| pair.1))),
+            ratio,
+            bound,
+            at_most,
+            or: None,
+            reached,
+        }
+    }
+
+    fn figure(&self) -> u64 {
+        median(self.pairs.iter().map(|pair| pair.0))
+    }
+
+    /// A goal of at least a share, which a figure of its own reaches as well.
+    fn goal_or(&self, name: &'static str, bound: u64, (or, enough): (&'static str, u64)) -> Goal {
+        let mut goal = self.goal(name, bound, false);
+        goal.or = Some(or);
+        goal.reached |= self.figure() >= enough;
+        goal
+    }
+}
+
+fn goals(rounds: &[Round]) -> Vec<Goal> {
+    let thousandths = |ns: u64| format!("{}.{} ns", ns / 1000, ns % 1000 / 100);
+    let of = |pair: fn(&Round) -> (u64, u64)| rounds.iter().map(pair).collect::<Vec<_>>();
+    let append = Compared {
+        pairs: of(|round| (round.append.append_ns_per_1000, round.append.copy_ns_per_1000)),
+        show: &thousandths,
+    };
+    let mut goals = vec![append.goal("append a command with events, to copy + crc", 200, true)];
+    goals.extend(durable_goals(rounds));
+    let replay = Compared {
+        pairs: of(|round| (round.replay.replay_per_second, round.replay.core_per_second)),
+        show: &millions,
+    };
+    goals.push(replay.goal_or(
+        "replay, to the core alone",
+        REPLAY_SHARE,
+        ("5 M/s", REPLAY_PER_SECOND),
+    ));
+    let verify = Compared {
+        pairs: of(|round| {
+            (round.verify.verify_bytes_per_second, round.verify.read_bytes_per_second)
+        }),
+        show: &|bytes| format!("{}.{:02} GB/s", bytes / 1_000_000_000, bytes / 10_000_000 % 100),
+    };
+    goals.push(verify.goal_or(
+        "verify, to reading the files",
+        VERIFY_SHARE,
+        ("2 GB/s", VERIFY_BYTES_PER_SECOND),
+    ));
+    goals
+}
+
+fn millions(per_second: u64) -> String {
+    format!("{}.{:02} M/s", per_second / 1_000_000, per_second / 10_000 % 100)
+}
+
+fn durable_goals(rounds: &[Round]) -> Vec<Goal> {
+    let durable: Vec<DurableRound> = rounds.iter().filter_map(|round| round.durable).collect();
+    if durable.is_empty() {
+        return Vec::new();
+    }
+    let of = |pair: fn(&DurableRound) -> (u64, u64)| durable.iter().map(pair).collect::<Vec<_>>();
+    let times = |pair| Compared { pairs: of(pair), show: &duration };
+    let throughput = Compared {
+        pairs: of(|round| (round.throughput.durable_per_second, round.throughput.attainable())),
+        show: &millions,
+    };
+    vec![
+        times(|round| (round.paced.writer_on.p99_9, round.paced.writer_off.p99_9)).goal(
+            "writer's p99.9, disk at work to disk held",
+            200,
+            true,
+        ),
+        times(|round| (round.paced.durable.p50, round.bare_write.p50)).goal(
+            "durable p50 at 0.5 M/s, to D",
+            200,
+            true,
+        ),
+        times(|round| (round.paced.durable.p99, round.bare_write.p50)).goal(
+            "durable p99 at 0.5 M/s, to D",
+            600,
+            true,
+        ),
+        throughput.goal("durable 128-byte records, to attainable", 90, false),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(append: u64, replay: u64) -> Round {
+        Round {
+            append: Append { append_ns_per_1000: append, copy_ns_per_1000: 30_000 },
+            durable: None,
+            replay: Replay { replay_per_second: replay, core_per_second: 8_000_000 },
+            verify: Verify {
+                verify_bytes_per_second: 1_000_000_000,
+                read_bytes_per_second: 2_000_000_000,
+            },
+        }
+    }
+
+    fn report(rounds: Vec<Round>) -> LogReport {
+        LogReport::new(Machine::here(), 1, rounds, Some("why".to_owned()))
+    }
+
+    #[test]
+    fn goals_are_judged_by_medians_of_ratios_or_by_the_figure() {
+        let report =
+            report(vec![round(45_000, 5_100_000), round(90_000, 5_200_000), round(51_000, 1)]);
+        let goals: Vec<_> = report.goals.iter().map(|goal| (goal.ratio, goal.reached)).collect();
+        // The replay is 63 % of the core, but more than 5 M/s.
+        assert_eq!(goals, [(170, true), (63, true), (50, false)]);
+        let text = report.text();
+        assert!(text.contains("51.0 ns") && text.contains("5.10 M/s"), "{text}");
+        assert!(text.contains("missed") && text.contains("skipped: why"), "{text}");
+    }
+
+    #[test]
+    fn what_is_durable_is_told_in_writes_of_the_same_round() {
+        let percentiles = |p50, p99, p99_9| Percentiles { p50, p99, p99_9, ..Default::default() };
+        let durable = DurableRound {
+            bare_write: percentiles(100_000, 0, 0),
+            paced: Paced {
+                writer_off: percentiles(0, 0, 300),
+                writer_on: percentiles(0, 0, 450),
+                durable: percentiles(150_000, 700_000, 0),
+            },
+            throughput: Throughput {
+                appended_per_second: 20_000_000,
+                durable_per_second: 5_000_000,
+                disk_bytes_per_second: 128 * 5_000_000,
+            },
+        };
+        let report = report(vec![Round { durable: Some(durable), ..round(1, 1) }]);
+        let goals: Vec<_> =
+            report.goals[1..5].iter().map(|goal| (goal.ratio, goal.reached)).collect();
+        assert_eq!(goals, [(150, true), (150, true), (700, false), (100, true)]);
+        assert!(report.text().contains("bare disk, writes of 2 MiB: 640 MB/s"));
+    }
+
+    #[test]
+    fn no_round_has_no_goals() {
+        assert_eq!(report(Vec::new()).goals, []);
+    }
+}

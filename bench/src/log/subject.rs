@@ -1,0 +1,153 @@
+//! The log that is measured: the engine's own, with its live window in shared memory and its segments
+//! in a temporary folder, but nobody who decides anything. Called by every measurement of a running
+//! log.
+
+use std::fs::File;
+use std::iter;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+use touchline_engine::log::{
+    self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
+};
+use touchline_engine::recovery::Replayed;
+use touchline_protocol::log::control::{CONTROL_BYTES, PREPARED_UNTIL_OFFSET};
+use touchline_protocol::log::place::SHARED_MEMORY;
+use touchline_protocol::log::{SEGMENT_BYTES_DEFAULT, WINDOW_SEGMENT_BYTES};
+use touchline_protocol::shm::{ReadOnlyRegion, SharedReadOnly};
+use touchline_protocol::sync::AtomicU64;
+use touchline_protocol::units::Position;
+use touchline_protocol::wait::park;
+
+use super::storage::SwitchedStorage;
+use crate::interrupt;
+
+/// What a settled log has room for at least without the keeper's doing, bytes.
+pub(super) const ROOM: u64 = 2 * WINDOW_SEGMENT_BYTES;
+
+/// How often a wait looks for an interruption.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Longest sleep of a writer without room: as the duty thread's.
+const STARVED: Duration = Duration::from_millis(1);
+
+/// Longest that anything may take to be on disk.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running log and the folders it lies in.
+pub(super) struct Subject {
+    // Closed before its folders go: fields are dropped in this order.
+    pub(super) log: Log,
+    pub(super) storage: SwitchedStorage,
+    prepared: SharedReadOnly<AtomicU64>,
+    _data: TempDir,
+    _window: TempDir,
+}
+
+/// The state behind a log that nothing was decided for.
+struct Nothing;
+
+impl Replayed for Nothing {
+    fn replay(
+        &mut self,
+        position: Position,
+        _: u64,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<(usize, u16), String> {
+        Err(format!("a new log has a transaction at {position}"))
+    }
+}
+
+/// A record as it is handed to the log.
+pub(super) struct Record<'bytes> {
+    pub(super) command: &'bytes [u8],
+    pub(super) events: &'bytes [u8],
+}
+
+/// A temporary folder in `folder`.
+pub(super) fn temporary(folder: &Path) -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("touchline-bench-")
+        .tempdir_in(folder)
+        .with_context(|| format!("no folder in {}", folder.display()))
+}
+
+/// How the log in the folder `data` is opened.
+pub(super) fn options(data: &Path) -> LogOptions {
+    LogOptions {
+        data: data.to_owned(),
+        window_place: WindowPlace::SharedMemory,
+        window_bytes: None,
+        segment_bytes: SEGMENT_BYTES_DEFAULT,
+        accept_loss: false,
+    }
+}
+
+/// Sleeps until the window has room for a record, as the duty thread does.
+pub(super) fn wait_for_room(writer: &mut LogWriter) -> Result<()> {
+    while !writer.can_take() {
+        writer.wake_keeper();
+        interrupt::check()?;
+        let control = writer.control();
+        if let Some(why) = control.failure() {
+            bail!("the log failed: {why}");
+        }
+        park(iter::once(control.duty_line()), STARVED, || writer.can_take());
+    }
+    Ok(())
+}
+
+impl Subject {
+    /// A new log below `scratch`.
+    pub(super) fn new(scratch: &Path) -> Result<Self> {
+        let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
+        let storage = SwitchedStorage::new();
+        let environment = Environment {
+            storage: std::sync::Arc::new(storage.clone()),
+            shared_memory: window.path().to_owned(),
+            ..Environment::default()
+        };
+        let log = log::open_in(&environment, &options(data.path()), &mut Nothing, &mut |_| {})?;
+        let page = ReadOnlyRegion::map_file(&File::open(log.control.path())?, CONTROL_BYTES)?;
+        let prepared = page.u64_at(PREPARED_UNTIL_OFFSET)?;
+        Ok(Self { log, storage, prepared, _data: data, _window: window })
+    }
+
+    /// Appends one record; wakes nobody.
+    #[inline]
+    pub(super) fn append(&mut self, record: &Record<'_>) -> Result<Position, BeginError> {
+        let writer = &mut self.log.writer;
+        let outbox = writer.begin(record.command)?;
+        outbox[..record.events.len()].copy_from_slice(record.events);
+        Ok(writer.commit(1, record.events.len(), 1))
+    }
+
+    /// Waits until all is on disk and the window has [`ROOM`] again.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        let control = &self.log.control;
+        loop {
+            self.log.writer.wake_keeper();
+            let seen = control.durable_event().current();
+            let appended = control.appended().0;
+            if control.durable().0 == appended
+                && self.prepared.view().load_acquire() >= appended + ROOM
+            {
+                return Ok(());
+            }
+            interrupt::check()?;
+            if let Some(why) = control.failure() {
+                bail!("the log failed: {why}");
+            }
+            if begin.elapsed() > PATIENCE {
+                bail!("the log was not on disk within {PATIENCE:?}");
+            }
+            // Nothing tells of a window that was prepared, which comes right behind.
+            let limit = if control.durable().0 == appended { Duration::ZERO } else { SLICE };
+            control.durable_event().wait_changed(seen, limit);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How many small records per second become durable, beside how many are appended when no disk is in
+//! the way, and beside what the bare disk takes in bytes. Called by [`super`].
+
+use std::time::Instant;
+
+use anyhow::Result;
+use serde::Serialize;
+use touchline_engine::log::BeginError;
+
+use super::disk::BareDisk;
+use super::storage::Writes;
+use super::subject::{Record, Subject, wait_for_room};
+use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME, per_second};
+use crate::machine::nanoseconds;
+
+/// Records per pass: several times what the window holds.
+const RECORDS: u64 = 2 << 20;
+
+/// Records between two wakes of the keeper: a turn of the duty thread takes as many.
+const TURN: u64 = 64;
+
+/// What one round has measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Throughput {
+    /// Records appended per second, the keeper's writes reported as done without being done.
+    pub appended_per_second: u64,
+    /// Records per second from the first append to all of them on disk.
+    pub durable_per_second: u64,
+    /// Bytes per second that the bare disk takes in direct, synchronous writes of 2 MiB.
+    pub disk_bytes_per_second: u64,
+}
+
+impl Throughput {
+    /// Records per second that there could be: as appended, or what the disk takes in bytes.
+    #[must_use]
+    pub fn attainable(&self) -> u64 {
+        self.appended_per_second.min(self.disk_bytes_per_second / SMALL_FRAME)
+    }
+}
+
+pub(super) fn measure(subject: &mut Subject, disk: &BareDisk) -> Result<Throughput> {
+    subject.settle()?;
+    let turned = subject.storage.turn(Writes::Discarded);
+    let appended_per_second = pass(subject)?;
+    drop(turned);
+    let durable_per_second = pass(subject)?;
+    let disk_bytes_per_second = disk.bytes_per_second(RECORDS * SMALL_FRAME)?;
+    Ok(Throughput { appended_per_second, durable_per_second, disk_bytes_per_second })
+}
+
+/// Appends as fast as there is room, until all of it is durable.
+fn pass(subject: &mut Subject) -> Result<u64> {
+    let record = Record { command: &SMALL_COMMAND, events: &SMALL_EVENTS };
+    let begin = Instant::now();
+    let mut left = RECORDS;
+    while left > 0 {
+        match subject.append(&record) {
+            Ok(_) => {
+                left -= 1;
+                if left.is_multiple_of(TURN) {
+                    subject.log.writer.wake_keeper();
+                }
+            }
+            Err(BeginError::Full { .. }) => wait_for_room(&mut subject.log.writer)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    subject.settle()?;
+    Ok(per_second(RECORDS, nanoseconds(begin.elapsed())))
+}
