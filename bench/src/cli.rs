@@ -9,11 +9,14 @@ use clap::{Parser, Subcommand, ValueEnum};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::wait::WaitStrategy;
 
+use crate::core::engines::EngineKind;
+use crate::core::growth::{self, GrowthOptions};
+use crate::core::{self, CoreOptions, FlowKind, plot};
 use crate::engine::EngineOptions;
 use crate::log::{self, LogOptions};
 use crate::replay::{self, ReplayOptions};
 use crate::rtt::{self, PeerKind, RttOptions};
-use crate::{child, interrupt};
+use crate::{allocation, child, interrupt};
 
 const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
                           130 interrupted.";
@@ -31,6 +34,9 @@ enum Command {
     /// Replay recorded exchange order flow, check every outcome and the book, and time it
     #[command(after_help = REPLAY_HELP)]
     Replay(ReplayArguments),
+    /// Measure the order book alone against other order books
+    #[command(after_help = CORE_HELP)]
+    Core(CoreArguments),
     /// Measure round trips through an engine beside a bare ring and a bare cache line
     #[command(after_help = RTT_HELP)]
     Rtt(RttArguments),
@@ -65,6 +71,12 @@ and only differences that the second pass does not have any more are explained a
 
 Exit code 1 if `other` is not 0, a command had an unexpected outcome, the engine's book differs from
 the independent price-time book after any row, or a measured pass had other events.";
+
+const CORE_HELP: &str = "\
+Every engine gets the same operations; its fills, their hash and the final depth are checked before its
+time counts. All engines run once before any runs again; medians over the rounds are printed. `textbook`
+is ours too: the plain fast design, to be judged against. Exit code 1 if Touchline or it came to wrong
+results.";
 
 const RTT_HELP: &str = "\
 Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
@@ -155,6 +167,41 @@ struct RttArguments {
     engine: EngineArguments,
 }
 
+#[derive(clap::Args, Debug)]
+struct CoreArguments {
+    /// Only these flows [default: all]
+    #[arg(long, value_enum)]
+    flow: Vec<FlowKind>,
+    /// Only these engines [default: all]
+    #[arg(long, value_enum)]
+    engine: Vec<EngineKind>,
+    /// Interleaved rounds
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Measured operations per flow; bursts have twice as many
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
+    operations: u32,
+    /// Recorded messages for the flow `recorded`: CSV or gzip of it
+    #[arg(long, value_name = "FILE")]
+    recording: Option<PathBuf>,
+    /// Instead: cost per command from 1 k to 10 M resting orders, 1 to 4,096 symbols and 10 to 1 M
+    /// accounts
+    #[arg(long, conflicts_with_all = ["flow", "engine", "recording"])]
+    growth: bool,
+    /// With --growth: leave out larger sizes
+    #[arg(long, value_name = "SIZE", default_value_t = u32::MAX, requires = "growth")]
+    largest: u32,
+    /// With --growth: write the curves to this SVG file
+    #[arg(long, value_name = "FILE", requires = "growth")]
+    plot: Option<PathBuf>,
+    /// Keep large blocks on small pages, for all engines
+    #[arg(long)]
+    small_pages: bool,
+    /// Print one line of JSON instead of text: durations in ps per operation
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Wait {
     /// Pause, yield, then sleep
@@ -202,6 +249,10 @@ fn run(command: Command) -> Result<bool> {
             interrupt::watch()?;
             run_replay(arguments)
         }
+        Command::Core(arguments) => {
+            interrupt::watch()?;
+            run_core(arguments)
+        }
         Command::Rtt(arguments) => {
             interrupt::watch()?;
             run_rtt(&arguments)
@@ -232,6 +283,49 @@ fn run_replay(arguments: ReplayArguments) -> Result<bool> {
         print!("{}", report.text());
     }
     Ok(report.passed())
+}
+
+fn run_core(arguments: CoreArguments) -> Result<bool> {
+    let all_if_none = |flows: Vec<FlowKind>| {
+        if flows.is_empty() { FlowKind::value_variants().to_vec() } else { flows }
+    };
+    if arguments.small_pages {
+        allocation::use_small_pages();
+    }
+    if arguments.growth {
+        return run_growth(&arguments);
+    }
+    let engines = arguments.engine;
+    let report = core::run(&CoreOptions {
+        flows: all_if_none(arguments.flow),
+        engines: if engines.is_empty() { EngineKind::ALL.to_vec() } else { engines },
+        rounds: usize::from(arguments.rounds),
+        operations: arguments.operations as usize,
+        recording: arguments.recording,
+    })?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(report.passed())
+}
+
+fn run_growth(arguments: &CoreArguments) -> Result<bool> {
+    let report = growth::run(&GrowthOptions {
+        rounds: usize::from(arguments.rounds),
+        operations: arguments.operations as usize,
+        largest: arguments.largest,
+    })?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    if let Some(file) = &arguments.plot {
+        std::fs::write(file, plot::svg(&report)).with_context(|| file.display().to_string())?;
+    }
+    Ok(true)
 }
 
 fn run_rtt(arguments: &RttArguments) -> Result<bool> {

@@ -1,11 +1,14 @@
 //! Measurements of Touchline against a real engine process: real order flow replayed and checked,
 //! and round trips through the rings. The executable `touchline-bench` is a thin shell around it.
 //!
-//! [`recording`] reads and explains recorded exchange data without any engine, [`replay`] drives an
-//! engine with it, [`rtt`] measures round trips, [`log`] measures the log; the rest is what they share.
+//! [`core`] measures the order book alone against others, without any process. [`recording`] reads and
+//! explains recorded exchange data without any engine, [`replay`] drives an engine with it, [`rtt`]
+//! measures round trips, [`log`] measures the log; the rest is what they share.
 
+pub mod allocation;
 pub mod child;
 pub mod cli;
+pub mod core;
 pub mod engine;
 pub mod interrupt;
 pub mod latency;

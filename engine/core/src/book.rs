@@ -19,7 +19,9 @@ pub(crate) use place::Place;
 pub(crate) use validate::Counts;
 
 pub use ladder::LEVELS_MAX;
-pub use standalone::{BookError, Canceled, NewBookOrder, OrderBook, Placed, Reduced};
+pub use standalone::{
+    BookCapacity, BookError, Canceled, Coming, NewBookOrder, OrderBook, Placed, Reduced,
+};
 
 use crate::pool::{NONE, Pool, named};
 use alloc::collections::TryReserveError;
@@ -32,6 +34,21 @@ use touchline_protocol::units::{OrderId, Price, Qty};
 /// Names a resting order in the pools for as long as it rests; afterwards another order may get it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handle(pub(crate) u32);
+
+impl Handle {
+    /// The handle as a number that can travel with a message.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The handle that had this number. Any number will do: whoever takes a handle from outside checks
+    /// it against the order's id ([`OrderBook::cancel_at`]).
+    #[must_use]
+    pub const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
 
 /// One aggressor met one resting order, at the resting order's price.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,6 +187,7 @@ impl BookPools {
 
     /// The order at `handle`, which must rest.
     #[must_use]
+    #[inline]
     pub fn order(&self, handle: Handle) -> RestingView {
         let order = &self.orders[handle.0];
         let level = &self.levels[order.level];
@@ -209,7 +227,36 @@ impl BookPools {
         level.hidden += u128::from(after.cast_unsigned());
     }
 
+    /// True when the order at `handle`, which rests, is the only one at its price.
+    #[inline]
+    fn is_alone(&self, handle: Handle) -> bool {
+        self.levels[self.orders[handle.0].level].orders == 1
+    }
+
+    /// Loads orders with their neighbours, and the last orders of levels; any others in their stead
+    /// where one is [`NONE`]. Each step is done for all before the next, so that the loads of a step
+    /// wait together.
+    fn touch(&self, orders: &[u32], levels: &[u32]) {
+        use core::hint::black_box;
+        let (Some(order_at), Some(level_at)) = (self.orders.any(), self.levels.any()) else {
+            return;
+        };
+        for &at in orders {
+            black_box(order_at(at).next);
+        }
+        for &at in levels {
+            black_box(order_at(level_at(at).last).owner);
+        }
+        for &at in orders {
+            let order = order_at(at);
+            black_box(order_at(order.next).owner);
+            black_box(order_at(order.previous).owner);
+            black_box(level_at(order.level).orders);
+        }
+    }
+
     /// True when the order `id` rests at `handle`.
+    #[inline]
     pub(crate) fn rests_at(&self, handle: Handle, id: OrderId) -> bool {
         self.orders.get(handle.0).is_some_and(|order| order.id == id && order.level != NONE)
     }
@@ -225,6 +272,7 @@ impl BookPools {
     }
 
     /// Number of the order at `handle`.
+    #[inline]
     pub(crate) fn id(&self, handle: u32) -> OrderId {
         self.orders[handle].id
     }
@@ -252,9 +300,20 @@ impl SymbolBook {
     /// An empty book.
     #[must_use]
     pub const fn new() -> Self {
-        Self { bids: BookSide::new(Side::Buy), asks: BookSide::new(Side::Sell) }
+        Self::with_tick(Price(1))
     }
 
+    /// An empty book whose prices are mostly multiples of `tick`, which is what levels are laid out
+    /// by. Other prices are as right, and a little slower; so are all if the tick is wrong.
+    #[must_use]
+    pub const fn with_tick(tick: Price) -> Self {
+        Self {
+            bids: BookSide::aligned_to(tick, Side::Buy),
+            asks: BookSide::aligned_to(tick, Side::Sell),
+        }
+    }
+
+    #[inline]
     const fn side(&self, side: Side) -> &BookSide {
         match side {
             Side::Buy => &self.bids,
@@ -262,6 +321,7 @@ impl SymbolBook {
         }
     }
 
+    #[inline]
     const fn side_mut(&mut self, side: Side) -> &mut BookSide {
         match side {
             Side::Buy => &mut self.bids,
@@ -272,12 +332,12 @@ impl SymbolBook {
     /// The best price of a side.
     #[must_use]
     pub fn best(&self, side: Side) -> Option<Price> {
-        let side = self.side(side);
-        (side.best != NONE).then_some(side.best_price)
+        self.side(side).best_price()
     }
 
     /// True when an order of `side` with this limit would trade.
     #[must_use]
+    #[inline]
     pub fn crosses(&self, side: Side, limit: Price) -> bool {
         self.side(side.opposite()).is_reached_by(limit)
     }
@@ -285,7 +345,11 @@ impl SymbolBook {
     /// True when a side has orders at a price.
     #[must_use]
     pub fn has_level(&self, pools: &BookPools, side: Side, price: Price) -> bool {
-        self.side(side).find(&pools.nodes, &pools.levels, price).is_some()
+        self.level_at(pools, side, price).is_some()
+    }
+
+    fn level_at(&self, pools: &BookPools, side: Side, price: Price) -> Option<u32> {
+        self.side(side).find(&pools.nodes, &pools.levels, price)
     }
 
     /// Levels of a side, best first.
@@ -373,6 +437,7 @@ impl SymbolBook {
     /// Lets an aggressor take, best price first and first come first at each price, until it is
     /// filled, nothing within its limit is left, `steps` are used up (a maker met is one, a refill
     /// another), or the sink ends it. Gives what it has still open and the steps that are left.
+    #[inline]
     pub fn take<S: Sink>(
         &mut self,
         pools: &mut BookPools,
@@ -430,6 +495,7 @@ impl SymbolBook {
 
     /// Puts an order at the end of its price's queue. The caller has made sure that it does not cross
     /// and that an order and, if its price has none, a level are free.
+    #[inline]
     pub fn rest(
         &mut self,
         pools: &mut BookPools,
@@ -440,11 +506,10 @@ impl SymbolBook {
     ) -> Handle {
         debug_assert!(remaining.is_positive());
         let at = self.side_mut(side).find_or_insert(&mut pools.nodes, &mut pools.levels, price);
-        let handle = pools.orders.take().expect("room for an order is checked before it rests");
         let level = &mut pools.levels[at];
         let last = level.last;
-        pools.orders[handle] =
-            RestingOrder { id, remaining, next: NONE, previous: last, level: at, owner };
+        let order = RestingOrder { id, remaining, next: NONE, previous: last, level: at, owner };
+        let handle = pools.orders.put(order).expect("room for an order is checked before it rests");
         level.last = handle;
         level.orders += 1;
         level.total += u128::from(remaining.0.cast_unsigned());
@@ -457,6 +522,7 @@ impl SymbolBook {
     }
 
     /// Takes a resting order of this book out.
+    #[inline]
     pub fn remove(&mut self, pools: &mut BookPools, handle: Handle) {
         self.detach(pools, handle);
         pools.orders.release(handle.0);
@@ -475,6 +541,7 @@ impl SymbolBook {
     }
 
     /// Takes a resting order of this book out; its slot stays taken.
+    #[inline]
     pub(crate) fn detach(&mut self, pools: &mut BookPools, handle: Handle) {
         let RestingOrder { remaining, next, previous, level: at, .. } = pools.orders[handle.0];
         let level = &mut pools.levels[at];

@@ -57,11 +57,15 @@ impl<T: Linked> Pool<T> {
 
     /// Takes a slot, reset to its default; `None` when all are taken.
     pub(crate) fn take(&mut self) -> Option<u32> {
+        self.put(T::default())
+    }
+
+    /// Takes a slot with what its last user left in it; `None` when all are taken.
+    #[inline]
+    pub(crate) fn take_as_left(&mut self) -> Option<u32> {
         let handle = if self.free != NONE {
             let handle = self.free;
-            let slot = &mut self.slots[handle as usize];
-            self.free = slot.next_free();
-            *slot = T::default();
+            self.free = self.slots[handle as usize].next_free();
             handle
         } else if (self.fresh as usize) < self.slots.len() {
             self.fresh += 1;
@@ -73,7 +77,16 @@ impl<T: Linked> Pool<T> {
         Some(handle)
     }
 
+    /// Takes a slot for `item`; `None` when all are taken.
+    #[inline]
+    pub(crate) fn put(&mut self, item: T) -> Option<u32> {
+        let handle = self.take_as_left()?;
+        self.slots[handle as usize] = item;
+        Some(handle)
+    }
+
     /// Gives a slot back.
+    #[inline]
     pub(crate) fn release(&mut self, handle: u32) {
         self.slots[handle as usize].set_next_free(self.free);
         self.free = handle;
@@ -81,8 +94,17 @@ impl<T: Linked> Pool<T> {
     }
 
     /// The slot of any handle, live or not.
+    #[inline]
     pub(crate) fn get(&self, handle: u32) -> Option<&T> {
         self.slots.get(handle as usize)
+    }
+
+    /// Looks slots up without deciding anything: a handle that names none gives the last slot. For
+    /// loading what may be needed soon; `None` when there are no slots.
+    pub(crate) fn any<'slots>(&'slots self) -> Option<impl Fn(u32) -> &'slots T> {
+        let slots = &self.slots[..];
+        let last = slots.len().checked_sub(1)?;
+        Some(move |handle: u32| &slots[(handle as usize).min(last)])
     }
 
     /// Slots that are handed out.
@@ -105,12 +127,14 @@ impl<T: Linked> Pool<T> {
 impl<T> Index<u32> for Pool<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, handle: u32) -> &T {
         &self.slots[handle as usize]
     }
 }
 
 impl<T> IndexMut<u32> for Pool<T> {
+    #[inline]
     fn index_mut(&mut self, handle: u32) -> &mut T {
         &mut self.slots[handle as usize]
     }

@@ -122,9 +122,10 @@ impl Symbols {
     pub(crate) fn add(&mut self, symbol: Symbol) -> SymbolId {
         let id = self.len();
         self.by_name.insert(self.seed.text(0, &symbol.name), id);
+        let tick = Price(symbol.filters.tick_size);
         self.list.push(symbol);
-        self.books.push(SymbolBook::new());
-        self.triggers.push(SymbolBook::new());
+        self.books.push(SymbolBook::with_tick(tick));
+        self.triggers.push(SymbolBook::with_tick(tick));
         SymbolId(id)
     }
 

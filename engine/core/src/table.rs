@@ -1,53 +1,62 @@
 //! A look-up table from a 32-bit hash to a handle. Used for order numbers, client order ids and the
 //! names of assets, symbols, accounts and sessions.
 //!
-//! Open addressing with linear probing at a load of at most one half. Removal shifts the entries
-//! behind it back, so that no tombstones are left and the table does not decay. The caller compares
-//! keys, since only it has them; the hash is kept with the handle so that most mismatches cost no
-//! further cache line and growth needs no keys.
+//! Entries of a place are chained through links that lie by handle, since handles are small numbers
+//! without gaps. So there is nothing to probe, shift or leave behind: adding and removing an entry is a
+//! store or two, and how long it takes does not depend on what came before. The caller compares keys,
+//! since only it has them; the hash is kept with the link so that most mismatches cost no further
+//! cache line and growth needs no keys.
 
 use crate::pool::NONE;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
+/// What is known of an entry, by its handle.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct Link {
     hash: u32,
-    handle: u32,
+    /// The next entry of the same place.
+    next: u32,
 }
 
-const EMPTY: Slot = Slot { hash: 0, handle: NONE };
+const LOOSE: Link = Link { hash: 0, next: NONE };
 
 /// The table. Without growth it holds nothing.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// A power of two in number, or none.
-    slots: Vec<Slot>,
+    /// The first entry of each place; a power of two in number, or none. At least two for each entry.
+    places: Vec<u32>,
+    links: Vec<Link>,
     used: u32,
 }
 
 impl Table {
     /// A table without any room.
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), used: 0 }
+        Self { places: Vec::new(), links: Vec::new(), used: 0 }
     }
 
-    /// Makes room for `entries` in all. Never shrinks.
+    /// Makes room for `entries` in all, with handles below that. Never shrinks.
     ///
     /// # Errors
     /// When there is no memory; the table is as it was.
     pub(crate) fn try_grow(&mut self, entries: u32) -> Result<(), TryReserveError> {
-        let wanted = (entries as usize * 2).next_power_of_two();
-        if entries == 0 || wanted <= self.slots.len() {
+        let more = (entries as usize).saturating_sub(self.links.len());
+        if more == 0 {
             return Ok(());
         }
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(wanted)?;
-        slots.resize(wanted, EMPTY);
-        let old = core::mem::replace(&mut self.slots, slots);
-        self.used = 0;
-        for slot in old.into_iter().filter(|slot| slot.handle != NONE) {
-            self.insert(slot.hash, slot.handle);
+        let wanted = (entries as usize * 2).next_power_of_two();
+        let mut places = Vec::new();
+        places.try_reserve_exact(wanted)?;
+        self.links.try_reserve_exact(more)?;
+        self.links.resize(entries as usize, LOOSE);
+        places.resize(wanted, NONE);
+        for mut at in core::mem::replace(&mut self.places, places) {
+            while at != NONE {
+                let Link { hash, next } = self.links[at as usize];
+                self.chain(hash, at);
+                at = next;
+            }
         }
         Ok(())
     }
@@ -57,62 +66,86 @@ impl Table {
         self.used
     }
 
-    /// The handle under `hash` that `is_it` recognises.
-    pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot.handle == NONE {
-                return None;
-            }
-            if slot.hash == hash && is_it(slot.handle) {
-                return Some(slot.handle);
-            }
-            at = (at + 1) & mask;
+    #[inline]
+    fn place(&self, hash: u32) -> usize {
+        hash as usize & self.places.len().wrapping_sub(1)
+    }
+
+    /// The first entry in the place of `hash`: likely the one, if any is.
+    #[inline]
+    pub(crate) fn first_guess(&self, hash: u32) -> u32 {
+        self.places.get(self.place(hash)).copied().unwrap_or(NONE)
+    }
+
+    /// Loads the links of entries; of any others in their stead where an entry is [`NONE`].
+    pub(crate) fn touch(&self, entries: &[u32]) {
+        let Some(last) = self.links.len().checked_sub(1) else { return };
+        for &entry in entries {
+            core::hint::black_box(self.links[(entry as usize).min(last)].hash);
         }
+    }
+
+    /// The handle under `hash` that `is_it` recognises.
+    #[inline]
+    pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut at = self.first_guess(hash);
+        while at != NONE {
+            let link = self.links[at as usize];
+            if link.hash == hash && is_it(at) {
+                return Some(at);
+            }
+            at = link.next;
+        }
+        None
     }
 
     /// Adds an entry whose key is not in the table.
+    #[inline]
     pub(crate) fn insert(&mut self, hash: u32, handle: u32) {
-        assert!(
-            (self.used as usize) < self.slots.len() / 2,
-            "a table is never more than half full"
-        );
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at].handle != NONE {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = Slot { hash, handle };
         self.used += 1;
+        self.chain(hash, handle);
+    }
+
+    #[inline]
+    fn chain(&mut self, hash: u32, handle: u32) {
+        let place = self.place(hash);
+        let next = core::mem::replace(&mut self.places[place], handle);
+        self.links[handle as usize] = Link { hash, next };
+    }
+
+    /// Removes the entry under `hash` that `is_it` recognises and gives its handle.
+    #[inline]
+    pub(crate) fn take(&mut self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut before = NONE;
+        let mut at = self.first_guess(hash);
+        while at != NONE {
+            let link = self.links[at as usize];
+            if link.hash == hash && is_it(at) {
+                self.unchain(hash, before, link.next);
+                return Some(at);
+            }
+            before = at;
+            at = link.next;
+        }
+        None
+    }
+
+    #[inline]
+    fn unchain(&mut self, hash: u32, before: u32, next: u32) {
+        self.used -= 1;
+        if before == NONE {
+            let place = self.place(hash);
+            self.places[place] = next;
+        } else {
+            self.links[before as usize].next = next;
+        }
     }
 
     /// Removes the entry of `hash` and `handle`, which must be there.
+    #[inline]
     pub(crate) fn remove(&mut self, hash: u32, handle: u32) {
-        let mask = self.slots.len() - 1;
-        let mut hole = hash as usize & mask;
-        while self.slots[hole].handle != handle {
-            assert!(self.slots[hole].handle != NONE, "removed from a table that does not have it");
-            hole = (hole + 1) & mask;
-        }
-        let mut at = hole;
-        loop {
-            at = (at + 1) & mask;
-            let slot = self.slots[at];
-            if slot.handle == NONE {
-                break;
-            }
-            // An entry may fill the hole when its home is not behind the hole: then its distance
-            // from home is at least its distance from the hole.
-            let from_home = at.wrapping_sub(slot.hash as usize) & mask;
-            if from_home >= at.wrapping_sub(hole) & mask {
-                self.slots[hole] = slot;
-                hole = at;
-            }
-        }
-        self.slots[hole] = EMPTY;
-        self.used -= 1;
+        let removed = self.take(hash, |found| found == handle);
+        assert!(removed.is_some(), "removed from a table that does not have it");
     }
 }
 
@@ -129,7 +162,7 @@ mod tests {
             let hash = |key: u32| (key % 7).wrapping_sub(3);
             let mut table = Table::new();
             let mut model = BTreeMap::new();
-            table.try_grow(20).unwrap();
+            table.try_grow(40).unwrap();
             for (step, (key, add)) in operations.into_iter().enumerate() {
                 if step == 100 {
                     table.try_grow(100).unwrap();

@@ -1,15 +1,21 @@
-//! From a price to its level: one ladder per side of a book. Called by [`side`](super::side) only,
-//! through [`Ladder::find`], [`Ladder::insert`] and [`Ladder::remove`]; a window of ticks with
-//! occupancy bitmaps can stand in front of it behind the same three functions.
+//! From a price to its level: one ladder per side of a book. Called by [`side`](super::side) only.
 //!
-//! The structure is a radix tree over the 64 bits of a price, four bits per step, that skips every
-//! step on which all prices below agree. What decided for it:
-//! - every `i64` is a valid price, and memory depends on the number of levels alone (n levels need at
-//!   most n - 1 nodes of one cache line);
-//! - a look-up takes one cache line per step on which prices differ: at most 16, three or four for
-//!   20,000 levels on a decimal grid, against 14 or more for a binary tree;
-//! - an insertion or removal changes at most two nodes. Nothing is ever rebalanced, split in passing
-//!   or moved, so there is no slow case beyond the 16 steps, and no recursion.
+//! The structure is a radix tree over the 64 bits of a key, which is a price in the order of its side;
+//! six bits per step, and every step on which all keys below agree is skipped. A table in front leads
+//! straight to the lowest nodes.
+//!
+//! - *Pages.* The steps are aligned to the symbol's tick: a node just above the tick's highest bit
+//!   tells 64 places apart that are at most a tick wide, so neighbouring ticks lie side by side in it.
+//!   Such a node is called a page. Near the touch a level is found, made or removed within one page:
+//!   its neighbour by price is a scan of 64 bits away.
+//! - *The table* maps (ladder, page number) to the page, direct-mapped. What it does not know is found
+//!   through the tree, so it may forget anything at any time.
+//! - *Every price is right.* The tick only aligns: any `i64` is a valid price, prices off the tick get
+//!   nodes below a page, and a tick of 0 or of another symbol costs time and nothing else. There is no
+//!   window that a price can leave, hence nothing that has to be moved when it jumps.
+//! - *Nothing is slow.* At most 12 steps lead to a level, an insertion or removal changes at most two
+//!   nodes; nothing is ever rebalanced, rebuilt or moved, and there is no recursion. n levels need at
+//!   most n - 1 nodes.
 //!
 //! Order among prices is asked for only when a level is inserted: the ladder then names a neighbour,
 //! and levels are linked from best to worst from there on.
@@ -18,18 +24,21 @@ use super::level::Level;
 use crate::pool::{Linked, NONE, Pool};
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
-use touchline_protocol::units::Price;
+
+/// Bits of a price that one step decides on.
+const STEP_BITS: u32 = 6;
+const CHILDREN: usize = 1 << STEP_BITS;
 
 /// A reference to a node or a leaf (a level), in one `u32`.
 ///
-/// 0: nothing. Bit 31 set: the leaf of the level in bits 0-30. Else a node: which four bits of the
-/// price it decides on in bits 27-30, its handle + 1 in bits 0-26.
+/// 0: nothing. Bit 31 set: the leaf of the level in bits 0-30. Else a node: the lowest bit of the
+/// price that it decides on in bits 25-30, its handle + 1 in bits 0-24.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Ref(u32);
 
 const LEAF: u32 = 1 << 31;
-const DIGIT_SHIFT: u32 = 27;
-const NODE_MASK: u32 = (1 << DIGIT_SHIFT) - 1;
+const SHIFT_AT: u32 = 25;
+const NODE_MASK: u32 = (1 << SHIFT_AT) - 1;
 
 /// Most levels that pools can hold.
 pub const LEVELS_MAX: u32 = NODE_MASK - 1;
@@ -41,27 +50,34 @@ impl Ref {
         Self(LEAF | level)
     }
 
-    const fn node(node: u32, digit: u32) -> Self {
-        Self(digit << DIGIT_SHIFT | (node + 1))
+    const fn node(node: u32, shift: u32) -> Self {
+        Self(shift << SHIFT_AT | (node + 1))
     }
 
     const fn as_leaf(self) -> Option<u32> {
         if self.0 & LEAF != 0 { Some(self.0 & !LEAF) } else { None }
     }
 
-    /// Handle and digit, of a reference that is a node.
+    /// Handle and shift, of a reference that is a node.
     const fn as_node(self) -> (u32, u32) {
-        ((self.0 & NODE_MASK) - 1, self.0 >> DIGIT_SHIFT)
+        ((self.0 & NODE_MASK) - 1, self.0 >> SHIFT_AT)
     }
 }
 
-/// Sixteen children: one cache line.
-#[derive(Clone, Copy, Default, Debug)]
+/// The children of a node: four cache lines, of which one is looked at.
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Children([Ref; 16]);
+struct Children([Ref; CHILDREN]);
 
-const _: () = assert!(size_of::<Children>() == 64);
+const _: () = assert!(size_of::<Children>() == 256);
 
+impl Default for Children {
+    fn default() -> Self {
+        Self([Ref::NOTHING; CHILDREN])
+    }
+}
+
+/// A free node has no children; its first place holds the link.
 impl Linked for Children {
     fn next_free(&self) -> u32 {
         self.0[0].0
@@ -72,26 +88,67 @@ impl Linked for Children {
     }
 }
 
+/// What a node knows besides its children.
+#[derive(Clone, Copy, Default, Debug)]
+struct Head {
+    /// Any key below the node; all of them agree in the bits above its step.
+    key: u64,
+    /// Bit n is set when child n is there.
+    occupied: u64,
+}
+
+/// A way to a page.
+#[derive(Clone, Copy, Debug)]
+struct Shortcut {
+    /// The key without the bits that the page and what is below it decide on.
+    page: u64,
+    ladder: u32,
+    node: u32,
+}
+
+/// No page has this number: pages leave at least six bits out.
+const NO_SHORTCUT: Shortcut = Shortcut { page: u64::MAX, ladder: 0, node: NONE };
+
+/// Fewest and most shortcuts: 1 KiB to 1 MiB.
+const SHORTCUTS: (usize, usize) = (1 << 6, 1 << 16);
+
 /// The nodes of all ladders.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     children: Pool<Children>,
-    /// Bit n is set when child n is there; by node handle.
-    occupied: Vec<u16>,
+    /// By node handle.
+    heads: Vec<Head>,
+    /// A power of two in number, or none.
+    shortcuts: Vec<Shortcut>,
+    /// Numbers given to ladders.
+    ladders: u32,
+    #[cfg(test)]
+    pub(crate) steps: core::cell::Cell<u64>,
 }
 
 impl Nodes {
     pub(crate) const fn new() -> Self {
-        Self { children: Pool::new(), occupied: Vec::new() }
+        Self {
+            children: Pool::new(),
+            heads: Vec::new(),
+            shortcuts: Vec::new(),
+            ladders: 0,
+            #[cfg(test)]
+            steps: core::cell::Cell::new(0),
+        }
     }
 
     /// Makes room for the nodes that `levels` levels may need.
     pub(crate) fn try_grow(&mut self, levels: u32) -> Result<(), TryReserveError> {
         let wanted = levels as usize;
-        if wanted > self.occupied.len() {
-            self.occupied.try_reserve_exact(wanted - self.occupied.len())?;
+        if wanted > self.heads.len() {
+            let shortcuts = wanted.next_power_of_two().clamp(SHORTCUTS.0, SHORTCUTS.1);
+            self.heads.try_reserve_exact(wanted - self.heads.len())?;
+            self.shortcuts.try_reserve_exact(shortcuts - self.shortcuts.len())?;
             self.children.try_grow(levels)?;
-            self.occupied.resize(wanted, 0);
+            self.heads.resize(wanted, Head::default());
+            self.shortcuts.clear();
+            self.shortcuts.resize(shortcuts, NO_SHORTCUT);
         }
         Ok(())
     }
@@ -106,15 +163,38 @@ impl Nodes {
         self.children.is_consistent()
     }
 
-    fn take(&mut self) -> u32 {
-        let node = self.children.take().expect("n levels need at most n - 1 nodes");
-        self.occupied[node as usize] = 0;
+    #[inline]
+    fn count_step(&self) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    #[inline]
+    fn child(&self, node: u32, place: usize) -> Ref {
+        self.count_step();
+        self.children[node].0[place]
+    }
+
+    fn take(&mut self, key: u64) -> u32 {
+        let node = self.children.take_as_left().expect("n levels need at most n - 1 nodes");
+        self.children[node].0[0] = Ref::NOTHING;
+        self.heads[node as usize] = Head { key, occupied: 0 };
         node
     }
 
-    fn set(&mut self, node: u32, digit_value: usize, child: Ref) {
-        self.children[node].0[digit_value] = child;
-        self.occupied[node as usize] |= 1 << digit_value;
+    #[inline]
+    fn set(&mut self, node: u32, place: usize, child: Ref) {
+        self.children[node].0[place] = child;
+        self.heads[node as usize].occupied |= 1 << place;
+    }
+
+    /// Removes a child; gives the places that are left.
+    #[inline]
+    fn clear(&mut self, node: u32, place: usize) -> u64 {
+        self.children[node].0[place] = Ref::NOTHING;
+        let occupied = &mut self.heads[node as usize].occupied;
+        *occupied &= !(1 << place);
+        *occupied
     }
 
     /// The leaf with the lowest or highest price below `at`.
@@ -124,10 +204,66 @@ impl Nodes {
                 return level;
             }
             let (node, _) = at.as_node();
-            let occupied = self.occupied[node as usize];
-            let digit_value =
-                if highest { 15 - occupied.leading_zeros() } else { occupied.trailing_zeros() };
-            at = self.children[node].0[digit_value as usize];
+            let occupied = self.heads[node as usize].occupied;
+            let place =
+                if highest { 63 - occupied.leading_zeros() } else { occupied.trailing_zeros() };
+            at = self.child(node, place as usize);
+        }
+    }
+
+    /// Puts a level where a look-up has found room for it; gives a neighbour.
+    #[inline]
+    pub(crate) fn fill(&mut self, vacancy: Vacancy, level: u32) -> Neighbour {
+        let Vacancy { page, place } = vacancy;
+        let neighbour = self.beside(page, place);
+        self.set(page, place, Ref::leaf(level));
+        neighbour
+    }
+
+    /// The level next to the free place `place` of `node`, which has other children. Above for
+    /// preference: a new level near the touch nearly always has a worse one in its page.
+    #[inline]
+    fn beside(&self, node: u32, place: usize) -> Neighbour {
+        let occupied = self.heads[node as usize].occupied;
+        let above = occupied >> place;
+        if above != 0 {
+            let child = self.child(node, place + above.trailing_zeros() as usize);
+            Neighbour::Above(self.extreme(child, false))
+        } else {
+            let child = self.child(node, 63 - occupied.leading_zeros() as usize);
+            Neighbour::Below(self.extreme(child, true))
+        }
+    }
+
+    #[inline]
+    fn shortcut_at(&self, ladder: &Ladder, page: u64) -> usize {
+        (page ^ u64::from(ladder.number)) as usize & self.shortcuts.len().wrapping_sub(1)
+    }
+
+    /// The page that `key` belongs to, if the table knows it.
+    #[inline]
+    fn page(&self, ladder: &Ladder, key: u64) -> Option<u32> {
+        let page = ladder.page_of(key);
+        let shortcut = self.shortcuts.get(self.shortcut_at(ladder, page))?;
+        let is_known = shortcut.page == page && shortcut.ladder == ladder.number;
+        is_known.then_some(shortcut.node)
+    }
+
+    fn remember(&mut self, ladder: &mut Ladder, key: u64, node: u32) {
+        if ladder.number == 0 {
+            // Numbers that differ in all their bits spread the pages of different ladders.
+            self.ladders += 1;
+            ladder.number = self.ladders.wrapping_mul(0x9e37_79b9);
+        }
+        let page = ladder.page_of(key);
+        let at = self.shortcut_at(ladder, page);
+        self.shortcuts[at] = Shortcut { page, ladder: ladder.number, node };
+    }
+
+    fn forget(&mut self, ladder: &Ladder, key: u64, node: u32) {
+        let at = self.shortcut_at(ladder, ladder.page_of(key));
+        if self.shortcuts[at].node == node {
+            self.shortcuts[at] = NO_SHORTCUT;
         }
     }
 }
@@ -135,146 +271,203 @@ impl Nodes {
 /// A level next to a newly inserted one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Neighbour {
-    /// The closest level at a higher price.
+    /// The closest level with a higher key.
     Above(u32),
-    /// The closest level at a lower price.
+    /// The closest level with a lower key.
     Below(u32),
+}
+
+/// A free place in a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vacancy {
+    page: u32,
+    place: usize,
+}
+
+/// What the table of pages knows of a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lookup {
+    /// Its level.
+    Level(u32),
+    /// It has no level; one could be put here.
+    Vacant(Vacancy),
+    /// Nothing.
+    Unknown,
 }
 
 /// The levels of one side by price.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Ladder {
     root: Ref,
+    /// Tells its shortcuts from those of others; 0 until it has any.
+    number: u32,
+    /// The lowest bit that a page decides on.
+    page_shift: u8,
+    /// Bits of the lowest step when it is a short one, else 0: steps are counted from the page.
+    short_step: u8,
 }
 
-/// The price with its sign bit flipped: unsigned order is price order.
-const fn key_of(price: Price) -> u64 {
-    price.0.cast_unsigned() ^ (1 << 63)
-}
-
-/// Digit `digit` of a key: bits `4 × digit` to `4 × digit + 3`.
-const fn digit_of(key: u64, digit: u32) -> usize {
-    (key >> (4 * digit) & 15) as usize
+/// The place of a key in a node.
+const fn place_in(key: u64, shift: u32) -> usize {
+    (key >> shift) as usize & (CHILDREN - 1)
 }
 
 impl Ladder {
-    /// Without any level.
-    pub(crate) const EMPTY: Self = Self { root: Ref::NOTHING };
+    /// Without any level, for prices that are multiples of `tick` or not.
+    pub(crate) const fn aligned_to(tick: i64) -> Self {
+        // A page always leaves a bit to what is above it, which for such ticks does not matter.
+        let highest = 63 - STEP_BITS;
+        let shift = if tick > 1 { tick.ilog2() } else { 0 };
+        let shift = if shift < highest { shift } else { highest };
+        let (page_shift, short_step) = (shift as u8, (shift % STEP_BITS) as u8);
+        Self { root: Ref::NOTHING, number: 0, page_shift, short_step }
+    }
 
-    /// The level of `price`.
-    pub(crate) fn find(self, nodes: &Nodes, levels: &Pool<Level>, price: Price) -> Option<u32> {
-        let key = key_of(price);
+    const fn page_of(&self, key: u64) -> u64 {
+        key >> (self.page_shift as u32 + STEP_BITS)
+    }
+
+    /// The step that decides on bit `bit`: its lowest bit.
+    const fn step_with(&self, bit: u32) -> u32 {
+        let short = self.short_step as u32;
+        if bit < short { 0 } else { bit - (bit - short) % STEP_BITS }
+    }
+
+    /// The bits of a key above a step; 0 when there are none.
+    const fn above(&self, key: u64, shift: u32) -> u64 {
+        let short = self.short_step as u32;
+        let bits = if shift == 0 && short != 0 { short } else { STEP_BITS };
+        if shift + bits < 64 { key >> (shift + bits) } else { 0 }
+    }
+
+    /// What the table of pages knows of `key`.
+    #[inline]
+    pub(crate) fn look_up(&self, nodes: &Nodes, levels: &Pool<Level>, key: u64) -> Lookup {
+        let Some(page) = nodes.page(self, key) else { return Lookup::Unknown };
+        let place = place_in(key, u32::from(self.page_shift));
+        let child = nodes.child(page, place);
+        if child == Ref::NOTHING {
+            return Lookup::Vacant(Vacancy { page, place });
+        }
+        match child.as_leaf() {
+            Some(level) if levels[level].key() == key => Lookup::Level(level),
+            _ => Lookup::Unknown,
+        }
+    }
+
+    /// The level of `key`, found without the table.
+    pub(crate) fn find_from_root(
+        &self,
+        nodes: &Nodes,
+        levels: &Pool<Level>,
+        key: u64,
+    ) -> Option<u32> {
         let mut at = self.root;
         while at != Ref::NOTHING {
             if let Some(level) = at.as_leaf() {
-                return (levels[level].price == price).then_some(level);
+                return (levels[level].key() == key).then_some(level);
             }
-            let (node, digit) = at.as_node();
-            at = nodes.children[node].0[digit_of(key, digit)];
+            let (node, shift) = at.as_node();
+            at = nodes.child(node, place_in(key, shift));
         }
         None
     }
 
-    /// Adds `level` under its price, which no other level has; gives a neighbour, or `None` when the
+    /// Adds `level` under its key, which no other level has; gives a neighbour, or `None` when the
     /// level is the only one.
-    pub(crate) fn insert(
+    pub(crate) fn insert_from_root(
         &mut self,
         nodes: &mut Nodes,
         levels: &Pool<Level>,
-        level: u32,
+        (key, level): (u64, u32),
     ) -> Option<Neighbour> {
-        if self.root == Ref::NOTHING {
+        let mut parent = None;
+        let mut at = self.root;
+        if at == Ref::NOTHING {
             self.root = Ref::leaf(level);
             return None;
         }
-        let key = key_of(levels[level].price);
-        let relative = key_of(levels[self.any_relative(nodes, key)].price);
+        // Down to the place where the paths part.
+        let relative = loop {
+            if let Some(other) = at.as_leaf() {
+                break levels[other].key();
+            }
+            let (node, shift) = at.as_node();
+            let relative = nodes.heads[node as usize].key;
+            if self.above(key, shift) != self.above(relative, shift) {
+                break relative;
+            }
+            if shift == u32::from(self.page_shift) {
+                nodes.remember(self, key, node);
+            }
+            let place = place_in(key, shift);
+            let child = nodes.child(node, place);
+            if child == Ref::NOTHING {
+                let neighbour = nodes.beside(node, place);
+                nodes.set(node, place, Ref::leaf(level));
+                return Some(neighbour);
+            }
+            parent = Some((node, place));
+            at = child;
+        };
         assert!(key != relative, "a level is inserted once");
-        let digit = (63 - (key ^ relative).leading_zeros()) / 4;
-
-        // Down to the place where the paths part; above it the prices agree.
-        let mut parent = None;
-        let mut at = self.root;
-        while at.as_leaf().is_none() && at.as_node().1 > digit {
-            let (node, node_digit) = at.as_node();
-            parent = Some((node, digit_of(key, node_digit)));
-            at = nodes.children[node].0[digit_of(key, node_digit)];
+        let shift = self.step_with(63 - (key ^ relative).leading_zeros());
+        let node = nodes.take(key);
+        nodes.set(node, place_in(relative, shift), at);
+        let neighbour = nodes.beside(node, place_in(key, shift));
+        nodes.set(node, place_in(key, shift), Ref::leaf(level));
+        self.replace(nodes, parent, Ref::node(node, shift));
+        if shift == u32::from(self.page_shift) {
+            nodes.remember(self, key, node);
         }
-        let mine = digit_of(key, digit);
-        if at.as_leaf().is_none() && at.as_node().1 == digit {
-            let (node, _) = at.as_node();
-            let neighbour = Self::beside(nodes, node, mine);
-            nodes.set(node, mine, Ref::leaf(level));
-            return Some(neighbour);
-        }
-        let theirs = digit_of(relative, digit);
-        let node = nodes.take();
-        nodes.set(node, theirs, at);
-        let neighbour = Self::beside(nodes, node, mine);
-        nodes.set(node, mine, Ref::leaf(level));
-        self.replace(nodes, parent, Ref::node(node, digit));
         Some(neighbour)
     }
 
-    /// Removes the level of `price`, which must be there.
-    pub(crate) fn remove(&mut self, nodes: &mut Nodes, price: Price) {
-        let key = key_of(price);
+    /// Removes the level of `key`, which must be there.
+    #[inline]
+    pub(crate) fn remove(&mut self, nodes: &mut Nodes, key: u64) {
+        if let Some(page) = nodes.page(self, key) {
+            let place = place_in(key, u32::from(self.page_shift));
+            let others = nodes.heads[page as usize].occupied & !(1 << place);
+            // One that would be left alone takes the page's place in the tree.
+            if others & others.wrapping_sub(1) != 0 && nodes.child(page, place).as_leaf().is_some()
+            {
+                nodes.clear(page, place);
+                return;
+            }
+        }
+        self.remove_from_root(nodes, key);
+    }
+
+    #[inline(never)]
+    fn remove_from_root(&mut self, nodes: &mut Nodes, key: u64) {
         let mut grandparent = None;
         let mut parent = None;
         let mut at = self.root;
         while at.as_leaf().is_none() {
-            let (node, digit) = at.as_node();
+            let (node, shift) = at.as_node();
             grandparent = parent;
-            parent = Some((node, digit_of(key, digit)));
-            at = nodes.children[node].0[digit_of(key, digit)];
+            parent = Some((node, place_in(key, shift)));
+            at = nodes.child(node, place_in(key, shift));
         }
-        let Some((node, digit_value)) = parent else {
+        let Some((node, place)) = parent else {
             self.root = Ref::NOTHING;
             return;
         };
-        nodes.children[node].0[digit_value] = Ref::NOTHING;
-        nodes.occupied[node as usize] &= !(1 << digit_value);
-        let left = nodes.occupied[node as usize];
+        let left = nodes.clear(node, place);
         if left.count_ones() == 1 {
-            let sibling = nodes.children[node].0[left.trailing_zeros() as usize];
+            let place = left.trailing_zeros() as usize;
+            let sibling = nodes.child(node, place);
+            nodes.clear(node, place);
             self.replace(nodes, grandparent, sibling);
+            nodes.forget(self, key, node);
             nodes.children.release(node);
-        }
-    }
-
-    /// A level that agrees with `key` for as many leading digits as any level does.
-    fn any_relative(self, nodes: &Nodes, key: u64) -> u32 {
-        let mut at = self.root;
-        loop {
-            if let Some(level) = at.as_leaf() {
-                return level;
-            }
-            let (node, digit) = at.as_node();
-            let children = &nodes.children[node].0;
-            at = children[digit_of(key, digit)];
-            if at == Ref::NOTHING {
-                at = children[nodes.occupied[node as usize].trailing_zeros() as usize];
-            }
-        }
-    }
-
-    /// The level next to the free place `digit_value` of `node`, which has other children.
-    fn beside(nodes: &Nodes, node: u32, digit_value: usize) -> Neighbour {
-        let occupied = nodes.occupied[node as usize];
-        let above = u32::from(occupied) >> digit_value;
-        let children = &nodes.children[node].0;
-        if above != 0 {
-            let child = children[digit_value + above.trailing_zeros() as usize];
-            Neighbour::Above(nodes.extreme(child, false))
-        } else {
-            let child = children[15 - occupied.leading_zeros() as usize];
-            Neighbour::Below(nodes.extreme(child, true))
         }
     }
 
     fn replace(&mut self, nodes: &mut Nodes, parent: Option<(u32, usize)>, child: Ref) {
         match parent {
-            Some((node, digit_value)) => nodes.set(node, digit_value, child),
+            Some((node, place)) => nodes.set(node, place, child),
             None => self.root = child,
         }
     }
@@ -286,8 +479,10 @@ const _: () = assert!(NONE > LEVELS_MAX);
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
+    use alloc::vec;
     use core::ops::Bound::{Excluded, Unbounded};
     use proptest::prelude::*;
+    use touchline_protocol::units::Price;
 
     fn prices() -> impl Strategy<Value = i64> {
         prop_oneof![
@@ -300,24 +495,53 @@ mod tests {
         ]
     }
 
+    fn key(price: i64) -> u64 {
+        price.cast_unsigned() ^ 1 << 63
+    }
+
+    fn find(ladder: &Ladder, nodes: &Nodes, levels: &Pool<Level>, key: u64) -> Option<u32> {
+        let found = ladder.find_from_root(nodes, levels, key);
+        match ladder.look_up(nodes, levels, key) {
+            Lookup::Level(level) => assert_eq!(found, Some(level)),
+            Lookup::Vacant(_) => assert_eq!(found, None),
+            Lookup::Unknown => {}
+        }
+        found
+    }
+
+    fn insert(
+        ladder: &mut Ladder,
+        nodes: &mut Nodes,
+        levels: &Pool<Level>,
+        level: u32,
+    ) -> Option<Neighbour> {
+        let key = levels[level].key();
+        match ladder.look_up(nodes, levels, key) {
+            Lookup::Vacant(vacancy) => Some(nodes.fill(vacancy, level)),
+            _ => ladder.insert_from_root(nodes, levels, (key, level)),
+        }
+    }
+
     proptest! {
         #[test]
         fn behaves_like_an_ordered_map(
+            tick in prop::sample::select(vec![0, 1, 3, 64, 1_000_000, i64::MAX]),
             operations in prop::collection::vec((prices(), any::<bool>()), 0..300),
         ) {
             let mut levels = Pool::<Level>::new();
             let mut nodes = Nodes::new();
             levels.try_grow(300).unwrap();
             nodes.try_grow(300).unwrap();
-            let mut ladder = Ladder::default();
+            let mut ladder = Ladder::aligned_to(tick);
             let mut model = BTreeMap::new();
             for (price, add) in operations {
                 let known = model.get(&price).copied();
-                prop_assert_eq!(ladder.find(&nodes, &levels, Price(price)), known);
+                prop_assert_eq!(find(&ladder, &nodes, &levels, key(price)), known);
                 if add && known.is_none() {
                     let level = levels.take().unwrap();
                     levels[level].price = Price(price);
-                    let neighbour = ladder.insert(&mut nodes, &levels, level);
+                    levels[level].is_bid = false;
+                    let neighbour = insert(&mut ladder, &mut nodes, &levels, level);
                     let above = model.range((Excluded(price), Unbounded)).next();
                     let below = model.range(..price).next_back();
                     match neighbour {
@@ -327,7 +551,7 @@ mod tests {
                     }
                     model.insert(price, level);
                 } else if !add && let Some(level) = known {
-                    ladder.remove(&mut nodes, Price(price));
+                    ladder.remove(&mut nodes, key(price));
                     levels.release(level);
                     model.remove(&price);
                 }
@@ -335,7 +559,7 @@ mod tests {
                 prop_assert!(nodes.live() as usize <= model.len().saturating_sub(1));
                 prop_assert!(nodes.is_consistent());
                 for (&price, &level) in &model {
-                    prop_assert_eq!(ladder.find(&nodes, &levels, Price(price)), Some(level));
+                    prop_assert_eq!(find(&ladder, &nodes, &levels, key(price)), Some(level));
                 }
             }
         }

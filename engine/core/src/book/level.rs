@@ -6,7 +6,7 @@ use touchline_protocol::units::{OrderId, Price, Qty};
 /// A resting order: what matching touches, half a cache line. Everything else about an order lies
 /// elsewhere under the same handle.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub(crate) struct RestingOrder {
     /// Its number.
     pub(crate) id: OrderId,
@@ -22,6 +22,7 @@ pub(crate) struct RestingOrder {
     pub(crate) owner: u32,
 }
 
+// Aligned, so that none lies on two cache lines.
 const _: () = assert!(size_of::<RestingOrder>() == 32);
 
 impl Default for RestingOrder {
@@ -50,7 +51,7 @@ impl Linked for RestingOrder {
 
 /// All orders of one side at one price, first come first.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Level {
     /// Sum of what its orders show. 2³² orders of 2⁶³ fit, so no sum is ever cut or checked.
     pub(crate) total: u128,
@@ -70,6 +71,20 @@ pub(crate) struct Level {
     pub(crate) worse: u32,
     /// True for the bids.
     pub(crate) is_bid: bool,
+}
+
+/// What a price is turned over by to become a key of its side.
+#[inline]
+pub(crate) const fn flip(is_bid: bool) -> u64 {
+    (is_bid as u64).wrapping_neg() ^ 1 << 63
+}
+
+impl Level {
+    /// The price in its side's order: lower is better.
+    #[inline]
+    pub(crate) const fn key(&self) -> u64 {
+        self.price.0.cast_unsigned() ^ flip(self.is_bid)
+    }
 }
 
 const _: () = assert!(size_of::<Level>() == 64);

@@ -2,8 +2,9 @@
 //! nothing else (benches against other engines, tools, tests). The venue does not use it; it uses the
 //! same [`SymbolBook`] underneath.
 
-use super::{Aggressor, BookPools, DepthLevel, Fill, Handle, Sink, SymbolBook};
+use super::{Aggressor, BookPools, DepthLevel, Fill, Handle, RestingView, Sink, SymbolBook};
 use crate::hash::Seed;
+use crate::pool::NONE;
 use crate::table::Table;
 use alloc::string::String;
 use core::fmt;
@@ -106,12 +107,43 @@ impl fmt::Display for BookError {
 
 impl core::error::Error for BookError {}
 
+/// What a book must be able to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BookCapacity {
+    /// Orders resting at a time.
+    pub orders: u32,
+    /// Occupied levels at a time, up to [`LEVELS_MAX`](super::LEVELS_MAX).
+    pub levels: u32,
+    /// What most prices are multiples of; 0 or a wrong one costs only time.
+    pub tick: Price,
+    /// Whether orders are found by number. If not, there is no table to keep: an order is named by
+    /// the place that [`Placed::Rests`] told, and the caller never gives a resting order's number to
+    /// another.
+    pub finds_by_id: bool,
+}
+
+/// An operation that comes soon: see [`OrderBook::look_ahead`]. Plain data for every kind of operation,
+/// since kinds come in no order that a processor could guess.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coming {
+    /// True for a new order; else one that rests is cancelled, reduced or replaced.
+    pub is_new: bool,
+    /// The order's number, for a book that finds by number.
+    pub id: OrderId,
+    /// Where it rests, for a book that does not; looked at only if it is not new.
+    pub handle: Handle,
+    /// Its side; looked at only if it is new.
+    pub side: Side,
+    /// Its limit; looked at only if it is new.
+    pub price: Price,
+}
+
 /// A book for one symbol.
 #[derive(Debug)]
 pub struct OrderBook {
     pools: BookPools,
     book: SymbolBook,
-    ids: Table,
+    ids: Option<Table>,
     seed: Seed,
     orders_max: u32,
     levels_max: u32,
@@ -119,45 +151,71 @@ pub struct OrderBook {
 
 /// Takes filled makers out of the order table before it hands the report on.
 struct Forgetting<'book, S> {
-    ids: &'book mut Table,
+    ids: &'book mut Option<Table>,
     seed: Seed,
     sink: &'book mut S,
 }
 
 impl<S: Sink> Sink for Forgetting<'_, S> {
+    #[inline]
     fn fill(&mut self, fill: &Fill) {
-        if fill.maker_remaining.is_zero() {
-            self.ids.remove(self.seed.order(0, fill.maker_id.0), fill.maker.0);
+        if let Some(ids) = self.ids
+            && fill.maker_remaining.is_zero()
+        {
+            ids.remove(self.seed.order(0, fill.maker_id.0), fill.maker.0);
         }
         self.sink.fill(fill);
     }
 }
 
+/// Fewer resting orders than these are in the cache anyway: looking ahead would only take time.
+const LOOK_AHEAD_FROM: u32 = 1 << 15;
+
 impl OrderBook {
-    /// A book for at most `orders` resting orders on at most `levels` prices (up to
-    /// [`LEVELS_MAX`](super::LEVELS_MAX)). All memory is taken, and touched, here.
+    /// A book for at most `orders` resting orders, found by number, on at most `levels` prices. All
+    /// memory is taken, and touched, here.
     ///
     /// # Panics
-    /// When there is no memory, or `levels` is too large.
+    /// As [`new`](Self::new).
     #[must_use]
     pub fn with_capacity(orders: u32, levels: u32) -> Self {
+        Self::new(&BookCapacity { orders, levels, tick: Price(1), finds_by_id: true })
+    }
+
+    /// A book that can hold so much. All memory is taken, and touched, here.
+    ///
+    /// # Panics
+    /// When there is no memory, or there are too many levels.
+    #[must_use]
+    pub fn new(capacity: &BookCapacity) -> Self {
+        let BookCapacity { orders, levels, tick, finds_by_id } = *capacity;
         assert!(levels <= super::LEVELS_MAX, "{levels} levels asked for");
         let mut pools = BookPools::new();
-        let mut ids = Table::new();
         pools.try_grow(orders, levels).expect("memory for the book");
-        ids.try_grow(orders).expect("memory for the order table");
-        let (orders_max, levels_max) = (orders, levels);
-        Self { pools, book: SymbolBook::new(), ids, seed: Seed::new(0), orders_max, levels_max }
+        let ids = finds_by_id.then(|| {
+            let mut ids = Table::new();
+            ids.try_grow(orders).expect("memory for the order table");
+            ids
+        });
+        let book = SymbolBook::with_tick(tick);
+        Self { pools, book, ids, seed: Seed::new(0), orders_max: orders, levels_max: levels }
+    }
+
+    #[inline]
+    const fn hash(&self, id: OrderId) -> u32 {
+        self.seed.order(0, id.0)
     }
 
     fn find(&self, id: OrderId) -> Option<Handle> {
-        self.ids.find(self.seed.order(0, id.0), |handle| self.pools.id(handle) == id).map(Handle)
+        let ids = self.ids.as_ref()?;
+        ids.find(self.hash(id), |handle| self.pools.id(handle) == id).map(Handle)
     }
 
     /// Places an order: takes what it can, then rests or expires by its time in force.
     ///
     /// # Errors
     /// [`BookError::InvalidQuantity`], [`BookError::DuplicateId`], [`BookError::Full`].
+    #[inline]
     pub fn place<S: Sink>(
         &mut self,
         order: &NewBookOrder,
@@ -187,7 +245,9 @@ impl OrderBook {
             Placed::Filled
         } else if time_in_force == TimeInForce::Gtc {
             let handle = self.book.rest(&mut self.pools, side, price, remaining, (id, owner));
-            self.ids.insert(self.seed.order(0, id.0), handle.0);
+            if let Some(ids) = &mut self.ids {
+                ids.insert(self.seed.order(0, id.0), handle.0);
+            }
             Placed::Rests { remaining, handle }
         } else {
             Placed::Expired { remaining }
@@ -196,6 +256,7 @@ impl OrderBook {
 
     /// Whether an order could rest. One that takes first and then rests has emptied a level, and an
     /// order on it, before it needs its own.
+    #[inline]
     fn has_room(&self, side: Side, price: Price, crosses: bool) -> bool {
         crosses
             || self.pools.orders() < self.orders_max
@@ -207,9 +268,12 @@ impl OrderBook {
     ///
     /// # Errors
     /// [`BookError::UnknownOrder`].
+    #[inline]
     pub fn cancel(&mut self, id: OrderId) -> Result<Canceled, BookError> {
-        let handle = self.find(id).ok_or(BookError::UnknownOrder(id))?;
-        Ok(self.remove(handle, id))
+        let hash = self.hash(id);
+        let ids = self.ids.as_mut().ok_or(BookError::UnknownOrder(id))?;
+        let handle = ids.take(hash, |handle| self.pools.id(handle) == id);
+        Ok(self.remove(Handle(handle.ok_or(BookError::UnknownOrder(id))?)))
     }
 
     /// Cancels a resting order at the place that [`place`](Self::place) gave; if another order or
@@ -217,15 +281,106 @@ impl OrderBook {
     ///
     /// # Errors
     /// [`BookError::UnknownOrder`].
+    #[inline]
     pub fn cancel_at(&mut self, handle: Handle, id: OrderId) -> Result<Canceled, BookError> {
-        if self.pools.rests_at(handle, id) { Ok(self.remove(handle, id)) } else { self.cancel(id) }
+        if !self.pools.rests_at(handle, id) {
+            return self.cancel(id);
+        }
+        let hash = self.hash(id);
+        if let Some(ids) = &mut self.ids {
+            ids.remove(hash, handle.0);
+        }
+        Ok(self.remove(handle))
     }
 
-    fn remove(&mut self, handle: Handle, id: OrderId) -> Canceled {
-        let order = self.pools.order(handle);
-        self.ids.remove(self.seed.order(0, id.0), handle.0);
+    /// Takes an order out that is in the table no more.
+    #[inline]
+    fn remove(&mut self, handle: Handle) -> Canceled {
+        let RestingView { side, price, remaining, .. } = self.pools.order(handle);
         self.book.remove(&mut self.pools, handle);
-        Canceled { side: order.side, price: order.price, remaining: order.remaining }
+        Canceled { side, price, remaining }
+    }
+
+    /// Cancels an order and places another in its stead, as one step: if the new one cannot be placed,
+    /// the old one stays as it is. The new order has no claim on the old one's place in the queue; it
+    /// may have the same number.
+    ///
+    /// # Errors
+    /// [`BookError::UnknownOrder`] of the old one, and those of [`place`](Self::place) but
+    /// [`BookError::Full`]: the old order makes room, except for a price level that it shares.
+    pub fn replace<S: Sink>(
+        &mut self,
+        (handle, old): (Handle, OrderId),
+        order: &NewBookOrder,
+        sink: &mut S,
+    ) -> Result<(Canceled, Placed), BookError> {
+        let handle = if self.pools.rests_at(handle, old) { Some(handle) } else { self.find(old) };
+        let handle = handle.ok_or(BookError::UnknownOrder(old))?;
+        if !order.quantity.is_positive() {
+            return Err(BookError::InvalidQuantity(order.quantity));
+        }
+        if order.id != old && self.find(order.id).is_some() {
+            return Err(BookError::DuplicateId(order.id));
+        }
+        if order.time_in_force == TimeInForce::Gtc && !self.has_room_without(handle, order) {
+            return Err(BookError::Full);
+        }
+        let canceled = self.cancel_at(handle, old)?;
+        Ok((canceled, self.place(order, sink)?))
+    }
+
+    /// Whether an order could rest once the one at `handle` has left.
+    fn has_room_without(&self, handle: Handle, order: &NewBookOrder) -> bool {
+        self.pools.levels() < self.levels_max
+            || self.book.crosses(order.side, order.price)
+            || self.pools.is_alone(handle)
+            || self.book.has_level(&self.pools, order.side, order.price)
+    }
+
+    /// Brings what the coming operations will look at into the cache, all of it at a time instead of
+    /// one miss after the other. Changes nothing, and nothing has to come true. In a book that fits
+    /// the cache it does nothing.
+    #[inline]
+    pub fn look_ahead(&self, coming: impl Iterator<Item = Coming> + Clone) {
+        if self.pools.orders() >= LOOK_AHEAD_FROM {
+            self.touch(coming);
+        }
+    }
+
+    /// In rounds, each over all operations: what one finds the next looks at. Within a round nothing
+    /// depends on what was found, also not whether anything was: a wrong guess of the processor would
+    /// cost what the round is to save.
+    #[inline(never)]
+    fn touch(&self, coming: impl Iterator<Item = Coming>) {
+        /// Operations whose loads are under way at a time.
+        const GROUP: usize = 64;
+        let mut coming = coming.peekable();
+        while coming.peek().is_some() {
+            let mut new = [(Side::Buy, Price::ZERO); GROUP];
+            let mut claimed = [NONE; GROUP];
+            let mut resting = [NONE; GROUP];
+            let (mut news, mut changes) = (0, 0);
+            for coming in coming.by_ref().take(GROUP) {
+                let entry = match &self.ids {
+                    Some(ids) => ids.first_guess(self.hash(coming.id)),
+                    None => coming.handle.0,
+                };
+                new[news] = (coming.side, coming.price);
+                claimed[news] = entry;
+                resting[changes] = entry;
+                news += usize::from(coming.is_new);
+                changes += usize::from(!coming.is_new);
+            }
+            if let Some(ids) = &self.ids {
+                ids.touch(&claimed[..news]);
+                ids.touch(&resting[..changes]);
+            }
+            let mut levels = [NONE; GROUP];
+            for (level, &(side, price)) in levels.iter_mut().zip(&new[..news]) {
+                *level = self.book.level_at(&self.pools, side, price).unwrap_or(NONE);
+            }
+            self.pools.touch(&resting[..changes], &levels[..news]);
+        }
     }
 
     /// Lowers what a resting order has open to `remaining`; it keeps its place in the queue.
@@ -234,6 +389,28 @@ impl OrderBook {
     /// [`BookError::UnknownOrder`], [`BookError::InvalidQuantity`], [`BookError::NotReduced`].
     pub fn reduce(&mut self, id: OrderId, remaining: Qty) -> Result<Reduced, BookError> {
         let handle = self.find(id).ok_or(BookError::UnknownOrder(id))?;
+        self.reduce_known(handle, remaining)
+    }
+
+    /// As [`reduce`](Self::reduce), at the place that [`place`](Self::place) gave; if another order or
+    /// none lies there now, looks it up by number.
+    ///
+    /// # Errors
+    /// Those of [`reduce`](Self::reduce).
+    pub fn reduce_at(
+        &mut self,
+        handle: Handle,
+        id: OrderId,
+        remaining: Qty,
+    ) -> Result<Reduced, BookError> {
+        if self.pools.rests_at(handle, id) {
+            self.reduce_known(handle, remaining)
+        } else {
+            self.reduce(id, remaining)
+        }
+    }
+
+    fn reduce_known(&mut self, handle: Handle, remaining: Qty) -> Result<Reduced, BookError> {
         let order = self.pools.order(handle);
         if !remaining.is_positive() {
             return Err(BookError::InvalidQuantity(remaining));
@@ -257,7 +434,7 @@ impl OrderBook {
     }
 
     /// Orders of a side in the order in which they would trade.
-    pub fn orders(&self, side: Side) -> impl Iterator<Item = super::RestingView> {
+    pub fn orders(&self, side: Side) -> impl Iterator<Item = RestingView> {
         self.book.orders(&self.pools, side)
     }
 
@@ -280,6 +457,7 @@ impl OrderBook {
     pub fn validate(&self) -> Result<(), String> {
         let counts = self.book.validate(&self.pools)?;
         self.pools.validate(counts)?;
+        let Some(ids) = &self.ids else { return Ok(()) };
         for side in [Side::Buy, Side::Sell] {
             for order in self.orders(side) {
                 if self.find(order.id) != Some(order.handle) {
@@ -287,8 +465,8 @@ impl OrderBook {
                 }
             }
         }
-        if self.ids.len() != self.pools.orders() {
-            return Err(alloc::format!("{} numbers for {} orders", self.ids.len(), self.len()));
+        if ids.len() != self.pools.orders() {
+            return Err(alloc::format!("{} numbers for {} orders", ids.len(), self.len()));
         }
         Ok(())
     }

@@ -66,8 +66,8 @@ fn validate_side(side: &BookSide, pools: &BookPools, which: Side) -> Result<Coun
     while at != NONE {
         let level = &pools.levels[at];
         let price = level.price;
-        if better == NONE && side.best_price != price {
-            return Err(format!("cached best {} is not the best {price}", side.best_price));
+        if better == NONE && side.best_price() != Some(price) {
+            return Err(format!("cached best {:?} is not the best {price}", side.best_price()));
         }
         if better != NONE {
             let before = pools.levels[better].price;

@@ -1,0 +1,123 @@
+//! Bursts: an engine on one core whose reports go to another through the project's own ring, the same
+//! one for every engine. Called by [`super`].
+//!
+//! Each operation and each fill is one message of one slot. They are staged one by one and published
+//! in batches, as a duty thread would; the other side folds them into the tally that is checked. What
+//! is timed is the engine's thread: matching, and handing over what came of it. A side that has to wait
+//! yields, so that waiting costs it no processor time.
+
+use std::sync::Arc;
+
+use touchline_protocol::ring::{
+    Capacity, Consumer, HeapRing, MESSAGE_HEADER_BYTES, MessageBuffer, Producer, heap_ring,
+};
+
+use super::engines::Engine;
+use super::flows::Flow;
+use super::measure::{self, BATCH, Outcome, judge, per_operation};
+use super::operation::{Reports, Tally};
+use super::stopwatch::Stopwatch;
+use crate::machine::nanoseconds;
+
+const SLOTS: usize = 4096;
+/// Header, then four words.
+const MESSAGE_BYTES: usize = MESSAGE_HEADER_BYTES + 32;
+const HEADER: u64 = 32;
+
+/// What the fourth word of a message means, by its uppermost bits; the rest is a quantity.
+const FILL: u64 = 0;
+const DONE: u64 = 1 << 62;
+const END: u64 = 1 << 63;
+
+/// Reports that go through the ring.
+struct Reporter {
+    producer: Producer<Arc<HeapRing>>,
+}
+
+impl Reporter {
+    #[inline]
+    fn send(&mut self, words: [u64; 4]) {
+        let [first, second, third, fourth] = words;
+        let message: [u64; 5] = [HEADER, first, second, third, fourth].map(u64::to_le);
+        let mut bytes = [0; MESSAGE_BYTES];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(message) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        while self.producer.stage(&bytes).is_err() {
+            self.producer.publish();
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Reports for Reporter {
+    #[inline]
+    fn fill(&mut self, maker: u32, taker: u32, price: i64, quantity: u64) {
+        self.send([u64::from(maker), u64::from(taker), price.cast_unsigned(), quantity | FILL]);
+    }
+
+    #[inline]
+    fn done(&mut self, id: u32, open: u64) {
+        self.send([u64::from(id), 0, 0, open | DONE]);
+    }
+}
+
+/// Folds messages until the end.
+fn consume(mut consumer: Consumer<Arc<HeapRing>>) -> Tally {
+    let mut tally = Tally::default();
+    let mut buffer = MessageBuffer::new();
+    loop {
+        match consumer.poll(&mut buffer) {
+            Ok(None) => std::thread::yield_now(),
+            Ok(Some(length)) => {
+                let mut words = [0; 4];
+                let bytes = buffer.bytes(length)[MESSAGE_HEADER_BYTES..].as_chunks::<8>().0;
+                for (word, bytes) in words.iter_mut().zip(bytes) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+                let [first, second, third, fourth] = words;
+                match fourth & (DONE | END) {
+                    FILL => tally.fill(first as u32, second as u32, third.cast_signed(), fourth),
+                    DONE => tally.done(first as u32, fourth & !DONE),
+                    _ => return tally,
+                }
+            }
+            // Both ends are ours; a wrong tally says so as well as anything.
+            Err(_) => return tally,
+        }
+    }
+}
+
+/// Times the flow with its reports, until the last one is handed over.
+pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
+    let mut engine = measure::filled::<E>(flow);
+    let capacity = Capacity::new(SLOTS).expect("a power of two within the limit");
+    let (producer, consumer) = heap_ring(capacity);
+    let reader = std::thread::spawn(move || consume(consumer));
+    let mut reporter = Reporter { producer };
+    let begin = Stopwatch::start();
+    let mut is_hopeless = false;
+    for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
+        engine.look_ahead(batch);
+        for operation in batch {
+            engine.apply(operation, &mut reporter);
+        }
+        reporter.producer.publish();
+        is_hopeless = measure::is_hopeless(turn, &begin);
+        if is_hopeless {
+            break;
+        }
+    }
+    reporter.send([0, 0, 0, END]);
+    reporter.producer.publish();
+    let took = nanoseconds(begin.elapsed());
+    let tally = reader.join().unwrap_or_default();
+    if is_hopeless {
+        return Outcome::GivenUp;
+    }
+    let time = per_operation(took, flow.measured.len());
+    match judge(flow, &engine, &tally) {
+        Err(difference) if checked => Outcome::Wrong(time, difference),
+        _ => Outcome::Right(time),
+    }
+}

@@ -1,0 +1,173 @@
+//! The engines that are compared, behind one trait. Called by the measurements.
+//!
+//! Each is driven through its own public interface as its documentation shows it, with as much room
+//! reserved up front as it offers. Other crates were tried and left out: `nanobook` 0.19.3 cancels a
+//! neighbour once an order in front of it has traded, and after a while its matching does not end;
+//! `rust-order-book` 0.0.2 reports no fills, so nothing can be checked; `limitbook` 0.1.0 has decimal
+//! prices only; `orderbook-rs` 0.15 is made for many threads at a time, with 75 packages behind it,
+//! which one thread would only judge unfairly.
+
+mod empty;
+mod lobster;
+mod matchcore;
+mod textbook;
+mod touchline;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+pub use empty::Empty;
+pub use lobster::Lobster;
+pub use matchcore::Matchcore;
+pub use textbook::{Array, Map, Textbook};
+pub use touchline::{Touchline, TouchlineHandles, with_places};
+
+use super::flows::{Capacity, Flow};
+use super::operation::{Depth, Operation, Reports};
+
+/// An order book under test.
+pub trait Engine {
+    /// An empty book with room for what comes.
+    fn new(capacity: &Capacity) -> Self;
+
+    /// Whether it can do all that the flow asks.
+    #[must_use]
+    fn suits(_flow: &Flow) -> bool {
+        true
+    }
+
+    /// Does one operation.
+    fn apply<R: Reports>(&mut self, operation: &Operation, reports: &mut R);
+
+    /// Called with the operations that come next, for engines that look ahead.
+    #[inline]
+    fn look_ahead(&mut self, _coming: &[Operation]) {}
+
+    /// The book as it is.
+    fn depth(&self) -> Depth;
+}
+
+/// Which engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// The driver alone
+    Empty,
+    /// Touchline's book, cancels by id
+    Touchline,
+    /// Touchline's book, cancels by the place that the reply to the order told
+    TouchlineHandles,
+    /// Tick array and bitmap by the textbook with a hash map of ids, written for this comparison
+    Textbook,
+    /// The same with an array of ids, which must be dense
+    TextbookArray,
+    /// matchcore 0.4 (crates registry)
+    Matchcore,
+    /// lobster 0.7 (crates registry)
+    Lobster,
+}
+
+impl EngineKind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Empty,
+        Self::Touchline,
+        Self::TouchlineHandles,
+        Self::Textbook,
+        Self::TextbookArray,
+        Self::Matchcore,
+        Self::Lobster,
+    ];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "driver alone",
+            Self::Touchline => "touchline",
+            Self::TouchlineHandles => "touchline, handles",
+            Self::Textbook => "textbook (ours)",
+            Self::TextbookArray => "textbook, array of ids",
+            Self::Matchcore => "matchcore 0.4.0",
+            Self::Lobster => "lobster 0.7.0",
+        }
+    }
+
+    /// True for engines that others have written.
+    #[must_use]
+    pub const fn is_peer(self) -> bool {
+        matches!(self, Self::Matchcore | Self::Lobster)
+    }
+}
+
+/// Calls `$action::<E>($($argument),*)` for the engine of a kind.
+macro_rules! for_engine {
+    ($kind:expr, $action:ident($($argument:expr),*)) => {
+        match $kind {
+            $crate::core::engines::EngineKind::Empty => {
+                $action::<$crate::core::engines::Empty>($($argument),*)
+            }
+            $crate::core::engines::EngineKind::Touchline => {
+                $action::<$crate::core::engines::Touchline>($($argument),*)
+            }
+            $crate::core::engines::EngineKind::TouchlineHandles => {
+                $action::<$crate::core::engines::TouchlineHandles>($($argument),*)
+            }
+            $crate::core::engines::EngineKind::Textbook => {
+                $action::<$crate::core::engines::Textbook<$crate::core::engines::Map>>($($argument),*)
+            }
+            $crate::core::engines::EngineKind::TextbookArray => {
+                $action::<$crate::core::engines::Textbook<$crate::core::engines::Array>>($($argument),*)
+            }
+            $crate::core::engines::EngineKind::Matchcore => {
+                $action::<$crate::core::engines::Matchcore>($($argument),*)
+            }
+            $crate::core::engines::EngineKind::Lobster => {
+                $action::<$crate::core::engines::Lobster>($($argument),*)
+            }
+        }
+    };
+}
+pub(super) use for_engine;
+
+#[cfg(test)]
+mod tests {
+    use super::super::flows::{Scenario, Synthetic};
+    use super::super::operation::Tally;
+    use super::*;
+
+    fn run<E: Engine>(flow: &Flow) -> (Tally, Depth) {
+        let mut engine = E::new(&flow.capacity);
+        flow.prefill.iter().for_each(|operation| engine.apply(operation, &mut Tally::default()));
+        let mut tally = Tally::default();
+        flow.measured.iter().for_each(|operation| engine.apply(operation, &mut tally));
+        (tally, engine.depth())
+    }
+
+    fn check<E: Engine>(flow: &Flow) {
+        let (tally, depth) = run::<E>(flow);
+        assert_eq!(tally, flow.expected, "{}", flow.name);
+        assert!(depth == flow.depth, "{}: another book at the end", flow.name);
+    }
+
+    #[test]
+    fn engines_come_to_what_the_reference_comes_to() {
+        let flows = [
+            Synthetic::Calm.generate(10_000),
+            Synthetic::Crossing.generate(10_000),
+            Synthetic::Burst(Scenario::Swing40).generate(10_000),
+            Synthetic::Burst(Scenario::FlashCrash).generate(10_000),
+        ];
+        for flow in &flows.map(with_places) {
+            check::<Touchline>(flow);
+            check::<TouchlineHandles>(flow);
+            check::<Textbook<Map>>(flow);
+            check::<Textbook<Array>>(flow);
+            check::<Matchcore>(flow);
+            // Where prices move, this one looks at every price that ever was, time and again.
+            if !flow.name.starts_with("burst") {
+                check::<Lobster>(flow);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `touchline-bench core --growth`: what a command costs as the venue grows. Called by [`crate::cli`].
+//!
+//! Three curves, one size changed at a time: resting orders (the book alone, found by id, fifty orders
+//! to a level), symbols and accounts (the whole core; symbols share the same number of resting orders).
+//! And one comparison: the whole core against the book alone on the calm flow.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::engines::Touchline;
+use super::flows::{Flow, Synthetic, of_size};
+use super::measure::{self, Outcome};
+use super::venue::{Size, Venue};
+use crate::interrupt;
+use crate::latency::{median, ratio};
+use crate::machine::Machine;
+
+/// Resting orders over all symbols where symbols or accounts grow.
+const RESTING: u32 = 1 << 16;
+
+/// How far to go.
+#[derive(Clone, Copy, Debug)]
+pub struct GrowthOptions {
+    /// Rounds per size.
+    pub rounds: usize,
+    /// Measured commands per round.
+    pub operations: usize,
+    /// Sizes beyond are left out.
+    pub largest: u32,
+}
+
+/// What a command costs at a size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Point {
+    /// Resting orders, symbols or accounts.
+    pub size: u32,
+    /// Median over the rounds, ps per command.
+    pub picoseconds: u64,
+}
+
+/// Points of one curve.
+#[derive(Clone, Debug, Serialize)]
+pub struct Curve {
+    /// What grows.
+    pub name: &'static str,
+    /// By size.
+    pub points: Vec<Point>,
+}
+
+/// All curves.
+#[derive(Clone, Debug, Serialize)]
+pub struct GrowthReport {
+    /// The machine.
+    pub machine: Machine,
+    /// Rounds per size.
+    pub rounds: usize,
+    /// The curves.
+    pub curves: Vec<Curve>,
+    /// The calm flow: the book alone and the whole core, ps per command.
+    pub calm: [u64; 2],
+}
+
+/// Measures.
+///
+/// # Errors
+/// If the core refuses a command of the flow, or the run was interrupted.
+pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
+    let curves = vec![
+        curve("resting orders, book alone", &RESTING_SIZES, options, of_book)?,
+        curve("symbols, whole core", &SYMBOLS, options, of_symbols)?,
+        curve("accounts, whole core", &ACCOUNTS, options, of_accounts)?,
+    ];
+    let flow = Synthetic::Calm.generate(options.operations);
+    let mut rounds = [Vec::new(), Vec::new()];
+    for _ in 0..options.rounds {
+        interrupt::check()?;
+        rounds[0].push(book_alone(&flow));
+        rounds[1].push(whole_core(Size { symbols: 1, accounts: 10 }, &flow)?);
+    }
+    let calm = rounds.map(median);
+    Ok(GrowthReport { machine: Machine::here(), rounds: options.rounds, curves, calm })
+}
+
+const RESTING_SIZES: [u32; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+const SYMBOLS: [u32; 5] = [1, 16, 256, 1024, 4096];
+const ACCOUNTS: [u32; 4] = [10, 1_000, 100_000, 1_000_000];
+
+fn curve(
+    name: &'static str,
+    sizes: &[u32],
+    options: &GrowthOptions,
+    measure: fn(u32, &GrowthOptions) -> Result<u64>,
+) -> Result<Curve> {
+    let mut points = Vec::new();
+    for &size in sizes.iter().filter(|&&size| size <= options.largest) {
+        points.push(Point { size, picoseconds: measure(size, options)? });
+    }
+    Ok(Curve { name, points })
+}
+
+fn book_alone(flow: &Flow) -> u64 {
+    match measure::throughput::<Touchline>(flow, true) {
+        Outcome::Right(picoseconds) => picoseconds,
+        _ => 0,
+    }
+}
+
+fn whole_core(size: Size, flow: &Flow) -> Result<u64> {
+    let orders = (flow.capacity.orders + 1) * size.symbols;
+    let levels = (flow.capacity.levels + 1) * size.symbols;
+    Ok(Venue::new(size, orders, levels)?.run(flow)?)
+}
+
+fn of_book(orders: u32, options: &GrowthOptions) -> Result<u64> {
+    let flow = of_size(orders, options.operations);
+    let rounds = (0..options.rounds).map(|_| {
+        interrupt::check()?;
+        Ok(book_alone(&flow))
+    });
+    Ok(median(rounds.collect::<Result<Vec<_>>>()?))
+}
+
+fn of_symbols(symbols: u32, options: &GrowthOptions) -> Result<u64> {
+    let flow = of_size(RESTING / symbols, options.operations.div_ceil(symbols as usize));
+    of_core(Size { symbols, accounts: 100 }, &flow, options)
+}
+
+fn of_accounts(accounts: u32, options: &GrowthOptions) -> Result<u64> {
+    let flow = of_size(RESTING, options.operations);
+    of_core(Size { symbols: 1, accounts }, &flow, options)
+}
+
+fn of_core(size: Size, flow: &Flow, options: &GrowthOptions) -> Result<u64> {
+    let rounds = (0..options.rounds).map(|_| {
+        interrupt::check()?;
+        whole_core(size, flow)
+    });
+    Ok(median(rounds.collect::<Result<Vec<_>>>()?))
+}
+
+impl GrowthReport {
+    /// Several tables.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "cost per command as things grow: medians of {} rounds\nmachine: {}\n",
+            self.rounds,
+            self.machine.line()
+        );
+        for Curve { name, points } in &self.curves {
+            put(&mut text, format_args!("\n{name:<28} ns/command   to the first"));
+            let first = points.first().map_or(0, |point| point.picoseconds);
+            for Point { size, picoseconds } in points {
+                let whole = ratio(*picoseconds, 1000);
+                let grown = ratio(*picoseconds, first);
+                put(&mut text, format_args!("{size:>28} {whole:>10} {grown:>12} x"));
+            }
+        }
+        let [book, core] = self.calm;
+        put(
+            &mut text,
+            format_args!(
+                "\ncalm: book alone {} ns, whole core {} ns per command: {} x",
+                ratio(book, 1000),
+                ratio(core, 1000),
+                ratio(core, book)
+            ),
+        );
+        text
+    }
+}
+
+fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _infallible = writeln!(text, "{line}");
+}

@@ -1,0 +1,126 @@
+//! One engine, one flow, one pass: timed, checked, or counted in bytes. Called by [`super`] in rounds.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::engines::Engine;
+use super::flows::Flow;
+use super::operation::Tally;
+use super::stopwatch::Stopwatch;
+use crate::allocation::live_bytes;
+use crate::interrupt::is_interrupted;
+use crate::latency::{Distribution, Percentiles};
+use crate::machine::nanoseconds;
+
+/// Operations that an engine may look ahead, and that are published together.
+pub(super) const BATCH: usize = 64;
+
+/// A pass that takes longer is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What came of a pass.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Results as they must be; picoseconds per operation.
+    Right(u64),
+    /// Other results: picoseconds per operation, which do not count, and what differs.
+    Wrong(u64, String),
+    /// It took too long.
+    GivenUp,
+    /// The engine cannot do what the flow asks.
+    Unsuited,
+}
+
+/// Fills the book and gives the engine.
+pub(super) fn filled<E: Engine>(flow: &Flow) -> E {
+    let mut engine = E::new(&flow.capacity);
+    let mut tally = Tally::default();
+    for batch in flow.prefill.chunks(1 << 12) {
+        if is_interrupted() {
+            break;
+        }
+        for operation in batch {
+            engine.apply(operation, &mut tally);
+        }
+    }
+    engine
+}
+
+/// Compares what an engine came to with what it must.
+pub(super) fn judge<E: Engine>(flow: &Flow, engine: &E, tally: &Tally) -> Result<(), String> {
+    let expected = &flow.expected;
+    if tally != expected {
+        return Err(format!(
+            "{} fills instead of {}, hash {:x}",
+            tally.trades, expected.trades, tally.hash
+        ));
+    }
+    if engine.depth() != flow.depth {
+        return Err("another book at the end".to_owned());
+    }
+    Ok(())
+}
+
+/// Times the whole flow. `checked`: without engine there is nothing to check.
+pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
+    if !E::suits(flow) {
+        return Outcome::Unsuited;
+    }
+    let mut engine = filled::<E>(flow);
+    let mut tally = Tally::default();
+    let begin = Stopwatch::start();
+    for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
+        engine.look_ahead(batch);
+        for operation in batch {
+            engine.apply(operation, &mut tally);
+        }
+        if is_hopeless(turn, &begin) {
+            return Outcome::GivenUp;
+        }
+    }
+    let took = nanoseconds(begin.elapsed());
+    std::hint::black_box(&tally);
+    let time = per_operation(took, flow.measured.len());
+    match judge(flow, &engine, &tally) {
+        Err(difference) if checked => Outcome::Wrong(time, difference),
+        _ => Outcome::Right(time),
+    }
+}
+
+/// True when the pass is given up; asked after each batch.
+pub(super) fn is_hopeless(turn: usize, begin: &Stopwatch) -> bool {
+    turn % 256 == 255 && (begin.elapsed() > PATIENCE || is_interrupted())
+}
+
+/// Picoseconds per operation.
+pub(super) fn per_operation(nanoseconds: u64, operations: usize) -> u64 {
+    (nanoseconds * 1000).checked_div(operations as u64).unwrap_or(0)
+}
+
+/// Times each batch of [`BATCH`] operations.
+pub(super) fn batches<E: Engine>(flow: &Flow) -> Percentiles {
+    let mut engine = filled::<E>(flow);
+    let mut tally = Tally::default();
+    let mut distribution = Distribution::default();
+    for batch in flow.measured.chunks_exact(BATCH) {
+        let begin = Instant::now();
+        engine.look_ahead(batch);
+        for operation in batch {
+            engine.apply(operation, &mut tally);
+        }
+        distribution.record(nanoseconds(begin.elapsed()));
+    }
+    std::hint::black_box(&tally);
+    distribution.percentiles()
+}
+
+/// Bytes that a book with the flow's orders in it takes; 0 where nothing is counted.
+pub(super) fn memory<E: Engine>(flow: &Flow) -> usize {
+    let before = live_bytes();
+    let engine = filled::<E>(flow);
+    let taken = live_bytes().saturating_sub(before);
+    drop(std::hint::black_box(engine));
+    taken
+}
