@@ -6,6 +6,7 @@
 
 use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection};
 use std::collections::HashMap;
+use touchline_core::limits::MAXIMA;
 use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
@@ -55,6 +56,13 @@ impl Genesis {
         }
         for symbol in &config.symbols {
             genesis.push(define_symbol(symbol, &assets)?);
+        }
+        // Each key is a command of its own: a number too many must not fill the memory first.
+        let keys: u64 = config.accounts.iter().map(|account| u64::from(account.keys)).sum();
+        let room = u64::from(config.limits.keys.min(MAXIMA.keys));
+        if keys > room {
+            let expected = format!("within limits.keys, {room}");
+            return Err(wrong("accounts.keys", &keys.to_string(), &expected));
         }
         for (index, account) in config.accounts.iter().enumerate() {
             genesis.account(AccountId(index as u32 + 1), account, &assets)?;
@@ -257,6 +265,16 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(symbol(keys).filters, expected);
+    }
+
+    #[test]
+    fn more_keys_than_there_is_room_for_are_refused_before_any_is_made() {
+        let with = |keys: &str| venue(&format!("[[accounts]]\nname = \"X\"\nkeys = {keys}")).err();
+        assert_eq!(with("4096"), None);
+        for keys in ["4097", "4294967295"] {
+            let error = with(keys).unwrap_or_default();
+            assert!(error.contains("accounts.keys") && error.contains(keys), "{error}");
+        }
     }
 
     #[test]
