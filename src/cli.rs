@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Adapter(AdapterArguments),
     /// Provision a running venue: accounts, deposits, API keys, behaviour version
     Admin(AdminArguments),
-    /// Look at a venue's log: info, verify, dump, diff, replay
+    /// Look at a venue's log: info, verify, dump, diff, replay; snapshot it, prune it
     Log(LogArguments),
 }
 
@@ -174,6 +174,41 @@ pub(crate) enum LogAction {
         #[arg(long, value_name = "POSITION")]
         until: Option<u64>,
     },
+    /// Make a snapshot of what is durable, beside a running engine or without one
+    ///
+    /// The next start takes its state and replays only what lies behind it. It is made from the newest
+    /// snapshot that there is and the log behind that, with every event compared, and needs the memory
+    /// that the venue itself takes.
+    Snapshot(SnapshotArguments),
+    /// Remove the segments that lie wholly before the oldest snapshot, for good
+    ///
+    /// Every snapshot is read to its end first; without one, or if any is not whole, nothing is removed.
+    /// What cannot be rebuilt any more: states before the oldest snapshot (`replay`, `dump`, `diff`), and
+    /// whatever reads the log from its beginning. The REST adapter of this build is such a reader: it
+    /// keeps no history of its own and does not start on a log that was pruned. Nothing tells which other
+    /// readers still need the segments, so --yes is required.
+    Prune(PruneArguments),
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct SnapshotArguments {
+    /// How many snapshots are kept, this one included
+    #[arg(long, value_name = "COUNT", default_value_t = 2,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) kept: u16,
+    /// Give way to this engine, the parent process, and end with it
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(crate) beside: Option<i32>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct PruneArguments {
+    /// Only list what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Remove it: nothing that still reads those segments is told
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -1,5 +1,5 @@
-//! `touchline log`: looks at a venue's log, on a copy or beside a running engine. Nothing here writes
-//! to the data folder.
+//! `touchline log`: looks at a venue's log, on a copy or beside a running engine. Only `snapshot` and
+//! `prune` write to the data folder.
 //!
 //! Exit codes: 0 as asked and nothing is wrong; 1 it could not be done; 3 the log is damaged, or the
 //! two logs differ.
@@ -9,7 +9,9 @@ mod diff;
 mod dump;
 mod info;
 mod json;
+mod prune;
 mod replay;
+mod snapshot;
 
 pub(crate) use dump::seconds;
 
@@ -52,5 +54,7 @@ pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {
         LogAction::Dump(options) => dump::run(data, options),
         LogAction::Diff { other } => diff::run(data, other, arguments.json),
         LogAction::Replay { until } => replay::run(data, *until, arguments.json),
+        LogAction::Snapshot(options) => snapshot::run(data, options, arguments.json),
+        LogAction::Prune(options) => prune::run(data, options, arguments.json),
     }
 }

@@ -60,7 +60,7 @@ fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
 
 /// A supervised process gets SIGTERM when its supervisor dies, so that a killed `up` leaves nothing
 /// that would hold the data folder.
-fn end_with_supervisor(supervisor: Option<i32>) -> anyhow::Result<()> {
+pub(crate) fn end_with_supervisor(supervisor: Option<i32>) -> anyhow::Result<()> {
     use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
     if supervisor.is_some() {
         set_parent_process_death_signal(Some(Signal::TERM))?;

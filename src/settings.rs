@@ -95,7 +95,7 @@ mod tests {
         // `engine.core` has no default: it stands in the file as a comment.
         assert_eq!(named("engine") + 1, 8);
         assert!(REFERENCE.contains("# core = "));
-        assert_eq!(named("log"), 3);
+        assert_eq!(named("log"), 5);
         assert_eq!(named("limits"), 13);
         assert_eq!(named("exchange"), 2);
         assert_eq!(table["symbols"][0].as_table().unwrap().len(), 27);

@@ -75,6 +75,15 @@ pub enum RunError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] ReadError),
+    /// The beginning of the log is gone, which the views are made from.
+    #[error(
+        "the log begins at position {position}: what was before it was pruned, and the views are made \
+         from the log's beginning; bring the pruned segments back from a copy"
+    )]
+    Pruned {
+        /// Its first position.
+        position: u64,
+    },
     /// The master key cannot be read.
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
@@ -219,6 +228,9 @@ impl Parts {
         sender: Sender<Notice>,
     ) -> Result<Self, RunError> {
         let EngineFiles { reader, second_reader, keys } = files;
+        if reader.position().0 > 0 {
+            return Err(RunError::Pruned { position: reader.position().0 });
+        }
         let config = &options.config;
         let watermark = Watermark::new(second_reader);
         let views = Views::new(State::new(config.closed_orders), move || watermark.now());

@@ -106,11 +106,22 @@ pub struct LogSection {
     pub window: WindowPlace,
     /// Size of the live window in MiB, even, at least 8; 0: 64, or a quarter of what is free.
     pub window_mib: u64,
+    /// A snapshot is made whenever the log has grown by so many MiB, at most 1,048,576; 0: only by
+    /// command.
+    pub snapshot_every_mib: u64,
+    /// Snapshots that are kept when another one is made, 1 to 1000.
+    pub snapshots_kept: usize,
 }
 
 impl Default for LogSection {
     fn default() -> Self {
-        Self { segment_mib: 16, window: WindowPlace::Auto, window_mib: 0 }
+        Self {
+            segment_mib: 16,
+            window: WindowPlace::Auto,
+            window_mib: 0,
+            snapshot_every_mib: 1024,
+            snapshots_kept: 2,
+        }
     }
 }
 
@@ -385,6 +396,8 @@ impl EngineConfig {
         in_range("engine.reader_stall_seconds", engine.reader_stall_seconds.into(), 1, 3600)?;
         in_range("engine.reconnect_seconds", engine.reconnect_seconds.into(), 0, 3600)?;
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
+        in_range("log.snapshot_every_mib", self.log.snapshot_every_mib, 0, 1 << 20)?;
+        in_range("log.snapshots_kept", self.log.snapshots_kept as u64, 1, 1000)?;
         if self.log.window_mib != 0 {
             in_range("log.window_mib", self.log.window_mib, 8, 65_536)?;
         }

@@ -26,6 +26,7 @@ use crate::log::storage::Storage;
 use crate::recovery::{
     EndReason, RecoveryError, Segments, Walked, search_beyond, segment_numbers, walk,
 };
+use crate::snapshot::list_in;
 
 /// Why a log cannot be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -121,21 +122,33 @@ pub fn inspect_at_rest(
     inspect_up_to(storage, data, None, visit)
 }
 
+fn segments_on(storage: Arc<dyn Storage>, data: &Path) -> Result<Segments, RecoveryError> {
+    let folder = data.join(SEGMENT_FOLDER);
+    let numbers = segment_numbers(storage.as_ref(), &folder)?;
+    Segments::open(storage, folder, &numbers)
+}
+
+/// The segments in a data folder, to be read and nothing else.
+pub(crate) fn segments_for_reading(data: &Path) -> Result<Segments, RecoveryError> {
+    segments_on(Arc::new(ReadOnlyFiles), data)
+}
+
 fn inspect_up_to(
     storage: Arc<dyn Storage>,
     data: &Path,
     running: Option<Position>,
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
-    let folder = data.join(SEGMENT_FOLDER);
-    let numbers = segment_numbers(storage.as_ref(), &folder)?;
-    let segments = Segments::open(storage, folder, &numbers)?;
+    let segments = segments_on(storage, data)?;
     let limit = running.map_or(segments.end(), |position| position.0.min(segments.end()));
     let walked = walk(&segments, segments.begin()..limit, &mut |transaction| {
         visit(transaction);
         Ok(())
     })?;
-    let verdict = verdict(&segments, &walked, running)?;
+    let vouched = list_in(&segments, data)?;
+    let vouched = vouched.iter().find(|listed| listed.header.is_ok());
+    let vouched = vouched.map_or(0, |listed| listed.position);
+    let verdict = verdict(&segments, &walked, (running, vouched))?;
     Ok(Inspection {
         identity: segments.identity,
         begin: Position(segments.begin()),
@@ -152,7 +165,7 @@ fn inspect_up_to(
 fn verdict(
     segments: &Segments,
     walked: &Walked,
-    running: Option<Position>,
+    (running, vouched): (Option<Position>, u64),
 ) -> Result<Verdict, RecoveryError> {
     let (path, offset) = segments.place(walked.end);
     let why = walked.reason;
@@ -164,7 +177,7 @@ fn verdict(
         return Ok(Verdict::Damaged { path, offset, position, attested: durable, why });
     }
     let beyond = search_beyond(segments, walked.end, walked.incarnation)?;
-    let attested = Position(walked.attested.max(beyond.attested));
+    let attested = Position(walked.attested.max(beyond.attested).max(vouched));
     if walked.end < attested.0 {
         return Ok(Verdict::Damaged {
             path,

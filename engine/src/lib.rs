@@ -14,5 +14,6 @@ pub mod mailbox;
 mod notice;
 mod process;
 pub mod recovery;
+pub mod snapshot;
 
 pub use process::{EngineOptions, check_data_path, run};

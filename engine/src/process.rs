@@ -9,9 +9,11 @@ use crate::inspect::reapply;
 use crate::log::{self, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::recovery::Replayed;
+use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,10 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 use touchline_core::{Context, Core};
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::log::segment_path;
+use touchline_protocol::log::{SEGMENT_FOLDER, segment_number};
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::units::{Position, SessionId};
@@ -45,6 +48,7 @@ pub struct EngineOptions {
 /// Replay of the log into the core: the same commands must give the same events.
 struct CoreReplay<'core> {
     core: &'core mut Core,
+    table_seed: u64,
     /// What the log holds of the venue's definition.
     defined: Defined,
 }
@@ -59,6 +63,17 @@ struct Defined {
 }
 
 impl Replayed for CoreReplay<'_> {
+    fn restore(&mut self, content: &mut SnapshotContent<'_>) -> Result<(), String> {
+        let (core, state_hash) =
+            Core::read_snapshot(&mut |into| content.fill(into), self.table_seed)
+                .map_err(|error| error.to_string())?;
+        content.finish(state_hash)?;
+        *self.core = core;
+        // A snapshot is only made of a venue whose definition is whole.
+        self.defined.is_whole = true;
+        Ok(())
+    }
+
     fn replay(
         &mut self,
         position: Position,
@@ -86,8 +101,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let genesis = Genesis::new(&options.config)?;
     check_data_path(&options.data)?;
     let master_key = master_key(&options.data)?;
-    let mut core = Core::with_table_seed(getrandom::u64().context("no random table seed")?);
-    let (log, defined) = open_log(&options, &mut core)?;
+    let table_seed = getrandom::u64().context("no random table seed")?;
+    let mut core = Core::with_table_seed(table_seed);
+    let (log, defined) = open_log(&options, &mut core, table_seed)?;
     let pid_file = options.data.join("engine.pid");
     fs::write(&pid_file, std::process::id().to_string())?;
 
@@ -120,6 +136,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
     duty.wait_durable().context("the venue's definition is not on disk")?;
     watch_signals(&stop, &mail)?;
     let gateway = gateway::start(gateway_options, poll, Arc::clone(&mail))?;
+    if let Some(schedule) = snapshot_schedule(&options, report.snapshot) {
+        keeper.schedule_snapshots(schedule);
+    }
     let duty_thread = start_duty(duty, options.config.engine.core)?;
     say!(
         "engine ready incarnation={} position={} transactions={} pid={}",
@@ -165,7 +184,7 @@ pub fn check_data_path(data: &Path) -> Result<()> {
 /// one every API key and secret of it would be void.
 fn master_key(data: &Path) -> Result<MasterKey> {
     let path = data.join("master.key");
-    if segment_path(&data.join("log"), 0).exists() {
+    if has_log(data) {
         return MasterKey::load(&path)
             .context("the venue's keys come from its master key: put the file back");
     }
@@ -177,7 +196,15 @@ fn master_key(data: &Path) -> Result<MasterKey> {
     Ok(MasterKey::load_or_create(&path)?)
 }
 
-fn open_log(options: &EngineOptions, core: &mut Core) -> Result<(Log, Defined)> {
+/// True if the data folder has a segment; its first ones may have been removed.
+fn has_log(data: &Path) -> bool {
+    let names = fs::read_dir(data.join(SEGMENT_FOLDER)).into_iter().flatten().flatten();
+    names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .any(|name| segment_number(&name).is_some())
+}
+
+fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result<(Log, Defined)> {
     let section = &options.config.log;
     let log_options = LogOptions {
         data: options.data.clone(),
@@ -190,7 +217,7 @@ fn open_log(options: &EngineOptions, core: &mut Core) -> Result<(Log, Defined)> 
         segment_bytes: section.segment_mib * MIB,
         accept_loss: options.accept_loss,
     };
-    let mut replay = CoreReplay { core, defined: Defined::default() };
+    let mut replay = CoreReplay { core, table_seed, defined: Defined::default() };
     let log = log::open(&log_options, &mut replay, &mut |progress| {
         say!("{progress}");
     })?;
@@ -225,6 +252,29 @@ fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()>
         say!("limits changed as configured");
     }
     Ok(())
+}
+
+/// First pause of the keeper behind a snapshot that could not be made.
+const SNAPSHOT_PAUSE: Duration = Duration::from_secs(10);
+
+/// When and how the keeper has snapshots made; not at all if so configured.
+fn snapshot_schedule(options: &EngineOptions, last: Option<Position>) -> Option<SnapshotSchedule> {
+    let section = &options.config.log;
+    let arguments = ["log", "snapshot", "--data"].map(OsString::from).into_iter().chain([
+        options.data.clone().into_os_string(),
+        "--kept".into(),
+        section.snapshots_kept.to_string().into(),
+        "--beside".into(),
+        std::process::id().to_string().into(),
+    ]);
+    (section.snapshot_every_mib > 0).then(|| SnapshotSchedule {
+        every_bytes: section.snapshot_every_mib * MIB,
+        last: last.map_or(0, |position| position.0),
+        // This executable, also when the file at its path was replaced since.
+        program: PathBuf::from("/proc/self/exe"),
+        arguments: arguments.collect(),
+        pause: SNAPSHOT_PAUSE,
+    })
 }
 
 fn watch_signals(stop: &Arc<AtomicBool>, mail: &Arc<Mail>) -> Result<()> {

@@ -4,7 +4,8 @@
 //! 1. lock the data folder and the folder of the last window;
 //! 2. compare what both window and disk have; a difference is refused;
 //! 3. bring onto disk what only the window has;
-//! 4. replay, find where the log ends, and take out what lies behind the end;
+//! 4. take the state of the newest snapshot that is whole, replay what lies behind it, find where the
+//!    log ends, and take out what lies behind the end;
 //! 5. write the record of the new incarnation, and
 //! 6. only then let the new window be found (both in [`crate::log::open`]).
 //!
@@ -12,6 +13,7 @@
 //! but the disk blocks that step 3 completes.
 
 mod chain;
+mod error;
 mod leftover;
 mod replay;
 mod report;
@@ -22,16 +24,15 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
-use thiserror::Error;
 use touchline_protocol::{
     log::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
         place::{WindowFolders, boot_id},
-        segment::{LogIdentity, SegmentError},
+        segment::LogIdentity,
     },
     units::{Incarnation, Position},
 };
@@ -39,6 +40,7 @@ use touchline_protocol::{
 use self::{chain::Beyond, leftover::Leftover, replay::Replay};
 pub use self::{
     chain::EndReason,
+    error::RecoveryError,
     leftover::Poison,
     replay::{Progress, Replayed},
     report::StartReport,
@@ -57,176 +59,7 @@ use crate::log::{
     segment_folder,
     storage::Storage,
 };
-
-/// Why the log is not opened.
-#[derive(Debug, Error)]
-pub enum RecoveryError {
-    /// An option is out of range.
-    #[error("{0}")]
-    Options(String),
-    /// A disk call failed.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// Another engine runs on this data folder.
-    #[error(
-        "{} is locked{}: another engine runs on this data folder",
-        path.display(),
-        pid.map(|pid| format!(" by process {pid}")).unwrap_or_default()
-    )]
-    Locked {
-        /// The lock file.
-        path: PathBuf,
-        /// The process that wrote itself down there.
-        pid: Option<u32>,
-    },
-    /// The first segment does not say which log this is.
-    #[error(
-        "{} offset 0: {source}; bring back this file from a copy, or use the build that wrote it",
-        path.display()
-    )]
-    FirstSegment {
-        /// The segment.
-        path: PathBuf,
-        /// What is wrong.
-        source: SegmentError,
-    },
-    /// A segment is missing between others.
-    #[error(
-        "{} is missing, though {} is there; bring it back from a copy",
-        missing.display(),
-        next.display()
-    )]
-    MissingSegment {
-        /// The missing one.
-        missing: PathBuf,
-        /// The one behind it.
-        next: PathBuf,
-    },
-    /// A segment does not have its length.
-    #[error(
-        "{} has {found} bytes, a segment of this log has {expected}; bring it back from a copy",
-        path.display()
-    )]
-    SegmentLength {
-        /// The segment.
-        path: PathBuf,
-        /// Bytes it has.
-        found: u64,
-        /// Bytes it must have.
-        expected: u64,
-    },
-    /// The beginning of the log is missing.
-    #[error(
-        "the log in {} begins at position {position}: bring back the segments before it from a copy",
-        folder.display()
-    )]
-    NotFromBeginning {
-        /// The segment folder.
-        folder: PathBuf,
-        /// Its first position.
-        position: u64,
-    },
-    /// The live window cannot be made or read.
-    #[error(
-        "live window in {}: {source}; make room, or choose another place or size for it",
-        folder.display()
-    )]
-    Window {
-        /// Its folder.
-        folder: PathBuf,
-        /// What is wrong.
-        source: io::Error,
-    },
-    /// Window and disk differ where both must hold the same.
-    #[error(
-        "{} offset {offset} (position {position}) differs from the live window in {}, though the log \
-         was durable up to {durable}: the disk has changed bytes; bring back the segment from a copy, \
-         or move the window's folder away to go on from the disk alone",
-        path.display(), folder.display()
-    )]
-    WindowDiffers {
-        /// The window's folder.
-        folder: PathBuf,
-        /// The segment.
-        path: PathBuf,
-        /// Byte offset in it.
-        offset: u64,
-        /// First position that differs.
-        position: u64,
-        /// Durable position of the last engine.
-        durable: u64,
-    },
-    /// The disk log ends before the place up to which the window says it is durable.
-    #[error(
-        "the disk log ends at position {disk_end}, though the live window in {} says that it is durable \
-         up to {durable}; bring back the missing segments, or move the window's folder away to go on \
-         from the disk alone",
-        folder.display()
-    )]
-    WindowGap {
-        /// The window's folder.
-        folder: PathBuf,
-        /// End of the last segment.
-        disk_end: u64,
-        /// Durable position of the last engine.
-        durable: u64,
-    },
-    /// The disk log was continued without the window.
-    #[error(
-        "the live window in {} ends at position {appended} with incarnation {incarnation}, but the disk \
-         log goes on to position {disk_end} with incarnation {disk_incarnation}: it was continued \
-         without this window; move the window's folder away to go on from the disk alone",
-        folder.display()
-    )]
-    WindowStale {
-        /// The window's folder.
-        folder: PathBuf,
-        /// Where the window ends.
-        appended: u64,
-        /// The window's incarnation.
-        incarnation: u32,
-        /// Where the disk log ends.
-        disk_end: u64,
-        /// Its last incarnation.
-        disk_incarnation: u32,
-    },
-    /// The log is damaged where it was durable.
-    #[error(
-        "{} offset {offset} (position {position}): {why}; but the log is known to be good up to \
-         position {attested}, so this is damage and not an unfinished write; bring back the segment \
-         from a copy, or start with --accept-loss to end the log at position {position} and lose what \
-         follows",
-        path.display()
-    )]
-    Damaged {
-        /// The segment.
-        path: PathBuf,
-        /// Byte offset in it.
-        offset: u64,
-        /// Position of the first bad frame.
-        position: u64,
-        /// Position up to which the log was durable at least.
-        attested: u64,
-        /// What is wrong there.
-        why: EndReason,
-    },
-    /// The log does not replay to itself.
-    #[error(
-        "{} offset {offset} (position {position}): {why}; this build does not decide as the one that \
-         wrote the log: use that one",
-        path.display()
-    )]
-    Replay {
-        /// The segment.
-        path: PathBuf,
-        /// Byte offset in it.
-        offset: u64,
-        /// Position of the transaction.
-        position: u64,
-        /// What is different.
-        why: String,
-    },
-}
+use crate::snapshot::{Attesting, Restored, drop_behind, newest_path, restore_newest};
 
 /// A log whose end is known, all of it on disk.
 pub(crate) struct Recovered {
@@ -267,19 +100,21 @@ pub(crate) fn recover(
         segments.extend(disk.next());
     }
 
-    let mut replay = Replay::new(state, progress, segments.end());
-    let walked = walk(&segments, segments.begin()..segments.end(), &mut |transaction| {
-        replay.apply(&segments, transaction)
-    })?;
+    let restored = restore_newest(&segments, data, &mut |content| state.restore(content))?;
+    let walked = replay(&segments, &restored, (state, progress), &mut findings)?;
     sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
+    let attested = (leftover.as_ref(), restored.attesting.as_ref());
     findings.loss_accepted_below =
-        check_end(&segments, &walked, &beyond, leftover.as_ref(), options.accept_loss)?;
+        check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
+    findings.take_snapshots(restored);
 
     let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
     let seen = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
     // An ending that was interrupted has named its files after the incarnation that is still to come.
     let incarnation = (seen + 1).max(tail::highest_dropped(&segments)?);
+    findings.snapshots_dropped =
+        drop_behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
     findings.dropped = tail::cut(&mut segments, walked.end, &beyond, incarnation)?;
     findings.poison = match leftover.as_ref().filter(|window| window.counts) {
         Some(window) => save_poison(data, window)?,
@@ -306,11 +141,50 @@ pub(crate) fn recover(
     })
 }
 
+/// Replays what lies behind the snapshot that was restored, or the whole log without one.
+fn replay(
+    segments: &Segments,
+    restored: &Restored,
+    (state, progress): (&mut impl Replayed, &mut dyn FnMut(Progress)),
+    findings: &mut Findings,
+) -> Result<Walked, RecoveryError> {
+    // From the snapshot's last transaction on: its frame tells which incarnation may follow.
+    let begin = match &restored.header {
+        Some(header) => header.last_position,
+        None if segments.begin() == 0 => 0,
+        None => {
+            return Err(RecoveryError::NotFromBeginning {
+                folder: segments.folder.clone(),
+                position: segments.begin(),
+                why: restored.reasons(),
+            });
+        }
+    };
+    let held = restored.header.map_or(0, |header| header.position);
+    let mut replay = Replay::new(state, progress, segments.end());
+    let walked = walk(segments, begin..segments.end(), &mut |transaction| {
+        if transaction.position().0 < held {
+            return Ok(());
+        }
+        replay.apply(segments, transaction)
+    })?;
+    findings.transactions = replay.transactions();
+    Ok(walked)
+}
+
 impl Findings {
+    fn take_snapshots(&mut self, restored: Restored) {
+        let Restored { header, skipped, .. } = restored;
+        self.snapshot = header.map(|header| (header.position, header.transactions));
+        self.snapshots_skipped = skipped
+            .into_iter()
+            .map(|(path, why)| format!("{} is not used: {why}", path.display()))
+            .collect();
+    }
+
     fn describe(&mut self, walked: &Walked, incarnation: u32) {
         self.incarnation = incarnation;
         self.recovered_end = walked.end;
-        self.transactions = walked.transactions;
         self.last_time_ns = walked.time_ns;
         self.clean = walked.closed;
         self.end_reason = walked.reason.to_string();
@@ -383,17 +257,16 @@ fn open_segments(
     let mut numbers = segment_numbers(storage.as_ref(), &folder)?;
     let new_log = numbers.is_empty();
     if new_log {
+        if let Some(snapshot) = newest_path(storage.as_ref(), &options.data)? {
+            return Err(RecoveryError::SegmentsGone { folder, snapshot });
+        }
         sync_ancestors(storage.as_ref(), &folder)?;
         let identity = new_identity(options.segment_bytes)?;
         let mut disk = DiskLog::new(Arc::clone(storage), folder.clone(), identity, 0)?;
         disk.create_first()?;
         numbers.push(0);
     }
-    let segments = Segments::open(Arc::clone(storage), folder.clone(), &numbers)?;
-    if segments.first != 0 {
-        return Err(RecoveryError::NotFromBeginning { folder, position: segments.begin() });
-    }
-    Ok((segments, new_log))
+    Ok((Segments::open(Arc::clone(storage), folder, &numbers)?, new_log))
 }
 
 /// Makes the names of the segment folder and of all folders above it in its file system durable: whoever
@@ -445,11 +318,12 @@ fn check_end(
     segments: &Segments,
     walked: &Walked,
     beyond: &Beyond,
-    leftover: Option<&Leftover>,
+    (leftover, snapshot): (Option<&Leftover>, Option<&Attesting>),
     accept_loss: bool,
 ) -> Result<Option<u64>, RecoveryError> {
     let appended = leftover.map_or(0, |window| window.appended);
-    let attested = walked.attested.max(beyond.attested).max(appended);
+    let of_log = walked.attested.max(beyond.attested).max(appended);
+    let attested = snapshot.map_or(of_log, |snapshot| of_log.max(snapshot.position));
     if walked.end >= attested {
         return Ok(None);
     }
@@ -457,7 +331,14 @@ fn check_end(
         return Ok(Some(attested));
     }
     let (path, offset) = segments.place(walked.end);
-    Err(RecoveryError::Damaged { path, offset, position: walked.end, attested, why: walked.reason })
+    let (position, why) = (walked.end, walked.reason);
+    match snapshot {
+        Some(Attesting { path: snapshot, .. }) if attested > of_log => {
+            let snapshot = snapshot.clone();
+            Err(RecoveryError::BehindSnapshot { path, offset, position, snapshot, attested, why })
+        }
+        _ => Err(RecoveryError::Damaged { path, offset, position, attested, why }),
+    }
 }
 
 /// Keeps the command that the last engine died of, if it did.

@@ -17,6 +17,7 @@ mod durability {
     mod poison;
     mod random;
     mod rot;
+    mod snapshots;
     mod start;
     mod tail;
     mod venue;

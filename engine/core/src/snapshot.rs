@@ -152,15 +152,15 @@ impl Core {
         Ok(state_hash)
     }
 
-    /// The venue whose stream `read` gives, which fills what it is given whole or fails. Nothing is
-    /// read behind the end. `table_seed`: see [`with_table_seed`](Self::with_table_seed).
+    /// The venue whose stream `read` gives, which fills what it is given whole or fails; and its state
+    /// hash. Nothing is read behind the end. `table_seed`: see [`with_table_seed`](Self::with_table_seed).
     ///
     /// # Errors
     /// See [`SnapshotError`].
     pub fn read_snapshot<E>(
         read: &mut dyn FnMut(&mut [u8]) -> Result<(), E>,
         table_seed: u64,
-    ) -> Result<Self, SnapshotError<E>> {
+    ) -> Result<(Self, u64), SnapshotError<E>> {
         let mut reading = Reading {
             core: Self::with_table_seed(table_seed),
             reader: Reader::new(read),
@@ -180,6 +180,6 @@ impl Core {
         if end.state_hash != computed {
             return Err(SnapshotError::StateHash { found: end.state_hash, computed });
         }
-        Ok(core)
+        Ok((core, computed))
     }
 }

@@ -35,6 +35,12 @@ impl Replica {
         }
     }
 
+    /// As a snapshot has it, behind so many transactions.
+    #[must_use]
+    pub fn at(core: Core, position: Position, transactions: u64) -> Self {
+        Self { core, position, transactions, ..Self::new() }
+    }
+
     /// Applies the next transaction's command.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
@@ -28,6 +28,7 @@ use touchline_protocol::{
 };
 
 use super::{live::ORIGIN_FILE, lock::FolderLock};
+use crate::snapshot::SnapshotSchedule;
 
 /// What stays the same while the engine runs, and the locks that keep it its own.
 pub(crate) struct Fixed {
@@ -56,6 +57,7 @@ struct Inner {
     keeper_stop: AtomicBool,
     keeper_gone: AtomicBool,
     failure: Mutex<Option<String>>,
+    snapshots: OnceLock<SnapshotSchedule>,
 }
 
 /// A handle to the control page. Clones share it.
@@ -82,6 +84,7 @@ impl Control {
             keeper_stop: AtomicBool::new(false),
             keeper_gone: AtomicBool::new(false),
             failure: Mutex::new(None),
+            snapshots: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -218,6 +221,16 @@ impl Control {
 
     pub(crate) fn attested_to(&self) -> u64 {
         self.inner.attested_to.load(Ordering::Relaxed)
+    }
+
+    /// Tells the keeper when to have snapshots made; once and for all.
+    pub(crate) fn schedule_snapshots(&self, schedule: SnapshotSchedule) {
+        self.inner.snapshots.get_or_init(|| schedule);
+        self.wake_keeper();
+    }
+
+    pub(crate) fn snapshot_schedule(&self) -> Option<&SnapshotSchedule> {
+        self.inner.snapshots.get()
     }
 
     pub(crate) fn stop_keeper(&self) {

@@ -20,6 +20,7 @@ use touchline_protocol::{
 };
 
 use crate::notice::alert;
+use crate::snapshot::{SnapshotSchedule, SnapshotStarter};
 
 use super::{
     control::Control,
@@ -48,6 +49,8 @@ pub(crate) struct Keeper {
     moved: (Instant, u64),
     /// When the next segment is tried again, after it could not be made.
     ahead_again: Option<Instant>,
+    /// Has snapshots made, once it is told to.
+    snapshots: Option<SnapshotStarter>,
 }
 
 impl Keeper {
@@ -60,7 +63,18 @@ impl Keeper {
     ) -> Result<Self, DiskError> {
         let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
         let moved = (Instant::now(), durable);
-        Ok(Self { body, disk, control, buffer, durable, attest_after, moved, ahead_again: None })
+        let (ahead_again, snapshots) = (None, None);
+        Ok(Self {
+            body,
+            disk,
+            control,
+            buffer,
+            durable,
+            attest_after,
+            moved,
+            ahead_again,
+            snapshots,
+        })
     }
 
     /// Writes all that is appended.
@@ -96,11 +110,21 @@ impl Keeper {
             let segment_bytes = self.control.identity().segment_bytes;
             let late = self.durable % segment_bytes > segment_bytes / 2;
             let made = (late || !(wrote || recycled)) && self.make_ahead();
+            self.tick_snapshots();
             if !(wrote || recycled || made) {
                 self.sleep();
             }
         }
         Ok(())
+    }
+
+    fn tick_snapshots(&mut self) {
+        if self.snapshots.is_none() {
+            self.snapshots = self.control.snapshot_schedule().cloned().map(SnapshotStarter::new);
+        }
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.tick(self.durable);
+        }
     }
 
     /// Makes a part of the next segment; false if there is nothing to do. A failure loses nothing
@@ -161,7 +185,8 @@ impl Keeper {
 
     /// Sleeps until there is something to write, or an attest record is due.
     fn sleep(&mut self) {
-        let mut limit = LONGEST_SLEEP;
+        let patience = self.snapshots.as_ref().map_or(LONGEST_SLEEP, SnapshotStarter::patience);
+        let mut limit = patience.min(LONGEST_SLEEP);
         if self.durable > self.control.attested_to() && !self.control.attest_asked() {
             let quiet = self.moved.0.elapsed();
             if quiet >= self.attest_after {
@@ -192,6 +217,12 @@ pub struct KeeperHandle {
 }
 
 impl KeeperHandle {
+    /// Has snapshots made from now on, by child processes that end with the keeper. Only the first call
+    /// counts.
+    pub fn schedule_snapshots(&self, schedule: SnapshotSchedule) {
+        self.control.schedule_snapshots(schedule);
+    }
+
     /// Ends the thread after the write it is at. What is appended and not durable yet stays in the
     /// live window: close the [`super::LogWriter`] first. Dropping the handle does the same.
     pub fn stop(self) {

@@ -12,6 +12,7 @@ use touchline_protocol::{
 };
 
 use super::{RecoveryError, segments::Segments};
+use crate::snapshot::SnapshotContent;
 
 /// How often a long replay tells how far it is.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
@@ -21,6 +22,16 @@ const LOOK_EVERY: u64 = 256;
 
 /// What the log is replayed into.
 pub trait Replayed {
+    /// Takes the state of a snapshot in place of all that came before; `content` is to be read to its
+    /// end and [`finish`](SnapshotContent::finish)ed first. A state that cannot is replayed from the
+    /// log's beginning.
+    ///
+    /// # Errors
+    /// Why the snapshot is not taken; the state is as before then.
+    fn restore(&mut self, _content: &mut SnapshotContent<'_>) -> Result<(), String> {
+        Err("this state is only ever replayed from the beginning".to_owned())
+    }
+
     /// Applies the command of the transaction that begins at `position`, as decided at `time_ns`, and
     /// writes its events to the beginning of `outbox`, which is aligned to eight and has room for the
     /// largest transaction; gives their bytes and their number.
@@ -81,6 +92,11 @@ impl<'state, R: Replayed> Replay<'state, R> {
             told: Instant::now(),
             outbox: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
         }
+    }
+
+    /// Transactions replayed.
+    pub(super) const fn transactions(&self) -> u64 {
+        self.transactions
     }
 
     /// Replays one transaction.

@@ -19,8 +19,10 @@ pub struct StartReport {
     pub position: Position,
     /// Where the log of the earlier incarnations ended.
     pub recovered_end: Position,
-    /// Transactions replayed.
+    /// Transactions replayed: all of the log, or those behind the snapshot.
     pub transactions: u64,
+    /// Position of the snapshot whose state the start went on from.
+    pub snapshot: Option<Position>,
     /// Time of the last frame, ns since the epoch; 0 in a new log.
     pub last_time_ns: u64,
     /// True if there was no log and one was made.
@@ -57,6 +59,12 @@ pub(crate) struct Findings {
     pub(super) clean: bool,
     pub(super) from_window: u64,
     pub(super) dropped: Dropped,
+    /// Position and transactions of the snapshot that was used.
+    pub(super) snapshot: Option<(u64, u64)>,
+    /// Those that were not, in words.
+    pub(super) snapshots_skipped: Vec<String>,
+    /// Those that were behind the log's end, whose loss was accepted.
+    pub(super) snapshots_dropped: Vec<PathBuf>,
     pub(super) end_reason: String,
     pub(super) loss_accepted_below: Option<u64>,
     pub(super) window_lost: bool,
@@ -78,6 +86,7 @@ impl Findings {
             position: writer.position(),
             recovered_end: Position(self.recovered_end),
             transactions: self.transactions,
+            snapshot: self.snapshot.map(|(position, _)| Position(position)),
             last_time_ns: self.last_time_ns,
             new_log: self.new_log,
             clean: self.clean,
@@ -93,17 +102,21 @@ impl Findings {
     }
 
     fn lines(&self, window: &WindowReport, options: &LogOptions) -> Vec<String> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<_> =
+            self.snapshots_skipped.iter().map(|line| format!("log: snapshot {line}")).collect();
         let end = self.recovered_end;
-        if self.new_log {
-            lines.push(format!("log: a new log was made in {}", options.data.display()));
-        } else {
-            lines.push(format!(
-                "log: {} transactions up to position {end}, the last engine ended {}",
-                self.transactions,
-                if self.clean { "cleanly" } else { "without closing the log" }
-            ));
-        }
+        let ended = if self.clean { "cleanly" } else { "without closing the log" };
+        let count = self.transactions;
+        lines.push(match self.snapshot {
+            _ if self.new_log => format!("log: a new log was made in {}", options.data.display()),
+            None => format!(
+                "log: {count} transactions up to position {end}, the last engine ended {ended}"
+            ),
+            Some((position, held)) => format!(
+                "log: {held} transactions by the snapshot at position {position}, {count} behind it up \
+                 to position {end}, the last engine ended {ended}"
+            ),
+        });
         if self.from_window > 0 {
             lines.push(format!(
                 "log: {} bytes up to position {end} were only in the live window and are on disk now",
@@ -114,6 +127,12 @@ impl Findings {
             lines.push(format!(
                 "log: LOSS ACCEPTED: it was durable up to position {below} at least and ends at {end} \
                  now"
+            ));
+        }
+        for path in &self.snapshots_dropped {
+            lines.push(format!(
+                "log: a snapshot was behind the end, and is kept in {}",
+                path.display()
             ));
         }
         if self.dropped.bytes > 0 {

@@ -67,7 +67,7 @@ impl Segments {
         numbers: &[u64],
     ) -> Result<Self, RecoveryError> {
         let (Some(&first), Some(&last)) = (numbers.first(), numbers.last()) else {
-            return Err(RecoveryError::NotFromBeginning { folder, position: 0 });
+            return Err(RecoveryError::NoSegments { folder });
         };
         let path = segment_path(&folder, first);
         let file = storage.open(&path).map_err(disk_error("opening", &path))?;

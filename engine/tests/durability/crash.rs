@@ -1,10 +1,12 @@
 //! Crash images: the power is cut, or the process dies, in the middle of any call to the disk, while
 //! the venue trades or while it starts. What was acknowledged at the session's level is there
 //! afterwards, nothing else than what was done is, and the core is the one that a reference makes of
-//! the same commands.
+//! the same commands. Now and then there is a snapshot of what was durable, from which the next starts
+//! go on.
 
 use super::disk::SimDisk;
 use super::random::{Case, Random, seeds, size};
+use super::snapshots;
 use super::world::{History, Place, Record, SEGMENT};
 
 /// Accidents that one data folder has, one after the other.
@@ -97,6 +99,9 @@ fn live(place: &Place, random: &mut Random, known: &mut Known) {
         match random.below(8) {
             0 | 1 => venue.log.writer.wake_keeper(),
             2 => venue.settle(),
+            3 if random.once_in(4) && !place.disk.has_failed() => {
+                snapshots::take(place, &venue);
+            }
             _ => {}
         }
     }

@@ -9,8 +9,9 @@
 //!
 //! The fault model is the one that the log is written for: of a write in flight each 512-byte sector is
 //! old or new, in any combination; changes of names reach the disk in the order in which they were made.
-//! A new file holds, until it is written, what other files held there. All files lie in the one folder
-//! of segments, so that their names are enough, and a copy of a disk serves another data folder.
+//! A new file holds, until it is written, what other files held there. All files lie in the folders of
+//! segments and of snapshots, so that their names are enough, and a copy of a disk serves another data
+//! folder.
 
 use super::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
@@ -372,8 +373,11 @@ impl Outcome {
 impl Storage for SimDisk {
     fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
         let state = self.state();
-        assert!(matches!(Folder::of(folder), Folder::Segments));
-        Ok(state.names.keys().cloned().collect())
+        // One space of names for both: what belongs to snapshots is known by its name.
+        let is_of_snapshots = folder.ends_with("snapshots");
+        assert!(is_of_snapshots || matches!(Folder::of(folder), Folder::Segments));
+        let names = state.names.keys();
+        Ok(names.filter(|name| name.contains(".snap") == is_of_snapshots).cloned().collect())
     }
 
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {

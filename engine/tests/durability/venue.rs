@@ -59,7 +59,7 @@ pub(crate) const FILLER_BYTES_MAX: u64 = 60_000;
 pub(crate) struct State {
     pub(crate) core: Core,
     /// Everything that fillers have said.
-    fillers: u64,
+    pub(crate) fillers: u64,
 }
 
 impl State {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use touchline_engine::log::{Environment, Log, LogOptions, WindowPlace, open_in};
 use touchline_engine::recovery::{RecoveryError, Replayed};
+use touchline_engine::snapshot::SnapshotContent;
 use touchline_protocol::log::{
     SEGMENT_FOLDER, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, segment_path,
 };
@@ -71,6 +72,11 @@ impl History {
 }
 
 impl Replayed for History {
+    fn restore(&mut self, content: &mut SnapshotContent<'_>) -> Result<(), String> {
+        *self = super::snapshots::read(content)?;
+        Ok(())
+    }
+
     fn replay(
         &mut self,
         position: Position,

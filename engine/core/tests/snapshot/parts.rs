@@ -22,7 +22,7 @@ pub(crate) fn write(core: &Core) -> Vec<u8> {
 /// The venue, and how many bytes were not read.
 pub(crate) fn read(bytes: &[u8], seed: u64) -> Result<(Core, usize), SnapshotError<Exhausted>> {
     let mut rest = bytes;
-    let core = Core::read_snapshot(
+    let (core, state_hash) = Core::read_snapshot(
         &mut |into| {
             let (taken, left) = rest.split_at_checked(into.len()).ok_or(Exhausted)?;
             into.copy_from_slice(taken);
@@ -31,6 +31,7 @@ pub(crate) fn read(bytes: &[u8], seed: u64) -> Result<(Core, usize), SnapshotErr
         },
         seed,
     )?;
+    assert_eq!(state_hash, core.state_hash());
     Ok((core, rest.len()))
 }
 

@@ -1,0 +1,222 @@
+//! Why a log is not opened: what was found where, and what the operator may do. Given by every step of
+//! recovery.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+use touchline_protocol::log::segment::SegmentError;
+
+use super::chain::EndReason;
+use crate::log::DiskError;
+
+/// Why the log is not opened.
+#[derive(Debug, Error)]
+pub enum RecoveryError {
+    /// An option is out of range.
+    #[error("{0}")]
+    Options(String),
+    /// A disk call failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// Another engine runs on this data folder.
+    #[error(
+        "{} is locked{}: another engine runs on this data folder",
+        path.display(),
+        pid.map(|pid| format!(" by process {pid}")).unwrap_or_default()
+    )]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// The process that wrote itself down there.
+        pid: Option<u32>,
+    },
+    /// The first segment does not say which log this is.
+    #[error(
+        "{} offset 0: {source}; bring back this file from a copy, or use the build that wrote it",
+        path.display()
+    )]
+    FirstSegment {
+        /// The segment.
+        path: PathBuf,
+        /// What is wrong.
+        source: SegmentError,
+    },
+    /// A segment is missing between others.
+    #[error(
+        "{} is missing, though {} is there; bring it back from a copy",
+        missing.display(),
+        next.display()
+    )]
+    MissingSegment {
+        /// The missing one.
+        missing: PathBuf,
+        /// The one behind it.
+        next: PathBuf,
+    },
+    /// A segment does not have its length.
+    #[error(
+        "{} has {found} bytes, a segment of this log has {expected}; bring it back from a copy",
+        path.display()
+    )]
+    SegmentLength {
+        /// The segment.
+        path: PathBuf,
+        /// Bytes it has.
+        found: u64,
+        /// Bytes it must have.
+        expected: u64,
+    },
+    /// The beginning of the log is missing, and no snapshot stands for it.
+    #[error(
+        "the log in {} begins at position {position}, and no snapshot stands for what was before \
+         it{why}; bring back a snapshot, or the segments before it, from a copy",
+        folder.display()
+    )]
+    NotFromBeginning {
+        /// The segment folder.
+        folder: PathBuf,
+        /// Its first position.
+        position: u64,
+        /// Why the snapshots that are there do not.
+        why: String,
+    },
+    /// There is no log.
+    #[error("{} holds no log segments", folder.display())]
+    NoSegments {
+        /// The segment folder.
+        folder: PathBuf,
+    },
+    /// The log is gone.
+    #[error(
+        "there is no segment in {}, though {} is there; bring the segments back from a copy",
+        folder.display(), snapshot.display()
+    )]
+    SegmentsGone {
+        /// The segment folder.
+        folder: PathBuf,
+        /// The newest snapshot.
+        snapshot: PathBuf,
+    },
+    /// The log ends before a snapshot of it.
+    #[error(
+        "{} offset {offset} (position {position}): {why}; but {} holds the state at position \
+         {attested}, so the log was good up to there, and this is damage and not an unfinished write; \
+         bring back the segment from a copy, or start with --accept-loss to end the log at position \
+         {position} and lose what follows, the snapshot included",
+        path.display(), snapshot.display()
+    )]
+    BehindSnapshot {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// Where the log ends.
+        position: u64,
+        /// The snapshot.
+        snapshot: PathBuf,
+        /// Its position.
+        attested: u64,
+        /// What is wrong where the log ends.
+        why: EndReason,
+    },
+    /// The live window cannot be made or read.
+    #[error(
+        "live window in {}: {source}; make room, or choose another place or size for it",
+        folder.display()
+    )]
+    Window {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// Window and disk differ where both must hold the same.
+    #[error(
+        "{} offset {offset} (position {position}) differs from the live window in {}, though the log \
+         was durable up to {durable}: the disk has changed bytes; bring back the segment from a copy, \
+         or move the window's folder away to go on from the disk alone",
+        path.display(), folder.display()
+    )]
+    WindowDiffers {
+        /// The window's folder.
+        folder: PathBuf,
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// First position that differs.
+        position: u64,
+        /// Durable position of the last engine.
+        durable: u64,
+    },
+    /// The disk log ends before the place up to which the window says it is durable.
+    #[error(
+        "the disk log ends at position {disk_end}, though the live window in {} says that it is durable \
+         up to {durable}; bring back the missing segments, or move the window's folder away to go on \
+         from the disk alone",
+        folder.display()
+    )]
+    WindowGap {
+        /// The window's folder.
+        folder: PathBuf,
+        /// End of the last segment.
+        disk_end: u64,
+        /// Durable position of the last engine.
+        durable: u64,
+    },
+    /// The disk log was continued without the window.
+    #[error(
+        "the live window in {} ends at position {appended} with incarnation {incarnation}, but the disk \
+         log goes on to position {disk_end} with incarnation {disk_incarnation}: it was continued \
+         without this window; move the window's folder away to go on from the disk alone",
+        folder.display()
+    )]
+    WindowStale {
+        /// The window's folder.
+        folder: PathBuf,
+        /// Where the window ends.
+        appended: u64,
+        /// The window's incarnation.
+        incarnation: u32,
+        /// Where the disk log ends.
+        disk_end: u64,
+        /// Its last incarnation.
+        disk_incarnation: u32,
+    },
+    /// The log is damaged where it was durable.
+    #[error(
+        "{} offset {offset} (position {position}): {why}; but the log is known to be good up to \
+         position {attested}, so this is damage and not an unfinished write; bring back the segment \
+         from a copy, or start with --accept-loss to end the log at position {position} and lose what \
+         follows",
+        path.display()
+    )]
+    Damaged {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// Position of the first bad frame.
+        position: u64,
+        /// Position up to which the log was durable at least.
+        attested: u64,
+        /// What is wrong there.
+        why: EndReason,
+    },
+    /// The log does not replay to itself.
+    #[error(
+        "{} offset {offset} (position {position}): {why}; this build does not decide as the one that \
+         wrote the log: use that one",
+        path.display()
+    )]
+    Replay {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// Position of the transaction.
+        position: u64,
+        /// What is different.
+        why: String,
+    },
+}

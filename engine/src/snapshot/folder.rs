@@ -1,0 +1,203 @@
+//! The folder of snapshots: which there are, which of them this log has, and the newest that is whole.
+//! Called by recovery, by whoever makes snapshots, and by the tools.
+
+use std::path::{Path, PathBuf};
+
+use std::io;
+use touchline_protocol::snapshot::{
+    SNAPSHOT_FOLDER, SnapshotHeader, snapshot_path, snapshot_position,
+};
+
+use super::file::{SnapshotContent, SnapshotFault, read_header};
+use crate::inspect::segments_for_reading;
+use crate::log::disk::disk_error;
+use crate::log::storage::Storage;
+use crate::recovery::{RecoveryError, Segments, walk};
+
+/// The folder of snapshots.
+pub(super) fn snapshot_folder(data: &Path) -> PathBuf {
+    data.join(SNAPSHOT_FOLDER)
+}
+
+/// Positions of the snapshots that there are, newest first.
+pub(super) fn positions(storage: &dyn Storage, folder: &Path) -> Result<Vec<u64>, RecoveryError> {
+    let names = match storage.list(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed.map_err(disk_error("listing", folder))?,
+    };
+    let mut positions: Vec<u64> = names.iter().filter_map(|name| snapshot_position(name)).collect();
+    positions.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(positions)
+}
+
+/// A snapshot that lies in the folder.
+#[derive(Debug)]
+pub struct Listed {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its position, by its name.
+    pub position: u64,
+    /// Its header, if that is one of this log; nothing behind it was looked at.
+    pub header: Result<SnapshotHeader, SnapshotFault>,
+}
+
+/// A position that a snapshot vouches for: the log was durable up to there when it was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Attesting {
+    pub(crate) position: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// What came of looking for a snapshot to go on from.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    /// The one whose state was taken.
+    pub(crate) header: Option<SnapshotHeader>,
+    /// Those that were not used, newest first: their files, and why.
+    pub(crate) skipped: Vec<(PathBuf, SnapshotFault)>,
+    /// The highest position that any of this log vouches for.
+    pub(crate) attesting: Option<Attesting>,
+}
+
+impl Restored {
+    /// Why the snapshots that are there could not be used, as the end of a sentence.
+    pub(crate) fn reasons(&self) -> String {
+        self.skipped.iter().map(|(path, why)| format!("; {}: {why}", path.display())).collect()
+    }
+}
+
+/// The snapshots of a log, newest first.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub(crate) fn list_in(segments: &Segments, data: &Path) -> Result<Vec<Listed>, RecoveryError> {
+    let folder = snapshot_folder(data);
+    let storage = segments.storage.as_ref();
+    let listed = positions(storage, &folder)?.into_iter().map(|position| {
+        let path = snapshot_path(&folder, position);
+        let header = storage
+            .open(&path)
+            .map_err(SnapshotFault::from)
+            .and_then(|file| read_header(file.as_ref(), &segments.identity, position));
+        Listed { path, position, header }
+    });
+    Ok(listed.collect())
+}
+
+/// The newest snapshot by name, whatever is in it.
+pub(crate) fn newest_path(
+    storage: &dyn Storage,
+    data: &Path,
+) -> Result<Option<PathBuf>, RecoveryError> {
+    let folder = snapshot_folder(data);
+    let newest = positions(storage, &folder)?.first().copied();
+    Ok(newest.map(|position| snapshot_path(&folder, position)))
+}
+
+/// The snapshots in the data folder `data`, newest first.
+///
+/// # Errors
+/// If there is no log, or the folder cannot be read.
+pub fn list(data: &Path) -> Result<Vec<Listed>, RecoveryError> {
+    list_in(&segments_for_reading(data)?, data)
+}
+
+/// Gives `take` the content of the newest snapshot that the log has and that is whole; `take` has changed
+/// nothing if it fails.
+pub(crate) fn restore_newest(
+    segments: &Segments,
+    data: &Path,
+    take: &mut dyn FnMut(&mut SnapshotContent<'_>) -> Result<(), String>,
+) -> Result<Restored, RecoveryError> {
+    let mut restored = Restored::default();
+    for Listed { path, position, header } in list_in(segments, data)? {
+        if header.is_ok() && restored.attesting.is_none() {
+            restored.attesting = Some(Attesting { position, path: path.clone() });
+        }
+        if restored.header.is_some() {
+            break;
+        }
+        let used = header.and_then(|header| {
+            check_in_log(segments, &header)?;
+            restore(segments, &path, &header, take)?;
+            Ok(header)
+        });
+        match used {
+            Ok(header) => restored.header = Some(header),
+            Err(fault) => restored.skipped.push((path, fault)),
+        }
+    }
+    Ok(restored)
+}
+
+/// Reads a snapshot whose header was checked.
+pub(super) fn restore(
+    segments: &Segments,
+    path: &Path,
+    header: &SnapshotHeader,
+    take: &mut dyn FnMut(&mut SnapshotContent<'_>) -> Result<(), String>,
+) -> Result<(), SnapshotFault> {
+    let file = segments.storage.open(path)?;
+    let mut content = SnapshotContent::new(file.as_ref(), header)?;
+    let outcome = take(&mut content);
+    content.outcome(outcome)
+}
+
+/// Checks that the log has the transaction that a snapshot ends with.
+pub(super) fn check_in_log(
+    segments: &Segments,
+    header: &SnapshotHeader,
+) -> Result<(), SnapshotFault> {
+    let position = header.last_position;
+    let not_in_log = |found: Option<String>| SnapshotFault::NotInLog { position, found };
+    if position < segments.begin() {
+        let begin = segments.begin();
+        return Err(not_in_log(Some(format!("that begins at position {begin}"))));
+    }
+    if header.position > segments.end() {
+        let end = segments.end();
+        return Err(not_in_log(Some(format!("its files end at position {end}"))));
+    }
+    let mut last = None;
+    let walked = walk(segments, position..header.position, &mut |transaction| {
+        last = Some((transaction.bookmark(), transaction.end()));
+        Ok(())
+    })
+    .map_err(|error| not_in_log(Some(error.to_string())))?;
+    let Some((bookmark, end)) = last.filter(|_| walked.transactions == 1) else {
+        return Err(not_in_log(Some(walked.reason.to_string())));
+    };
+    let is_same = bookmark.position.0 == position
+        && bookmark.crc == header.last_crc
+        && bookmark.incarnation.0 == header.last_incarnation
+        && end.0 == header.position;
+    if is_same {
+        return Ok(());
+    }
+    Err(not_in_log(Some(format!(
+        "one of incarnation {} with checksum {:08x} is there, not of incarnation {} with {:08x}",
+        bookmark.incarnation, bookmark.crc, header.last_incarnation, header.last_crc
+    ))))
+}
+
+/// Puts the snapshots behind the end of a log aside, whose end was accepted though they vouch for more:
+/// what they hold is no part of the log any more. `incarnation` is the one that begins there.
+pub(crate) fn drop_behind(
+    storage: &dyn Storage,
+    data: &Path,
+    end: u64,
+    incarnation: u32,
+) -> Result<Vec<PathBuf>, RecoveryError> {
+    let folder = snapshot_folder(data);
+    let mut dropped = Vec::new();
+    for position in positions(storage, &folder)?.into_iter().filter(|&position| position > end) {
+        let path = snapshot_path(&folder, position);
+        let kept = path.with_extension(format!("snap.dropped-{incarnation}"));
+        storage.rename(&path, &kept).map_err(disk_error("renaming", &path))?;
+        dropped.push(kept);
+    }
+    if !dropped.is_empty() {
+        storage.sync_folder(&folder).map_err(disk_error("syncing", &folder))?;
+    }
+    Ok(dropped)
+}

@@ -1,0 +1,112 @@
+//! Removing the segments that no start needs any more. Called by `touchline log prune`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use touchline_core::Core;
+use touchline_protocol::log::segment_path;
+use touchline_protocol::units::Position;
+
+use super::file::SnapshotFault;
+use super::folder::{Listed, check_in_log, list_in, restore};
+use super::make::{MakeError, lock};
+use crate::inspect::segments_for_reading;
+use crate::log::disk::{DiskError, disk_error};
+use crate::recovery::{RecoveryError, Segments};
+
+/// Why nothing was removed.
+#[derive(Debug, Error)]
+pub enum PruneError {
+    /// Another process is at it.
+    #[error(transparent)]
+    Lock(#[from] MakeError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] RecoveryError),
+    /// A segment cannot be removed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A snapshot that is to stand for what is removed is not whole.
+    #[error("{}: {why}; make another one first: touchline log snapshot", path.display())]
+    Snapshot {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: SnapshotFault,
+    },
+    /// There is none.
+    #[error(
+        "there is no snapshot that could stand for old segments; make one first: touchline log snapshot"
+    )]
+    NoSnapshot,
+}
+
+/// What was removed, or would be.
+#[derive(Debug)]
+pub struct Pruned {
+    /// Where the log began.
+    pub begin: Position,
+    /// Where it begins then.
+    pub now: Position,
+    /// The oldest snapshot: the earliest state that can be rebuilt.
+    pub oldest_snapshot: Position,
+    /// The segments, oldest first.
+    pub segments: Vec<PathBuf>,
+}
+
+/// Removes the segments that lie wholly before the last transaction of the oldest snapshot, after every
+/// snapshot was read and found whole; only tells which, if `dry_run`. Safe beside a running engine.
+///
+/// # Errors
+/// See [`PruneError`]. After a [`DiskError`] some may be gone: the oldest ones, with no hole.
+pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
+    let _lock = lock(data)?;
+    let segments = segments_for_reading(data)?;
+    let mut oldest = None;
+    for Listed { path, header, .. } in list_in(&segments, data)? {
+        let checked = header.and_then(|header| {
+            check(&segments, &path, &header)?;
+            Ok(header)
+        });
+        oldest = Some(checked.map_err(|why| PruneError::Snapshot { path, why })?);
+    }
+    let oldest = oldest.ok_or(PruneError::NoSnapshot)?;
+    let segment_bytes = segments.identity.segment_bytes;
+    // The segment with the snapshot's last transaction stays: by that it is known to be of this log.
+    let first_kept = (oldest.last_position / segment_bytes).max(segments.first);
+    let gone: Vec<PathBuf> =
+        (segments.first..first_kept).map(|number| segment_path(&segments.folder, number)).collect();
+    if !dry_run {
+        remove(&segments, &gone)?;
+    }
+    Ok(Pruned {
+        begin: Position(segments.begin()),
+        now: Position(first_kept * segment_bytes),
+        oldest_snapshot: Position(oldest.position),
+        segments: gone,
+    })
+}
+
+fn check(
+    segments: &Segments,
+    path: &Path,
+    header: &touchline_protocol::snapshot::SnapshotHeader,
+) -> Result<(), SnapshotFault> {
+    check_in_log(segments, header)?;
+    restore(segments, path, header, &mut |content| {
+        let (_, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), 0)
+            .map_err(|error| error.to_string())?;
+        content.finish(state_hash)
+    })
+}
+
+/// From the oldest on, and each durably before the next, so that a crash in between leaves no hole.
+fn remove(segments: &Segments, gone: &[PathBuf]) -> Result<(), DiskError> {
+    for path in gone {
+        fs::remove_file(path).map_err(disk_error("removing", path))?;
+        let sync = || fs::File::open(&segments.folder)?.sync_all();
+        sync().map_err(disk_error("syncing", &segments.folder))?;
+    }
+    Ok(())
+}
