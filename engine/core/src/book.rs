@@ -12,6 +12,8 @@ mod level;
 mod place;
 mod side;
 mod standalone;
+#[cfg(test)]
+mod steps;
 mod validate;
 
 pub(crate) use fired::ORDERS_MAX;

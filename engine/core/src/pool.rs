@@ -34,12 +34,22 @@ pub(crate) struct Pool<T> {
     /// Slots from here on were never handed out.
     fresh: u32,
     live: u32,
+    /// Slots that were looked at.
+    #[cfg(test)]
+    pub(crate) looks: core::cell::Cell<u64>,
 }
 
 impl<T: Linked> Pool<T> {
     /// A pool without any slot.
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), free: NONE, fresh: 0, live: 0 }
+        Self {
+            slots: Vec::new(),
+            free: NONE,
+            fresh: 0,
+            live: 0,
+            #[cfg(test)]
+            looks: core::cell::Cell::new(0),
+        }
     }
 
     /// Makes room for `capacity` items in all and touches every page of it. Never shrinks.
@@ -129,6 +139,8 @@ impl<T> Index<u32> for Pool<T> {
 
     #[inline]
     fn index(&self, handle: u32) -> &T {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
         &self.slots[handle as usize]
     }
 }
@@ -136,6 +148,8 @@ impl<T> Index<u32> for Pool<T> {
 impl<T> IndexMut<u32> for Pool<T> {
     #[inline]
     fn index_mut(&mut self, handle: u32) -> &mut T {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
         &mut self.slots[handle as usize]
     }
 }
