@@ -83,7 +83,7 @@ fn price(shape: Shape, n: u32) -> i64 {
     let n = i64::from(n);
     match shape {
         Shape::Dense => 1_000_000 + n,
-        Shape::Sparse => (n << 40 | n % 3).wrapping_mul(0x9e37_79b9) ^ i64::MIN,
+        Shape::Sparse => ((n << 40) + n % 3).wrapping_mul(0x9e37_79b9) ^ i64::MIN,
         Shape::Queue => 1_000_000,
     }
 }
