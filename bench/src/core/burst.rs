@@ -15,7 +15,7 @@ use touchline_protocol::ring::{
 use super::engines::Engine;
 use super::flows::Flow;
 use super::measure::{self, BATCH, Outcome, judge, per_operation};
-use super::operation::{Reports, Tally};
+use super::operation::{Depth, Reports, Tally};
 use super::stopwatch::Stopwatch;
 use crate::machine::nanoseconds;
 
@@ -88,13 +88,42 @@ fn consume(mut consumer: Consumer<Arc<HeapRing>>) -> Tally {
     }
 }
 
-/// Times the flow with its reports, until the last one is handed over.
+/// Times the flow with its reports, until the last one is handed over. Engine and reader have a core
+/// each where there are two: on one they would take turns, and what that costs is the kernel's.
 pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
-    let mut engine = measure::filled::<E>(flow);
     let capacity = Capacity::new(SLOTS).expect("a power of two within the limit");
     let (producer, consumer) = heap_ring(capacity);
-    let reader = std::thread::spawn(move || consume(consumer));
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            stay_on_core(0);
+            consume(consumer)
+        });
+        let engine = scope.spawn(move || {
+            stay_on_core(1);
+            produce::<E>(flow, producer)
+        });
+        let produced = engine.join();
+        let tally = reader.join().unwrap_or_default();
+        match produced {
+            Ok(Some((time, depth))) => match judge(flow, &depth, &tally) {
+                Err(difference) if checked => Outcome::Wrong(time, difference),
+                _ => Outcome::Right(time),
+            },
+            _ => Outcome::GivenUp,
+        }
+    })
+}
+
+/// Where the system refuses, the thread stays where it is put.
+fn stay_on_core(number: usize) {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let _refused = cores.get(number).map(|&core| core_affinity::set_for_current(core));
+}
+
+/// Feeds an engine; gives ps per operation and the book, or nothing if it took too long.
+fn produce<E: Engine>(flow: &Flow, producer: Producer<Arc<HeapRing>>) -> Option<(u64, Depth)> {
     let mut reporter = Reporter { producer };
+    let mut engine = measure::filled::<E>(flow);
     let begin = Stopwatch::start();
     let mut is_hopeless = false;
     for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
@@ -111,13 +140,5 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
     reporter.send([0, 0, 0, END]);
     reporter.producer.publish();
     let took = nanoseconds(begin.elapsed());
-    let tally = reader.join().unwrap_or_default();
-    if is_hopeless {
-        return Outcome::GivenUp;
-    }
-    let time = per_operation(took, flow.measured.len());
-    match judge(flow, &engine, &tally) {
-        Err(difference) if checked => Outcome::Wrong(time, difference),
-        _ => Outcome::Right(time),
-    }
+    (!is_hopeless).then(|| (per_operation(took, flow.measured.len()), engine.depth()))
 }

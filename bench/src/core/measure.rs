@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::engines::Engine;
 use super::flows::Flow;
-use super::operation::Tally;
+use super::operation::{Depth, Tally};
 use super::stopwatch::Stopwatch;
 use crate::allocation::live_bytes;
 use crate::interrupt::is_interrupted;
@@ -49,7 +49,7 @@ pub(super) fn filled<E: Engine>(flow: &Flow) -> E {
 }
 
 /// Compares what an engine came to with what it must.
-pub(super) fn judge<E: Engine>(flow: &Flow, engine: &E, tally: &Tally) -> Result<(), String> {
+pub(super) fn judge(flow: &Flow, depth: &Depth, tally: &Tally) -> Result<(), String> {
     let expected = &flow.expected;
     if tally != expected {
         return Err(format!(
@@ -57,7 +57,7 @@ pub(super) fn judge<E: Engine>(flow: &Flow, engine: &E, tally: &Tally) -> Result
             tally.trades, expected.trades, tally.hash
         ));
     }
-    if engine.depth() != flow.depth {
+    if *depth != flow.depth {
         return Err("another book at the end".to_owned());
     }
     Ok(())
@@ -83,7 +83,7 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
     let took = nanoseconds(begin.elapsed());
     std::hint::black_box(&tally);
     let time = per_operation(took, flow.measured.len());
-    match judge(flow, &engine, &tally) {
+    match judge(flow, &engine.depth(), &tally) {
         Err(difference) if checked => Outcome::Wrong(time, difference),
         _ => Outcome::Right(time),
     }

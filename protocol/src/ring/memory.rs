@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::layout::{SLOT_BYTES, SLOT_WORDS};
 use super::{Capacity, Consumer, Producer};
 use crate::sync::{AtomicU64, ReadOnlyU64, ReadOnlyWords};
 
@@ -38,7 +39,10 @@ pub struct HeapRing {
     capacity: Capacity,
     tail: OwnLine<AtomicU64>,
     head: OwnLine<AtomicU64>,
-    slots: Box<[AtomicU64]>,
+    /// With a cache line to spare, so that slots can begin where a line does.
+    words: Box<[AtomicU64]>,
+    /// The first word of the first slot.
+    first: usize,
 }
 
 impl HeapRing {
@@ -49,12 +53,22 @@ impl HeapRing {
 
     /// An empty ring whose indices start at `index`, so that their wrap can be reached.
     pub fn starting_at(capacity: Capacity, index: u64) -> Self {
+        let words: Box<[AtomicU64]> =
+            (0..capacity.words() + SLOT_WORDS - 1).map(|_| AtomicU64::new(0)).collect();
+        let beyond = words.as_ptr().addr() % SLOT_BYTES;
+        let first = (SLOT_BYTES - beyond) % SLOT_BYTES / size_of::<u64>();
         Self {
             capacity,
             tail: OwnLine(AtomicU64::new(index)),
             head: OwnLine(AtomicU64::new(index)),
-            slots: (0..capacity.words()).map(|_| AtomicU64::new(0)).collect(),
+            words,
+            // Loom's words are larger; it knows no cache lines.
+            first: if cfg!(loom) { 0 } else { first },
         }
+    }
+
+    fn slots(&self) -> &[AtomicU64] {
+        &self.words[self.first..][..self.capacity.words()]
     }
 }
 
@@ -72,7 +86,7 @@ impl ProducerMemory for Arc<HeapRing> {
     }
 
     fn slots(&self) -> &[AtomicU64] {
-        &self.slots
+        HeapRing::slots(self)
     }
 }
 
@@ -90,7 +104,7 @@ impl ConsumerMemory for Arc<HeapRing> {
     }
 
     fn slots(&self) -> ReadOnlyWords<'_> {
-        ReadOnlyWords::new(&self.slots)
+        ReadOnlyWords::new(HeapRing::slots(self))
     }
 }
 
