@@ -72,7 +72,7 @@ impl From<RejectReason> for Reject {
 }
 
 impl Reject {
-    const fn with(reason: RejectReason, detail: u32) -> Self {
+    pub(crate) const fn with(reason: RejectReason, detail: u32) -> Self {
         Self { reason, detail }
     }
 }

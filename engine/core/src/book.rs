@@ -406,11 +406,12 @@ impl SymbolBook {
     }
 
     /// True when the whole of an aggressor can be filled: what decides FOK. Judged from the totals of
-    /// the levels, of which at most those within the limit are looked at.
+    /// the levels within its limit, of which no more than `levels` are looked at.
     #[must_use]
-    pub fn covers(&self, pools: &BookPools, aggressor: &Aggressor) -> bool {
+    pub fn covers(&self, pools: &BookPools, aggressor: &Aggressor, levels: u32) -> bool {
         let mut missing = u128::from(aggressor.quantity.0.cast_unsigned());
-        self.reachable(pools, aggressor.side, aggressor.limit).any(|level| {
+        let reachable = self.reachable(pools, aggressor.side, aggressor.limit);
+        reachable.take(levels as usize).any(|level| {
             missing = missing.saturating_sub(level.quantity + level.hidden);
             missing == 0
         })

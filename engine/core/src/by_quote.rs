@@ -2,116 +2,230 @@
 //! there, or what has to be sold to them for it. Called by placement, before anything is locked.
 
 use crate::book::DepthLevel;
-use crate::{Reject, filters, money};
+use crate::limits::number;
+use crate::{Reject, money};
 use touchline_protocol::message::command::SymbolFilters;
-use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::units::UNITS_PER_WHOLE;
 
-/// What is asked, and of what.
-pub(crate) struct ByQuote<'filters> {
-    pub(crate) filters: &'filters SymbolFilters,
-    pub(crate) side: Side,
-    /// Quote to spend or to receive, 10⁻⁸.
-    pub(crate) amount: i64,
-    /// What the account has free of what the order pays with, 10⁻⁸.
-    pub(crate) free: i64,
-    /// Levels that are always looked at if they are needed.
-    pub(crate) levels: u32,
+/// The quantity that comes as close to `amount` (quote, 10⁻⁸) as LOT_SIZE and MARKET_LOT_SIZE let it
+/// come from below, and whether the levels hold less than was asked. Each level costs its notional
+/// rounded up, so that no truncation of its fills can exceed the amount (facts §5.2).
+///
+/// # Errors
+/// LOT_SIZE or MARKET_LOT_SIZE when it comes to less than the least quantity, an overflow, or a want of
+/// more than `levels_max` levels.
+pub(crate) fn quantity(
+    filters: &SymbolFilters,
+    amount: i64,
+    levels_max: u32,
+    levels: impl Iterator<Item = DepthLevel>,
+) -> Result<(i64, bool), Reject> {
+    let lots = MarketLots::of(filters);
+    let (mut missing, mut quantity) = (amount, 0i64);
+    for (seen, level) in (0..).zip(levels) {
+        if seen == levels_max {
+            return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
+        }
+        let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
+        let wanted = worth(missing, level.price.0);
+        let reached = quantity.checked_add(wanted.min(there)).ok_or(RejectReason::Overflow)?;
+        if wanted <= there {
+            return Ok((lots.cut(reached)?, false));
+        }
+        // What is wanted beyond this level may be less than a step, or more than the largest quantity.
+        match lots.cut(quantity.saturating_add(wanted)) {
+            Ok(most) if most <= reached => return Ok((most, false)),
+            _ => {}
+        }
+        quantity = reached;
+        missing -= money::quote_rounded_up(level.price.0, there).ok_or(RejectReason::Overflow)?;
+    }
+    Ok((lots.cut(quantity)?, true))
 }
 
-impl ByQuote<'_> {
-    /// The quantity, in whole LOT_SIZE steps, and whether the levels hold less than was asked. Each level
-    /// costs its notional rounded up, so that no truncation of its fills can exceed the amount
-    /// (facts §5.2).
-    ///
-    /// An order that its account cannot pay for is rejected, and a reject costs its sender nothing, so
-    /// it must not cost the venue a walk through the whole book: once it is certain that the funds do not
-    /// suffice, and `is_settled` says of the quantity up to there that looking further cannot find
-    /// another reason that comes before, the walk ends there.
-    ///
-    /// # Errors
-    /// LOT_SIZE when it comes to less than the least quantity, or an overflow.
-    pub(crate) fn quantity(
-        &self,
-        levels: impl Iterator<Item = DepthLevel>,
-        is_settled: impl Fn(i64) -> bool,
-    ) -> Result<(i64, bool), Reject> {
-        let (mut missing, mut quantity, mut ran_dry) = (self.amount, 0i64, true);
-        let least = self.filters.lot_min.max(1);
-        for (seen, level) in (1..).zip(levels) {
-            let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
-            let wanted = filters::quantity_for(self.filters, missing, level.price.0);
-            let taken = wanted.min(there);
-            quantity = quantity.checked_add(taken).ok_or(RejectReason::Overflow)?;
-            missing -=
-                money::quote_rounded_up(level.price.0, taken).ok_or(RejectReason::Overflow)?;
-            if wanted <= there {
-                ran_dry = false;
-                break;
-            }
-            let needed = if self.side == Side::Buy { self.amount } else { quantity };
-            let is_hopeless = needed > self.free && quantity >= least;
-            if is_hopeless && seen >= self.levels && is_settled(quantity) {
-                break;
-            }
-        }
-        if quantity < least {
-            return Err(RejectReason::LotSize.into());
-        }
-        Ok((quantity, ran_dry))
+/// The base quantity that `amount` of quote is worth at `price`.
+fn worth(amount: i64, price: i64) -> i64 {
+    let exact = i128::from(amount) * i128::from(UNITS_PER_WHOLE) / i128::from(price);
+    i64::try_from(exact).unwrap_or(i64::MAX)
+}
+
+/// The quantities of a MARKET order (spot contract §2): LOT_SIZE's, and of these MARKET_LOT_SIZE's, if
+/// there are any.
+struct MarketLots {
+    lots: Lots,
+    market: Option<Lots>,
+}
+
+impl MarketLots {
+    fn of(filters: &SymbolFilters) -> Self {
+        let SymbolFilters { lot_min, lot_max, lot_step, .. } = *filters;
+        let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;
+        let lots = Lots::ALL.among(lot_min, lot_max, lot_step).unwrap_or(Lots::ALL);
+        Self { lots, market: lots.among(market_lot_min, market_lot_max, market_lot_step) }
     }
+
+    /// The largest quantity that is no more than `quantity`.
+    fn cut(&self, quantity: i64) -> Result<i64, Reject> {
+        self.lots.cut(quantity).ok_or(RejectReason::LotSize)?;
+        let market = self.market.as_ref().and_then(|lots| lots.cut(quantity));
+        market.ok_or_else(|| RejectReason::MarketLotSize.into())
+    }
+}
+
+/// Quantities from `least` to `most` that are `offset` more than a multiple of `step`.
+#[derive(Clone, Copy)]
+struct Lots {
+    least: i64,
+    most: i64,
+    offset: i128,
+    step: i128,
+}
+
+impl Lots {
+    const ALL: Self = Self { least: 1, most: i64::MAX, offset: 0, step: 1 };
+
+    /// Those that are at least `least`, at most `most` and a whole number of steps above `least`; 0
+    /// disables a rule. `None` if the steps never meet.
+    fn among(self, least: i64, most: i64, step: i64) -> Option<Self> {
+        let most = if most == 0 { self.most } else { self.most.min(most) };
+        let step = i128::from(step.max(1));
+        let (divisor, inverse) = bezout(self.step, step);
+        let apart = i128::from(least) - self.offset;
+        if apart % divisor != 0 {
+            return None;
+        }
+        // The first multiple of the own step that leads from the own offset to a step of the other.
+        let other = step / divisor;
+        let multiple = (apart / divisor % other * inverse).rem_euclid(other);
+        let offset = self.offset + self.step * multiple;
+        Some(Self { least: self.least.max(least), most, offset, step: self.step * other })
+    }
+
+    /// The largest of them that is no more than `quantity`.
+    fn cut(&self, quantity: i64) -> Option<i64> {
+        let most = i128::from(quantity.min(self.most));
+        let found = most - (most - self.offset).rem_euclid(self.step);
+        i64::try_from(found).ok().filter(|&found| found >= self.least)
+    }
+}
+
+/// The greatest common divisor of two numbers above zero, and what to multiply the first with to get
+/// it, but for a multiple of the second.
+const fn bezout(one: i128, other: i128) -> (i128, i128) {
+    let (mut divisor, mut rest) = (one, other);
+    let (mut factor, mut next) = (1, 0);
+    while rest != 0 {
+        let quotient = divisor / rest;
+        (divisor, rest) = (rest, divisor - quotient * rest);
+        (factor, next) = (next, factor - quotient * next);
+    }
+    (divisor, factor)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::cell::Cell;
-    use touchline_protocol::units::{Price, UNITS_PER_WHOLE};
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+    use touchline_protocol::units::Price;
 
     const WHOLE: i64 = UNITS_PER_WHOLE;
 
-    /// A thousand levels with one unit each, at 1 and upwards; counts those that are looked at.
-    fn levels(seen: &Cell<u32>) -> impl Iterator<Item = DepthLevel> {
-        (1..=1000).map(|price| {
-            seen.set(seen.get() + 1);
-            DepthLevel {
-                price: Price(price * WHOLE),
-                quantity: WHOLE as u128,
-                hidden: 0,
-                orders: 1,
-            }
+    /// So many levels with `there` units each, at 1 and upwards.
+    fn levels(count: i64, there: i64) -> impl Iterator<Item = DepthLevel> {
+        (1..=count).map(move |price| DepthLevel {
+            price: Price(price * WHOLE),
+            quantity: there as u128,
+            hidden: 0,
+            orders: 1,
         })
     }
 
-    fn ask<'filters>(
-        filters: &'filters SymbolFilters,
-        side: Side,
+    fn bought(
+        filters: &SymbolFilters,
         amount: i64,
-        free: i64,
-    ) -> ByQuote<'filters> {
-        ByQuote { filters, side, amount: amount * WHOLE, free: free * WHOLE, levels: 10 }
+        levels_max: u32,
+    ) -> Result<(i64, bool), Reject> {
+        quantity(filters, amount * WHOLE, levels_max, levels(1000, WHOLE))
+            .map(|(quantity, dry)| (quantity / WHOLE, dry))
     }
 
     #[test]
-    fn who_cannot_pay_does_not_see_the_whole_book() {
-        let filters = SymbolFilters { lot_min: 3 * WHOLE, ..SymbolFilters::default() };
-        let check = |asked: &ByQuote<'_>, settled_at: i64, expected: u32| {
-            let seen = Cell::new(0);
-            let found = asked.quantity(levels(&seen), |quantity| quantity >= settled_at * WHOLE);
-            assert_eq!(seen.get(), expected);
-            found.map(|(quantity, ran_dry)| (quantity / WHOLE, ran_dry))
-        };
+    fn it_looks_at_no_more_levels_than_it_may() {
+        let none = SymbolFilters::default();
         // 1 + 2 + … + 1000 is 500,500.
-        let rich = ask(&filters, Side::Buy, 500_000, 500_000);
-        assert_eq!(check(&rich, 0, 1000), Ok((999, false)));
-        let richer = ask(&filters, Side::Buy, 600_000, 600_000);
-        assert_eq!(check(&richer, 0, 1000), Ok((1000, true)));
-        let poor = ask(&filters, Side::Buy, 600_000, 599_999);
-        assert_eq!(check(&poor, 0, 10), Ok((10, true)));
-        assert_eq!(check(&poor, 25, 25), Ok((25, true)));
-        assert_eq!(check(&ask(&filters, Side::Sell, 600_000, 17), 0, 18), Ok((18, true)));
-        assert_eq!(check(&ask(&filters, Side::Sell, 600_000, 0), 0, 10), Ok((10, true)));
-        // Too small for LOT_SIZE is said first.
-        let small = ask(&filters, Side::Buy, 2, 0);
-        assert_eq!(check(&small, 0, 2), Err(RejectReason::LotSize.into()));
+        assert_eq!(bought(&none, 500_500, 1000), Ok((1000, false)));
+        assert_eq!(bought(&none, 600_000, 1000), Ok((1000, true)));
+        let deep = Reject::with(RejectReason::CapacityReached, number::MAX_STEPS);
+        assert_eq!(bought(&none, 500_500, 999), Err(deep));
+        assert_eq!(bought(&none, 55, 10), Ok((10, false)));
+        assert_eq!(bought(&none, 56, 10), Err(deep));
+    }
+
+    #[test]
+    fn a_quantity_obeys_both_filters() {
+        let lots = SymbolFilters {
+            lot_min: WHOLE,
+            lot_max: 7 * WHOLE,
+            lot_step: 2 * WHOLE,
+            ..Default::default()
+        };
+        assert_eq!(bought(&lots, 10, 1000), Ok((3, false)), "four are no odd number");
+        assert_eq!(bought(&lots, 500_500, 1000), Ok((7, false)), "no more than the largest");
+        let small = SymbolFilters { lot_min: 3 * WHOLE, ..lots };
+        assert_eq!(bought(&small, 4, 1000), Err(RejectReason::LotSize.into()));
+        let market =
+            SymbolFilters { market_lot_min: 5 * WHOLE, market_lot_step: 5 * WHOLE, ..lots };
+        assert_eq!(bought(&market, 500_500, 1000), Ok((5, false)));
+        assert_eq!(bought(&market, 14, 1000), Err(RejectReason::MarketLotSize.into()));
+        // Odd numbers and even ones.
+        let never = SymbolFilters { market_lot_min: 2 * WHOLE, market_lot_step: 2 * WHOLE, ..lots };
+        assert_eq!(bought(&never, 500_500, 1000), Err(RejectReason::MarketLotSize.into()));
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_largest_that_both_filters_allow(
+            (least, most, step) in (0..40i64, 0..300i64, 0..25i64),
+            (market_least, market_most, market_step) in (0..40i64, 0..300i64, 0..25i64),
+            quantity in 0..400i64,
+        ) {
+            let filters = SymbolFilters {
+                lot_min: least,
+                lot_max: most,
+                lot_step: step,
+                market_lot_min: market_least,
+                market_lot_max: market_most,
+                market_lot_step: market_step,
+                ..Default::default()
+            };
+            let fits = |value: i64, least: i64, most: i64, step: i64| {
+                value >= least.max(1)
+                    && (most == 0 || value <= most)
+                    && (step == 0 || (value - least) % step == 0)
+            };
+            let lots: Vec<i64> =
+                (0..=quantity).filter(|&value| fits(value, least, most, step)).collect();
+            let both = lots.iter().rfind(|&&value| fits(value, market_least, market_most, market_step));
+            let expected = match (lots.last(), both) {
+                (None, _) => Err(RejectReason::LotSize.into()),
+                (_, None) => Err(RejectReason::MarketLotSize.into()),
+                (_, Some(&largest)) => Ok(largest),
+            };
+            prop_assert_eq!(MarketLots::of(&filters).cut(quantity), expected);
+        }
+    }
+
+    #[test]
+    fn the_largest_steps_do_not_overflow() {
+        let filters = SymbolFilters {
+            lot_min: i64::MAX - 1,
+            lot_step: i64::MAX,
+            market_lot_min: i64::MAX - 2,
+            market_lot_step: i64::MAX - 1,
+            ..Default::default()
+        };
+        assert_eq!(MarketLots::of(&filters).cut(i64::MAX), Err(RejectReason::MarketLotSize.into()));
     }
 }

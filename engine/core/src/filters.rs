@@ -202,14 +202,6 @@ fn check_iceberg(filters: &SymbolFilters, quantity: i64, shown: i64) -> Result<(
     Ok(())
 }
 
-/// The base quantity of a fill or level at `price` that `amount` of quote pays for, a whole number of
-/// LOT_SIZE steps (facts §5.2).
-pub(crate) fn quantity_for(filters: &SymbolFilters, amount: i64, price: i64) -> i64 {
-    let exact = i128::from(amount) * i128::from(UNITS_PER_WHOLE) / i128::from(price);
-    let quantity = i64::try_from(exact).unwrap_or(i64::MAX);
-    quantity - quantity % filters.lot_step.max(1)
-}
-
 /// LOT_SIZE: applies to every quantity, that of MARKET orders included (facts §6).
 pub(crate) fn check_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Reject> {
     if is_in_grid(quantity, filters.lot_min, filters.lot_max, filters.lot_step) {

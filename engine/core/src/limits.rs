@@ -22,7 +22,7 @@ pub mod number {
     pub const PRICE_LEVELS: u32 = 6;
     /// [`Limits::pending_work`](super::Limits::pending_work).
     pub const PENDING_WORK: u32 = 7;
-    /// [`Limits::max_steps`](super::Limits::max_steps).
+    /// [`Limits::max_steps`](super::Limits::max_steps), or [`LEVELS_JUDGED_MAX`](super::LEVELS_JUDGED_MAX).
     pub const MAX_STEPS: u32 = 8;
 }
 
@@ -38,6 +38,10 @@ pub const SESSIONS_PER_KEY_MAX: u32 = 32;
 /// Durable sessions that only the local user's roles may open, or a quarter of
 /// [`Limits::sessions`](super::Limits::sessions) if that is less: no key can lock out admin or adapter.
 pub const LOCAL_SESSIONS: u32 = 8;
+
+/// Price levels that are looked at to decide about one order before it takes: whether FOK is filled,
+/// what a MARKET buy costs, what a quote quantity comes to.
+pub const LEVELS_JUDGED_MAX: u32 = 1 << 12;
 
 /// Sweeps of killed accounts and revoked keys that ever wait at once.
 pub const URGENT_SWEEPS_MAX: u32 = 1 << 12;

@@ -5,9 +5,9 @@ use super::{Applied, Context, Reject};
 use crate::Core;
 use crate::accounts::OrderWindow;
 use crate::book::{Aggressor, SymbolBook};
-use crate::by_quote::ByQuote;
+use crate::by_quote;
 use crate::filters::{self, OrderKind};
-use crate::limits::number;
+use crate::limits::{LEVELS_JUDGED_MAX, number};
 use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::outbox::Outbox;
@@ -202,7 +202,7 @@ impl Core {
         }
         let (quantity, ran_dry) = match message.quote_quantity {
             0 => (message.quantity, false),
-            amount => self.quantity_by_quote((account, id), (kind.side, amount))?,
+            amount => self.quantity_by_quote(id, (kind.side, amount))?,
         };
         if kind.side == Side::Buy {
             self.check_position(account, id, quantity)?;
@@ -215,7 +215,7 @@ impl Core {
         let locked = match kind.side {
             Side::Sell => Some(quantity),
             Side::Buy if message.quote_quantity != 0 => Some(message.quote_quantity),
-            Side::Buy if kind.is_market() => self.market_lock(book, &aggressor, free),
+            Side::Buy if kind.is_market() => Some(self.market_lock(book, &aggressor, free)?),
             Side::Buy => money::quote_rounded_up(message.price, quantity),
         };
         let locked =
@@ -266,26 +266,20 @@ impl Core {
     /// asks for. Fixed once, at acceptance: nothing else changes the book before the order is done.
     fn quantity_by_quote(
         &self,
-        (account, id): (AccountId, SymbolId),
+        id: SymbolId,
         (side, amount): (Side, i64),
     ) -> Result<(i64, bool), Reject> {
         let (symbol, book) =
             (&self.symbols.list[id.0 as usize], &self.symbols.books[id.0 as usize]);
-        let asked = ByQuote {
-            filters: &symbol.filters,
-            side,
-            amount,
-            free: self.accounts.balance(account, symbol.paid_with(side)).free.0,
-            // With as many levels the check of the capacity knows all that it can.
-            levels: self.limits.max_steps + 1,
-        };
         let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
-        let knows_position = |quantity| {
-            side == Side::Sell
-                || symbol.filters.max_position == 0
-                || self.check_position(account, id, quantity).is_err()
-        };
-        asked.quantity(book.reachable(&self.pools, side, limit), knows_position)
+        let levels = book.reachable(&self.pools, side, limit);
+        by_quote::quantity(&symbol.filters, amount, self.levels_judged(), levels)
+    }
+
+    /// Price levels that are looked at to decide about an order. By rules 1, whose log was written
+    /// without a bound, all of them.
+    pub(super) const fn levels_judged(&self) -> u32 {
+        if self.rules < 2 { u32::MAX } else { LEVELS_JUDGED_MAX }
     }
 
     /// Room for what may rest and for what may have to be continued; why this is enough:
@@ -370,29 +364,36 @@ impl Core {
     }
 
     /// What a MARKET buy needs: the cost of what is there, rounded up level by level, so that no
-    /// truncation of its fills can exceed it. `None` as soon as it is more than what is free.
+    /// truncation of its fills can exceed it.
+    ///
+    /// # Errors
+    /// As soon as it is more than what is free, or when it would be spread over too many levels.
     pub(super) fn market_lock(
         &self,
         book: &SymbolBook,
         aggressor: &Aggressor,
         free: Amount,
-    ) -> Option<i64> {
+    ) -> Result<i64, Reject> {
         let mut missing = aggressor.quantity.0;
         let mut cost = 0i64;
-        for level in book.reachable(&self.pools, Side::Buy, aggressor.limit) {
-            let quantity =
-                i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(missing);
-            let exact = notional(level.price, Qty(quantity));
-            cost = cost.checked_add(Amount::from_notional_rounded_up(exact)?.0)?;
-            missing -= quantity;
-            if cost > free.0 {
-                return None;
-            }
+        let levels = book.reachable(&self.pools, Side::Buy, aggressor.limit);
+        for (seen, level) in (0..).zip(levels) {
             if missing == 0 {
                 break;
             }
+            if seen == self.levels_judged() {
+                return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
+            }
+            let quantity =
+                i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(missing);
+            let exact = notional(level.price, Qty(quantity));
+            cost = Amount::from_notional_rounded_up(exact)
+                .and_then(|added| cost.checked_add(added.0))
+                .filter(|&cost| cost <= free.0)
+                .ok_or(RejectReason::InsufficientBalance)?;
+            missing -= quantity;
         }
-        Some(cost)
+        Ok(cost)
     }
 
     /// From here on nothing is refused.

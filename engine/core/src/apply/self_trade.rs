@@ -113,7 +113,7 @@ impl Core {
             return self.covers_without_own(active);
         }
         let book = &self.symbols.books[active.symbol.0 as usize];
-        book.covers(&self.pools, &active.aggressor())
+        book.covers(&self.pools, &active.aggressor(), self.levels_judged())
     }
 
     /// Walks what an FOK order would take, order by order: all that a level shows comes before anything

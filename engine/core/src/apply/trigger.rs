@@ -222,7 +222,7 @@ impl Core {
         }
         let free = self.accounts.balance(active.account, symbol.quote).free;
         let most = Amount(free.0 + active.locked);
-        self.market_lock(&self.symbols.books[at], &active.aggressor(), most)
+        self.market_lock(&self.symbols.books[at], &active.aggressor(), most).ok()
     }
 
     /// True for an FOK order that the book cannot fill.

@@ -233,7 +233,8 @@ impl OrderBook {
             return Err(BookError::Full);
         }
         let aggressor = Aggressor { side, limit: price, quantity };
-        if time_in_force == TimeInForce::Fok && !self.book.covers(&self.pools, &aggressor) {
+        if time_in_force == TimeInForce::Fok && !self.book.covers(&self.pools, &aggressor, u32::MAX)
+        {
             return Ok(Placed::Expired { remaining: quantity });
         }
         let mut remaining = quantity;

@@ -190,6 +190,8 @@ fn quote_quantities() {
             (|it| by_quote(it, i64::MIN), Why::InvalidQuantity),
             // Two lots are the least; nothing is there to sell to.
             (|it| by_quote(it, 1999), Why::LotSize),
+            // Three are the least of a MARKET order.
+            (|it| by_quote(it, 2999), Why::MarketLotSize),
             (
                 |it| {
                     by_quote(it, i64::MAX);
@@ -216,10 +218,10 @@ fn quote_quantities() {
     );
     let sound = order(&mut venue, |order| {
         order.symbol = WIDE;
-        by_quote(order, 2999);
+        by_quote(order, 3999);
     });
     venue.must(&sound);
-    assert_eq!(venue.core.open_order(WIDE, OrderId(1)).unwrap().remaining, Qty(2 * WHOLE));
+    assert_eq!(venue.core.open_order(WIDE, OrderId(1)).unwrap().remaining, Qty(WHOLE));
 }
 
 /// A symbol with the filters on averages and positions, on which nothing has been traded.

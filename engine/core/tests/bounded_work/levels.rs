@@ -1,0 +1,107 @@
+//! What is decided about an order before it takes is decided by no more price levels than
+//! `LEVELS_JUDGED_MAX`, whatever its sender can pay.
+
+use crate::orders::{ONE, by, limit, limits, market, stop, trade_at, world};
+use crate::venue::{Owned, Venue, WHOLE};
+use touchline_core::Reject;
+use touchline_core::limits::{LEVELS_JUDGED_MAX, number};
+use touchline_protocol::message::command::*;
+use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, Side, TimeInForce};
+use touchline_protocol::units::*;
+
+const LEVELS: i64 = LEVELS_JUDGED_MAX as i64;
+const TOO_DEEP: Reject =
+    Reject { reason: RejectReason::CapacityReached, detail: number::MAX_STEPS };
+
+/// One unit at each price from 1 on, at one price more than are looked at.
+fn ladder(rules: u32) -> Venue {
+    let mut venue = world(rules, limits(512, LEVELS + 10));
+    for price in 1..=LEVELS + 1 {
+        venue.must_quickly(&limit(1, Side::Sell, price, 1));
+    }
+    venue
+}
+
+/// What came of an order in the end: its status and what it has executed, in whole units.
+fn outcome(venue: &mut Venue, order: &NewOrder) -> Result<(OrderStatus, i64), Reject> {
+    let mut events = venue.apply(order)?;
+    events.extend(venue.drain());
+    let result = events.iter().find_map(|event| match event {
+        Owned::Result(result) => Some(*result),
+        _ => None,
+    });
+    let result = result.expect("it has ended");
+    let status = OrderStatus::from_wire(result.status).unwrap();
+    Ok((status, result.executed_quantity / WHOLE))
+}
+
+#[test]
+fn fill_or_kill_finds_no_more_than_that() {
+    for (quantity, expected) in
+        [(LEVELS + 1, (OrderStatus::Expired, 0)), (LEVELS, (OrderStatus::Filled, LEVELS))]
+    {
+        let order = NewOrder {
+            time_in_force: TimeInForce::Fok.to_wire(),
+            ..limit(2, Side::Buy, LEVELS + 1, quantity)
+        };
+        assert_eq!(outcome(&mut ladder(2), &order), Ok(expected));
+    }
+}
+
+#[test]
+fn a_market_buy_is_refused_beyond() {
+    let mut venue = ladder(2);
+    assert_eq!(outcome(&mut venue, &market(2, Side::Buy, LEVELS + 1)), Err(TOO_DEEP));
+    let by_quote = |levels: i64| NewOrder {
+        quantity: 0,
+        quote_quantity: levels * (levels + 1) / 2 * WHOLE,
+        ..market(2, Side::Buy, 0)
+    };
+    assert_eq!(outcome(&mut venue, &by_quote(LEVELS + 1)), Err(TOO_DEEP));
+    // Who cannot pay for what is looked at is told so.
+    let free = venue.core.balance(AccountId(2), AssetId(1)).unwrap().free.0;
+    let (account, asset) = (AccountId(2), AssetId(1));
+    let amount = free - 9 * WHOLE;
+    venue.must(&Withdraw { account, asset, amount, ..Default::default() });
+    let poor = Err(RejectReason::InsufficientBalance.into());
+    assert_eq!(outcome(&mut venue, &market(2, Side::Buy, LEVELS + 1)), poor);
+    venue.must(&Deposit { account, asset, amount, ..Default::default() });
+    assert_eq!(
+        outcome(&mut venue, &market(2, Side::Buy, LEVELS)),
+        Ok((OrderStatus::Filled, LEVELS))
+    );
+    let filled = Ok((OrderStatus::Filled, LEVELS));
+    assert_eq!(outcome(&mut ladder(2), &by_quote(LEVELS)), filled);
+    // The log of rules 1 knows no bound.
+    let filled = Ok((OrderStatus::Filled, LEVELS + 1));
+    assert_eq!(outcome(&mut ladder(1), &market(2, Side::Buy, LEVELS + 1)), filled);
+}
+
+#[test]
+fn a_market_sell_by_quantity_looks_at_none() {
+    let mut venue = world(2, limits(512, LEVELS + 10));
+    for price in 1..=LEVELS + 1 {
+        venue.must_quickly(&limit(1, Side::Buy, price, 1));
+    }
+    let filled = Ok((OrderStatus::Filled, LEVELS + 1));
+    assert_eq!(outcome(&mut venue, &market(2, Side::Sell, LEVELS + 1)), filled);
+}
+
+#[test]
+fn a_stop_that_would_need_more_expires_at_its_turn() {
+    let mut venue = world(2, limits(512, LEVELS + 10));
+    let wide = NewOrder {
+        quantity: (LEVELS + 1) * WHOLE,
+        ..stop(4, OrderType::StopLoss, Side::Buy, 10_000)
+    };
+    venue.must_quickly(&wide);
+    for price in 1..=LEVELS + 1 {
+        venue.must_quickly(&limit(1, Side::Sell, 10_000 + price, 1));
+    }
+    trade_at(&mut venue, 10_000);
+    let events = venue.drain();
+    let Some(Owned::Result(result)) = events.last() else { panic!("{events:?}") };
+    assert_eq!((result.status, result.executed_quantity), (OrderStatus::Expired.to_wire(), 0));
+    assert_eq!(venue.core.open_orders(ONE, Side::Sell).count() as i64, LEVELS + 1);
+    venue.must(&CancelAll { command: by(1), symbol: ONE, ..Default::default() });
+}
