@@ -1,6 +1,6 @@
 //! The model: what account, book and capacities say to a new order.
 
-use crate::fields::{side_of, time_in_force_of, type_of};
+use crate::fields::{fits_market_lot, side_of, time_in_force_of, type_of};
 use crate::state::{
     Model, ONE, Order, Place, Rejection, Work, check, check_detail, fires_upwards, is_reached,
     is_stop, rests, up,
@@ -12,6 +12,20 @@ use touchline_protocol::message::enums::{OrderType, RejectReason as Why, Side};
 /// True when `more` still fit under a filter's limit; 0 is no limit, and none more always fit.
 fn fit(open: usize, more: usize, most: u32) -> bool {
     most == 0 || more == 0 || open + more <= most as usize
+}
+
+/// The largest quantity up to `most` that LOT_SIZE and MARKET_LOT_SIZE both allow (contract 2 and 4).
+fn market_lots(f: &SymbolFilters, most: i128) -> Result<i64, Rejection> {
+    let most = if f.lot_max == 0 { most } else { most.min(f.lot_max.into()) };
+    let (least, step) = (i128::from(f.lot_min), i128::from(f.lot_step.max(1)));
+    let largest = least + (most - least).div_euclid(step) * step;
+    check(largest >= least.max(1), Why::LotSize)?;
+    let mut fitting = largest as i64;
+    while fitting >= f.lot_min.max(1) && !fits_market_lot(f, fitting) {
+        fitting -= step as i64;
+    }
+    check(fitting >= f.lot_min.max(1), Why::MarketLotSize)?;
+    Ok(fitting)
 }
 
 impl Model {
@@ -92,26 +106,23 @@ impl Model {
     }
 
     /// The quantity to trade, and whether the book has less than was asked for. An amount of the quote
-    /// asset is turned into base price by price, each cut to the lot step.
+    /// asset is turned into base price by price, and all of it cut to what the filters allow.
     pub(crate) fn base_quantity(&self, m: &NewOrder) -> Result<(i64, bool), Rejection> {
         if m.quote_quantity == 0 {
             return Ok((m.quantity, false));
         }
         let filters = &self.symbol(m.symbol.0).filters;
-        let step = i128::from(filters.lot_step.max(1));
-        let (mut amount, mut quantity, mut short) = (i128::from(m.quote_quantity), 0, true);
+        let (mut amount, mut quantity) = (i128::from(m.quote_quantity), 0);
         for (price, there) in self.levels(m.symbol.0, side_of(m)) {
-            let wanted = amount * ONE / i128::from(price) / step * step;
-            let taken = wanted.min(there);
-            quantity += taken;
-            amount -= up(price, taken as i64);
-            if wanted <= there {
-                short = false;
-                break;
+            let wanted = amount * ONE / i128::from(price);
+            let cut = market_lots(filters, quantity + wanted);
+            if wanted <= there || cut.is_ok_and(|cut| i128::from(cut) <= quantity + there) {
+                return Ok((cut?, false));
             }
+            quantity += there;
+            amount -= up(price, there as i64);
         }
-        check(quantity >= i128::from(filters.lot_min.max(1)), Why::LotSize)?;
-        Ok((quantity as i64, short))
+        Ok((market_lots(filters, quantity)?, true))
     }
 
     /// What the order must have free: a sell its quantity; a buy its price times quantity rounded up, a
