@@ -49,8 +49,8 @@ pub(crate) const IS_WAITING: u8 = 2;
 pub(crate) const HAS_LIST: u8 = 4;
 /// The order's list is open: its other order is open too, and neither has executed anything.
 pub(crate) const IS_PAIRED: u8 = 8;
-/// A buy whose price or quantity changed when a part of it was executed: what it had paid by then is no
-/// part of its notional now.
+/// A buy whose price or quantity changed when a part of it was executed: it locked exactly what the rest
+/// needed then, and what it had paid by then is no part of its notional now.
 pub(crate) const HAS_OWN_LOCK: u8 = 16;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 48);
@@ -405,17 +405,27 @@ impl Orders {
         self.reserved += is_waiting * u32::from(record.kind.may_rest());
     }
 
-    /// Lowers an open order's quantity, so that so much stays open.
-    pub(crate) fn set_quantity(&mut self, order: &RestingView, quantity: i64, open: i64) {
+    /// Lowers an open order's quantity, so that so much stays open. From rules 2 on a buy then locks what
+    /// that needs; by rules 1 what it locked is lowered by as much as its notional.
+    pub(crate) fn set_quantity(
+        &mut self,
+        rules: u32,
+        order: &RestingView,
+        (quantity, open): (i64, i64),
+    ) {
         let at = order.handle.0 as usize;
         let record = &mut self.records[at];
         let counts = self.open.at_mut(record.pair);
         counts.bought -= bought(record);
         record.quantity = quantity;
         counts.bought += bought(record);
-        if record.flags & HAS_OWN_LOCK != 0 {
+        if rules >= 2 && record.kind.side == Side::Buy && open < quantity {
+            if record.flags == 0 {
+                self.details[at] = OrderDetails::default();
+            }
+            record.flags |= HAS_OWN_LOCK;
             let for_the_rest = money::quote_rounded_up(order.price.0, open)
-                .expect("it was more when the order was replaced");
+                .expect("it was more when the order was placed");
             self.details[at].own_lock = for_the_rest + record.executed_quote;
         }
     }

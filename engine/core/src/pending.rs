@@ -39,7 +39,7 @@ pub(crate) struct ActiveOrder {
     /// What was locked at acceptance: quote for a buy, base for a sell. Of a buy that was replaced: what
     /// it locked then and what it had paid.
     pub(crate) locked: i64,
-    /// It was replaced after a part of it was executed: see [`HAS_OWN_LOCK`].
+    /// It was changed after a part of it was executed: see [`HAS_OWN_LOCK`].
     pub(crate) has_own_lock: bool,
     /// What it shows at a time once it rests; 0: everything.
     pub(crate) iceberg: i64,

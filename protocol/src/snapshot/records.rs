@@ -59,7 +59,7 @@ pub const ORDER_WAITING: u8 = 2;
 pub const ORDER_OF_LIST: u8 = 4;
 /// Bit of `OrderRecord::flags`: its list is open.
 pub const ORDER_PAIRED: u8 = 8;
-/// Bit of `OrderRecord::flags`: a buy that was replaced after a part of it was executed.
+/// Bit of `OrderRecord::flags`: a buy that was reduced or replaced after a part of it was executed.
 pub const ORDER_OWN_LOCK: u8 = 16;
 /// `PendingRecord::kind`: a `PendingOrderRecord` follows.
 pub const PENDING_ORDER: u32 = 1;

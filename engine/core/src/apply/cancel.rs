@@ -106,7 +106,7 @@ impl Core {
 
         let remaining = new_quantity - executed_quantity;
         let locked_before = self.orders.locked(&order);
-        self.orders.set_quantity(&order, new_quantity, remaining);
+        self.orders.set_quantity(self.rules, &order, (new_quantity, remaining));
         self.lower_remaining(at, &order, hidden, remaining);
         let released = locked_before - self.orders.locked(&self.orders.view(&self.pools, handle));
         self.accounts.release(account, asset, released);
