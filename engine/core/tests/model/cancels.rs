@@ -73,7 +73,8 @@ impl Model {
         let price = if order.price > 0 { order.price } else { order.stop };
         check_notional(&self.symbol(order.symbol).filters, price, quantity)?;
         let released = match order.side {
-            Side::Buy if order.apart => order.locked - up(price, quantity - order.executed),
+            // What the rest needs stays locked, whatever the fills have left of it.
+            Side::Buy if self.rules > 1 => order.locked - up(price, quantity - order.executed),
             Side::Buy => up(price, order.quantity) - up(price, quantity),
             Side::Sell => (order.quantity - quantity).into(),
         };

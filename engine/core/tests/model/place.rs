@@ -100,7 +100,6 @@ impl Model {
             executed: 0,
             executed_quote: 0,
             locked: 0,
-            apart: false,
             stop: m.stop_price,
             iceberg: m.iceberg_quantity,
             shown: 0,

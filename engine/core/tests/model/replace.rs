@@ -49,7 +49,6 @@ impl Model {
             Side::Buy => up(new.price, new.open()),
             Side::Sell => new.open().into(),
         };
-        new.apart = order.executed > 0;
         let more = new.locked - order.locked;
         let asset = self.symbol(symbol).paid_with(new.side);
         check(more <= self.free(account, asset), Why::InsufficientBalance)?;

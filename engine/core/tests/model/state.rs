@@ -125,9 +125,6 @@ pub(crate) struct Order {
     pub(crate) executed: i64,
     pub(crate) executed_quote: i64,
     pub(crate) locked: i128,
-    /// It was replaced after it had been executed in part: a reduction leaves locked what its rest needs,
-    /// and releases what its fills were rounded down by.
-    pub(crate) apart: bool,
     /// Price that fires it; 0 for none, and from its turn on.
     pub(crate) stop: i64,
     /// What it shows at a time; 0: everything.
