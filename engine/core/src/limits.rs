@@ -29,7 +29,9 @@ pub mod number {
 /// Makers that one transaction visits at most.
 pub const STEPS_MAX: u32 = 512;
 
-/// Cells of the table by account and asset: 1 GiB of balances.
+/// Cells of the table by account and asset, of 16 bytes each: 1 GiB. Of the limits as they are set: the
+/// table has as many rows and columns as the largest limits so far, so that it has more cells when one
+/// limit was lowered and the other raised; and while it grows, the old one is there as well.
 pub const CELLS_MAX: u64 = 1 << 26;
 
 /// Sessions that one key ever opens: bounds the transaction that revokes it.

@@ -318,13 +318,23 @@ impl Pending {
 /// as it stood), then those sweeps, then the rest. Urgent sweeps have room of their own, so that no
 /// client's work can keep an operator's command out.
 ///
-/// Room for what rests in the end. Let `L` be the occupied price levels and `R` the queued orders that
-/// may rest. An order that does not cross is accepted only while `L + R` is below the limit (or its
-/// level is there already). An order that crosses needs no room of its own: before it rests it has
-/// emptied every level that it reaches, so one at the least, and with it an order; when it is queued
-/// before it emptied a level, the level it will empty is still counted in `L`. So whenever an order
-/// rests, `L` is below the limit; the same holds for orders, of which a queued one has filled at least
-/// one.
+/// Room for what rests in the end. Let `L` be the occupied price levels, those of waiting stops
+/// included, `S` the waiting stops that may rest one day, and `R` the queued orders that may rest.
+/// Whatever takes a level more, an order that rests at once, a stop that begins to wait (which takes one
+/// in `S` too if it may rest), a list, or any of them in the place of an order that leaves, is accepted
+/// only while `L + S + R` stays within the limit. From then on nothing needs room that it does not have:
+///
+/// * An order that crosses (LIMIT or iceberg, new or replaced) has none reserved. Before it rests it has
+///   emptied every level that it reaches, by trades or by prevention, so one at the least; when it is
+///   queued before that, the level that it will empty is still counted in `L`, and it counts in `R`
+///   besides: then `L + S + R` may be above the limit, by one for each such order.
+/// * A stop leaves `S` at its turn. It rests in the level kept for it, or takes first and is queued, and
+///   then counts in `R` instead. Until its turn its order is counted where it waits.
+/// * LIMIT_MAKER never crosses. IOC, FOK and MARKET never rest. A slice that an iceberg shows next stays
+///   on its level; a limit leg that lives on, and an order that is reduced, stay where they are.
+///
+/// So whenever an order rests, `L` is below the limit. The same holds for orders: one that crosses has
+/// filled or removed one at the least before it rests, and a stop is an order all the while.
 #[derive(Debug)]
 pub(crate) struct PendingQueue {
     /// A ring: `length` entries from `head` on.
