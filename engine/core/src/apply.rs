@@ -10,6 +10,7 @@ mod change;
 mod define;
 mod ending;
 mod list;
+mod market;
 mod money;
 mod place;
 mod replace;

@@ -1,7 +1,8 @@
 //! The two mixing functions: [`StateHash`] says whether two venues are the same, [`Seed`] spreads
 //! keys over the look-up tables. Neither is cryptographic.
 
-use touchline_protocol::text::Text;
+use touchline_protocol::text::{ClientOrderId, Text};
+use touchline_protocol::units::{AccountId, SymbolId};
 
 /// Multiplier of the state hash: 2⁶⁴ divided by the golden ratio, odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -77,6 +78,16 @@ impl Seed {
     /// Of an account and a symbol.
     pub(crate) const fn pair(self, account: u32, symbol: u32) -> u32 {
         fold(self.0 ^ ((account as u64) << 32 | symbol as u64), STEP) as u32
+    }
+
+    /// Of a client order id, which is unique among the open orders, or lists, of an account on a symbol.
+    pub(crate) fn client_order_id(
+        self,
+        account: AccountId,
+        symbol: SymbolId,
+        name: &ClientOrderId,
+    ) -> u32 {
+        self.text(u64::from(account.0) << 32 | u64::from(symbol.0), name)
     }
 
     /// Of a text that is unique within `scope`.

@@ -76,11 +76,6 @@ pub(crate) struct Lists {
     seed: Seed,
 }
 
-/// What a list's client order id is unique within, as a number.
-const fn scope(account: AccountId, symbol: SymbolId) -> u64 {
-    (account.0 as u64) << 32 | symbol.0 as u64
-}
-
 impl Lists {
     pub(crate) const fn new(seed: Seed) -> Self {
         Self {
@@ -119,7 +114,7 @@ impl Lists {
     }
 
     fn hash_of_name(&self, list: &List) -> u32 {
-        self.seed.text(scope(list.account, list.symbol), &list.client_order_id)
+        self.seed.client_order_id(list.account, list.symbol, &list.client_order_id)
     }
 
     /// Opens a list under the next number; gives its slot. The caller has checked that its orders have
@@ -172,7 +167,7 @@ impl Lists {
         if name.is_empty() {
             return None;
         }
-        self.by_client_order_id.find(self.seed.text(scope(account, symbol), name), |slot| {
+        self.by_client_order_id.find(self.seed.client_order_id(account, symbol, name), |slot| {
             let list = &self.pool[slot];
             list.client_order_id == *name && list.account == account && list.symbol == symbol
         })

@@ -154,11 +154,6 @@ fn bought(record: &OrderRecord) -> u128 {
     }
 }
 
-/// What a client order id is unique within, as a number.
-const fn scope(account: AccountId, symbol: SymbolId) -> u64 {
-    (account.0 as u64) << 32 | symbol.0 as u64
-}
-
 impl Orders {
     pub(crate) const fn new(seed: Seed) -> Self {
         Self {
@@ -362,7 +357,7 @@ impl Orders {
             return None;
         }
         self.by_client_order_id
-            .find(self.seed.text(scope(account, symbol), name), |at| {
+            .find(self.seed.client_order_id(account, symbol, name), |at| {
                 self.client_order_ids[at as usize] == *name
                     && pools.owner(at) == account.0
                     && self.records[at as usize].symbol == symbol
@@ -389,7 +384,7 @@ impl Orders {
         self.client_order_ids[handle.0 as usize] = *name;
         self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
         if !name.is_empty() {
-            let hash = self.seed.text(scope(account, symbol), name);
+            let hash = self.seed.client_order_id(account, symbol, name);
             self.by_client_order_id.insert(hash, handle.0);
         }
         let counts = self.open.at_mut(record.pair);
@@ -449,7 +444,7 @@ impl Orders {
         self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
         let name = self.client_order_id(handle);
         if !name.is_empty() {
-            let hash = self.seed.text(scope(account, symbol), name);
+            let hash = self.seed.client_order_id(account, symbol, name);
             self.by_client_order_id.remove(hash, handle.0);
         }
         let counts = self.open.at_mut(pair);

@@ -52,9 +52,8 @@ impl Core {
         message: &PlaceOrderList,
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
-        let account = self.trading_account(&message.command)?;
-        let symbol = self.settled_symbol(message.symbol)?;
-        self.check_may_place(account, symbol)?;
+        let account = self.placing_account(&message.command, message.symbol)?;
+        let symbol = &self.symbols.list[message.symbol.0 as usize];
         let legs = self.read_legs(message, symbol)?;
         for Leg { order, kind } in [&legs.stop, &legs.limit] {
             filters::check_order(&symbol.filters, *kind, order)?;

@@ -4,22 +4,21 @@ use super::trigger::trigger_side;
 use super::{Applied, Context, Reject};
 use crate::Core;
 use crate::accounts::OrderWindow;
-use crate::book::{Aggressor, SymbolBook};
-use crate::by_quote;
+use crate::book::Aggressor;
 use crate::filters::{self, OrderKind};
-use crate::limits::{LEVELS_JUDGED_MAX, number};
+use crate::limits::number;
 use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
 use crate::symbols::Symbol;
-use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
+use touchline_protocol::message::command::{CommandHeader, NewOrder, ORDER_VALIDATE_ONLY};
 use touchline_protocol::message::enums::{
     OrderStatus, OrderType, RejectReason, SelfTradePrevention, Side, SymbolStatus,
 };
 use touchline_protocol::message::event::{OrderAccepted, OrderValid};
-use touchline_protocol::units::{AccountId, Amount, OrderListId, Price, Qty, SymbolId, notional};
+use touchline_protocol::units::{AccountId, OrderId, OrderListId, Price, Qty, SymbolId};
 
 /// What an order comes to with the account and the book as they are.
 pub(super) struct Terms {
@@ -39,16 +38,8 @@ impl Core {
         message: &NewOrder,
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
-        let account = self.trading_account(&message.command)?;
-        let symbol = self.settled_symbol(message.symbol)?;
-        self.check_may_place(account, symbol)?;
-        let kind = filters::order_kind(self.rules, message, symbol)?;
-        filters::check_order(&symbol.filters, kind, message)?;
-        self.check_averages(context.time_ns, message, kind)?;
-        if symbol.status != SymbolStatus::Trading {
-            return Err(RejectReason::SymbolNotTrading.into());
-        }
-        let windows = self.count_orders(account, context.time_ns, 1)?;
+        let account = self.placing_account(&message.command, message.symbol)?;
+        let (kind, windows) = self.check_placement(context.time_ns, account, message)?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });
             return Ok(Applied::Valid);
@@ -56,6 +47,39 @@ impl Core {
         let terms = self.check_engine_state(account, message, kind)?;
         self.accept(context, (account, message, kind), (&terms, windows), outbox);
         Ok(Applied::Committed)
+    }
+
+    /// The account that a placement or replacement is for, on a symbol where it may place now.
+    pub(super) fn placing_account(
+        &self,
+        command: &CommandHeader,
+        symbol: SymbolId,
+    ) -> Result<AccountId, Reject> {
+        let account = self.trading_account(command)?;
+        let symbol = self.settled_symbol(symbol)?;
+        if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
+            return Err(RejectReason::SymbolNotPermitted.into());
+        }
+        self.check_alive(account)?;
+        Ok(account)
+    }
+
+    /// What an order must pass whatever its account has and whatever is in the book; gives its kind, and
+    /// the account's order counts with it.
+    pub(super) fn check_placement(
+        &self,
+        time_ns: u64,
+        account: AccountId,
+        message: &NewOrder,
+    ) -> Result<(OrderKind, [OrderWindow; 2]), Reject> {
+        let symbol = &self.symbols.list[message.symbol.0 as usize];
+        let kind = filters::order_kind(self.rules, message, symbol)?;
+        filters::check_order(&symbol.filters, kind, message)?;
+        self.check_averages(time_ns, message, kind)?;
+        if symbol.status != SymbolStatus::Trading {
+            return Err(RejectReason::SymbolNotTrading.into());
+        }
+        Ok((kind, self.count_orders(account, time_ns, 1)?))
     }
 
     /// A symbol whose book may be touched. The engine runs a symbol's pending work before it passes on
@@ -66,18 +90,6 @@ impl Core {
             return Err(RejectReason::LogUnavailable.into());
         }
         Ok(symbol)
-    }
-
-    /// Account and symbol share a permission, and the account is not killed.
-    pub(super) fn check_may_place(
-        &self,
-        account: AccountId,
-        symbol: &Symbol,
-    ) -> Result<(), Reject> {
-        if symbol.permissions & self.accounts.list[account.0 as usize].permissions == 0 {
-            return Err(RejectReason::SymbolNotPermitted.into());
-        }
-        self.check_alive(account)
     }
 
     /// A killed account places nothing.
@@ -262,26 +274,6 @@ impl Core {
         Ok(())
     }
 
-    /// The base quantity of a MARKET order by quote quantity, and whether the book holds less than it
-    /// asks for. Fixed once, at acceptance: nothing else changes the book before the order is done.
-    fn quantity_by_quote(
-        &self,
-        id: SymbolId,
-        (side, amount): (Side, i64),
-    ) -> Result<(i64, bool), Reject> {
-        let (symbol, book) =
-            (&self.symbols.list[id.0 as usize], &self.symbols.books[id.0 as usize]);
-        let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
-        let levels = book.reachable(&self.pools, side, limit);
-        by_quote::quantity(&symbol.filters, amount, self.levels_judged(), levels)
-    }
-
-    /// Price levels that are looked at to decide about an order. By rules 1, whose log was written
-    /// without a bound, all of them.
-    pub(super) const fn levels_judged(&self) -> u32 {
-        if self.rules < 2 { u32::MAX } else { LEVELS_JUDGED_MAX }
-    }
-
     /// Room for what may rest and for what may have to be continued; why this is enough:
     /// [`PendingQueue`](crate::pending::PendingQueue).
     pub(super) fn check_capacity(
@@ -363,39 +355,6 @@ impl Core {
         Ok(())
     }
 
-    /// What a MARKET buy needs: the cost of what is there, rounded up level by level, so that no
-    /// truncation of its fills can exceed it.
-    ///
-    /// # Errors
-    /// As soon as it is more than what is free, or when it would be spread over too many levels.
-    pub(super) fn market_lock(
-        &self,
-        book: &SymbolBook,
-        aggressor: &Aggressor,
-        free: Amount,
-    ) -> Result<i64, Reject> {
-        let mut missing = aggressor.quantity.0;
-        let mut cost = 0i64;
-        let levels = book.reachable(&self.pools, Side::Buy, aggressor.limit);
-        for (seen, level) in (0..).zip(levels) {
-            if missing == 0 {
-                break;
-            }
-            if seen == self.levels_judged() {
-                return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
-            }
-            let quantity =
-                i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(missing);
-            let exact = notional(level.price, Qty(quantity));
-            cost = Amount::from_notional_rounded_up(exact)
-                .and_then(|added| cost.checked_add(added.0))
-                .filter(|&cost| cost <= free.0)
-                .ok_or(RejectReason::InsufficientBalance)?;
-            missing -= quantity;
-        }
-        Ok(cost)
-    }
-
     /// From here on nothing is refused.
     pub(super) fn accept(
         &mut self,
@@ -447,6 +406,17 @@ impl Core {
             session: message.command.session,
             ..Default::default()
         });
+        self.taking_order(context, (account, message, kind), terms, (order_id, order_list_id))
+    }
+
+    /// An order that is accepted now and is about to take.
+    fn taking_order(
+        &self,
+        context: &Context,
+        (account, message, kind): (AccountId, &NewOrder, OrderKind),
+        terms: &Terms,
+        (order_id, order_list_id): (OrderId, OrderListId),
+    ) -> ActiveOrder {
         let prevention = SelfTradePrevention::from_wire(message.self_trade_prevention);
         let windows = self.accounts.list[account.0 as usize].windows;
         ActiveOrder {

@@ -15,7 +15,7 @@ use crate::pending::ActiveOrder;
 use touchline_protocol::message::command::{CancelReplace, NewOrder, ReplaceOrder};
 use touchline_protocol::message::enums::{OrderType, RejectReason, Side, SymbolStatus};
 use touchline_protocol::message::event::OrderReplaced;
-use touchline_protocol::units::{AccountId, Price, Qty};
+use touchline_protocol::units::{AccountId, OrderListId, Price, Qty};
 
 impl Core {
     /// Changes an open order's price or quantity. One that only gets smaller keeps its place, as by
@@ -26,9 +26,8 @@ impl Core {
         message: &ReplaceOrder,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
-        let account = self.trading_account(&message.command)?;
-        let symbol = self.settled_symbol(message.symbol)?;
-        self.check_may_place(account, symbol)?;
+        let account = self.placing_account(&message.command, message.symbol)?;
+        let symbol = &self.symbols.list[message.symbol.0 as usize];
         if message.new_price <= 0 {
             return Err(RejectReason::InvalidPrice.into());
         }
@@ -139,7 +138,6 @@ impl Core {
         let vacated = self.vacate(handle);
         let Vacated { order_id, account, record, executed, .. } = vacated;
         let symbol = &self.symbols.list[record.symbol.0 as usize];
-        let is_buy = record.kind.side == Side::Buy;
         self.accounts.lock(account, symbol.paid_with(record.kind.side), locked);
         outbox.push(&OrderReplaced {
             order_id,
@@ -152,8 +150,27 @@ impl Core {
             book_update_id: symbol.counters.book_update,
             ..Default::default()
         });
+        let of = (iceberg, order_list_id);
+        let mut active = self.taking_again(context, &vacated, (message, locked), of);
+        // It has left its place: the book has changed, whatever it takes now.
+        let mut steps = self.limits.max_steps;
+        let is_done = self.advance_from(context, &mut active, (&mut steps, true), outbox);
+        self.leave_pending(record.symbol, (!is_done).then_some(active));
+    }
+
+    /// An order that has left its place, with other values and about to take; from now on it locks
+    /// `locked`.
+    fn taking_again(
+        &self,
+        context: &Context,
+        vacated: &Vacated,
+        (message, locked): (&ReplaceOrder, i64),
+        (iceberg, order_list_id): (i64, OrderListId),
+    ) -> ActiveOrder {
+        let Vacated { order_id, account, ref record, executed, .. } = *vacated;
+        let is_buy = record.kind.side == Side::Buy;
         let windows = self.order_windows(account, context.time_ns);
-        let mut active = ActiveOrder {
+        ActiveOrder {
             order_id,
             account,
             symbol: record.symbol,
@@ -183,11 +200,7 @@ impl Core {
             correlation: message.command.correlation,
             sequence: message.command.sequence,
             client_order_id: vacated.client_order_id,
-        };
-        // It has left its place: the book has changed, whatever it takes now.
-        let mut steps = self.limits.max_steps;
-        let is_done = self.advance_from(context, &mut active, (&mut steps, true), outbox);
-        self.leave_pending(record.symbol, (!is_done).then_some(active));
+        }
     }
 
     /// Cancels one order and places another, both or neither.
@@ -197,20 +210,12 @@ impl Core {
         message: &CancelReplace,
         outbox: &mut Outbox<'_>,
     ) -> Result<(), Reject> {
-        let account = self.trading_account(&message.command)?;
-        let symbol = self.settled_symbol(message.symbol)?;
-        self.check_may_place(account, symbol)?;
+        let account = self.placing_account(&message.command, message.symbol)?;
         if message.flags != 0 {
             return Err(RejectReason::UnsupportedCombination.into());
         }
         let new = placement_of(message);
-        let kind = filters::order_kind(self.rules, &new, symbol)?;
-        filters::check_order(&symbol.filters, kind, &new)?;
-        self.check_averages(context.time_ns, &new, kind)?;
-        if symbol.status != SymbolStatus::Trading {
-            return Err(RejectReason::SymbolNotTrading.into());
-        }
-        let windows = self.count_orders(account, context.time_ns, 1)?;
+        let (kind, windows) = self.check_placement(context.time_ns, account, &new)?;
         let names = (message.canceled_order_id, &message.canceled_client_order_id);
         let canceled = self.named_order(account, message.symbol, names)?;
         let terms = self.without(canceled, |core| core.check_engine_state(account, &new, kind))?;

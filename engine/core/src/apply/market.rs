@@ -1,0 +1,68 @@
+//! What MARKET orders come to with the book as it is. Called by placement, and by stops that become one
+//! at their turn.
+//!
+//! Both are decided by the totals of price levels, of which no more than [`LEVELS_JUDGED_MAX`] are looked
+//! at: otherwise one order, and one that is refused in the end at that, could hold everything up for as
+//! long as the book is deep.
+
+use super::Reject;
+use crate::book::{Aggressor, SymbolBook};
+use crate::limits::{LEVELS_JUDGED_MAX, number};
+use crate::{Core, by_quote};
+use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::units::{Amount, Price, Qty, SymbolId, notional};
+
+impl Core {
+    /// The base quantity of a MARKET order by quote quantity, and whether the book holds less than it
+    /// asks for. Fixed once, at acceptance: nothing else changes the book before the order is done.
+    pub(super) fn quantity_by_quote(
+        &self,
+        id: SymbolId,
+        (side, amount): (Side, i64),
+    ) -> Result<(i64, bool), Reject> {
+        let (symbol, book) =
+            (&self.symbols.list[id.0 as usize], &self.symbols.books[id.0 as usize]);
+        let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
+        let levels = book.reachable(&self.pools, side, limit);
+        by_quote::quantity(&symbol.filters, amount, self.levels_judged(), levels)
+    }
+
+    /// Price levels that are looked at to decide about an order. By rules 1, whose log was written
+    /// without a bound, all of them.
+    pub(super) const fn levels_judged(&self) -> u32 {
+        if self.rules < 2 { u32::MAX } else { LEVELS_JUDGED_MAX }
+    }
+
+    /// What a MARKET buy needs: the cost of what is there, rounded up level by level, so that no
+    /// truncation of its fills can exceed it.
+    ///
+    /// # Errors
+    /// As soon as it is more than what is free, or when it would be spread over too many levels.
+    pub(super) fn market_lock(
+        &self,
+        book: &SymbolBook,
+        aggressor: &Aggressor,
+        free: Amount,
+    ) -> Result<i64, Reject> {
+        let mut missing = aggressor.quantity.0;
+        let mut cost = 0i64;
+        let levels = book.reachable(&self.pools, Side::Buy, aggressor.limit);
+        for (seen, level) in (0..).zip(levels) {
+            if missing == 0 {
+                break;
+            }
+            if seen == self.levels_judged() {
+                return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
+            }
+            let quantity =
+                i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(missing);
+            let exact = notional(level.price, Qty(quantity));
+            cost = Amount::from_notional_rounded_up(exact)
+                .and_then(|added| cost.checked_add(added.0))
+                .filter(|&cost| cost <= free.0)
+                .ok_or(RejectReason::InsufficientBalance)?;
+            missing -= quantity;
+        }
+        Ok(cost)
+    }
+}
