@@ -141,4 +141,17 @@ mod tests {
         let limits = Limits { assets: 64, symbols: 4096, ..limits };
         assert_eq!(first_out_of_range(&limits, &Limits::default()), None);
     }
+
+    #[test]
+    fn kills_and_revocations_have_room_for_all_there_can_be_up_to_a_bound() {
+        let limits = Limits { accounts: 3, keys: 50, sessions: 4, ..MINIMA };
+        assert_eq!(urgent_sweeps(&limits), 7);
+        assert_eq!(urgent_sweeps(&Limits { sessions: 90, ..limits }), 53);
+        assert_eq!(urgent_sweeps(&MAXIMA), URGENT_SWEEPS_MAX);
+        assert_eq!(
+            urgent_sweeps(&MINIMA),
+            1,
+            "a kill always finds room in a venue with an account"
+        );
+    }
 }

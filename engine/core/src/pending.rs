@@ -532,4 +532,46 @@ mod tests {
         assert_eq!((queue.len(), queue.reserved()), (4, 4));
         assert_eq!(id(queue.next().unwrap()), 3);
     }
+
+    #[test]
+    fn urgent_sweeps_go_in_front_of_all_but_orders_that_are_taking() {
+        let order = |id, symbol| {
+            let order = ActiveOrder { order_id: OrderId(id), ..ActiveOrder::VACANT };
+            Pending::Order(ActiveOrder { symbol: SymbolId(symbol), ..order })
+        };
+        let sweep = |whose, position| {
+            let position = Position(position);
+            Pending::Sweep(Sweep::new(whose, SymbolId(EVERY), position, Waiter::NOBODY))
+        };
+        let (killed, key) = (Whose::Killed(AccountId(7)), Whose::Key(AccountId(8), KeyId(9)));
+        let mut queue = PendingQueue::new();
+        queue.try_grow(6).unwrap();
+        // The ring is wrapped.
+        (0..4).for_each(|_| queue.push(Pending::Triggered(SymbolId(0))));
+        (0..4).for_each(|_| queue.pop());
+        queue.push(Pending::Triggered(SymbolId(1)));
+        queue.push(order(1, 2));
+        queue.push(sweep(Whose::Account(AccountId(7)), 1));
+        assert!(!queue.has_kill_of(AccountId(7)));
+        queue.push(sweep(killed, 2));
+        queue.push(sweep(key, 3));
+        queue.push(order(2, 3));
+        assert_eq!((queue.len(), queue.ordinary(), queue.urgent()), (6, 4, 2));
+        assert!(queue.has_kill_of(AccountId(7)) && !queue.has_kill_of(AccountId(8)));
+        // The first order leaves stops that it has triggered, and they wait like the others.
+        assert!(matches!(queue.next(), Some(Pending::Order(order)) if order.order_id.0 == 1));
+        queue.set_next(Pending::Triggered(SymbolId(2)));
+        let mut turns = Vec::new();
+        while let Some(next) = queue.next() {
+            turns.push(match next {
+                Pending::Triggered(symbol) => symbol.0,
+                Pending::Order(order) => 100 + order.order_id.0 as u32,
+                Pending::Sweep(sweep) => 200 + sweep.position.0 as u32,
+            });
+            queue.pop();
+        }
+        assert_eq!(turns, [102, 202, 203, 1, 2, 201]);
+        assert_eq!((queue.len(), queue.urgent(), queue.reserved()), (0, 0, 0));
+        assert!(!queue.is_of_every_symbol());
+    }
 }
