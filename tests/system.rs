@@ -23,6 +23,7 @@ mod system {
     mod raw_session;
     mod readers;
     mod rules;
+    mod snapshots;
     mod structure;
     mod trader;
     mod units;

@@ -22,6 +22,6 @@ pub use child::SnapshotSchedule;
 pub(crate) use child::SnapshotStarter;
 pub use file::{Portions, SnapshotContent, SnapshotFault, write_file};
 pub(crate) use folder::{Attesting, Restored, drop_behind, list_in, newest_path, restore_newest};
-pub use folder::{Listed, list};
+pub use folder::{Listed, list, load};
 pub use make::{Made, MakeError, MakeOptions, lower_priority, make};
 pub use prune::{PruneError, Pruned, prune};

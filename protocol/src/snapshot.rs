@@ -19,6 +19,8 @@
 pub mod records;
 
 use crate::log::segment::LogIdentity;
+use crate::log::transaction::Bookmark;
+use crate::units::{Incarnation, Position};
 use bytemuck::{Pod, Zeroable};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -135,6 +137,16 @@ impl SnapshotHeader {
         (self.salt, self.log_id) = (identity.salt, identity.log_id);
         self.crc = self.checksum();
         self
+    }
+
+    /// What its last transaction is found again by.
+    #[must_use]
+    pub const fn last(&self) -> Bookmark {
+        Bookmark {
+            position: Position(self.last_position),
+            incarnation: Incarnation(self.last_incarnation),
+            crc: self.last_crc,
+        }
     }
 
     fn checksum(&self) -> u32 {

@@ -1,14 +1,15 @@
-//! `touchline log verify`: reads every byte that is durable and names the first bad one. Called by
-//! [`super`].
+//! `touchline log verify`: reads every byte that is durable and names the first bad one; then the same of
+//! each snapshot. Called by [`super`].
 
 use super::FOUND_WRONG;
 use crate::notice;
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use touchline_engine::inspect::{Verdict, inspect};
+use touchline_engine::snapshot::{list, load};
 use touchline_protocol::units::Position;
 
 /// How often a long pass tells how far it is.
@@ -21,16 +22,28 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
     let begun = Instant::now();
     let mut progress = progress("verified");
     let found = inspect(data, &mut |transaction| progress(transaction.end()))?;
+    let snapshots = snapshots(data)?;
     if json {
+        let objects: Vec<Value> = snapshots
+            .iter()
+            .map(|(path, wrong)| json!({"path": path, "sound": wrong.is_none(), "why": wrong}))
+            .collect();
         notice::say!(
             "{}",
             json!({
                 "end": found.end.0,
                 "transactions": found.transactions,
                 "verdict": verdict_object(&found.verdict),
+                "snapshots": objects,
             })
         );
     } else {
+        for (path, wrong) in &snapshots {
+            match wrong {
+                None => notice::say!("{}: sound", path.display()),
+                Some(why) => notice::say!("{}: NOT USABLE: {why}", path.display()),
+            }
+        }
         let bytes = found.end.0 - found.begin.0;
         notice::say!(
             "{} transactions in {bytes} bytes, {:.1} MB/s: {}",
@@ -39,10 +52,23 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
             verdict_text(&found.verdict)
         );
     }
-    Ok(match found.verdict {
-        Verdict::Damaged { .. } => ExitCode::from(FOUND_WRONG),
-        Verdict::Sound | Verdict::UnfinishedTail { .. } => ExitCode::SUCCESS,
-    })
+    let is_damaged = matches!(found.verdict, Verdict::Damaged { .. })
+        || snapshots.iter().any(|(_, wrong)| wrong.is_some());
+    Ok(if is_damaged { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
+}
+
+/// Reads each snapshot to its end; gives their files and what is wrong with them.
+fn snapshots(data: &Path) -> Result<Vec<(PathBuf, Option<String>)>> {
+    let mut found = Vec::new();
+    for listed in list(data)? {
+        let path = listed.path.clone();
+        let wrong = load(data, listed).err().map(|why| why.to_string());
+        // One that was replaced by a newer one meanwhile is no news.
+        if path.exists() {
+            found.push((path, wrong));
+        }
+    }
+    Ok(found)
 }
 
 pub(super) fn verdict_text(verdict: &Verdict) -> String {

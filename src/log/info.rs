@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use touchline_engine::inspect::{Inspection, inspect};
+use touchline_engine::snapshot::{Listed, list};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
 
 pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
@@ -20,6 +21,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         let name = transaction.command().map_or("unreadable", |command| command.name());
         *commands.entry(name).or_default() += 1;
     })?;
+    let snapshots = list(data)?;
     let id: String = found.identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
     if json {
         notice::say!(
@@ -36,12 +38,23 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "firstTimeNs": first_time_ns,
                 "lastTimeNs": found.last_time_ns,
                 "cleanEnd": found.closed,
+                "snapshots": snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
                 "commands": commands,
                 "verdict": verdict_object(&found.verdict),
             })
         );
     } else {
         print_text(&found, &id, &commands);
+        for Listed { position, header, .. } in &snapshots {
+            match header {
+                Ok(header) => notice::say!(
+                    "snapshot      at {position}: {} transactions, state hash {:016x}",
+                    header.transactions,
+                    header.state_hash
+                ),
+                Err(why) => notice::say!("snapshot      at {position}: not usable: {why}"),
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

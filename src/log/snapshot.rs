@@ -18,7 +18,14 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
     }
     let begun = Instant::now();
     let make_options = MakeOptions { data: data.to_owned(), kept: options.kept.into() };
-    let made = make(&make_options, &mut progress("replayed"))?;
+    let mut progress = progress("replayed");
+    // Beside an engine its output is the engine's, which nobody asked for a snapshot just now.
+    let is_watched = options.beside.is_none();
+    let made = make(&make_options, &mut |position| {
+        if is_watched {
+            progress(position);
+        }
+    })?;
     for (path, why) in &made.skipped {
         notice::alert!("snapshot {} is not used: {why}", path.display());
     }

@@ -128,3 +128,78 @@ impl SnapshotStarter {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, test_kill_process};
+
+    const WATCHDOG: Duration = Duration::from_secs(60);
+
+    fn starter(program: &str, argument: &str) -> SnapshotStarter {
+        SnapshotStarter::new(SnapshotSchedule {
+            every_bytes: 100,
+            last: 50,
+            program: program.into(),
+            arguments: vec![argument.into()],
+            pause: Duration::from_millis(1),
+        })
+    }
+
+    /// Ticks until something holds of the starter.
+    fn tick_until(
+        starter: &mut SnapshotStarter,
+        durable: u64,
+        holds: impl Fn(&SnapshotStarter) -> bool,
+    ) {
+        let begun = Instant::now();
+        while !holds(starter) {
+            assert!(begun.elapsed() < WATCHDOG, "it never comes");
+            std::thread::yield_now();
+            starter.tick(durable);
+        }
+    }
+
+    #[test]
+    fn a_child_is_started_when_the_log_has_grown_and_counts_from_where_it_began() {
+        let mut starter = starter("/bin/true", "");
+        starter.tick(149);
+        assert!(starter.running.is_none());
+        tick_until(&mut starter, 150, |starter| starter.schedule.last == 150);
+        assert!(starter.running.is_none() && starter.again.is_none());
+        starter.tick(249);
+        assert!(starter.running.is_none());
+    }
+
+    #[test]
+    fn after_a_failure_the_pause_doubles_up_to_its_bound_and_ends_with_a_success() {
+        let mut failing = starter("/bin/false", "");
+        tick_until(&mut failing, 150, |starter| starter.pause == Duration::from_millis(8));
+        assert_eq!(failing.schedule.last, 50);
+        failing.pause = LONGEST_PAUSE;
+        failing.failed("is a test");
+        assert_eq!(failing.pause, LONGEST_PAUSE);
+        assert!(failing.again.is_some_and(|at| at > Instant::now() + LONGEST_PAUSE / 2));
+        (failing.again, failing.schedule.program) = (None, "/bin/true".into());
+        tick_until(&mut failing, 150, |starter| starter.schedule.last == 150);
+        assert_eq!(failing.pause, Duration::from_millis(1));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_harms_nobody() {
+        let mut starter = starter("/nowhere/at/all", "");
+        tick_until(&mut starter, 150, |starter| starter.pause > Duration::from_millis(2));
+        assert!(starter.running.is_none());
+    }
+
+    #[test]
+    fn a_child_ends_with_its_starter() {
+        let mut starter = starter("/bin/sleep", "1000");
+        starter.tick(150);
+        let running = starter.running.as_ref().expect("it was started");
+        let pid = Pid::from_child(&running.process);
+        assert!(test_kill_process(pid).is_ok());
+        drop(starter);
+        assert!(test_kill_process(pid).is_err(), "killed, and waited for");
+    }
+}

@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use std::io;
+use touchline_core::Core;
 use touchline_protocol::snapshot::{
     SNAPSHOT_FOLDER, SnapshotHeader, snapshot_path, snapshot_position,
 };
+use touchline_protocol::units::Position;
 
 use super::file::{SnapshotContent, SnapshotFault, read_header};
-use crate::inspect::segments_for_reading;
+use crate::inspect::{Replica, segments_for_reading};
 use crate::log::disk::disk_error;
 use crate::log::storage::Storage;
 use crate::recovery::{RecoveryError, Segments, walk};
@@ -102,6 +104,27 @@ pub fn list(data: &Path) -> Result<Vec<Listed>, RecoveryError> {
     list_in(&segments_for_reading(data)?, data)
 }
 
+/// The venue of a listed snapshot, read to its end and found to be of the log in `data`.
+///
+/// # Errors
+/// Why it is not used.
+pub fn load(data: &Path, listed: Listed) -> Result<Replica, SnapshotFault> {
+    let header = listed.header?;
+    let segments =
+        segments_for_reading(data).map_err(|error| SnapshotFault::Disk(io::Error::other(error)))?;
+    check_in_log(&segments, &header)?;
+    let mut core = None;
+    restore(&segments, &listed.path, &header, &mut |content| {
+        let (read, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), 0)
+            .map_err(|error| error.to_string())?;
+        content.finish(state_hash)?;
+        core = Some(read);
+        Ok(())
+    })?;
+    let core = core.ok_or_else(|| SnapshotFault::State("it was not taken".to_owned()))?;
+    Ok(Replica::at(core, Position(header.position), header.transactions))
+}
+
 /// Gives `take` the content of the newest snapshot that the log has and that is whole; `take` has changed
 /// nothing if it fails.
 pub(crate) fn restore_newest(
@@ -167,11 +190,7 @@ pub(super) fn check_in_log(
     let Some((bookmark, end)) = last.filter(|_| walked.transactions == 1) else {
         return Err(not_in_log(Some(walked.reason.to_string())));
     };
-    let is_same = bookmark.position.0 == position
-        && bookmark.crc == header.last_crc
-        && bookmark.incarnation.0 == header.last_incarnation
-        && end.0 == header.position;
-    if is_same {
+    if bookmark == header.last() && end.0 == header.position {
         return Ok(());
     }
     Err(not_in_log(Some(format!(

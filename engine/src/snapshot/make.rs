@@ -17,7 +17,7 @@ use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::message::command::EngineStarted;
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::snapshot::{HEADER_BYTES, SnapshotHeader, snapshot_path};
-use touchline_protocol::units::{Incarnation, Position};
+use touchline_protocol::units::Position;
 
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, positions, restore_newest, snapshot_folder};
@@ -200,12 +200,7 @@ fn follow(
     let mut has_venue = false;
     if let Some(header) = &restored.header {
         has_venue = true;
-        let bookmark = Bookmark {
-            position: Position(header.last_position),
-            incarnation: Incarnation(header.last_incarnation),
-            crc: header.last_crc,
-        };
-        if !reader.resume(&bookmark)? {
+        if !reader.resume(&header.last())? {
             return Err(ReadError::HistoryLost { position: header.last_position }.into());
         }
     }

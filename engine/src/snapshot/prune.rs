@@ -4,12 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use touchline_core::Core;
 use touchline_protocol::log::segment_path;
 use touchline_protocol::units::Position;
 
 use super::file::SnapshotFault;
-use super::folder::{Listed, check_in_log, list_in, restore};
+use super::folder::{list_in, load};
 use super::make::{MakeError, lock};
 use crate::inspect::segments_for_reading;
 use crate::log::disk::{DiskError, disk_error};
@@ -64,12 +63,10 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
     let _lock = lock(data)?;
     let segments = segments_for_reading(data)?;
     let mut oldest = None;
-    for Listed { path, header, .. } in list_in(&segments, data)? {
-        let checked = header.and_then(|header| {
-            check(&segments, &path, &header)?;
-            Ok(header)
-        });
-        oldest = Some(checked.map_err(|why| PruneError::Snapshot { path, why })?);
+    for listed in list_in(&segments, data)? {
+        let (path, header) = (listed.path.clone(), listed.header.as_ref().ok().copied());
+        let _whole = load(data, listed).map_err(|why| PruneError::Snapshot { path, why })?;
+        oldest = header;
     }
     let oldest = oldest.ok_or(PruneError::NoSnapshot)?;
     let segment_bytes = segments.identity.segment_bytes;
@@ -85,19 +82,6 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
         now: Position(first_kept * segment_bytes),
         oldest_snapshot: Position(oldest.position),
         segments: gone,
-    })
-}
-
-fn check(
-    segments: &Segments,
-    path: &Path,
-    header: &touchline_protocol::snapshot::SnapshotHeader,
-) -> Result<(), SnapshotFault> {
-    check_in_log(segments, header)?;
-    restore(segments, path, header, &mut |content| {
-        let (_, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), 0)
-            .map_err(|error| error.to_string())?;
-        content.finish(state_hash)
     })
 }
 

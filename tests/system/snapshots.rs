@@ -1,0 +1,235 @@
+//! Snapshots as an operator meets them: made while the engine runs and killed while they are made, starts
+//! that go on from them, segments that are removed. The executable, its processes and its files.
+
+use super::json::Json;
+use super::process::{Process, eventually, is_alive, processes_on};
+use super::readers::Load;
+use super::venue::{Part, UNLIMITED, Venue, borrowed};
+use rustix::process::Signal;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
+use touchline_protocol::units::Position;
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of a segment of every venue here.
+const SEGMENT: u64 = 4 * MIB;
+
+fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_touchline"))
+        .arg("log")
+        .args(arguments)
+        .arg("--data")
+        .arg(data)
+        .output()
+        .expect("the executable runs");
+    let text = |bytes| String::from_utf8(bytes).expect("the tools print text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+fn object(data: &Path, arguments: &[&str]) -> Json {
+    let (code, output, errors) = log(data, &[arguments, &["--json"]].concat());
+    assert_eq!(code, Some(0), "{arguments:?}: {output}{errors}");
+    Json::parse(output.trim())
+}
+
+/// Names in the folder of snapshots.
+fn files(data: &Path) -> Vec<String> {
+    let entries = fs::read_dir(data.join("snapshots")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().into_string().expect("plain names")).collect()
+}
+
+fn snapshots(data: &Path) -> Vec<PathBuf> {
+    let names = files(data).into_iter().filter(|name| name.ends_with(".snap"));
+    names.map(|name| data.join("snapshots").join(name)).collect()
+}
+
+fn options<'option>(more: &[&'option str]) -> Vec<&'option str> {
+    [&UNLIMITED[..], more].concat()
+}
+
+/// The processes that make snapshots of a data folder.
+fn makers(data: &Path) -> Vec<u32> {
+    let makes = |pid: &u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.windows(9).any(|window| window == b"\0snapshot")
+    };
+    processes_on(data).into_iter().filter(makes).collect()
+}
+
+#[test]
+fn a_growing_log_gets_snapshots_and_a_killed_engine_starts_from_one() {
+    let mut venue = Venue::up(&options(&["--set", "log.snapshot_every_mib=1"]));
+    let placed = venue.a().limit("BTCUSDT", "SELL", "0.02", "20000").integer_at("orderId");
+    let mut load = Load::new(&venue);
+    load.pass(3 * MIB);
+    let supervisor = venue.supervisor();
+    supervisor.wait_for(0, "snapshot's line", |line| line.contains("a snapshot of position"));
+    // Others follow, and only two are kept.
+    assert!(eventually(|| {
+        load.pass(load.position + MIB);
+        snapshots(venue.data()).len() == 2
+    }));
+    drop(load);
+    assert!(eventually(|| makers(venue.data()).is_empty()));
+    let lines = supervisor.lines().len();
+    venue.kill9(Part::Engine);
+    venue.supervisor().wait_for(lines, "start from a snapshot", |line| {
+        line.contains("transactions by the snapshot at position")
+    });
+    venue.wait_until_engine_answers();
+    assert_eq!(venue.a().order("BTCUSDT", placed).text_at("status"), "NEW");
+    venue.a().cancel(&format!("symbol=BTCUSDT&orderId={placed}"));
+
+    // The state of the next is the one that the whole log gives up to there.
+    assert!(venue.stop_up(Signal::TERM).success());
+    let data = venue.data();
+    let made = object(data, &["snapshot"]);
+    assert!(made.integer_at("replayed") > 0);
+    let until = made.integer_at("position").to_string();
+    let replayed = object(data, &["replay", "--until", &until]);
+    assert_eq!(replayed.text_at("stateHash"), made.text_at("stateHash"));
+    assert_eq!(replayed.integer_at("transactions"), made.integer_at("transactions"));
+    let verified = object(data, &["verify"]);
+    assert_eq!(verified.at("snapshots").items().len(), 2);
+    assert_eq!(snapshots(data).len(), 2);
+}
+
+#[test]
+fn the_process_that_makes_a_snapshot_gives_way_and_ends_with_its_engine() {
+    let mut venue = Venue::separate(&options(&["--set", "log.snapshot_every_mib=1"]));
+    venue.kill9(Part::Adapter);
+    let mut load = Load::new(&venue);
+    let mut seen = Vec::new();
+    assert!(eventually(|| {
+        load.pass(load.position + MIB);
+        seen = makers(venue.data());
+        !seen.is_empty()
+    }));
+    drop(load);
+    let stat = |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let nice = |pid: u32| {
+        let stat = stat(pid);
+        let (_, fields) = stat.rsplit_once(") ").unwrap_or_default();
+        fields.split(' ').nth(16).and_then(|nice| nice.parse::<i32>().ok())
+    };
+    // It may have ended already; while it runs, it gives way.
+    let gave_way = eventually(|| nice(seen[0]).is_none_or(|nice| nice == 19));
+    assert!(gave_way, "{:?}", nice(seen[0]));
+    venue.kill9(Part::Engine);
+    assert!(eventually(|| processes_on(venue.data()).is_empty()), "a child outlives its engine");
+    assert!(!is_alive(seen[0]));
+    venue.start_engine();
+    assert_eq!(log(venue.data(), &["verify"]).0, Some(0));
+}
+
+#[test]
+fn making_a_snapshot_may_be_killed_at_any_moment() {
+    let venue = Venue::up(&options(&[]));
+    let mut load = Load::new(&venue);
+    let data = venue.data().to_str().expect("temporary folders have plain names").to_owned();
+    let mut unfinished = 0;
+    for round in 0..12 {
+        load.pass(load.position + 20_000);
+        let mut maker = Process::start(&["log", "snapshot", "--data", &data]);
+        // Some die before they have read anything, some while they write.
+        let mut looks = round * 40;
+        while looks > 0 && is_alive(maker.pid()) {
+            looks -= 1;
+            if files(venue.data()).iter().any(|name| name.ends_with(".new")) {
+                unfinished += 1;
+                break;
+            }
+        }
+        maker.kill();
+        let (code, text, errors) = log(venue.data(), &["verify"]);
+        assert_eq!(code, Some(0), "{text}{errors}");
+    }
+    println!("{unfinished} of 12 were killed while they wrote");
+    let made = object(venue.data(), &["snapshot"]);
+    assert!(made.integer_at("transactions") > 0);
+    let left: Vec<_> =
+        files(venue.data()).into_iter().filter(|name| name.contains("new")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A venue whose log's beginning was removed beside its running engine.
+fn pruned() -> Venue {
+    let mut venue = Venue::separate(&options(&[]));
+    venue.kill9(Part::Adapter);
+    let mut load = Load::new(&venue);
+    load.pass(2 * SEGMENT + MIB);
+    let data = venue.data();
+    let (code, _, errors) = log(data, &["prune", "--yes"]);
+    assert!(code == Some(1) && errors.contains("no snapshot"), "{errors}");
+    object(data, &["snapshot"]);
+    load.pass(load.position + MIB);
+    let (code, _, errors) = log(data, &["prune"]);
+    assert!(code == Some(1) && errors.contains("--yes"), "{errors}");
+    let listed = object(data, &["prune", "--dry-run"]);
+    assert_eq!(listed.at("segments").items().len(), 2);
+    assert!(data.join("log/00000000.seg").exists());
+    let path = snapshots(data).pop().expect("one was made");
+    let good = fs::read(&path).expect("it can be read");
+    let mut rotten = good.clone();
+    rotten[300] ^= 1;
+    fs::write(&path, rotten).expect("it can be written");
+    let (code, _, errors) = log(data, &["prune", "--yes"]);
+    assert!(code == Some(1) && errors.contains("block 0"), "{errors}");
+    assert_eq!(log(data, &["verify"]).0, Some(3), "a snapshot that is not whole");
+    fs::write(&path, good).expect("it can be written");
+
+    let mut reader = LogReader::open(data, Follow::Durable).expect("there is a log");
+    let removed = object(data, &["prune", "--yes"]);
+    assert_eq!(removed.integer_at("beginAfter"), i128::from(2 * SEGMENT));
+    assert!(!data.join("log/00000000.seg").exists() && !data.join("log/00000001.seg").exists());
+    // The engine goes on, and a reader of what is gone is told.
+    load.pass(load.position + MIB);
+    reader.seek(Position(4096));
+    let old = reader.next().err();
+    assert!(
+        matches!(old, Some(ReadError::TooOld { position: 4096, oldest }) if oldest == 2 * SEGMENT),
+        "{old:?}"
+    );
+    drop(load);
+    venue
+}
+
+#[test]
+fn a_pruned_log_goes_on_and_starts_and_an_adapter_says_why_it_does_not() {
+    let mut venue = pruned();
+    let before = object(venue.data(), &["replay"]);
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    let lines = venue.part(Part::Engine).lines();
+    let from = |line: &String| line.contains("transactions by the snapshot at position");
+    assert!(lines.iter().any(from), "{lines:?}");
+    let data = venue.data();
+    let info = object(data, &["info"]);
+    assert_eq!(info.integer_at("begin"), i128::from(2 * SEGMENT));
+    assert_eq!(info.at("snapshots").items().len(), 1);
+    let after = object(data, &["replay"]);
+    assert!(after.integer_at("transactions") > before.integer_at("transactions"));
+    // The next snapshot is made from the one that stands for what is gone.
+    let made = object(data, &["snapshot"]);
+    assert_eq!(made.integer_at("transactions"), after.integer_at("transactions"));
+    assert_eq!(made.text_at("stateHash"), after.text_at("stateHash"));
+    assert_eq!(log(data, &["verify"]).0, Some(0));
+
+    let arguments = venue.arguments("adapter", true);
+    let mut adapter = Process::start(&borrowed(&arguments));
+    adapter.wait_for(0, "reason", |line| line.contains("was pruned"));
+    assert!(!adapter.wait_for_end().success());
+
+    // Without a snapshot such a log is refused, and nothing of it is touched.
+    venue.kill9(Part::Engine);
+    for path in snapshots(venue.data()) {
+        fs::remove_file(path).expect("it can be removed");
+    }
+    let arguments = venue.arguments("engine", false);
+    let mut engine = Process::start(&borrowed(&arguments));
+    engine.wait_for(0, "reason", |line| line.contains("no snapshot stands for what was before it"));
+    assert!(!engine.wait_for_end().success());
+}
