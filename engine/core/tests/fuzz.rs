@@ -87,6 +87,9 @@ fn whatever_the_bytes_say_the_venue_is_sound() {
         seed.0 = seed.0.wrapping_add(1);
     }
     println!("{all:#?}");
+    if commands < COMMANDS {
+        return;
+    }
     for (_, name) in Command::TEMPLATES {
         assert!(all.accepted.contains_key(name), "no {name} was ever accepted");
         assert!(all.refused.contains_key(name), "no {name} was ever refused");

