@@ -275,3 +275,6 @@ impl Peer {
         send_with_descriptors(&self.socket, bytemuck::bytes_of(&welcome), &passed).is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Handshakes with bytes changed, cut and joined by chance: only a peer that proves who it is gets as far
+//! as a session, and none gets there twice. `TOUCHLINE_CASES` sets how many there are.
+
+use super::*;
+use proptest::prelude::*;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{Incarnation, KeyId};
+
+const KEY: KeyId = KeyId(7);
+
+fn master_key() -> MasterKey {
+    MasterKey::new([5; 32])
+}
+
+fn options() -> GatewayOptions {
+    GatewayOptions {
+        socket: PathBuf::new(),
+        master_key: master_key(),
+        control: File::open("/dev/null").unwrap().into(),
+        log_id: [1; 16],
+        incarnation: Incarnation(1),
+        connections_max: 8,
+        engine_stop: Arc::new(AtomicBool::new(false)),
+    }
+}
+
+fn hello(is_trader: bool) -> Hello {
+    Hello {
+        protocol_major: PROTOCOL_MAJOR,
+        protocol_minor: PROTOCOL_MINOR,
+        role: if is_trader { Role::Trader } else { Role::Adapter }.to_wire(),
+        lane: Lane::Hot.to_wire(),
+        key_id: if is_trader { KEY } else { KeyId(0) },
+        name: Name::new("any").unwrap(),
+        request_slots: 1024,
+        reply_slots: 1024,
+        ..Default::default()
+    }
+}
+
+/// A byte of a message that is changed: where, by which bits.
+type Change = Option<(usize, u8)>;
+
+fn changed(bytes: &[u8], change: Change) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some((at, bits)) = change {
+        let at = at % bytes.len();
+        bytes[at] ^= bits;
+    }
+    bytes
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    prop::option::weighted(0.5, (0..96usize, 1..=u8::MAX))
+}
+
+/// What a client sends, and in which pieces.
+#[derive(Clone, Debug)]
+struct Plan {
+    is_trader: bool,
+    hello: Change,
+    /// The first byte changes what the proof is reckoned with, as a wrong secret does.
+    proof: Change,
+    knows_secret: bool,
+    piece: usize,
+    /// Bytes behind it all.
+    more: Vec<u8>,
+}
+
+fn plans() -> impl Strategy<Value = Plan> {
+    (
+        any::<bool>(),
+        changes(),
+        changes(),
+        any::<bool>(),
+        1..97usize,
+        prop::collection::vec(any::<u8>(), 0..9),
+    )
+        .prop_map(|(is_trader, hello, proof, knows_secret, piece, more)| Plan {
+            is_trader,
+            hello,
+            proof,
+            knows_secret,
+            piece,
+            more,
+        })
+}
+
+struct Talk {
+    client: UnixStream,
+    peer: Peer,
+    options: GatewayOptions,
+    log_ons: u32,
+    gone: bool,
+}
+
+impl Talk {
+    fn new() -> Self {
+        let (client, engine) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        engine.set_nonblocking(true).unwrap();
+        Self { client, peer: Peer::new(engine), options: options(), log_ons: 0, gone: false }
+    }
+
+    fn send(&mut self, bytes: &[u8], piece: usize) {
+        for piece in bytes.chunks(piece) {
+            if self.gone {
+                return;
+            }
+            self.client.write_all(piece).unwrap();
+            match self.peer.ready(&self.options) {
+                Progress::Waiting => {}
+                Progress::Gone(_) => self.gone = true,
+                Progress::LogOn { logon, .. } => {
+                    assert!(logon.is_well_formed());
+                    self.log_ons += 1;
+                }
+            }
+        }
+    }
+
+    /// The challenge, if the engine's answer is one.
+    fn nonce(&mut self) -> Option<[u8; 32]> {
+        let mut bytes = [0u64; size_of::<Challenge>() / 8];
+        let into: &mut [u8] = bytemuck::cast_slice_mut(&mut bytes);
+        let length = self.client.read(into).ok()?;
+        match decode::handshake(&bytemuck::cast_slice(&bytes)[..length]) {
+            Ok(Handshake::Challenge(challenge)) => Some(challenge.nonce),
+            _ => None,
+        }
+    }
+}
+
+/// Plays a plan; true if it led to a session.
+fn play(plan: &Plan) -> bool {
+    let mut talk = Talk::new();
+    let sent = changed(bytemuck::bytes_of(&hello(plan.is_trader)), plan.hello);
+    talk.send(&sent, plan.piece);
+    let mut is_proven = false;
+    if !talk.gone
+        && let Some(nonce) = talk.nonce()
+    {
+        assert_eq!(talk.log_ons, 0, "a session in front of the proof");
+        let said: Hello = bytemuck::pod_read_unaligned(&sent);
+        let secret = if plan.knows_secret { said.key_id } else { KeyId(u64::MAX - 1) };
+        let mac = proof(&master_key().secret(secret), &nonce, &said);
+        let message = Proof { mac, ..Default::default() };
+        talk.send(&changed(bytemuck::bytes_of(&message), plan.proof), plan.piece);
+        is_proven = plan.knows_secret && plan.proof.is_none();
+    }
+    let is_local = sent[12] == Role::Admin.to_wire() || sent[12] == Role::Adapter.to_wire();
+    let had = talk.log_ons;
+    talk.send(&plan.more, plan.piece);
+    assert_eq!(talk.log_ons, had, "another session behind the handshake");
+    assert!(had == 0 || is_local || is_proven, "a session without a proof: {plan:?}");
+    let is_honest = plan.hello.is_none() && (!plan.is_trader || is_proven);
+    assert!(had == 1 || !is_honest, "an honest peer is not let in: {plan:?}");
+    had == 1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("TOUCHLINE_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(1000),
+        failure_persistence: None,
+        ..Default::default()
+    })]
+
+    #[test]
+    fn only_who_proves_it_gets_a_session(plan in plans()) {
+        play(&plan);
+    }
+}
+
+#[test]
+fn honest_peers_are_let_in_whatever_the_pieces() {
+    for is_trader in [true, false] {
+        for piece in [1, 7, 8, 95, 96] {
+            let (hello, proof, more) = (None, None, Vec::new());
+            assert!(play(&Plan { is_trader, hello, proof, knows_secret: true, piece, more }));
+        }
+    }
+}
