@@ -141,6 +141,11 @@ proptest! {
                 }
                 Step::Poll => {
                     prop_assert_eq!(consumer.has_messages(), !model.published.is_empty());
+                    let first = model.published.front().map(|next| {
+                        u64::from_ne_bytes(*next.first_chunk().expect("a header at the least"))
+                    });
+                    prop_assert_eq!(consumer.peek(), Ok(first));
+                    prop_assert_eq!(consumer.peek(), Ok(first), "a look takes nothing");
                     let polled = consumer.poll(&mut into).unwrap();
                     prop_assert_eq!(polled.map(|length| into.bytes(length).to_vec()), model.poll());
                 }
@@ -239,6 +244,7 @@ fn every_fault_of_a_producer_is_named_and_lasts() {
         ring.tail_to_write(0);
         producer.try_push(&message(1, 1)).unwrap();
         assert_eq!(consumer.poll(&mut into), Err(fault));
+        assert_eq!(consumer.peek(), Err(fault));
         assert!(consumer.has_messages());
         assert_eq!(ConsumerMemory::head(&ring).load(Ordering::Relaxed), 0);
     }
@@ -254,6 +260,7 @@ fn a_tail_that_goes_backwards_is_a_fault() {
     }
     ring.tail_to_write(2);
     let fault = RingFault::IndexJump { head: 3, tail: 2, capacity: 16 };
+    assert_eq!(consumer.peek(), Err(fault), "a look finds it too");
     assert_eq!(consumer.poll(&mut into), Err(fault));
 }
 
