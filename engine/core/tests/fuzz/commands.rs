@@ -21,6 +21,7 @@ pub(crate) fn play(bytes: &[u8]) -> Summary {
     let mut source = Source::new(bytes);
     let mut subject = world::world(&mut source);
     let mut previous = Vec::new();
+    let with_snapshots = source.below(2) == 1;
     while !source.is_empty() && subject.summary.commands < COMMANDS_MAX {
         match source.below(16) {
             // The same bytes again, as a client sends them that got no answer.
@@ -29,6 +30,9 @@ pub(crate) fn play(bytes: &[u8]) -> Summary {
             _ => previous = Writer { source: &mut source, core: &subject.core }.any(),
         }
         subject.apply(&previous);
+        if with_snapshots && source.once_in(16) {
+            subject.restart_from_snapshot();
+        }
         // The engine runs pending work between commands, but not all of it.
         if source.below(4) != 0 && subject.core.pending_head().is_some() {
             subject.settle();

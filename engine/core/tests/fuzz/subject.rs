@@ -4,9 +4,10 @@
 //! recomputed and must be what it was, and nothing has been reported. An accepted one leaves a sound
 //! venue, and is applied at once to a second core whose tables are laid out differently and which has
 //! never seen what was refused: the same events byte for byte and the same hash, or a restart from the
-//! log would not come to the same venue.
+//! log, or from a snapshot in between, would not come to the same venue.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use touchline_core::limits::MAXIMA;
 use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox};
 use touchline_protocol::message::Message;
@@ -149,6 +150,27 @@ impl Subject {
         assert_eq!(applied, Ok(Applied::Committed), "a restart refuses {command:?}");
         assert_eq!(outbox.bytes(), events, "a restart reports otherwise: {command:?}");
         assert_eq!(self.replica.state_hash(), self.hash, "a restart differs behind {command:?}");
+    }
+
+    /// Writes the venue and puts what is read of it in the place of the second core, which goes on as if
+    /// nothing had been.
+    pub(crate) fn restart_from_snapshot(&mut self) {
+        let mut bytes = Vec::new();
+        let written = self.core.write_snapshot::<Infallible>(&mut |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        });
+        assert_eq!(written, Ok(self.hash));
+        let mut rest = &bytes[..];
+        let mut read = |into: &mut [u8]| {
+            into.copy_from_slice(rest.split_off(..into.len()).ok_or("bytes behind the end")?);
+            Ok(())
+        };
+        let (core, hash) = Core::read_snapshot::<&str>(&mut read, 0xface)
+            .unwrap_or_else(|error| panic!("what was written is not read: {error}"));
+        assert_eq!(hash, self.hash);
+        core.validate().expect("a sound venue");
+        self.replica = core;
     }
 
     /// No money but what was paid in.
