@@ -142,7 +142,7 @@ proptest! {
                 Step::Poll => {
                     prop_assert_eq!(consumer.has_messages(), !model.published.is_empty());
                     let first = model.published.front().map(|next| {
-                        u64::from_ne_bytes(*next.first_chunk().expect("a header at the least"))
+                        u64::from_le_bytes(*next.first_chunk().expect("a header at the least"))
                     });
                     prop_assert_eq!(consumer.peek(), Ok(first));
                     prop_assert_eq!(consumer.peek(), Ok(first), "a look takes nothing");
