@@ -7,11 +7,13 @@
 //!      │                     │
 //!      ▼                     ├─ writes blocks ─► DiskLog ─► Storage
 //!    Tail ◄──prepared_until─ Body                (segment files)
-//!      └───── live window ───┘
+//!      └───── live window ───┘                      ▲
+//!                                      Ahead ─ makes the next one
 //! ```
 //!
 //! [`open`] recovers first: see [`crate::recovery`].
 
+mod ahead;
 mod control;
 pub(crate) mod disk;
 mod keeper;

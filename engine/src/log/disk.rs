@@ -17,10 +17,13 @@ use touchline_protocol::log::{
     BLOCK_BYTES, SEGMENT_HEADER_BYTES, segment::LogIdentity, segment_path,
 };
 
-use super::storage::{BlockFile, Storage};
+use super::{
+    ahead::Ahead,
+    storage::{BlockFile, Storage},
+};
 
-/// Zeros written at once when a segment is made.
-const ZEROS_BYTES: u64 = 1 << 20;
+/// Zeros written at once when a segment is made: a write of the keeper's may come behind them.
+const ZEROS_BYTES: u64 = 512 << 10;
 
 /// A disk call that failed.
 #[derive(Debug, Error)]
@@ -57,37 +60,30 @@ struct Unfinished {
     zeroed: u64,
 }
 
-/// The segments of one log, to be written.
-pub(crate) struct DiskLog {
+/// Makes segments, in bounded parts.
+pub(crate) struct SegmentMaker {
     storage: Arc<dyn Storage>,
     folder: PathBuf,
     identity: LogIdentity,
     /// One behind the highest segment that exists.
     next: u64,
-    open: Option<(u64, Box<dyn BlockFile>)>,
     unfinished: Option<Unfinished>,
     zeros: MmapMut,
 }
 
-impl DiskLog {
-    /// A disk log in whose `folder` the segments below `next` exist.
-    pub(crate) fn new(
-        storage: Arc<dyn Storage>,
-        folder: PathBuf,
-        identity: LogIdentity,
-        next: u64,
-    ) -> Result<Self, DiskError> {
-        let zeros = aligned_buffer(ZEROS_BYTES)?;
-        Ok(Self { storage, folder, identity, next, open: None, unfinished: None, zeros })
-    }
-
+impl SegmentMaker {
     /// One behind the highest segment that exists.
-    pub(crate) fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Makes the first segment with its header: afterwards there is a log.
-    pub(crate) fn create_first(&mut self) -> Result<(), DiskError> {
+    /// Does a bounded part of making the next segment.
+    pub(super) fn make_some(&mut self) -> Result<(), DiskError> {
+        if self.zero_some(self.next)? { self.finish() } else { Ok(()) }
+    }
+
+    /// Makes the first segment with its header.
+    fn make_first(&mut self) -> Result<(), DiskError> {
         while !self.zero_some(0)? {}
         let mut header = aligned_buffer(SEGMENT_HEADER_BYTES)?;
         self.identity.write_header(0, &mut header);
@@ -99,38 +95,6 @@ impl DiskLog {
                 .map_err(disk_error("writing the header of", &path))?;
         }
         self.finish()
-    }
-
-    /// Writes whole blocks at `position`; they are durable when it returns. They lie in one segment.
-    /// The address of `bytes` is a multiple of [`BLOCK_BYTES`].
-    pub(crate) fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        debug_assert!(position.is_multiple_of(BLOCK_BYTES));
-        let number = position / self.identity.segment_bytes;
-        while self.next <= number {
-            self.make_some()?;
-        }
-        let path = segment_path(&self.folder, number);
-        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
-            let file = self.storage.open(&path).map_err(disk_error("opening", &path))?;
-            self.open = Some((number, file));
-        }
-        let Some((_, file)) = &self.open else { return Ok(()) };
-        file.write_blocks(position % self.identity.segment_bytes, bytes)
-            .map_err(disk_error("writing", &path))
-    }
-
-    /// Does a bounded part of making the segment behind the one last written; false when it exists.
-    pub(crate) fn make_ahead(&mut self) -> Result<bool, DiskError> {
-        let wanted = self.open.as_ref().map_or(0, |(open, _)| open + 1);
-        if self.next > wanted {
-            return Ok(false);
-        }
-        self.make_some()?;
-        Ok(true)
-    }
-
-    fn make_some(&mut self) -> Result<(), DiskError> {
-        if self.zero_some(self.next)? { self.finish() } else { Ok(()) }
     }
 
     /// Writes some zeros into the segment `number` that is being made; true when all are written.
@@ -165,6 +129,102 @@ impl DiskLog {
         self.storage.rename(&unfinished, &path).map_err(disk_error("naming", &path))?;
         self.storage.sync_folder(&self.folder).map_err(disk_error("syncing", &self.folder))?;
         self.next = number + 1;
+        Ok(())
+    }
+}
+
+/// Who makes the segments that are written to next.
+enum Making {
+    /// Whoever writes, when they are needed: while the log is recovered.
+    Here(SegmentMaker),
+    /// A thread, ahead of the writes.
+    Ahead(Ahead),
+}
+
+/// The segments of one log, to be written.
+pub(crate) struct DiskLog {
+    storage: Arc<dyn Storage>,
+    folder: PathBuf,
+    segment_bytes: u64,
+    /// One behind the highest segment that is known to exist.
+    next: u64,
+    open: Option<(u64, Box<dyn BlockFile>)>,
+    making: Making,
+}
+
+impl DiskLog {
+    /// A disk log in whose `folder` the segments below `next` exist.
+    pub(crate) fn new(
+        storage: Arc<dyn Storage>,
+        folder: PathBuf,
+        identity: LogIdentity,
+        next: u64,
+    ) -> Result<Self, DiskError> {
+        let maker = SegmentMaker {
+            storage: Arc::clone(&storage),
+            folder: folder.clone(),
+            identity,
+            next,
+            unfinished: None,
+            zeros: aligned_buffer(ZEROS_BYTES)?,
+        };
+        let segment_bytes = identity.segment_bytes;
+        Ok(Self { storage, folder, segment_bytes, next, open: None, making: Making::Here(maker) })
+    }
+
+    /// One behind the highest segment that is known to exist.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Makes the first segment with its header: afterwards there is a log.
+    pub(crate) fn create_first(&mut self) -> Result<(), DiskError> {
+        let Making::Here(maker) = &mut self.making else { return Ok(()) };
+        maker.make_first()?;
+        self.next = maker.next();
+        Ok(())
+    }
+
+    /// From now on a thread makes the segments, one ahead of the one that is written.
+    pub(super) fn make_ahead(self) -> io::Result<Self> {
+        let wanted = self.open.as_ref().map_or(self.next, |(open, _)| open + 1);
+        let making = match self.making {
+            Making::Here(maker) => Making::Ahead(Ahead::start(maker, wanted)?),
+            ahead => ahead,
+        };
+        Ok(Self { making, ..self })
+    }
+
+    /// Writes whole blocks at `position`; they are durable when it returns. They lie in one segment.
+    /// The address of `bytes` is a multiple of [`BLOCK_BYTES`].
+    pub(crate) fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        debug_assert!(position.is_multiple_of(BLOCK_BYTES));
+        let number = position / self.segment_bytes;
+        let path = segment_path(&self.folder, number);
+        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
+            self.wait_for(number)?;
+            let file = self.storage.open(&path).map_err(disk_error("opening", &path))?;
+            self.open = Some((number, file));
+            if let Making::Ahead(ahead) = &self.making {
+                ahead.want(number + 1);
+            }
+        }
+        let Some((_, file)) = &self.open else { return Ok(()) };
+        file.write_blocks(position % self.segment_bytes, bytes)
+            .map_err(disk_error("writing", &path))
+    }
+
+    /// Returns when the segment `number` exists.
+    fn wait_for(&mut self, number: u64) -> Result<(), DiskError> {
+        while self.next <= number {
+            self.next = match &mut self.making {
+                Making::Here(maker) => {
+                    maker.make_some()?;
+                    maker.next()
+                }
+                Making::Ahead(ahead) => ahead.wait_for(number)?,
+            };
+        }
         Ok(())
     }
 }

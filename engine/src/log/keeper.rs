@@ -1,12 +1,12 @@
 //! The keeper: the thread that makes the log durable and recycles the live window. Started when the
-//! log is opened; it alone writes segment files while the engine runs.
+//! log is opened; it alone writes to segments while the engine runs. Another thread makes them
+//! ([`super::ahead`]).
 //!
 //! It writes what is appended, as whole blocks, one write at a time, and moves `durable` to where
 //! each write ended. It never writes a byte that was not published, and never tries again a write
 //! that failed: after an error nothing becomes durable any more.
 
 use std::{
-    any::Any,
     io, iter,
     panic::{AssertUnwindSafe, catch_unwind},
     thread::{self, JoinHandle},
@@ -19,10 +19,10 @@ use touchline_protocol::{
     wait::park,
 };
 
-use crate::notice::alert;
 use crate::snapshot::{SnapshotSchedule, SnapshotStarter};
 
 use super::{
+    ahead::message,
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
     window::Body,
@@ -30,9 +30,6 @@ use super::{
 
 /// Segments of the window that are kept zeroed ahead of the tail.
 const PREPARED_AHEAD: u64 = 2 * WINDOW_SEGMENT_BYTES;
-
-/// Pause before a segment that could not be made ahead is tried again.
-const AHEAD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -47,8 +44,6 @@ pub(crate) struct Keeper {
     attest_after: Duration,
     /// When `appended` last moved, and to where.
     moved: (Instant, u64),
-    /// When the next segment is tried again, after it could not be made.
-    ahead_again: Option<Instant>,
     /// Has snapshots made, once it is told to.
     snapshots: Option<SnapshotStarter>,
 }
@@ -63,18 +58,8 @@ impl Keeper {
     ) -> Result<Self, DiskError> {
         let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
         let moved = (Instant::now(), durable);
-        let (ahead_again, snapshots) = (None, None);
-        Ok(Self {
-            body,
-            disk,
-            control,
-            buffer,
-            durable,
-            attest_after,
-            moved,
-            ahead_again,
-            snapshots,
-        })
+        let snapshots = None;
+        Ok(Self { body, disk, control, buffer, durable, attest_after, moved, snapshots })
     }
 
     /// Writes all that is appended.
@@ -83,12 +68,13 @@ impl Keeper {
         Ok(())
     }
 
-    /// Starts the thread.
+    /// Starts the thread, and the one that makes segments ahead.
     pub(crate) fn start(self) -> io::Result<KeeperHandle> {
-        let control = self.control.clone();
+        let keeper = Self { disk: self.disk.make_ahead()?, ..self };
+        let control = keeper.control.clone();
         let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || {
-            let control = self.control.clone();
-            match catch_unwind(AssertUnwindSafe(|| self.run())) {
+            let control = keeper.control.clone();
+            match catch_unwind(AssertUnwindSafe(|| keeper.run())) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => control.fail(&error.to_string()),
                 Err(panic) => control.fail(&format!("the keeper panicked: {}", message(&*panic))),
@@ -105,13 +91,8 @@ impl Keeper {
             if recycled {
                 self.control.wake_duty();
             }
-            // The next segment is made when there is nothing else to do; without such a time, a part
-            // after each write, so that it is there when it is needed.
-            let segment_bytes = self.control.identity().segment_bytes;
-            let late = self.durable % segment_bytes > segment_bytes / 2;
-            let made = (late || !(wrote || recycled)) && self.make_ahead();
             self.tick_snapshots();
-            if !(wrote || recycled || made) {
+            if !(wrote || recycled) {
                 self.sleep();
             }
         }
@@ -124,28 +105,6 @@ impl Keeper {
         }
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.tick(self.durable);
-        }
-    }
-
-    /// Makes a part of the next segment; false if there is nothing to do. A failure loses nothing
-    /// while the present segment has room, so it is told and tried again; when the segment is needed
-    /// and not there, writing into it fails for good.
-    fn make_ahead(&mut self) -> bool {
-        if self.ahead_again.is_some_and(|at| Instant::now() < at) {
-            return false;
-        }
-        match self.disk.make_ahead() {
-            Ok(made) => {
-                self.ahead_again = None;
-                made
-            }
-            Err(error) => {
-                if self.ahead_again.is_none() {
-                    alert!("log: {error}; the present segment has room left, trying again");
-                }
-                self.ahead_again = Some(Instant::now() + AHEAD_AGAIN);
-                false
-            }
         }
     }
 
@@ -200,14 +159,6 @@ impl Keeper {
             control.keeper_should_stop() || body.appended() != *durable
         });
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message")
 }
 
 /// The running keeper.

@@ -1,0 +1,175 @@
+//! Segments made ahead: a thread that makes the next segment of the disk log while the present one is
+//! written, so that what becomes durable waits neither for its zeros nor for its syncs. Owned by the
+//! [`super::disk::DiskLog`] of a running keeper.
+//!
+//! One segment is made ahead of the highest that was written to. A failure harms nothing while that one
+//! has room: it is told, and tried again each second. Once the keeper waits for the segment, one more
+//! try decides.
+
+use std::{
+    any::Any,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use super::disk::{DiskError, SegmentMaker, disk_error};
+use crate::notice::alert;
+
+/// Pause before a segment that could not be made is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What keeper and maker tell each other.
+#[derive(Default)]
+struct State {
+    /// Segments below it exist.
+    next: u64,
+    /// The highest segment that is to be made.
+    wanted: u64,
+    /// The keeper waits.
+    is_needed: bool,
+    /// Why the segment that the keeper waits for was not made.
+    failed: Option<DiskError>,
+    /// The thread is to end, or has ended.
+    stop: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_while(&self, condition: impl FnMut(&mut State) -> bool) -> MutexGuard<'_, State> {
+        self.changed.wait_while(self.state(), condition).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The running maker, as the keeper sees it. Dropping it ends it.
+pub(super) struct Ahead {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ahead {
+    /// Starts the thread, which at once makes all segments up to `wanted`.
+    pub(super) fn start(maker: SegmentMaker, wanted: u64) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        *shared.state() = State { next: maker.next(), wanted, ..State::default() };
+        let theirs = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("segments".to_owned()).spawn(move || {
+            let ended = catch_unwind(AssertUnwindSafe(|| make_all(&theirs, maker)));
+            let mut state = theirs.state();
+            if let Err(panic) = ended {
+                let error = io::Error::other(format!("panicked: {}", message(&*panic)));
+                state.failed =
+                    Some(disk_error("making a segment after", "a panic".as_ref())(error));
+            }
+            state.stop = true;
+            drop(state);
+            theirs.changed.notify_all();
+        })?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Has the segments up to `number` made. Waits for nothing.
+    pub(super) fn want(&self, number: u64) {
+        let mut state = self.shared.state();
+        state.wanted = state.wanted.max(number);
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until the segment `number` exists; gives the number behind the highest that does.
+    pub(super) fn wait_for(&self, number: u64) -> Result<u64, DiskError> {
+        self.want(number);
+        self.shared.state().is_needed = true;
+        self.shared.changed.notify_all();
+        let goes_on =
+            |state: &mut State| state.next <= number && state.failed.is_none() && !state.stop;
+        let mut state = self.shared.wait_while(goes_on);
+        state.is_needed = false;
+        if state.next > number {
+            return Ok(state.next);
+        }
+        let ended = || disk_error("making", "segments".as_ref())(io::Error::other("it has ended"));
+        Err(state.failed.take().unwrap_or_else(ended))
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.shared.state().stop = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It catches its own panics.
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// What to do next.
+enum Turn {
+    /// Another part of a segment; whether the keeper was waiting for it by then.
+    Make {
+        is_needed: bool,
+    },
+    End,
+}
+
+/// The thread: makes what is wanted, part by part.
+fn make_all(shared: &Shared, mut maker: SegmentMaker) {
+    let mut is_told = false;
+    loop {
+        let is_idle = |state: &mut State| state.next > state.wanted && !state.stop;
+        let turn = match &*shared.wait_while(is_idle) {
+            State { stop: true, .. } => Turn::End,
+            State { is_needed, .. } => Turn::Make { is_needed: *is_needed },
+        };
+        let Turn::Make { is_needed } = turn else { return };
+        match maker.make_some() {
+            Ok(()) => {
+                is_told = false;
+                shared.state().next = maker.next();
+                shared.changed.notify_all();
+            }
+            // The keeper came for it only during this try, or not yet: that one does not count.
+            Err(error) if !is_needed => {
+                if !is_told {
+                    alert!("log: {error}; the present segment has room left, trying again");
+                }
+                is_told = true;
+                pause(shared);
+            }
+            Err(error) => {
+                let mut state = shared.state();
+                state.failed = Some(error);
+                state.stop = true;
+                return;
+            }
+        }
+    }
+}
+
+/// A while without a try, unless the keeper needs one.
+fn pause(shared: &Shared) {
+    let goes_on = |state: &mut State| !state.is_needed && !state.stop;
+    let waited = shared.changed.wait_timeout_while(shared.state(), AGAIN, goes_on);
+    drop(waited.unwrap_or_else(PoisonError::into_inner));
+}
+
+/// What a panic said.
+pub(super) fn message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
+}
