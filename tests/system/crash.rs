@@ -3,8 +3,10 @@
 //! and every balance are exactly what the acknowledged replies add up to; a request without an
 //! answer happened wholly or not at all.
 //!
-//! `TOUCHLINE_CRASH_ROUNDS` sets how many kills there are in all (50), `TOUCHLINE_CRASH_SEED` repeats
-//! a run's choices.
+//! There are 100 kills in all, and `TOUCHLINE_CRASH_SEED` repeats a run's choices. Two thousand, in some
+//! minutes:
+//!
+//! `TOUCHLINE_CRASH_ROUNDS=2000 cargo test --release --test system crash`
 
 use super::book_model::{Book, Kind, Order, Placement, Side};
 use super::http::Response;
@@ -400,7 +402,7 @@ impl Crash {
 
 fn rounds() -> u64 {
     let text = env::var("TOUCHLINE_CRASH_ROUNDS");
-    text.map_or(50, |text| text.parse().expect("TOUCHLINE_CRASH_ROUNDS is a number"))
+    text.map_or(100, |text| text.parse().expect("TOUCHLINE_CRASH_ROUNDS is a number"))
 }
 
 fn seed() -> u64 {
