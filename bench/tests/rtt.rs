@@ -36,6 +36,8 @@ fn what_cannot_be_run_ends_with_2_and_says_why() {
         (&["rtt", "--engine", "/nonexistent/touchline"][..], "no engine at"),
         (&["replay"][..], "FILE"),
         (&["rtt", "--messages", "0"][..], "--messages"),
+        (&["log", "--rounds", "0"][..], "--rounds"),
+        (&["log", "--scratch", "/nonexistent/folder"][..], "/nonexistent/folder"),
     ] {
         let output = bench(arguments);
         let error = String::from_utf8_lossy(&output.stderr);

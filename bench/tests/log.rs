@@ -1,0 +1,102 @@
+//! The measurement of the log from outside: what it reports, what it leaves out where there is no disk,
+//! and that it leaves nothing behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+        .arg("log")
+        .args(arguments)
+        .output()
+        .expect("the executable was built for this test")
+}
+
+/// A folder in memory: direct writes to it are no disk writes.
+fn memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").expect("there is shared memory")
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).expect("the folder is there").next().is_none()
+}
+
+#[test]
+fn without_a_disk_the_rest_is_measured_and_what_is_skipped_is_said() {
+    let scratch = memory();
+    let folder = scratch.path().to_str().unwrap();
+    let arguments = ["--scratch", folder, "--rounds", "2", "--commands", "3000", "--json"];
+    let output = bench(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["skipped"].as_str().unwrap().contains(folder));
+    let rounds = report["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2);
+    for round in rounds {
+        assert!(round["durable"].is_null());
+        for (part, figure) in [
+            ("append", "append_ns_per_1000"),
+            ("append", "copy_ns_per_1000"),
+            ("replay", "replay_per_second"),
+            ("replay", "core_per_second"),
+            ("verify", "verify_bytes_per_second"),
+            ("verify", "read_bytes_per_second"),
+        ] {
+            assert!(round[part][figure].as_u64().unwrap() > 0, "{part} {figure}");
+        }
+    }
+    assert_eq!(report["goals"].as_array().unwrap().len(), 3);
+    assert!(is_empty(scratch.path()));
+    let text = bench(&["--scratch", folder, "--rounds", "1", "--commands", "1000"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("\nskipped: "), "{text}");
+}
+
+#[test]
+fn on_a_disk_every_goal_has_its_figure() {
+    // Debug builds and busy machines reach none: what counts is that all is measured.
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().to_str().unwrap();
+    let output = bench(&["--scratch", folder, "--rounds", "1", "--commands", "1000", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    if report["skipped"].is_null() {
+        let durable = &report["rounds"][0]["durable"];
+        assert_eq!(durable["bare_write"]["count"], 500);
+        for kind in ["writer_off", "writer_on", "durable"] {
+            assert!(durable["paced"][kind]["count"].as_u64().unwrap() > 100_000, "{kind}");
+        }
+        assert_eq!(report["goals"].as_array().unwrap().len(), 7);
+    }
+    assert!(is_empty(scratch.path()));
+}
+
+#[test]
+fn an_interruption_ends_it_and_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+        .args(["log", "--rounds", "1000", "--commands", "1000", "--scratch"])
+        .arg(scratch.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let threads = format!("/proc/{}/task", bench.id());
+    let keeper_runs = || {
+        let tasks = fs::read_dir(&threads).into_iter().flatten().flatten();
+        tasks.into_iter().any(|task| {
+            fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "keeper\n")
+        })
+    };
+    while !keeper_runs() {
+        assert!(bench.try_wait().unwrap().is_none(), "it ended by itself");
+        thread::yield_now();
+    }
+    kill_process(Pid::from_child(&bench), Signal::INT).unwrap();
+    assert_eq!(bench.wait().unwrap().code(), Some(130));
+    assert!(is_empty(scratch.path()));
+}
