@@ -6,6 +6,8 @@
 
 #[path = "fuzz/commands.rs"]
 mod commands;
+#[path = "fuzz/fields.rs"]
+mod fields;
 
 use commands::{Summary, play};
 use std::collections::BTreeMap;
@@ -94,4 +96,11 @@ fn whatever_the_bytes_say_the_venue_is_sound() {
         assert!(all.accepted.contains_key(name), "no {name} was ever accepted");
         assert!(all.refused.contains_key(name), "no {name} was ever refused");
     }
+}
+
+#[test]
+fn every_field_may_be_at_every_edge() {
+    let [refused, accepted] = fields::every_field_at_every_edge();
+    println!("{refused} refused, {accepted} accepted");
+    assert!(refused > 10_000 && accepted > 1_000);
 }

@@ -1,11 +1,11 @@
 //! One input of the fuzz target `core_commands`: bytes that become commands, one after the other, to a
 //! venue. Called by that target and, with bytes of chance, by the test beside this folder.
 
-mod messages;
+pub(crate) mod messages;
 mod operations;
-mod source;
-mod subject;
-mod world;
+pub(crate) mod source;
+pub(crate) mod subject;
+pub(crate) mod world;
 
 pub(crate) use subject::Summary;
 
