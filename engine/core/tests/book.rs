@@ -6,7 +6,8 @@
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use touchline_core::book::{
-    BookError, Canceled, Fill, NewBookOrder, OrderBook, Placed, Reduced, Sink,
+    BookCapacity, BookError, Canceled, Coming, Fill, Handle, NewBookOrder, OrderBook, Placed,
+    Reduced, Sink,
 };
 use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::units::{OrderId, Price, Qty};
@@ -39,7 +40,7 @@ struct Resting {
     remaining: i64,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct NaiveBook {
     bids: BTreeMap<i64, VecDeque<Resting>>,
     asks: BTreeMap<i64, VecDeque<Resting>>,
@@ -142,6 +143,10 @@ enum Step {
     /// Cancel with the place that the order with another number was given.
     CancelAt(u64, u64),
     Reduce(u64, i64),
+    /// Likewise.
+    ReduceAt(u64, u64, i64),
+    /// An order and the place of another, and what comes in its stead.
+    Replace(u64, u64, NewBookOrder),
 }
 
 fn prices() -> impl Strategy<Value = i64> {
@@ -166,24 +171,157 @@ fn steps() -> impl Strategy<Value = Step> {
         TimeInForce::Ioc,
         TimeInForce::Fok,
     ]);
-    let place = (0..60u64, 0..4u32, sides, times, prices(), quantities()).prop_map(
-        |(id, owner, side, time_in_force, price, quantity)| {
-            Step::Place(NewBookOrder {
-                id: OrderId(id),
-                owner,
-                side,
-                time_in_force,
-                price: Price(price),
-                quantity: Qty(quantity),
-            })
-        },
-    );
+    let order = (0..60u64, 0..4u32, sides, times, prices(), quantities())
+        .prop_map(|(id, owner, side, time_in_force, price, quantity)| NewBookOrder {
+            id: OrderId(id),
+            owner,
+            side,
+            time_in_force,
+            price: Price(price),
+            quantity: Qty(quantity),
+        })
+        .boxed();
+    // Mostly the order's own place.
+    let place_of = (0..60u64, 0..60u64, 0..4u32)
+        .prop_map(|(id, other, own)| (id, if own > 0 { id } else { other }));
     prop_oneof![
-        6 => place,
-        2 => (0..60u64).prop_map(Step::Cancel),
-        1 => (0..60u64, 0..60u64).prop_map(|(id, other)| Step::CancelAt(id, other)),
-        1 => (0..60u64, quantities()).prop_map(|(id, remaining)| Step::Reduce(id, remaining)),
+        12 => order.clone().prop_map(Step::Place),
+        4 => (0..60u64).prop_map(Step::Cancel),
+        2 => place_of.clone().prop_map(|(id, other)| Step::CancelAt(id, other)),
+        2 => (0..60u64, quantities()).prop_map(|(id, remaining)| Step::Reduce(id, remaining)),
+        1 => (place_of.clone(), quantities())
+            .prop_map(|((id, other), remaining)| Step::ReduceAt(id, other, remaining)),
+        3 => (place_of, order, any::<bool>()).prop_map(|((id, other), order, same)| {
+            let new = if same { OrderId(id) } else { order.id };
+            Step::Replace(id, other, NewBookOrder { id: new, ..order })
+        }),
     ]
+}
+
+/// Both books, and the places that orders were given last.
+struct Pair {
+    book: OrderBook,
+    naive: NaiveBook,
+    handles: BTreeMap<u64, Handle>,
+    finds_by_id: bool,
+}
+
+impl Pair {
+    fn new(tick: i64, finds_by_id: bool) -> Self {
+        let (orders, levels, tick) = (ORDERS_MAX, LEVELS_MAX, Price(tick));
+        let book = OrderBook::new(&BookCapacity { orders, levels, tick, finds_by_id });
+        Self { book, naive: NaiveBook::default(), handles: BTreeMap::new(), finds_by_id }
+    }
+
+    /// Whether a request names the order: by its number where that is looked up, else by its place.
+    fn is_named(&self, id: u64, place_of: u64) -> bool {
+        let is_there = self.handles.get(&id) == self.handles.get(&place_of);
+        self.naive.locate(id).is_some() && (self.finds_by_id || is_there)
+    }
+
+    fn note(&mut self, order: &NewBookOrder, placed: Placed) -> Option<i64> {
+        match placed {
+            Placed::Filled => None,
+            Placed::Rests { remaining, handle } => {
+                assert_eq!(order.time_in_force, TimeInForce::Gtc);
+                assert_eq!(Handle::from_number(handle.number()), handle);
+                let view = self.book.orders(order.side).find(|view| view.id == order.id).unwrap();
+                assert_eq!(view.handle, handle);
+                self.handles.insert(order.id.0, handle);
+                Some(remaining.0)
+            }
+            Placed::Expired { remaining } => {
+                assert_ne!(order.time_in_force, TimeInForce::Gtc);
+                Some(remaining.0)
+            }
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Place(order) => {
+                if !self.finds_by_id && self.naive.locate(order.id.0).is_some() {
+                    return;
+                }
+                let mut reports = Reports::default();
+                let placed = self.book.place(&order, &mut reports);
+                let open = placed.map(|placed| self.note(&order, placed));
+                assert_eq!(open.map(|open| (open, reports.0)), self.naive.place(&order));
+            }
+            Step::Cancel(id) => {
+                let expected = if self.finds_by_id { self.naive.cancel(id) } else { None };
+                check_cancel(self.book.cancel(OrderId(id)), expected, id);
+            }
+            Step::CancelAt(id, other) => {
+                let Some(&handle) = self.handles.get(&other) else { return };
+                let expected = if self.is_named(id, other) { self.naive.cancel(id) } else { None };
+                check_cancel(self.book.cancel_at(handle, OrderId(id)), expected, id);
+            }
+            Step::Reduce(id, remaining) => {
+                let reduced = self.book.reduce(OrderId(id), Qty(remaining));
+                self.check_reduce(reduced, self.finds_by_id, id, remaining);
+            }
+            Step::ReduceAt(id, other, remaining) => {
+                let Some(&handle) = self.handles.get(&other) else { return };
+                let reduced = self.book.reduce_at(handle, OrderId(id), Qty(remaining));
+                self.check_reduce(reduced, self.is_named(id, other), id, remaining);
+            }
+            Step::Replace(id, other, order) => self.replace(id, other, &order),
+        }
+    }
+
+    fn check_reduce(
+        &mut self,
+        reduced: Result<Reduced, BookError>,
+        is_named: bool,
+        id: u64,
+        remaining: i64,
+    ) {
+        let Some((side, price)) = self.naive.locate(id).filter(|_| is_named) else {
+            assert_eq!(reduced, Err(BookError::UnknownOrder(OrderId(id))));
+            return;
+        };
+        let queue = self.naive.side(side).get_mut(&price).unwrap();
+        let order = queue.iter_mut().find(|order| order.id == id).unwrap();
+        let (present, asked) = (Qty(order.remaining), Qty(remaining));
+        let expected = if remaining <= 0 {
+            Err(BookError::InvalidQuantity(asked))
+        } else if asked >= present {
+            Err(BookError::NotReduced { present, asked })
+        } else {
+            order.remaining = remaining;
+            Ok(Reduced { side, price: Price(price), remaining: asked })
+        };
+        assert_eq!(reduced, expected);
+    }
+
+    /// A cancel and a placement, of which both happen or neither.
+    fn replace(&mut self, id: u64, other: u64, order: &NewBookOrder) {
+        let is_taken = order.id.0 != id && self.naive.locate(order.id.0).is_some();
+        if !self.finds_by_id && is_taken {
+            return;
+        }
+        let Some(&handle) = self.handles.get(&other) else { return };
+        let mut after = self.naive.clone();
+        let expected = if !self.is_named(id, other) {
+            Err(BookError::UnknownOrder(OrderId(id)))
+        } else if order.quantity.0 <= 0 {
+            Err(BookError::InvalidQuantity(order.quantity))
+        } else {
+            let canceled = after.cancel(id).unwrap();
+            after.place(order).map(|placed| (canceled, placed))
+        };
+        let mut reports = Reports::default();
+        let found = self.book.replace((handle, OrderId(id)), order, &mut reports);
+        let found = found.map(|(canceled, placed)| {
+            let Canceled { side, price, remaining } = canceled;
+            ((side, price.0, remaining.0), (self.note(order, placed), reports.0))
+        });
+        assert_eq!(found, expected);
+        if expected.is_ok() {
+            self.naive = after;
+        }
+    }
 }
 
 fn check_equal(book: &OrderBook, naive: &NaiveBook) {
@@ -222,57 +360,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn agrees_with_a_naive_book(steps in prop::collection::vec(steps(), 1..120)) {
-        let mut book = OrderBook::with_capacity(ORDERS_MAX, LEVELS_MAX);
-        let mut naive = NaiveBook::default();
-        let mut handles = BTreeMap::new();
+    fn agrees_with_a_naive_book(
+        steps in prop::collection::vec(steps(), 1..120),
+        tick in prop::sample::select(vec![1, 1, 0, 7, 250_000, -5, i64::MAX]),
+        finds_by_id in prop::bool::weighted(0.7),
+    ) {
+        let mut pair = Pair::new(tick, finds_by_id);
         for step in steps {
-            match step {
-                Step::Place(order) => {
-                    let mut reports = Reports::default();
-                    let placed = book.place(&order, &mut reports);
-                    if let Ok(Placed::Rests { handle, .. }) = placed {
-                        handles.insert(order.id.0, handle);
-                    }
-                    let open = placed.map(|placed| match placed {
-                        Placed::Filled => None,
-                        Placed::Rests { remaining, .. } => {
-                            assert_eq!(order.time_in_force, TimeInForce::Gtc);
-                            Some(remaining.0)
-                        }
-                        Placed::Expired { remaining } => {
-                            assert_ne!(order.time_in_force, TimeInForce::Gtc);
-                            Some(remaining.0)
-                        }
-                    });
-                    prop_assert_eq!(open.map(|open| (open, reports.0)), naive.place(&order));
-                }
-                Step::Cancel(id) => check_cancel(book.cancel(OrderId(id)), naive.cancel(id), id),
-                Step::CancelAt(id, other) => {
-                    let Some(&handle) = handles.get(&other) else { continue };
-                    check_cancel(book.cancel_at(handle, OrderId(id)), naive.cancel(id), id);
-                }
-                Step::Reduce(id, remaining) => {
-                    let reduced = book.reduce(OrderId(id), Qty(remaining));
-                    let Some((side, price)) = naive.locate(id) else {
-                        prop_assert_eq!(reduced, Err(BookError::UnknownOrder(OrderId(id))));
-                        continue;
-                    };
-                    let queue = naive.side(side).get_mut(&price).unwrap();
-                    let order = queue.iter_mut().find(|order| order.id == id).unwrap();
-                    let present = Qty(order.remaining);
-                    let asked = Qty(remaining);
-                    prop_assert_eq!(reduced, if remaining <= 0 {
-                        Err(BookError::InvalidQuantity(asked))
-                    } else if asked >= present {
-                        Err(BookError::NotReduced { present, asked })
-                    } else {
-                        order.remaining = remaining;
-                        Ok(Reduced { side, price: Price(price), remaining: asked })
-                    });
-                }
-            }
-            check_equal(&book, &naive);
+            pair.step(step);
+            check_equal(&pair.book, &pair.naive);
         }
     }
 }
@@ -313,4 +409,40 @@ fn level_totals_do_not_overflow() {
     assert_eq!(book.place(&buy, &mut reports), Ok(Placed::Filled));
     assert_eq!(reports.0, [(OrderId(1), 0, Price(5), Qty::MAX, Qty(0))]);
     book.validate().unwrap();
+}
+
+/// Looking ahead changes nothing, whatever it is told is coming.
+#[test]
+fn looking_ahead_is_not_seen() {
+    const ORDERS: u32 = 33_000;
+    for finds_by_id in [true, false] {
+        let (levels, tick) = (ORDERS, Price(2));
+        let mut book = OrderBook::new(&BookCapacity { orders: ORDERS, levels, tick, finds_by_id });
+        let coming = |n: u32| Coming {
+            is_new: n.is_multiple_of(3),
+            id: OrderId(u64::from(n)),
+            handle: Handle::from_number(n.wrapping_mul(0x9e37_79b9)),
+            side: if n.is_multiple_of(2) { Side::Buy } else { Side::Sell },
+            price: Price(i64::from(n % 1000)),
+        };
+        for n in 1..=ORDERS {
+            if n.is_multiple_of(8_000) {
+                book.look_ahead((0..200).map(coming));
+            }
+            let order = NewBookOrder {
+                id: OrderId(u64::from(n)),
+                owner: 0,
+                side: Side::Buy,
+                time_in_force: TimeInForce::Gtc,
+                price: Price(i64::from(n % 1000)),
+                quantity: Qty(1),
+            };
+            book.place(&order, &mut Reports::default()).unwrap();
+        }
+        let before: Vec<_> = book.orders(Side::Buy).collect();
+        book.look_ahead((0..100_000).map(coming));
+        book.look_ahead((u32::MAX - 1_000..u32::MAX).map(coming));
+        assert!(book.orders(Side::Buy).eq(before));
+        book.validate().unwrap();
+    }
 }
