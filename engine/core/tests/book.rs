@@ -12,9 +12,6 @@ use touchline_core::book::{
 use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::units::{OrderId, Price, Qty};
 
-const ORDERS_MAX: u32 = 24;
-const LEVELS_MAX: u32 = 12;
-
 /// What a fill tells, without where the maker lies.
 type Report = (OrderId, u32, Price, Qty, Qty);
 
@@ -44,6 +41,8 @@ struct Resting {
 struct NaiveBook {
     bids: BTreeMap<i64, VecDeque<Resting>>,
     asks: BTreeMap<i64, VecDeque<Resting>>,
+    orders_max: usize,
+    levels_max: usize,
 }
 
 impl NaiveBook {
@@ -83,8 +82,7 @@ impl NaiveBook {
         let prices = self.reachable(side, price.0);
         let levels = self.bids.len() + self.asks.len();
         let has_level = self.side(side).contains_key(&price.0);
-        let full =
-            self.orders() >= ORDERS_MAX as usize || levels >= LEVELS_MAX as usize && !has_level;
+        let full = self.orders() >= self.orders_max || levels >= self.levels_max && !has_level;
         if time_in_force == TimeInForce::Gtc && prices.is_empty() && full {
             return Err(BookError::Full);
         }
@@ -207,10 +205,12 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(tick: i64, finds_by_id: bool) -> Self {
-        let (orders, levels, tick) = (ORDERS_MAX, LEVELS_MAX, Price(tick));
+    fn new(tick: i64, (orders, levels): (u32, u32), finds_by_id: bool) -> Self {
+        let tick = Price(tick);
         let book = OrderBook::new(&BookCapacity { orders, levels, tick, finds_by_id });
-        Self { book, naive: NaiveBook::default(), handles: BTreeMap::new(), finds_by_id }
+        let (orders_max, levels_max) = (orders as usize, levels as usize);
+        let naive = NaiveBook { orders_max, levels_max, ..Default::default() };
+        Self { book, naive, handles: BTreeMap::new(), finds_by_id }
     }
 
     /// Whether a request names the order: by its number where that is looked up, else by its place.
@@ -363,9 +363,10 @@ proptest! {
     fn agrees_with_a_naive_book(
         steps in prop::collection::vec(steps(), 1..120),
         tick in prop::sample::select(vec![1, 1, 0, 7, 250_000, -5, i64::MAX]),
+        capacity in prop::sample::select(vec![(24, 12), (24, 12), (9, 3), (4, 4)]),
         finds_by_id in prop::bool::weighted(0.7),
     ) {
-        let mut pair = Pair::new(tick, finds_by_id);
+        let mut pair = Pair::new(tick, capacity, finds_by_id);
         for step in steps {
             pair.step(step);
             check_equal(&pair.book, &pair.naive);
