@@ -75,6 +75,22 @@ struct Open {
     command_length: usize,
 }
 
+/// Sizes that a frame's header tells.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Bytes of the frame.
+    length: usize,
+    events: u16,
+    command_length: usize,
+}
+
+impl Parts {
+    /// Of a frame without command and events.
+    const fn of_header(length: usize) -> Self {
+        Self { length, events: 0, command_length: 0 }
+    }
+}
+
 /// Appends to the log.
 pub struct LogWriter {
     tail: Tail,
@@ -184,14 +200,8 @@ impl LogWriter {
         let length = FRAME_HEADER_BYTES + command_length + event_bytes;
         assert!(event_bytes.is_multiple_of(8) && length <= MAX_FRAME_BYTES);
         self.committed = (start + HEADER + command_length as u64, start + length as u64);
-        let header = FrameHeader {
-            length: length as u32,
-            kind: FrameKind::Transaction as u8,
-            events,
-            command_length: command_length as u32,
-            ..FrameHeader::default()
-        };
-        self.publish(start, header, time_ns)
+        let parts = Parts { length, events, command_length };
+        self.publish(start, FrameKind::Transaction, parts, time_ns)
     }
 
     /// Forgets what was begun: the command was rejected.
@@ -265,9 +275,7 @@ impl LogWriter {
         time_ns: u64,
     ) -> Result<Position, BeginError> {
         let start = self.reserve()?;
-        let header =
-            FrameHeader { length: HEADER as u32, kind: kind as u8, ..FrameHeader::default() };
-        let end = self.publish(start, header, time_ns);
+        let end = self.publish(start, kind, Parts::of_header(FRAME_HEADER_BYTES), time_ns);
         self.control.attested(end.0);
         Ok(end)
     }
@@ -289,40 +297,41 @@ impl LogWriter {
     /// Seals the frame at `start` and publishes it, with a padding behind it where the window segment
     /// has no room for another frame; gives the position behind the frame.
     #[inline]
-    fn publish(&mut self, start: u64, header: FrameHeader, time_ns: u64) -> Position {
-        let end = start + u64::from(header.length);
+    fn publish(&mut self, start: u64, kind: FrameKind, parts: Parts, time_ns: u64) -> Position {
+        let end = start + parts.length as u64;
         let next = align_frame(end);
         self.time_ns = time_ns;
         self.unannounced = true;
-        self.seal(start, header);
+        self.seal(start, kind, parts);
         // Behind the frame: zeros up to the next one, which must not look like begun or like a frame
         // whatever an abandoned transaction has left there.
         let rest = window_segment_rest(start) - (next - start);
         self.tail.bytes(end, next + rest.min(HEADER)).fill(0);
         self.tail.publish(next);
         if rest > 0 && rest < MAX_FRAME {
-            let padding = FrameHeader {
-                length: rest as u32,
-                kind: FrameKind::Padding as u8,
-                ..FrameHeader::default()
-            };
-            self.seal(next, padding);
+            self.seal(next, FrameKind::Padding, Parts::of_header(rest as usize));
             self.tail.publish(next + rest);
         }
         self.pass_segment_header();
         Position(next)
     }
 
-    #[inline]
-    fn seal(&mut self, start: u64, header: FrameHeader) {
+    /// Always inlined: the parts stay in registers, and are not read back from memory in other sizes
+    /// than they were stored in, which costs as much as the checksum of a cache line.
+    #[inline(always)]
+    fn seal(&mut self, start: u64, kind: FrameKind, parts: Parts) {
         let header = FrameHeader {
+            length: parts.length as u32,
+            kind: kind as u8,
+            events: parts.events,
+            command_length: parts.command_length as u32,
             incarnation: self.incarnation,
             position: start,
             time_ns: self.time_ns,
             attested: self.control.durable().0,
-            ..header
+            ..FrameHeader::default()
         };
-        let frame = self.tail.bytes(start, start + u64::from(header.length));
+        let frame = self.tail.bytes(start, start + parts.length as u64);
         frame::seal(&header, frame, self.salt);
     }
 
