@@ -47,8 +47,12 @@ mod sweeps;
 #[path = "model/world.rs"]
 mod world;
 
+#[path = "snapshot/fixture.rs"]
+mod fixture;
 #[path = "snapshot/hostile.rs"]
 mod hostile;
+#[path = "snapshot/large.rs"]
+mod large;
 #[path = "snapshot/parts.rs"]
 mod parts;
 #[path = "snapshot/runs.rs"]

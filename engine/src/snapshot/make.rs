@@ -30,6 +30,12 @@ use crate::recovery::{RecoveryError, Segments};
 /// Nice value of a process that makes snapshots beside an engine: the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
 
+/// How much of a snapshot is written before it is synced.
+const SYNC_BYTES: usize = 4 << 20;
+
+/// Of processes, the first to go when memory runs out.
+const OOM_SCORE_MAX: &str = "1000";
+
 /// Why no snapshot was made.
 #[derive(Debug, Error)]
 pub enum MakeError {
@@ -280,6 +286,29 @@ fn publish(
     Ok((path, bytes, state_hash))
 }
 
+/// A file that is synced as it grows: the disk is the log's too, and one sync of all at the end would
+/// keep it from the engine for as long as that takes.
+struct Paced<'file> {
+    file: &'file File,
+    unsynced: usize,
+}
+
+impl Write for Paced<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.unsynced += written;
+        if self.unsynced >= SYNC_BYTES {
+            self.flush()?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unsynced = 0;
+        self.file.sync_data()
+    }
+}
+
 fn write(
     path: &Path,
     segments: &Segments,
@@ -287,7 +316,7 @@ fn write(
     core: &Core,
 ) -> io::Result<(u64, u64)> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let mut to = BufWriter::new(&file);
+    let mut to = BufWriter::with_capacity(SYNC_BYTES / 4, Paced { file: &file, unsynced: 0 });
     to.write_all(&[0; HEADER_BYTES])?;
     let mut blocks = BlockWriter::new(to, segments.identity.salt);
     let state_hash = core.write_snapshot(&mut |portion| blocks.add(portion))?;
@@ -324,9 +353,11 @@ fn remove_old(data: &Path, newest: Position, kept: usize) -> Result<Vec<PathBuf>
 }
 
 /// Makes this process give way to an engine beside it: the lowest priority, on any core, whatever it
-/// inherited. What the system refuses of it is no reason not to go on.
+/// inherited, and the first to go when memory runs out. What the system refuses of it is no reason not
+/// to go on.
 pub fn lower_priority() {
     let _refused = nice(LOWEST_PRIORITY);
+    let _refused = fs::write("/proc/self/oom_score_adj", OOM_SCORE_MAX);
     let mut all = CpuSet::new();
     for core in 0..CpuSet::MAX_CPU {
         all.set(core);

@@ -9,7 +9,7 @@ use touchline_core::{Core, SnapshotError};
 use touchline_protocol::snapshot::records::*;
 
 /// Small snapshots that together have something in every section.
-fn samples() -> Vec<Vec<u8>> {
+pub(crate) fn samples() -> Vec<Vec<u8>> {
     let mut missing: Vec<u32> = (VENUE..=END).collect();
     let mut samples = Vec::new();
     for seed in 0.. {
