@@ -169,6 +169,7 @@ fn replay(
         replay.apply(segments, transaction)
     })?;
     findings.transactions = replay.transactions();
+    findings.begin = segments.begin();
     Ok(walked)
 }
 

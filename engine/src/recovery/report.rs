@@ -59,6 +59,8 @@ pub(crate) struct Findings {
     pub(super) clean: bool,
     pub(super) from_window: u64,
     pub(super) dropped: Dropped,
+    /// Position of the first byte there is.
+    pub(super) begin: u64,
     /// Position and transactions of the snapshot that was used.
     pub(super) snapshot: Option<(u64, u64)>,
     /// Those that were not, in words.
@@ -117,6 +119,12 @@ impl Findings {
                  to position {end}, the last engine ended {ended}"
             ),
         });
+        if self.begin > 0 {
+            lines.push(format!(
+                "log: its files begin at position {}; what was before is in snapshots only",
+                self.begin
+            ));
+        }
         if self.from_window > 0 {
             lines.push(format!(
                 "log: {} bytes up to position {end} were only in the live window and are on disk now",
