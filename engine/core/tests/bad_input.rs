@@ -143,6 +143,9 @@ fn every_field_of_an_order() {
         (|order| order.order_type = u8::MAX, Why::InvalidOrderType),
         (|order| order.order_type = 3, Why::OrderTypeNotSupported),
         (|order| order.order_type = 7, Why::OrderTypeNotSupported),
+        // Rules version 1 does not ask what it takes of such a type.
+        (|order| (order.order_type, order.time_in_force) = (4, 0), Why::OrderTypeNotSupported),
+        (|order| (order.order_type, order.time_in_force) = (6, 9), Why::OrderTypeNotSupported),
         (|order| order.time_in_force = 0, Why::InvalidTimeInForce),
         (|order| order.time_in_force = 4, Why::InvalidTimeInForce),
         (|order| order.flags = 2, Why::UnsupportedCombination),
