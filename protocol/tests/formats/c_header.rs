@@ -1,0 +1,149 @@
+//! The messages for C, `schema/touchline.h`: structs with their sizes and offsets asserted,
+//! enumerations and flags.
+
+use super::declarations::{Declaration, TEXTS, array_length, declarations, enumerations};
+use super::{SOURCES, compare_file, path};
+use std::fmt::Write as _;
+use std::process::Command;
+use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR, SCHEMA_ID, SCHEMA_VERSION};
+
+/// `NewOrder` as `new_order`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for (at, letter) in name.char_indices() {
+        if letter.is_uppercase() && at > 0 {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+fn comment(text: &str) -> String {
+    text.replace("\\|", "|").replace("*/", "* /")
+}
+
+fn number(size: usize) -> &'static str {
+    match size {
+        1 => "uint8_t",
+        2 => "uint16_t",
+        4 => "uint32_t",
+        8 => "uint64_t",
+        other => panic!("no number has {other} bytes"),
+    }
+}
+
+fn struct_of(text: &mut String, declaration: &Declaration, structs: &[String]) {
+    let Declaration { name, template, about, fields, .. } = declaration;
+    let tag = format!("touchline_{}", snake(name));
+    writeln!(text, "/* {} */\nstruct {tag} {{", comment(about)).unwrap();
+    for field in fields {
+        let (name, of_type) = (&field.name, field.of_type.as_str());
+        let declared = if let Some(length) = array_length(of_type) {
+            format!("uint8_t {name}[{length}]")
+        } else if structs.iter().any(|known| known == of_type) {
+            format!("struct touchline_{} {name}", snake(of_type))
+        } else if matches!(of_type, "i64" | "OrderListId") {
+            format!("int64_t {name}")
+        } else {
+            format!("{} {name}", number(field.size))
+        };
+        writeln!(text, "    {declared}; /* {} */", comment(&field.about)).unwrap();
+    }
+    writeln!(text, "}};").unwrap();
+    if let Some(template) = template {
+        let upper = snake(name).to_uppercase();
+        writeln!(text, "#define TOUCHLINE_TEMPLATE_{upper} {template}u").unwrap();
+    }
+    writeln!(text, "TOUCHLINE_ASSERT(sizeof(struct {tag}) == {}, \"{tag}\");", declaration.bytes())
+        .unwrap();
+    for field in fields {
+        let (name, offset) = (&field.name, field.offset);
+        writeln!(
+            text,
+            "TOUCHLINE_ASSERT(offsetof(struct {tag}, {name}) == {offset}, \"{tag}.{name}\");"
+        )
+        .unwrap();
+    }
+    text.push('\n');
+}
+
+fn header() -> String {
+    let mut text = format!(
+        "/* The messages of Touchline for C11 and C++11. Generated from their declarations; FORMATS.md says\n\
+         \x20* what they mean. All numbers are little-endian, as the machine's must be. In a session an event's\n\
+         \x20* body stands behind a struct touchline_envelope. */\n\
+         #ifndef TOUCHLINE_H\n#define TOUCHLINE_H\n\n\
+         #include <stddef.h>\n#include <stdint.h>\n\n\
+         #ifdef __cplusplus\n#define TOUCHLINE_ASSERT static_assert\n#else\n\
+         #define TOUCHLINE_ASSERT _Static_assert\n#endif\n\n\
+         #define TOUCHLINE_SCHEMA_ID {SCHEMA_ID}u\n#define TOUCHLINE_SCHEMA_VERSION {SCHEMA_VERSION}u\n\
+         #define TOUCHLINE_PROTOCOL_MAJOR {PROTOCOL_MAJOR}u\n\
+         #define TOUCHLINE_PROTOCOL_MINOR {PROTOCOL_MINOR}u\n\
+         /* Prices, quantities and amounts are counts of 0.00000001. */\n\
+         #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)\n\n"
+    );
+    for enumeration in enumerations() {
+        let name = snake(&enumeration.name);
+        writeln!(text, "/* {} */\nenum touchline_{name} {{", comment(&enumeration.about)).unwrap();
+        for value in &enumeration.values {
+            let constant = format!("{name}_{}", snake(&value.name)).to_uppercase();
+            let about = comment(&value.about);
+            writeln!(text, "    TOUCHLINE_{constant} = {}, /* {about} */", value.value).unwrap();
+        }
+        text.push_str("};\n\n");
+    }
+    text.push_str(
+        "/* In front of every message. */\nstruct touchline_message_header {\n\
+         \x20   uint16_t block_length; /* bytes behind this header */\n\
+         \x20   uint16_t template_id;\n    uint16_t schema_id;\n    uint16_t version;\n};\n\n",
+    );
+    let mut structs = vec!["MessageHeader".to_owned()];
+    for (name, reserved, most) in TEXTS {
+        writeln!(text, "/* Text of up to {most} bytes, zeros behind it. */").unwrap();
+        writeln!(text, "struct touchline_{} {{\n    uint8_t length;", snake(name)).unwrap();
+        if reserved > 0 {
+            writeln!(text, "    uint8_t reserved[{reserved}];").unwrap();
+        }
+        writeln!(text, "    char text[{most}];\n}};\n").unwrap();
+        structs.push(name.to_owned());
+    }
+    let sources = SOURCES.iter().map(|(_, file)| declarations(file));
+    let (all, constants): (Vec<_>, Vec<_>) = sources.unzip();
+    for constant in constants.iter().flatten() {
+        let value = constant.value.replace("u32::MAX", "UINT32_MAX");
+        let about = comment(&constant.about);
+        writeln!(text, "#define TOUCHLINE_{} {value} /* {about} */", constant.name).unwrap();
+    }
+    text.push('\n');
+    // Parts first: messages hold them.
+    let (messages, parts): (Vec<_>, Vec<_>) =
+        all.iter().flatten().partition(|declaration| declaration.template.is_some());
+    for declaration in parts.into_iter().chain(messages) {
+        struct_of(&mut text, declaration, &structs);
+        structs.push(declaration.name.clone());
+    }
+    text.push_str("#endif\n");
+    text
+}
+
+#[test]
+fn the_c_header_is_that_of_the_declarations() {
+    compare_file("schema/touchline.h", &header());
+}
+
+/// The compiler agrees with every size and offset.
+#[test]
+fn the_c_header_compiles() {
+    let arguments = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"];
+    let file = path("schema/touchline.h");
+    match Command::new("cc").args(arguments).args(["-x", "c"]).arg(file).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Err(_) => {
+            assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no C compiler (cc)");
+            println!("skipped: no C compiler (cc)");
+        }
+    }
+}

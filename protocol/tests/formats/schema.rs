@@ -1,0 +1,246 @@
+//! The SBE schema of all messages, `schema/touchline.xml` (FIX Simple Binary Encoding 1.0): for whoever
+//! generates codecs.
+
+use super::declarations::{
+    Declaration, Enumeration, Field, TEXTS, array_length, declarations, enumerations,
+};
+use super::{SOURCES, compare_file};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use touchline_protocol::message::{SCHEMA_ID, SCHEMA_VERSION};
+use touchline_protocol::units::OrderListId;
+
+/// Messages begin behind the header, and SBE counts from there.
+const HEADER_BYTES: usize = 8;
+
+/// Identifiers that may be below zero; all others are unsigned.
+const SIGNED: [(&str, i64); 1] = [("OrderListId", OrderListId(-1).0)];
+
+fn escaped(text: &str) -> String {
+    let text = text.replace("\\|", "|").replace('`', "");
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn primitive(size: usize) -> &'static str {
+    match size {
+        1 => "uint8",
+        2 => "uint16",
+        4 => "uint32",
+        8 => "uint64",
+        other => panic!("no number has {other} bytes"),
+    }
+}
+
+/// The enumeration that a number's comment begins with.
+fn enumeration_of<'all>(field: &Field, all: &'all [Enumeration]) -> Option<&'all Enumeration> {
+    let (name, _) = field.about.strip_prefix('`')?.split_once('`')?;
+    all.iter().find(|enumeration| enumeration.name == name && enumeration.wire == field.of_type)
+}
+
+/// Everything that goes into the file.
+struct Schema {
+    declarations: Vec<Declaration>,
+    enumerations: Vec<Enumeration>,
+}
+
+impl Schema {
+    fn read() -> Self {
+        let declarations = SOURCES.iter().flat_map(|(_, file)| declarations(file).0).collect();
+        Self { declarations, enumerations: enumerations() }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.declarations.iter().flat_map(|declaration| &declaration.fields)
+    }
+
+    fn is_part(&self, of_type: &str) -> bool {
+        let of_type = |declaration: &&Declaration| declaration.name == of_type;
+        self.declarations.iter().find(of_type).is_some_and(|found| found.template.is_none())
+    }
+
+    fn type_name(&self, field: &Field) -> String {
+        if let Some(enumeration) = enumeration_of(field, &self.enumerations) {
+            return enumeration.name.clone();
+        }
+        match field.of_type.as_str() {
+            "i64" => "Decimal".to_owned(),
+            "u8" | "u16" | "u32" | "u64" => primitive(field.size).to_owned(),
+            other => {
+                array_length(other).map_or(other.to_owned(), |length| format!("Bytes{length}"))
+            }
+        }
+    }
+
+    /// Types of one number or array, each named once.
+    fn simple_types(&self, text: &mut String) {
+        text.push_str(
+            "    <type name=\"Decimal\" primitiveType=\"int64\" description=\"units of 0.00000001\"/>\n\
+             \x20   <type name=\"Number8\" primitiveType=\"uint8\" presence=\"optional\" nullValue=\"0\"/>\n\
+             \x20   <type name=\"Number16\" primitiveType=\"uint16\" presence=\"optional\" nullValue=\"0\"/>\n",
+        );
+        let mut known = BTreeSet::new();
+        for field in self.fields() {
+            let of_type = &field.of_type;
+            if let Some(length) = array_length(of_type)
+                && known.insert(format!("Bytes{length}"))
+            {
+                let name = format!("Bytes{length}");
+                writeln!(
+                    text,
+                    "    <type name=\"{name}\" primitiveType=\"uint8\" length=\"{length}\"/>"
+                )
+                .unwrap();
+            }
+            let is_identifier = of_type.starts_with(char::is_uppercase)
+                && !self.is_part(of_type)
+                && of_type != "MessageHeader"
+                && TEXTS.iter().all(|(name, ..)| name != of_type);
+            if is_identifier && known.insert(of_type.clone()) {
+                let is_signed = SIGNED.iter().any(|(name, _)| name == of_type);
+                let primitive = if is_signed { "int64" } else { primitive(field.size) };
+                writeln!(text, "    <type name=\"{of_type}\" primitiveType=\"{primitive}\"/>")
+                    .unwrap();
+            }
+        }
+    }
+
+    fn composites(&self, text: &mut String) {
+        text.push_str("    <composite name=\"messageHeader\">\n");
+        for name in ["blockLength", "templateId", "schemaId", "version"] {
+            writeln!(text, "      <type name=\"{name}\" primitiveType=\"uint16\"/>").unwrap();
+        }
+        text.push_str("    </composite>\n");
+        for (name, reserved, most) in TEXTS {
+            writeln!(text, "    <composite name=\"{name}\">").unwrap();
+            text.push_str("      <type name=\"length\" primitiveType=\"uint8\"/>\n");
+            if reserved > 0 {
+                writeln!(
+                    text,
+                    "      <type name=\"reserved\" primitiveType=\"uint8\" length=\"{reserved}\"/>"
+                )
+                .unwrap();
+            }
+            writeln!(
+                text,
+                "      <type name=\"text\" primitiveType=\"char\" length=\"{most}\"/>\n    </composite>"
+            )
+            .unwrap();
+        }
+        for part in self.declarations.iter().filter(|it| it.template.is_none()) {
+            let about = escaped(&part.about);
+            writeln!(text, "    <composite name=\"{}\" description=\"{about}\">", part.name)
+                .unwrap();
+            for field in &part.fields {
+                let (name, of_type) = (&field.name, self.type_name(field));
+                let offset = field.offset;
+                writeln!(
+                    text,
+                    "      <ref name=\"{name}\" type=\"{of_type}\" offset=\"{offset}\"/>"
+                )
+                .unwrap();
+            }
+            text.push_str("    </composite>\n");
+        }
+    }
+
+    fn enumerations(&self, text: &mut String) {
+        for enumeration in &self.enumerations {
+            let encoding = if enumeration.wire == "u8" { "Number8" } else { "Number16" };
+            let (name, about) = (&enumeration.name, escaped(&enumeration.about));
+            writeln!(
+                text,
+                "    <enum name=\"{name}\" encodingType=\"{encoding}\" description=\"{about}\">"
+            )
+            .unwrap();
+            for value in &enumeration.values {
+                let (name, number, about) = (&value.name, &value.value, escaped(&value.about));
+                writeln!(
+                    text,
+                    "      <validValue name=\"{name}\" description=\"{about}\">{number}</validValue>"
+                )
+                .unwrap();
+            }
+            text.push_str("    </enum>\n");
+        }
+    }
+
+    fn messages(&self, text: &mut String) {
+        for message in &self.declarations {
+            let Some(template) = message.template else { continue };
+            let (name, about) = (&message.name, escaped(&message.about));
+            let block = message.bytes() - HEADER_BYTES;
+            writeln!(
+                text,
+                "  <sbe:message name=\"{name}\" id=\"{template}\" blockLength=\"{block}\" \
+                 description=\"{about}\">"
+            )
+            .unwrap();
+            for (id, field) in message.fields.iter().enumerate().skip(1) {
+                let (name, of_type) = (&field.name, self.type_name(field));
+                let (offset, about) = (field.offset - HEADER_BYTES, escaped(&field.about));
+                writeln!(
+                    text,
+                    "    <field name=\"{name}\" id=\"{id}\" type=\"{of_type}\" offset=\"{offset}\" \
+                     description=\"{about}\"/>"
+                )
+                .unwrap();
+            }
+            text.push_str("  </sbe:message>\n");
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <!-- Generated from the declarations of the messages. In a session an event's body stands \
+             behind an Envelope, and blockLength covers both; in the log it does not. -->\n\
+             <sbe:messageSchema xmlns:sbe=\"http://fixprotocol.io/2016/sbe\" package=\"touchline\" \
+             id=\"{SCHEMA_ID}\" version=\"{SCHEMA_VERSION}\" semanticVersion=\"1.0\" \
+             byteOrder=\"littleEndian\" headerType=\"messageHeader\">\n  <types>\n"
+        );
+        for primitive in ["uint8", "uint16", "uint32", "uint64"] {
+            writeln!(text, "    <type name=\"{primitive}\" primitiveType=\"{primitive}\"/>")
+                .unwrap();
+        }
+        self.simple_types(&mut text);
+        self.enumerations(&mut text);
+        self.composites(&mut text);
+        text.push_str("  </types>\n");
+        self.messages(&mut text);
+        text.push_str("</sbe:messageSchema>\n");
+        text
+    }
+}
+
+#[test]
+fn the_schema_is_that_of_the_declarations() {
+    let schema = Schema::read();
+    for message in schema.declarations.iter().filter(|it| it.template.is_some()) {
+        assert_eq!(message.fields[0].of_type, "MessageHeader", "{}", message.name);
+    }
+    compare_file("schema/touchline.xml", &schema.text());
+}
+
+/// Every type that is used is declared in front of its use, once.
+#[test]
+fn the_schema_names_nothing_that_it_does_not_have() {
+    let text = Schema::read().text();
+    let mut declared = BTreeSet::new();
+    let value = |line: &str, key: &str| {
+        let (_, rest) = line.split_once(&format!(" {key}=\""))?;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    for line in text.lines() {
+        let kind = line.trim_start();
+        // Four spaces: a type of its own; more: a part of one.
+        let is_type = line.starts_with("    <") && !kind.starts_with("</");
+        if is_type && !kind.starts_with("<field") {
+            let name = value(line, "name").unwrap();
+            assert!(declared.insert(name), "declared twice: {line}");
+        }
+        if kind.starts_with("<field") || kind.starts_with("<ref") {
+            let of_type = value(line, "type").unwrap();
+            assert!(declared.contains(&of_type), "{of_type}: {line}");
+        }
+    }
+}
