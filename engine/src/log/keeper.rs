@@ -70,7 +70,7 @@ impl Keeper {
 
     /// Starts the thread, and the one that makes segments ahead.
     pub(crate) fn start(self) -> io::Result<KeeperHandle> {
-        let keeper = Self { disk: self.disk.make_ahead()?, ..self };
+        let mut keeper = Self { disk: self.disk.make_ahead()?, ..self };
         let control = keeper.control.clone();
         let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || {
             let control = keeper.control.clone();
@@ -79,12 +79,14 @@ impl Keeper {
                 Ok(Err(error)) => control.fail(&error.to_string()),
                 Err(panic) => control.fail(&format!("the keeper panicked: {}", message(&*panic))),
             }
+            // Only now: what ends with it, a process and a thread, may wait for the disk that failed.
+            drop(keeper);
             control.keeper_ends();
         })?;
         Ok(KeeperHandle { control, thread: Some(thread) })
     }
 
-    fn run(mut self) -> Result<(), DiskError> {
+    fn run(&mut self) -> Result<(), DiskError> {
         while !self.control.keeper_should_stop() {
             let wrote = self.write_some()?;
             let recycled = self.recycle();
