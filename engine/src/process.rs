@@ -105,7 +105,8 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let mut core = Core::with_table_seed(table_seed);
     let (log, defined) = open_log(&options, &mut core, table_seed)?;
     let pid_file = options.data.join("engine.pid");
-    fs::write(&pid_file, std::process::id().to_string())?;
+    fs::write(&pid_file, std::process::id().to_string())
+        .with_context(|| format!("cannot write {}", pid_file.display()))?;
 
     let clock = Clock::start(SystemTime, core.last_time_ns(), options.allow_clock_behind)?;
     let (poll, mail) = gateway::mail()?;
