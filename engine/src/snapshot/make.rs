@@ -84,7 +84,8 @@ pub enum MakeError {
 pub struct MakeOptions {
     /// The data folder.
     pub data: PathBuf,
-    /// So many snapshots are kept, this one included; at least one.
+    /// So many snapshots are kept, this one included and any that cannot be used not counted; at least
+    /// one.
     pub kept: usize,
 }
 
@@ -156,6 +157,7 @@ pub fn make(options: &MakeOptions, progress: &mut dyn FnMut(Position)) -> Result
         ..Default::default()
     };
     let (path, bytes, state_hash) = publish(data, &segments, header, replica.core())?;
+    let removed = remove_old(data, replica.position(), &skipped, options.kept)?;
     Ok(Made {
         path,
         position: replica.position(),
@@ -165,7 +167,7 @@ pub fn make(options: &MakeOptions, progress: &mut dyn FnMut(Position)) -> Result
         bytes,
         state_hash,
         skipped,
-        removed: remove_old(data, replica.position(), options.kept)?,
+        removed,
     })
 }
 
@@ -339,17 +341,42 @@ fn remove_unfinished(folder: &Path) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Removes all but so many snapshots up to the one at `newest`. Any behind it are none of this log.
-fn remove_old(data: &Path, newest: Position, kept: usize) -> Result<Vec<PathBuf>, MakeError> {
+/// Removes the snapshots that those up to the one at `newest` supersede. Any behind it are none of this
+/// log.
+fn remove_old(
+    data: &Path,
+    newest: Position,
+    skipped: &[(PathBuf, SnapshotFault)],
+    kept: usize,
+) -> Result<Vec<PathBuf>, MakeError> {
     let folder = snapshot_folder(data);
     let mut removed = Vec::new();
     let ours = positions(&FileStorage, &folder)?.into_iter().filter(|&at| at <= newest.0);
-    for position in ours.skip(kept.max(1)) {
-        let path = snapshot_path(&folder, position);
+    let paths = ours.map(|position| snapshot_path(&folder, position));
+    // One that could not be used and has the newest one's name was replaced by it.
+    let newest = snapshot_path(&folder, newest.0);
+    let is_usable =
+        |path: &Path| path == newest || skipped.iter().all(|(skipped, _)| skipped != path);
+    for path in superseded(paths, is_usable, kept) {
         fs::remove_file(&path).map_err(disk_error("removing", &path))?;
         removed.push(path);
     }
     Ok(removed)
+}
+
+/// Of snapshots, newest first, those behind as many usable ones as are kept: one that cannot be used
+/// stands for nothing, and takes no other's place.
+fn superseded(
+    newest_first: impl Iterator<Item = PathBuf>,
+    is_usable: impl Fn(&Path) -> bool,
+    kept: usize,
+) -> impl Iterator<Item = PathBuf> {
+    let mut usable = 0;
+    newest_first.skip_while(move |path| {
+        let is_kept = usable < kept.max(1);
+        usable += usize::from(is_usable(path));
+        is_kept
+    })
 }
 
 /// Makes this process give way to an engine beside it: the lowest priority, on any core, whatever it
@@ -363,4 +390,27 @@ pub fn lower_priority() {
         all.set(core);
     }
     let _refused = sched_setaffinity(Some(getpid()), &all);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_takes_the_place_of_nothing_that_can() {
+        let superseded = |snapshots: &[(&str, bool)], kept| {
+            let paths = snapshots.iter().map(|(name, _)| PathBuf::from(name));
+            let is_usable = |path: &Path| snapshots.contains(&(path.to_str().unwrap(), true));
+            let removed = superseded(paths, is_usable, kept);
+            removed.map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let sound = [("4", true), ("3", true), ("2", true), ("1", true)];
+        assert_eq!(superseded(&sound, 2), ["2", "1"]);
+        assert_eq!(superseded(&sound, 0), ["3", "2", "1"]);
+        assert!(superseded(&sound, 4).is_empty());
+        let rotten = [("4", true), ("3", false), ("2", true), ("1", false), ("0", true)];
+        assert_eq!(superseded(&rotten, 2), ["1", "0"]);
+        assert_eq!(superseded(&rotten, 1), ["3", "2", "1", "0"]);
+        assert!(superseded(&rotten, 3).is_empty());
+    }
 }

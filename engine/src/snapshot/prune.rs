@@ -27,7 +27,11 @@ pub enum PruneError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// A snapshot that is to stand for what is removed is not whole.
-    #[error("{}: {why}; make another one first: touchline log snapshot", path.display())]
+    #[error(
+        "{}: {why}; move it out of the folder, or have later ones take its place first: touchline log \
+         snapshot",
+        path.display()
+    )]
     Snapshot {
         /// Its file.
         path: PathBuf,
