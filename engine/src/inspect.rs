@@ -21,7 +21,7 @@ use touchline_protocol::{
 
 use self::read_only::ReadOnlyFiles;
 pub use self::replica::Replica;
-pub(crate) use self::replica::reapply;
+pub(crate) use self::replica::{reapply, table_seed};
 use crate::log::storage::Storage;
 use crate::recovery::{
     EndReason, RecoveryError, Segments, Walked, search_beyond, segment_numbers, walk,

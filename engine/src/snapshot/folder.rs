@@ -11,7 +11,7 @@ use touchline_protocol::snapshot::{
 use touchline_protocol::units::Position;
 
 use super::file::{SnapshotContent, SnapshotFault, read_header};
-use crate::inspect::{Replica, segments_for_reading};
+use crate::inspect::{Replica, segments_for_reading, table_seed};
 use crate::log::disk::disk_error;
 use crate::log::storage::Storage;
 use crate::recovery::{RecoveryError, Segments, walk};
@@ -115,7 +115,7 @@ pub fn load(data: &Path, listed: Listed) -> Result<Replica, SnapshotFault> {
     check_in_log(&segments, &header)?;
     let mut core = None;
     restore(&segments, &listed.path, &header, &mut |content| {
-        let (read, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), 0)
+        let (read, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), table_seed())
             .map_err(|error| error.to_string())?;
         content.finish(state_hash)?;
         core = Some(read);

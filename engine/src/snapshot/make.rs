@@ -21,7 +21,7 @@ use touchline_protocol::units::Position;
 
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, positions, restore_newest, snapshot_folder};
-use crate::inspect::{Replica, segments_for_reading};
+use crate::inspect::{Replica, segments_for_reading, table_seed};
 use crate::log::disk::{DiskError, disk_error};
 use crate::log::lock::FolderLock;
 use crate::log::storage::FileStorage;
@@ -123,7 +123,7 @@ pub fn make(options: &MakeOptions, progress: &mut dyn FnMut(Position)) -> Result
     let segments = segments_for_reading(data)?;
     let mut found = None;
     let restored = restore_newest(&segments, data, &mut |content| {
-        let (core, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), 0)
+        let (core, state_hash) = Core::read_snapshot(&mut |into| content.fill(into), table_seed())
             .map_err(|error| error.to_string())?;
         content.finish(state_hash)?;
         found = Some(core);
