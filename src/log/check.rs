@@ -1,5 +1,5 @@
 //! `touchline log verify`: reads every byte that is durable and names the first bad one; then the same of
-//! each snapshot. Called by [`super`].
+//! each snapshot, one of which must stand for what was pruned. Called by [`super`].
 
 use super::FOUND_WRONG;
 use crate::notice;
@@ -23,6 +23,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
     let mut progress = progress("verified");
     let found = inspect(data, &mut |transaction| progress(transaction.end()))?;
     let snapshots = snapshots(data)?;
+    let is_whole = found.begin.0 == 0 || snapshots.iter().any(|(_, wrong)| wrong.is_none());
     if json {
         let objects: Vec<Value> = snapshots
             .iter()
@@ -31,8 +32,10 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         notice::say!(
             "{}",
             json!({
+                "begin": found.begin.0,
                 "end": found.end.0,
                 "transactions": found.transactions,
+                "whole": is_whole,
                 "verdict": verdict_object(&found.verdict),
                 "snapshots": objects,
             })
@@ -51,8 +54,16 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
             bytes as f64 / 1e6 / begun.elapsed().as_secs_f64(),
             verdict_text(&found.verdict)
         );
+        if !is_whole {
+            notice::say!(
+                "NOT WHOLE: the log begins at position {}, and no snapshot stands for what was before \
+                 it: no engine starts on it",
+                found.begin
+            );
+        }
     }
     let is_damaged = matches!(found.verdict, Verdict::Damaged { .. })
+        || !is_whole
         || snapshots.iter().any(|(_, wrong)| wrong.is_some());
     Ok(if is_damaged { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
 }

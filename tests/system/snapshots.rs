@@ -231,4 +231,6 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_says_why_it_does_not() {
     let mut engine = Process::start(&borrowed(&arguments));
     engine.wait_for(0, "reason", |line| line.contains("no snapshot stands for what was before it"));
     assert!(!engine.wait_for_end().success());
+    let (code, text, _) = log(venue.data(), &["verify"]);
+    assert!(code == Some(3) && text.contains("no snapshot stands for"), "{text}");
 }
