@@ -14,6 +14,9 @@ use crate::notice::{alert, say};
 /// Longest pause before a failed making is tried again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
+/// How often it is told that a child still runs.
+const TELL_EVERY: Duration = Duration::from_secs(600);
+
 /// How often a child that runs is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -39,6 +42,8 @@ struct Running {
     durable: u64,
     begun: Instant,
     looked: Instant,
+    /// When it is to be told that it still runs.
+    tell_at: Instant,
 }
 
 impl Drop for Running {
@@ -80,7 +85,8 @@ impl SnapshotStarter {
         match self.start() {
             Ok(process) => {
                 let now = Instant::now();
-                self.running = Some(Running { process, durable, begun: now, looked: now });
+                let tell_at = now + TELL_EVERY;
+                self.running = Some(Running { process, durable, begun: now, looked: now, tell_at });
             }
             Err(error) => self.failed(&format!("cannot be started: {error}")),
         }
@@ -103,7 +109,7 @@ impl SnapshotStarter {
 
     fn ended(&mut self, outcome: io::Result<Option<ExitStatus>>) {
         match outcome {
-            Ok(None) => return,
+            Ok(None) => return self.tell_of_a_long_one(),
             Ok(Some(status)) if status.success() => {
                 if let Some(running) = &self.running {
                     self.schedule.last = running.durable;
@@ -117,6 +123,21 @@ impl SnapshotStarter {
             Err(error) => self.failed(&format!("cannot be waited for: {error}")),
         }
         self.running = None;
+    }
+
+    /// One that hangs is not known from one that has much to do, so it is not ended; but while it is there
+    /// no other is started, and somebody should know.
+    fn tell_of_a_long_one(&mut self) {
+        let Some(running) = &mut self.running else { return };
+        if Instant::now() < running.tell_at {
+            return;
+        }
+        running.tell_at = Instant::now() + TELL_EVERY;
+        alert!(
+            "log: process {} has been making a snapshot for {:.0?}; the engine goes on, end it if it hangs",
+            running.process.id(),
+            running.begun.elapsed()
+        );
     }
 
     fn failed(&mut self, why: &str) {
@@ -190,6 +211,22 @@ mod tests {
         let mut starter = starter("/nowhere/at/all", "");
         tick_until(&mut starter, 150, |starter| starter.pause > Duration::from_millis(2));
         assert!(starter.running.is_none());
+    }
+
+    #[test]
+    fn a_child_that_does_not_end_is_told_of_now_and_then_and_stays() {
+        let mut starter = starter("/bin/sleep", "1000");
+        starter.tick(150);
+        let tell_at = |starter: &SnapshotStarter| {
+            starter.running.as_ref().map(|running| running.tell_at).expect("it runs")
+        };
+        let first = tell_at(&starter);
+        starter.ended(Ok(None));
+        assert_eq!(tell_at(&starter), first, "nothing to tell yet");
+        let now = Instant::now();
+        starter.running.as_mut().expect("it runs").tell_at = now;
+        starter.ended(Ok(None));
+        assert!(tell_at(&starter) >= now + TELL_EVERY, "told, and it goes on");
     }
 
     #[test]
