@@ -5,7 +5,7 @@ use crate::book::DepthLevel;
 use crate::limits::number;
 use crate::{Reject, money};
 use touchline_protocol::message::command::SymbolFilters;
-use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::enums::{RejectReason, Side};
 use touchline_protocol::units::UNITS_PER_WHOLE;
 
 /// The quantity that comes as close to `amount` (quote, 10⁻⁸) as LOT_SIZE and MARKET_LOT_SIZE let it
@@ -17,12 +17,12 @@ use touchline_protocol::units::UNITS_PER_WHOLE;
 /// more than `levels_max` levels.
 pub(crate) fn quantity(
     filters: &SymbolFilters,
-    amount: i64,
+    (side, amount): (Side, i64),
     levels_max: u32,
     levels: impl Iterator<Item = DepthLevel>,
 ) -> Result<(i64, bool), Reject> {
     let lots = MarketLots::of(filters);
-    let (mut missing, mut quantity) = (amount, 0i64);
+    let (mut missing, mut quantity, mut is_short) = (amount, 0i64, true);
     for (seen, level) in (0..).zip(levels) {
         if seen == levels_max {
             return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
@@ -34,14 +34,19 @@ pub(crate) fn quantity(
             return Ok((lots.cut(reached)?, false));
         }
         // What is wanted beyond this level may be less than a step, or more than the largest quantity.
-        match lots.cut(quantity.saturating_add(wanted)) {
-            Ok(most) if most <= reached => return Ok((most, false)),
+        // Where prices rise less than a step stays so; where they fall it may become one further down.
+        let most = lots.cut(quantity.saturating_add(wanted));
+        is_short = most.map_or(true, |most| most > reached);
+        match most {
+            Ok(most) if !is_short && (side == Side::Buy || lots.cut(i64::MAX) == Ok(most)) => {
+                return Ok((most, false));
+            }
             _ => {}
         }
         quantity = reached;
         missing -= money::quote_rounded_up(level.price.0, there).ok_or(RejectReason::Overflow)?;
     }
-    Ok((lots.cut(quantity)?, true))
+    Ok((lots.cut(quantity)?, is_short))
 }
 
 /// The base quantity that `amount` of quote is worth at `price`.
@@ -147,7 +152,7 @@ mod tests {
         amount: i64,
         levels_max: u32,
     ) -> Result<(i64, bool), Reject> {
-        quantity(filters, amount * WHOLE, levels_max, levels(1000, WHOLE))
+        quantity(filters, (Side::Buy, amount * WHOLE), levels_max, levels(1000, WHOLE))
             .map(|(quantity, dry)| (quantity / WHOLE, dry))
     }
 
@@ -161,6 +166,30 @@ mod tests {
         assert_eq!(bought(&none, 500_500, 999), Err(deep));
         assert_eq!(bought(&none, 55, 10), Ok((10, false)));
         assert_eq!(bought(&none, 56, 10), Err(deep));
+    }
+
+    #[test]
+    fn a_sell_goes_on_to_prices_at_which_the_rest_is_a_step() {
+        let lots = SymbolFilters { lot_step: WHOLE, ..Default::default() };
+        let sold = |filters: &SymbolFilters, amount: i64, bids: &[(i64, i64)]| {
+            let levels = bids.iter().map(|&(price, there)| DepthLevel {
+                price: Price(price * WHOLE),
+                quantity: (there * WHOLE) as u128,
+                hidden: 0,
+                orders: 1,
+            });
+            quantity(filters, (Side::Sell, amount * WHOLE), 10, levels)
+                .map(|(quantity, dry)| (quantity / WHOLE, dry))
+        };
+        assert_eq!(sold(&lots, 190, &[(100, 1), (10, 50)]), Ok((10, false)), "100 + 9 × 10");
+        assert_eq!(sold(&lots, 190, &[(100, 1), (10, 5)]), Ok((6, true)), "and it wants more");
+        assert_eq!(sold(&lots, 190, &[(100, 1), (95, 1)]), Ok((1, false)), "95 is too much");
+        assert_eq!(sold(&lots, 190, &[(100, 1)]), Ok((1, false)), "no step is missing");
+        assert_eq!(sold(&lots, 195, &[(100, 1), (95, 1)]), Ok((2, false)));
+        let most = SymbolFilters { lot_max: WHOLE, ..lots };
+        assert_eq!(sold(&most, 190, &[(100, 1), (10, 50)]), Ok((1, false)), "the largest");
+        let far = [(100, 2); 11];
+        assert_eq!(sold(&most, 9_000, &far), Ok((1, false)), "it looks no further than it must");
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Core {
             (&self.symbols.list[id.0 as usize], &self.symbols.books[id.0 as usize]);
         let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
         let levels = book.reachable(&self.pools, side, limit);
-        by_quote::quantity(&symbol.filters, amount, self.levels_judged(), levels)
+        by_quote::quantity(&symbol.filters, (side, amount), self.levels_judged(), levels)
     }
 
     /// Price levels that are looked at to decide about an order. By rules 1, whose log was written

@@ -113,16 +113,19 @@ impl Model {
         }
         let filters = &self.symbol(m.symbol.0).filters;
         let (mut amount, mut quantity) = (i128::from(m.quote_quantity), 0);
+        let mut wants_more = true;
         for (price, there) in self.levels(m.symbol.0, side_of(m)) {
             let wanted = amount * ONE / i128::from(price);
             let cut = market_lots(filters, quantity + wanted);
-            if wanted <= there || cut.is_ok_and(|cut| i128::from(cut) <= quantity + there) {
+            wants_more = !cut.is_ok_and(|cut| i128::from(cut) <= quantity + there);
+            // For a sell the rest may be worth a step at a lower price.
+            if wanted <= there || !wants_more && side_of(m) == Side::Buy {
                 return Ok((cut?, false));
             }
             quantity += there;
             amount -= up(price, there as i64);
         }
-        Ok((market_lots(filters, quantity)?, true))
+        Ok((market_lots(filters, quantity)?, wants_more))
     }
 
     /// What the order must have free: a sell its quantity; a buy its price times quantity rounded up, a
