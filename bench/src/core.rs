@@ -80,7 +80,7 @@ pub fn run(options: &CoreOptions) -> Result<CoreReport> {
             FlowKind::Calm => {
                 let flow = with_places(Synthetic::Calm.generate(options.operations));
                 report.rows.push(compare(options, &flow, throughput)?);
-                report.batches = batches(options, &flow)?;
+                report.batches = batches(options, &flow, &mut report.skipped)?;
             }
             FlowKind::Deep => {
                 let flow = with_places(Synthetic::Deep.generate(options.operations));
@@ -146,19 +146,30 @@ fn compare(
     Ok(Row { flow: name, operations: flow.measured.len(), trades, cells })
 }
 
-fn batches(options: &CoreOptions, flow: &Flow) -> Result<Vec<Batches>> {
+/// Engines whose results are wrong are left out, as `skipped` says.
+fn batches(options: &CoreOptions, flow: &Flow, skipped: &mut Vec<String>) -> Result<Vec<Batches>> {
     use measure::batches;
-    let mut runs = vec![Vec::new(); options.engines.len()];
+    let mut runs = vec![Ok(Vec::new()); options.engines.len()];
     for _ in 0..options.rounds {
         for (&kind, runs) in options.engines.iter().zip(&mut runs) {
             interrupt::check()?;
-            runs.push(for_engine!(kind, batches(flow)));
+            let Ok(right) = runs else { continue };
+            let checked = kind != EngineKind::Empty;
+            match for_engine!(kind, batches(flow, checked)) {
+                Ok(run) => right.push(run),
+                Err(why) => *runs = Err(why),
+            }
         }
     }
-    let engines = options.engines.iter().zip(runs);
-    Ok(engines
-        .map(|(&engine, runs)| Batches { engine, percentiles: Percentiles::median(&runs) })
-        .collect())
+    interrupt::check()?;
+    let mut found = Vec::new();
+    for (&engine, runs) in options.engines.iter().zip(runs) {
+        match runs {
+            Ok(runs) => found.push(Batches { engine, percentiles: Percentiles::median(&runs) }),
+            Err(why) => skipped.push(format!("batches of {}: {why}", engine.name())),
+        }
+    }
+    Ok(found)
 }
 
 fn memory(options: &CoreOptions, flow: &Flow) -> Result<Vec<Memory>> {

@@ -50,6 +50,14 @@ impl Reporter {
     }
 }
 
+/// The reader ends with its writer, also with one that panics.
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.send([0, 0, 0, END]);
+        self.producer.publish();
+    }
+}
+
 impl Reports for Reporter {
     #[inline]
     fn fill(&mut self, maker: u32, taker: u32, price: i64, quantity: u64) {
@@ -125,20 +133,47 @@ fn produce<E: Engine>(flow: &Flow, producer: Producer<Arc<HeapRing>>) -> Option<
     let mut reporter = Reporter { producer };
     let mut engine = measure::filled::<E>(flow);
     let begin = Stopwatch::start();
-    let mut is_hopeless = false;
     for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
         engine.look_ahead(batch);
         for operation in batch {
             engine.apply(operation, &mut reporter);
         }
         reporter.producer.publish();
-        is_hopeless = measure::is_hopeless(turn, &begin);
-        if is_hopeless {
-            break;
+        if measure::is_hopeless(turn, &begin) {
+            return None;
         }
     }
-    reporter.send([0, 0, 0, END]);
-    reporter.producer.publish();
     let took = nanoseconds(begin.elapsed());
-    (!is_hopeless).then(|| (per_operation(took, flow.measured.len()), engine.depth()))
+    Some((per_operation(took, flow.measured.len()), engine.depth()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engines::Touchline;
+    use super::super::flows::{self, Synthetic};
+    use super::super::operation::Operation;
+    use super::*;
+
+    struct Panics;
+
+    impl Engine for Panics {
+        fn new(_capacity: &flows::Capacity) -> Self {
+            Self
+        }
+
+        fn apply<R: Reports>(&mut self, operation: &Operation, _reports: &mut R) {
+            panic!("no {operation:?}");
+        }
+
+        fn depth(&self) -> Depth {
+            Depth::default()
+        }
+    }
+
+    #[test]
+    fn the_reader_ends_with_an_engine_that_panics() {
+        let flow = Synthetic::Calm.generate(1_000);
+        assert_eq!(throughput::<Panics>(&flow, true), Outcome::GivenUp);
+        assert!(matches!(throughput::<Touchline>(&flow, true), Outcome::Right(_)));
+    }
 }

@@ -6,10 +6,10 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::engines::Touchline;
+use super::engines::{Engine, Touchline};
 use super::flows::{Flow, Synthetic, of_size};
 use super::measure::{self, Outcome};
 use super::venue::{Size, Venue};
@@ -76,7 +76,7 @@ pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..options.rounds {
         interrupt::check()?;
-        rounds[0].push(book_alone(&flow));
+        rounds[0].push(book_alone::<Touchline>(&flow)?);
         rounds[1].push(whole_core(Size { symbols: 1, accounts: 10 }, &flow)?);
     }
     let calm = rounds.map(median);
@@ -100,10 +100,13 @@ fn curve(
     Ok(Curve { name, points })
 }
 
-fn book_alone(flow: &Flow) -> u64 {
-    match measure::throughput::<Touchline>(flow, true) {
-        Outcome::Right(picoseconds) => picoseconds,
-        _ => 0,
+fn book_alone<E: Engine>(flow: &Flow) -> Result<u64> {
+    let outcome = measure::throughput::<E>(flow, true);
+    interrupt::check()?;
+    match outcome {
+        Outcome::Right(picoseconds) => Ok(picoseconds),
+        Outcome::Wrong(_, difference) => bail!("the book is wrong on {}: {difference}", flow.name),
+        Outcome::GivenUp | Outcome::Unsuited => bail!("the book does not do {}", flow.name),
     }
 }
 
@@ -117,7 +120,7 @@ fn of_book(orders: u32, options: &GrowthOptions) -> Result<u64> {
     let flow = of_size(orders, options.operations);
     let rounds = (0..options.rounds).map(|_| {
         interrupt::check()?;
-        Ok(book_alone(&flow))
+        book_alone::<Touchline>(&flow)
     });
     Ok(median(rounds.collect::<Result<Vec<_>>>()?))
 }
@@ -175,4 +178,18 @@ impl GrowthReport {
 fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _infallible = writeln!(text, "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engines::Empty;
+    use super::*;
+
+    #[test]
+    fn a_wrong_book_has_no_cost() {
+        let flow = Synthetic::Calm.generate(1_000);
+        assert!(book_alone::<Touchline>(&flow).is_ok());
+        let error = book_alone::<Empty>(&flow).unwrap_err().to_string();
+        assert!(error.contains("wrong"), "{error}");
+    }
 }

@@ -99,21 +99,34 @@ pub(super) fn per_operation(nanoseconds: u64, operations: usize) -> u64 {
     (nanoseconds * 1000).checked_div(operations as u64).unwrap_or(0)
 }
 
-/// Times each batch of [`BATCH`] operations.
-pub(super) fn batches<E: Engine>(flow: &Flow) -> Percentiles {
+/// Times each batch of [`BATCH`] operations. `checked`: as for [`throughput`].
+///
+/// # Errors
+/// Why the times do not count.
+pub(super) fn batches<E: Engine>(flow: &Flow, checked: bool) -> Result<Percentiles, String> {
     let mut engine = filled::<E>(flow);
     let mut tally = Tally::default();
     let mut distribution = Distribution::default();
-    for batch in flow.measured.chunks_exact(BATCH) {
+    let patience = Stopwatch::start();
+    for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
         let begin = Instant::now();
         engine.look_ahead(batch);
         for operation in batch {
             engine.apply(operation, &mut tally);
         }
-        distribution.record(nanoseconds(begin.elapsed()));
+        let took = begin.elapsed();
+        if batch.len() == BATCH {
+            distribution.record(nanoseconds(took));
+        }
+        if is_hopeless(turn, &patience) {
+            return Err("given up after 10 s".to_owned());
+        }
     }
     std::hint::black_box(&tally);
-    distribution.percentiles()
+    match judge(flow, &engine.depth(), &tally) {
+        Err(difference) if checked => Err(format!("wrong: {difference}")),
+        _ => Ok(distribution.percentiles()),
+    }
 }
 
 /// Bytes that a book with the flow's orders in it takes; 0 where nothing is counted.
@@ -123,4 +136,21 @@ pub(super) fn memory<E: Engine>(flow: &Flow) -> usize {
     let taken = live_bytes().saturating_sub(before);
     drop(std::hint::black_box(engine));
     taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engines::{Empty, Touchline};
+    use super::super::flows::Synthetic;
+    use super::*;
+
+    #[test]
+    fn batches_of_an_engine_that_is_wrong_do_not_count() {
+        // The last batch is a short one, and its results count as well.
+        let flow = Synthetic::Calm.generate(10 * BATCH + 7);
+        let percentiles = batches::<Touchline>(&flow, true).unwrap();
+        assert_eq!(percentiles.count, 10);
+        assert!(batches::<Empty>(&flow, true).unwrap_err().starts_with("wrong"));
+        assert!(batches::<Empty>(&flow, false).is_ok());
+    }
 }
