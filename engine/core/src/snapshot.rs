@@ -165,6 +165,7 @@ impl Core {
             core: Self::with_table_seed(table_seed),
             reader: Reader::new(read),
             places: alloc::vec::Vec::new(),
+            paired: 0,
         };
         reading.definitions()?;
         reading.places()?;

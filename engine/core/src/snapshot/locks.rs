@@ -5,72 +5,48 @@ use super::read::Reading;
 use crate::Core;
 use crate::book::Handle;
 use crate::money::AMOUNT_MAX;
-use crate::pending::Pending;
+use crate::pending::ActiveOrder;
 use alloc::vec;
-use alloc::vec::Vec;
-use touchline_protocol::message::enums::Side;
 use touchline_protocol::snapshot::records::{self, BalanceRecord};
 use touchline_protocol::units::{AccountId, Amount, AssetId};
 
 impl Core {
-    /// All open orders.
-    pub(super) fn all_open(&self) -> impl Iterator<Item = Handle> {
-        let books = self.symbols.books.iter().chain(&self.symbols.triggers);
-        let queued = books.flat_map(|book| {
-            [Side::Buy, Side::Sell].into_iter().flat_map(|side| book.orders(&self.pools, side))
-        });
-        let reached = self.symbols.list.iter().flat_map(|symbol| self.pools.fired(symbol.fired));
-        queued.map(|order| order.handle).chain(reached.map(Handle))
-    }
-
-    /// Notes that an order locks so much; false if that is out of range.
+    /// Notes in a balance that an order locks so much of it; false if that is out of range.
     fn add_lock(&mut self, account: AccountId, asset: AssetId, amount: i64) -> bool {
         let locked = &mut self.accounts.balance_mut(account, asset).locked.0;
         let sum = locked.checked_add(amount).filter(|&sum| amount >= 0 && sum <= AMOUNT_MAX);
         *locked = sum.unwrap_or(*locked);
         sum.is_some()
     }
-
-    /// Adds up in the balances what open and pending orders lock; false if that is out of range.
-    fn add_locks(&mut self) -> bool {
-        let open: Vec<Handle> = self.all_open().collect();
-        for handle in open {
-            let view = self.orders.view(&self.pools, handle);
-            let record = self.orders.record(handle);
-            let asset = self.symbols.list[record.symbol.0 as usize].paid_with(record.kind.side);
-            let locked = self.orders.locked(&view);
-            if !self.add_lock(AccountId(view.owner), asset, locked) {
-                return false;
-            }
-        }
-        let mut sound = true;
-        let pending: Vec<_> = self
-            .pending
-            .iter()
-            .filter_map(|pending| match pending {
-                Pending::Order(active) => {
-                    let symbol = &self.symbols.list[active.symbol.0 as usize];
-                    let asset = symbol.paid_with(active.kind.side);
-                    Some((active.account, asset, active.still_locked()))
-                }
-                Pending::Triggered(_) | Pending::Sweep(_) => None,
-            })
-            .collect();
-        for (account, asset, locked) in pending {
-            sound &= self.add_lock(account, asset, locked);
-        }
-        sound
-    }
 }
 
 impl<E> Reading<'_, E> {
+    /// Adds up what an open order locks.
+    pub(super) fn add_lock_of_open(&mut self, handle: Handle) -> Result<(), SnapshotError<E>> {
+        let core = &mut self.core;
+        let view = core.orders.view(&core.pools, handle);
+        let record = core.orders.record(handle);
+        let asset = core.symbols.list[record.symbol.0 as usize].paid_with(record.kind.side);
+        let locked = core.orders.locked(&view);
+        let in_range = core.add_lock(AccountId(view.owner), asset, locked);
+        self.reader.require(in_range, "orders lock more than a venue can hold")
+    }
+
+    /// Adds up what a pending order still locks.
+    pub(super) fn add_lock_of_pending(
+        &mut self,
+        active: &ActiveOrder,
+    ) -> Result<(), SnapshotError<E>> {
+        let asset = self.core.symbols.list[active.symbol.0 as usize].paid_with(active.kind.side);
+        let in_range = self.core.add_lock(active.account, asset, active.still_locked());
+        self.reader.require(in_range, "orders lock more than a venue can hold")
+    }
+
     /// The balances, the last thing of all: what is locked was added up from the orders.
     pub(super) fn balances(&mut self) -> Result<(), SnapshotError<E>> {
-        let in_range = self.core.add_locks();
         let Self { core, reader, .. } = self;
         let most = u64::from(core.accounts.len()) * u64::from(core.assets.len());
         let count = reader.begin(records::BALANCES, most)?;
-        reader.require(in_range, "orders lock more than a venue can hold")?;
         let mut sums = vec![0i128; core.assets.len() as usize];
         let mut locked_sum = 0i128;
         let mut before = None;

@@ -30,6 +30,8 @@ pub(super) struct Reading<'source, E> {
     /// Nodes and accounts of the places that were read, by their numbers; one that was taken has no
     /// account any more.
     pub(super) places: Vec<(u32, u32)>,
+    /// Open orders that say that their list is open.
+    pub(super) paired: u64,
 }
 
 type Outcome<E> = Result<(), SnapshotError<E>>;
@@ -257,7 +259,7 @@ impl<E> Reading<'_, E> {
 
     /// The places among the orders of each account.
     pub(super) fn places(&mut self) -> Outcome<E> {
-        let Self { core, reader, places } = self;
+        let Self { core, reader, places, .. } = self;
         let limits = &core.limits;
         // Of the urgent sweeps only one has begun.
         let most = u64::from(limits.open_orders) + u64::from(limits.pending_work) + 1;

@@ -179,12 +179,18 @@ impl<E> Reading<'_, E> {
         };
         let made = (order.record(node), order.details(place));
         core.orders.insert(handle, (raw.order_id, raw.account), made, &raw.client_order_id);
+        let is_paired = raw.flags & IS_PAIRED != 0;
         if place == Where::Reached {
             let fired_by = |at| core.orders.details(Handle(at)).fired_by;
             let symbol = &mut core.symbols.list[at];
             symbol.fired = core.pools.push_fired(symbol.fired, handle.0, &fired_by);
         }
-        Ok(())
+        self.paired += u64::from(is_paired);
+        // What the stop leg of an open list locks depends on that.
+        if is_paired && place != Where::Book {
+            return Ok(());
+        }
+        self.add_lock_of_open(handle)
     }
 
     /// Open lists: each finds both its orders.
@@ -199,12 +205,12 @@ impl<E> Reading<'_, E> {
             for leg in [list.stop, list.limit] {
                 core.orders.details_mut(leg).list = slot;
             }
+            self.add_lock_of_open(list.stop)?;
             self.reader.step();
         }
         self.reader.end()?;
         // No order is of two lists, so it is enough to count.
-        let paired = self.count_paired();
-        self.reader.require(paired == 2 * lists, "orders of open lists that are missing")
+        self.reader.require(self.paired == 2 * lists, "orders of open lists that are missing")
     }
 
     fn check_list(&self, record: &ListRecord) -> Result<List, SnapshotError<E>> {
@@ -249,13 +255,6 @@ impl<E> Reading<'_, E> {
             limit_price,
             client_order_id: *name,
         })
-    }
-
-    /// Open orders that say that their list is open.
-    fn count_paired(&self) -> u64 {
-        let core = &self.core;
-        let is_paired = |handle: Handle| core.orders.record(handle).flags & IS_PAIRED != 0;
-        core.all_open().filter(|&handle| is_paired(handle)).count() as u64
     }
 }
 

@@ -121,6 +121,7 @@ impl<E> Reading<'_, E> {
         let book = &self.core.symbols.books[symbol.0 as usize];
         let crosses = book.crosses(aggressor.side, aggressor.limit);
         self.reader.require(crosses, "nothing to continue")?;
+        self.add_lock_of_pending(&active)?;
         Ok(Pending::Order(active))
     }
 
