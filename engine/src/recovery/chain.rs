@@ -1,11 +1,7 @@
 //! Walking along the frames on disk, and searching behind the place where they end. Called by recovery
 //! to find where the log ends and to replay it, and by the tools that look at a log.
 
-use std::{
-    ops::Range,
-    sync::mpsc::{Receiver, SyncSender, channel, sync_channel},
-    thread,
-};
+use std::ops::Range;
 
 use memmap2::MmapMut;
 use touchline_protocol::log::{
@@ -16,13 +12,7 @@ use touchline_protocol::log::{
 };
 
 use super::{RecoveryError, segments::Segments};
-use crate::log::{
-    DiskError,
-    disk::{aligned_buffer, disk_error},
-};
-
-/// Window segments that are checked before they are asked for.
-const PAGES_AHEAD: usize = 2;
+use crate::log::{DiskError, disk::aligned_buffer};
 
 static BLANK: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
 
@@ -85,88 +75,6 @@ impl<'segments> Pages<'segments> {
     }
 }
 
-/// A window segment whose frames were checked.
-struct Page {
-    buffer: MmapMut,
-    /// Where in it good frames begin, the first of them anywhere.
-    frames: Vec<u32>,
-    /// Position behind the last of them, or behind the segment header without any.
-    end: u64,
-    /// Why the frames do not go on, if they do not.
-    reason: Option<EndReason>,
-}
-
-/// Reads and checks window segments one after the other, on a thread of its own: replaying a command
-/// takes as long as reading and checking it.
-struct Checker<'segments> {
-    segments: &'segments Segments,
-    range: Range<u64>,
-    succession: Succession,
-    checked: SyncSender<Result<Page, DiskError>>,
-    /// Pages that were walked along, to be filled again.
-    used: Receiver<Page>,
-}
-
-impl Checker<'_> {
-    /// Goes on until the frames end, or nobody takes them any more.
-    fn run(mut self) {
-        while self.range.start < self.range.end {
-            let page = self.next();
-            let ends = page.as_ref().map_or(true, |page| page.reason.is_some());
-            if self.checked.send(page).is_err() || ends {
-                return;
-            }
-        }
-    }
-
-    fn next(&mut self) -> Result<Page, DiskError> {
-        let mut page = match self.used.try_recv() {
-            Ok(page) => page,
-            Err(_) => Page {
-                buffer: aligned_buffer(WINDOW_SEGMENT_BYTES)?,
-                frames: Vec::new(),
-                end: 0,
-                reason: None,
-            },
-        };
-        page.frames.clear();
-        let mut position = self.range.start;
-        let begin = position - position % WINDOW_SEGMENT_BYTES;
-        self.segments.read(begin, &mut page.buffer)?;
-        let limit = self.range.end.min(begin + WINDOW_SEGMENT_BYTES);
-        while position < limit {
-            let offset = (position - begin) as usize;
-            match self.check(position, &page.buffer[offset..]) {
-                Ok(Some(end)) => {
-                    page.frames.push(offset as u32);
-                    position = end;
-                }
-                Ok(None) => position += SEGMENT_HEADER_BYTES,
-                Err(reason) => {
-                    page.reason = Some(reason);
-                    break;
-                }
-            }
-        }
-        page.end = position;
-        self.range.start = position;
-        Ok(page)
-    }
-
-    /// The position behind the frame at `position`, or none for a segment's header.
-    fn check(&mut self, position: u64, bytes: &[u8]) -> Result<Option<u64>, EndReason> {
-        let identity = &self.segments.identity;
-        if position.is_multiple_of(identity.segment_bytes) {
-            let number = position / identity.segment_bytes;
-            identity.check_header(number, bytes).map_err(EndReason::Segment)?;
-            return Ok(None);
-        }
-        let header = frame::check(bytes, position, identity.salt).map_err(EndReason::Frame)?;
-        self.succession.admit(&header).map_err(EndReason::Frame)?;
-        Ok(Some(align_frame(position + u64::from(header.length))))
-    }
-}
-
 /// Walks along all good frames of `range`, which begins with a frame or a segment and ends with one or
 /// where there is no more room, and shows each transaction to `visit`.
 pub(crate) fn walk(
@@ -174,6 +82,9 @@ pub(crate) fn walk(
     range: Range<u64>,
     visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
 ) -> Result<Walked, RecoveryError> {
+    let identity = segments.identity;
+    let mut pages = Pages::new(segments)?;
+    let mut succession = Succession::new();
     let mut walked = Walked {
         end: range.start,
         reason: EndReason::NoSegment,
@@ -183,31 +94,28 @@ pub(crate) fn walk(
         transactions: 0,
         closed: false,
     };
-    thread::scope(|scope| {
-        let (checked, pages) = sync_channel(PAGES_AHEAD);
-        let (give_back, used) = channel();
-        let succession = Succession::new();
-        let checker = Checker { segments, range, succession, checked, used };
-        thread::Builder::new()
-            .name("checker".to_owned())
-            .spawn_scoped(scope, || checker.run())
-            .map_err(disk_error("starting a thread to read", &segments.folder))?;
-        for page in pages {
-            let page = page?;
-            for &offset in &page.frames {
-                let bytes = &page.buffer[offset as usize..];
-                let header = FrameHeader::read(bytes).expect("the checker has read it");
-                walked.take(&header, bytes, visit)?;
+    while walked.end < range.end {
+        let position = walked.end;
+        let bytes = pages.at(position)?;
+        if position.is_multiple_of(identity.segment_bytes) {
+            if let Err(error) = identity.check_header(position / identity.segment_bytes, bytes) {
+                walked.reason = EndReason::Segment(error);
+                return Ok(walked);
             }
-            walked.end = page.end;
-            if let Some(reason) = page.reason {
-                walked.reason = reason;
-            }
-            // The checker is not there any more once it has found the end.
-            let _ended = give_back.send(page);
+            walked.end += SEGMENT_HEADER_BYTES;
+            continue;
         }
-        Ok(walked)
-    })
+        let checked = frame::check(bytes, position, identity.salt)
+            .and_then(|header| succession.admit(&header).map(|()| header));
+        match checked {
+            Ok(header) => walked.take(&header, bytes, visit)?,
+            Err(error) => {
+                walked.reason = EndReason::Frame(error);
+                return Ok(walked);
+            }
+        }
+    }
+    Ok(walked)
 }
 
 impl Walked {
