@@ -114,6 +114,10 @@ struct LogArguments {
     #[arg(long, value_name = "N", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     commands: u32,
+    /// Pin the writer to this core while it appends on schedule, as engine.core pins the duty thread;
+    /// best one that takes no interrupts of the disk
+    #[arg(long, value_name = "N")]
+    core: Option<usize>,
     /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
     #[arg(long)]
     json: bool,
@@ -349,6 +353,7 @@ fn run_log(arguments: LogArguments) -> Result<bool> {
         scratch: arguments.scratch.unwrap_or_else(std::env::temp_dir),
         rounds: arguments.rounds.try_into()?,
         commands: arguments.commands.try_into()?,
+        core: arguments.core,
     })?;
     if arguments.json {
         println!("{}", serde_json::to_string(&report)?);

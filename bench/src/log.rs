@@ -52,6 +52,8 @@ pub struct LogOptions {
     pub rounds: usize,
     /// Commands of the log that is replayed and verified.
     pub commands: usize,
+    /// Core that the writer is pinned to while it appends on schedule.
+    pub core: Option<usize>,
 }
 
 /// Measures.
@@ -80,7 +82,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         let durable = match &disk {
             Some(disk) => Some(DurableRound {
                 bare_write: disk.single_writes()?,
-                paced: paced::measure(&mut subject)?,
+                paced: paced::measure(&mut subject, options.core)?,
                 throughput: throughput::measure(&mut subject, disk)?,
             }),
             None => None,

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 use touchline_engine::log::{BeginError, Control};
 
@@ -61,7 +62,31 @@ type Appended = (u64, u64);
 /// A move of the watermark: when it was seen, and where to.
 type Move = (u64, u64);
 
-pub(super) fn measure(subject: &mut Subject) -> Result<Paced> {
+/// The calling thread stays on one core until this is dropped.
+struct Pinned(Option<CpuSet>);
+
+impl Pinned {
+    fn to(core: Option<usize>) -> Result<Self> {
+        let Some(core) = core else { return Ok(Self(None)) };
+        let before = sched_getaffinity(None)?;
+        let mut only = CpuSet::new();
+        ensure!(core < CpuSet::MAX_CPU, "there is no core {core}");
+        only.set(core);
+        sched_setaffinity(None, &only).with_context(|| format!("cannot pin to core {core}"))?;
+        Ok(Self(Some(before)))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // Where it may not be taken back the thread stays where it is.
+            let _stays = sched_setaffinity(None, before);
+        }
+    }
+}
+
+pub(super) fn measure(subject: &mut Subject, core: Option<usize>) -> Result<Paced> {
     let base = Instant::now();
     let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
     for _ in 0..PARTS {
@@ -71,11 +96,11 @@ pub(super) fn measure(subject: &mut Subject) -> Result<Paced> {
             left -= records;
             subject.settle()?;
             let turned = subject.storage.turn(Writes::Held);
-            schedule(subject, base, records, &mut off)?;
+            schedule(subject, base, core, records, &mut off)?;
             drop(turned);
         }
         subject.settle()?;
-        let (records, moves) = watched(subject, base, &mut on)?;
+        let (records, moves) = watched(subject, base, core, &mut on)?;
         look_up(&records, &moves, &mut durable)?;
     }
     Ok(Paced {
@@ -89,11 +114,13 @@ pub(super) fn measure(subject: &mut Subject) -> Result<Paced> {
 fn schedule(
     subject: &mut Subject,
     base: Instant,
+    core: Option<usize>,
     count: u64,
     into: &mut Distribution,
 ) -> Result<Vec<Appended>> {
     let record = Record { command: &SMALL_COMMAND, events: &SMALL_EVENTS };
     let mut appended = Vec::with_capacity(usize::try_from(count)?);
+    let _pinned = Pinned::to(core)?;
     let begin = nanoseconds(base.elapsed()) + LEAD_NS;
     for index in 0..count {
         if index % LOOK_EVERY == 0 {
@@ -130,14 +157,17 @@ impl Drop for RaiseAtEnd<'_> {
 fn watched(
     subject: &mut Subject,
     base: Instant,
+    core: Option<usize>,
     into: &mut Distribution,
 ) -> Result<(Vec<Appended>, Vec<Move>)> {
     let control = subject.log.control.clone();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&control, &stop, base));
+        let watching = thread::Builder::new()
+            .name("client".to_owned())
+            .spawn_scoped(scope, || watch(&control, &stop, base))?;
         let ending = RaiseAtEnd(&stop);
-        let appended = schedule(subject, base, RECORDS, into)?;
+        let appended = schedule(subject, base, core, RECORDS, into)?;
         subject.settle()?;
         drop(ending);
         let moves = watching.join().ok().context("the watching thread panicked")?;
