@@ -72,6 +72,13 @@ fn a_large_venue_is_written_and_read() {
     let orders = std::env::var("TOUCHLINE_ORDERS").ok().map(|text| text.parse().unwrap());
     let orders = orders.unwrap_or(20_000);
     let core = venue_with(orders).core;
+    // The same limits and nothing open: what the memory alone takes.
+    let empty = write(&{
+        let mut venue = Venue::new();
+        venue.set_rules();
+        venue.set_limits(*core.limits());
+        venue.core
+    });
     let mut before = on_core();
     let mut lap = || {
         let now = on_core();
@@ -83,10 +90,12 @@ fn a_large_venue_is_written_and_read() {
     let was_read = lap();
     let hash = copy.state_hash();
     let hashed = lap();
+    let _without_orders = read(&empty, 11).unwrap();
+    let made_room = lap();
     assert_eq!((left, hash), (0, core.state_hash()));
     println!(
-        "{orders} open orders, {} bytes: written in {written:.0?}, read in {was_read:.0?}, of each \
-         {hashed:.0?} for a state hash",
+        "{orders} open orders, {} bytes: written in {written:.0?}, read in {was_read:.0?}; of each \
+         {hashed:.0?} for a state hash, of reading {made_room:.0?} for room in memory",
         bytes.len()
     );
     if orders < 100_000 {
