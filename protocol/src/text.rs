@@ -48,11 +48,15 @@ impl<const N: usize, const P: usize> Text<N, P> {
     /// bounds, printable bytes, zeros behind them. Everything from a peer is checked with it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        let length = usize::from(self.length);
-        length <= N
-            && self.reserved.iter().all(|&byte| byte == 0)
-            && self.bytes[..length].iter().all(|byte| (0x20..0x7f).contains(byte))
-            && self.bytes[length..].iter().all(|&byte| byte == 0)
+        let mut is_valid = usize::from(self.length) <= N;
+        is_valid &= self.reserved.iter().all(|&byte| byte == 0);
+        // All bytes alike and none decides on the next: so they are looked at many at a time.
+        for (at, &byte) in self.bytes.iter().enumerate() {
+            let is_inside = (at as u8) < self.length;
+            let is_printable = byte.wrapping_sub(0x20) < 0x5f;
+            is_valid &= (is_inside & is_printable) | (!is_inside & (byte == 0));
+        }
+        is_valid
     }
 
     /// The text's bytes.

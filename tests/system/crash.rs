@@ -167,7 +167,7 @@ impl Load {
                 } else {
                     format!("orderId={id}")
                 };
-                let parameters = format!("symbol={symbol}&{which}");
+                let parameters = format!("symbol={symbol}&{which}&{PATIENT}");
                 self.traders[*account].send("DELETE", PATH, &parameters)
             }
         }
@@ -262,10 +262,14 @@ impl Load {
     }
 }
 
+/// How long a request of the load may be under way: a machine that is busy with other things makes it
+/// slow, not lost. The longest that the service takes.
+const PATIENT: &str = "recvWindow=60000";
+
 fn parameters(symbol: &str, placed: &Placement) -> String {
     let (kind, time_in_force) = placed.kind.names();
     let mut text = format!(
-        "symbol={symbol}&side={}&type={kind}&quantity={}&newClientOrderId={}",
+        "symbol={symbol}&side={}&type={kind}&quantity={}&newClientOrderId={}&{PATIENT}",
         placed.side.name(),
         decimal(placed.quantity),
         placed.client_id
@@ -411,7 +415,7 @@ fn seed() -> u64 {
 }
 
 fn options() -> Vec<&'static str> {
-    UNLIMITED.into_iter().chain(["--set", "adapter.deadline_ms=2000"]).collect()
+    UNLIMITED.into_iter().chain(["--set", "adapter.deadline_ms=20000"]).collect()
 }
 
 /// Kills the engine again while it recovers, now and then, and starts it for good.
