@@ -31,7 +31,8 @@ pub const MAGIC: [u8; 8] = *b"TLINESNP";
 /// Format version: another major is not read.
 pub const FORMAT_MAJOR: u16 = 1;
 
-/// Format version: raised by additions that an older reader may ignore.
+/// Format version: raised by additions. A snapshot with a section that a reader does not know, or knows in
+/// another version, is not used by it.
 pub const FORMAT_MINOR: u16 = 0;
 
 /// Bytes of the header.

@@ -35,7 +35,10 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
     }
     let Made { path, position, transactions, replayed, bytes, state_hash, .. } = &made;
     if *replayed == 0 {
-        notice::say!("{} holds all that is durable, up to position {position}", path.display());
+        notice::say!(
+            "{} is up to date: the log can be read no further than its position {position}",
+            path.display()
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let from = match made.previous {

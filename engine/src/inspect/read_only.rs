@@ -3,9 +3,11 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
 };
+
+use rustix::fs::OFlags;
 
 use crate::log::storage::{BlockFile, Storage};
 
@@ -29,7 +31,13 @@ impl Storage for ReadOnlyFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
-        Ok(Box::new(ReadOnlyFile(File::open(path)?)))
+        // A pipe under the name of a file would hold its reader up for ever.
+        let no_waiting = OFlags::NONBLOCK.bits() as i32;
+        let file = File::options().read(true).custom_flags(no_waiting).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(Box::new(ReadOnlyFile(file)))
     }
 
     fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
@@ -62,5 +70,22 @@ impl BlockFile for ReadOnlyFile {
 
     fn sync(&self) -> io::Result<()> {
         refused()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn what_is_no_file_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for path in [&pipe, folder.path()] {
+            let refused = ReadOnlyFiles.open(path).err().unwrap();
+            assert_eq!(refused.to_string(), "not a regular file");
+        }
     }
 }
