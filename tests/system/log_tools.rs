@@ -16,7 +16,8 @@ use tempfile::TempDir;
 /// Exit code of a log that is damaged or that differs.
 const FOUND_WRONG: i32 = 3;
 
-fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+/// Runs `touchline log` on a data folder: exit code, output, errors.
+pub(crate) fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_touchline"))
         .arg("log")
         .args(arguments)

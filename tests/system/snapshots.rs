@@ -2,13 +2,13 @@
 //! that go on from them, segments that are removed. The executable, its processes and its files.
 
 use super::json::Json;
+use super::log_tools::log;
 use super::process::{Process, eventually, is_alive, processes_on};
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use rustix::process::Signal;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::units::Position;
 
@@ -16,18 +16,6 @@ const MIB: u64 = 1 << 20;
 
 /// Bytes of a segment of every venue here.
 const SEGMENT: u64 = 4 * MIB;
-
-fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_touchline"))
-        .arg("log")
-        .args(arguments)
-        .arg("--data")
-        .arg(data)
-        .output()
-        .expect("the executable runs");
-    let text = |bytes| String::from_utf8(bytes).expect("the tools print text");
-    (status.code(), text(stdout), text(stderr))
-}
 
 fn object(data: &Path, arguments: &[&str]) -> Json {
     let (code, output, errors) = log(data, &[arguments, &["--json"]].concat());
