@@ -9,6 +9,7 @@ mod absent;
 mod connection;
 mod lanes;
 mod transaction;
+mod unsolicited;
 
 use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
@@ -22,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use touchline_core::{Core, Reject};
+use touchline_core::{Addressees, Core, Reject};
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, Logon, RunPending};
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
@@ -33,7 +34,7 @@ use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
 use touchline_protocol::units::Position;
 use touchline_protocol::wait::Waiter;
-use transaction::{Refusal, transact};
+use transaction::{Refusal, Venue, transact};
 
 /// Longest sleep: so often the heartbeat moves when nothing else does.
 const IDLE_LIMIT: Duration = Duration::from_millis(500);
@@ -66,6 +67,8 @@ pub struct DutyOptions {
 pub struct Duty {
     core: Core,
     writer: LogWriter,
+    /// Of the last transaction.
+    addressees: Addressees,
     clock: Clock,
     mail: Arc<Mail>,
     stop: Arc<AtomicBool>,
@@ -124,6 +127,7 @@ impl Duty {
         Self {
             core,
             writer,
+            addressees: Addressees::new(),
             clock,
             mail,
             stop,
@@ -162,9 +166,12 @@ impl Duty {
         self.read_clock();
         let command = decode::command(bytes)?;
         let name = command.name();
-        let Self { core, writer, now_ns, .. } = self;
-        match transact(core, writer, bytes, &command, *now_ns, |_| {}) {
-            Ok(_) => Ok(()),
+        match transact(&mut self.venue(), bytes, &command, |_| {}) {
+            Ok(Some(position)) => {
+                self.tell_others(None, position);
+                Ok(())
+            }
+            Ok(None) => Ok(()),
             Err(Refusal::Log(source)) => Err(OwnCommandError::Log { name, source }),
             Err(Refusal::Core(Reject { reason, detail })) => {
                 Err(OwnCommandError::Rejected { name, reason, detail })
@@ -201,7 +208,9 @@ impl Duty {
             self.poll_lanes()
         };
         self.writer.attest_if_asked(self.now_ns);
+        let (position, now_ns) = (self.writer.position(), self.now_ns);
         for connection in &mut self.connections {
+            connection.announce_gap(position, now_ns);
             connection.wake_if_replied();
         }
         if self.writer.position() != begin {
@@ -267,24 +276,37 @@ impl Duty {
                 if let Some(index) = older {
                     self.close(index, "replaced by a newer logon");
                 }
-                let (session, epoch) = (started.session, started.epoch);
-                self.connections.push(Connection::new(session, epoch, (role, lane), end, position));
+                let account =
+                    self.core.session(started.session).is_some_and(|one| one.account_events);
+                self.connections.push(Connection::new(
+                    (started.session, started.epoch),
+                    (role, lane),
+                    account.then_some(started.account),
+                    end,
+                    position,
+                ));
+                // What the end of the older connection took away.
+                self.tell_others(None, position);
                 self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
             }
             Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
         }
     }
 
+    const fn venue(&mut self) -> Venue<'_> {
+        let Self { core, writer, addressees, now_ns, .. } = self;
+        Venue { core, writer, addressees, now_ns: *now_ns }
+    }
+
     fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), RejectReason> {
-        let Self { core, writer, now_ns, .. } = self;
         let command = Command::Logon(logon);
-        let position = transact(core, writer, command.bytes(), &command, *now_ns, |_| {})
+        let position = transact(&mut self.venue(), command.bytes(), &command, |_| {})
             .map_err(|refusal| match refusal {
                 Refusal::Log(_) => RejectReason::LogUnavailable,
                 Refusal::Core(reject) => reject.reason,
             })?
             .expect("a logon is never only validated");
-        let started = writer.committed_events().find_map(|event| match decode::event(event) {
+        let started = self.writer.committed_events().find_map(|event| match decode::event(event) {
             Ok(Event::SessionStarted(started)) => Some(*started),
             _ => None,
         });
@@ -362,11 +384,10 @@ impl Duty {
         let command = Command::RunPending(&command);
         for done in 0..self.settings.pending_per_turn {
             let Some(head) = self.core.pending_head() else { return done };
-            let Self { core, writer, now_ns, .. } = self;
-            let outcome = transact(core, writer, command.bytes(), &command, *now_ns, |_| {});
+            let outcome = transact(&mut self.venue(), command.bytes(), &command, |_| {});
             let Ok(Some(end)) = outcome else { return done };
-            let owner = self.connections.iter_mut().find(|one| one.is(head.session, head.epoch));
-            if let Some(connection) = owner {
+            let owner = self.connections.iter().position(|one| one.is(head.session, head.epoch));
+            if let Some(index) = owner {
                 let envelope = Envelope {
                     correlation: head.correlation,
                     sequence: head.sequence,
@@ -375,8 +396,10 @@ impl Duty {
                     session: head.session,
                     ..Default::default()
                 };
+                let connection = &mut self.connections[index];
                 reply_events(connection, envelope, self.writer.committed_events());
             }
+            self.tell_others(owner, end);
         }
         self.settings.pending_per_turn
     }
@@ -388,18 +411,14 @@ fn is_held_up(core: &Core, writer: &LogWriter) -> bool {
     core.pending_head().is_some() && writer.control().is_running()
 }
 
-/// Applies one message of a session: logged and answered, or rejected and answered.
+/// Applies one message of the session of the connection `index`: logged, answered and told to whom else
+/// it concerns, or rejected and answered.
 #[inline]
-fn execute(
-    core: &mut Core,
-    writer: &mut LogWriter,
-    connection: &mut Connection,
-    bytes: &[u8],
-    now_ns: u64,
-) {
+fn execute(venue: &mut Venue<'_>, connections: &mut [Connection], index: usize, bytes: &[u8]) {
+    let connection = &mut connections[index];
     let mut envelope = Envelope {
-        position: writer.position(),
-        time_ns: now_ns,
+        position: venue.writer.position(),
+        time_ns: venue.now_ns,
         session: connection.session(),
         ..Default::default()
     };
@@ -424,13 +443,16 @@ fn execute(
         connection.reject(envelope, RejectReason::StaleEpoch, 0, template);
         return;
     }
-    let outcome = transact(core, writer, bytes, &command, now_ns, |outbox| {
+    let outcome = transact(venue, bytes, &command, |outbox| {
         reply_events(connection, envelope, outbox.events());
     });
     match outcome {
         Ok(Some(position)) => {
             envelope.position = position;
-            reply_events(connection, envelope, writer.committed_events());
+            reply_events(connection, envelope, venue.writer.committed_events());
+            if !venue.addressees.notes().is_empty() {
+                unsolicited::tell(venue, position, connections, Some(index));
+            }
         }
         Ok(None) => {}
         Err(Refusal::Log(_)) => {

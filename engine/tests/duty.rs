@@ -16,5 +16,6 @@ mod duty {
     mod overtaking;
     mod pending;
     mod record;
+    mod unsolicited;
     mod venue;
 }

@@ -1,5 +1,6 @@
 //! The hot path allocates nothing: a million mixed commands go ring → log → match → ring through a
-//! real duty thread's turns over a real log, and the allocations of that thread are counted.
+//! real duty thread's turns over a real log, and the allocations of that thread are counted. Another
+//! session is told of all of it.
 #![allow(unsafe_code, reason = "counting allocations needs a global allocator")]
 #![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
@@ -13,7 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use touchline_engine::log::{Environment, KeeperHandle};
-use touchline_protocol::message::command::{CancelOrder, Logon, NewOrder, ReduceOrder};
+use touchline_protocol::message::command::{
+    CancelOrder, LOGON_ACCOUNT_EVENTS, Logon, NewOrder, ReduceOrder,
+};
 use touchline_protocol::message::decode::{Event, disclose};
 use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::SessionStarted;
@@ -84,6 +87,8 @@ balances = { BTC = "1000000000", USDT = "1000000000" }
 struct Bench {
     engine: DutyBench,
     client: SessionEnd,
+    /// Of a session that takes all events of the account, and reads them now and then.
+    watcher: SessionEnd,
     session: SessionStarted,
     sequence: u64,
     buffer: MessageBuffer,
@@ -91,6 +96,7 @@ struct Bench {
     replies: u64,
     rejects: u64,
     trades: u64,
+    told: u64,
     // Declared last: the duty thread's log lets go of its files first.
     _keeper: KeeperHandle,
 }
@@ -112,9 +118,15 @@ fn bench(data: &Path) -> Bench {
     logon.command.key_id = KeyId(1);
     let capacities = RingCapacities::new(1024, 16_384).unwrap();
     let (client, session) = engine.log_on(logon, capacities).unwrap();
+    let mut watching =
+        Logon { name: Name::new("watcher").unwrap(), flags: LOGON_ACCOUNT_EVENTS, ..logon };
+    watching.command.key_id = KeyId(1);
+    let capacities = RingCapacities::new(1024, 1024).unwrap();
+    let (watcher, _) = engine.log_on(watching, capacities).unwrap();
     Bench {
         engine,
         client,
+        watcher,
         session,
         sequence: 0,
         buffer: MessageBuffer::new(),
@@ -122,6 +134,7 @@ fn bench(data: &Path) -> Bench {
         replies: 0,
         rejects: 0,
         trades: 0,
+        told: 0,
         _keeper: log.keeper,
     }
 }
@@ -177,6 +190,13 @@ impl Bench {
         self.client.output.try_push(message).unwrap();
     }
 
+    /// Reads what the watching session was told.
+    fn read_told(&mut self) {
+        while self.watcher.input.poll(&mut self.buffer).unwrap().is_some() {
+            self.told += 1;
+        }
+    }
+
     /// Turns until every command sent is answered.
     fn settle(&mut self) {
         while self.replies < self.sequence {
@@ -210,8 +230,13 @@ fn a_million_mixed_commands_allocate_nothing() {
             bench.send(random);
         }
         bench.settle();
+        // Not always: what does not fit allocates nothing either.
+        if random.is_multiple_of(4) {
+            bench.read_told();
+        }
     }
     assert!(bench.trades > 100_000, "the flow trades: {} trades", bench.trades);
+    assert!(bench.told > 100_000, "{} events told", bench.told);
     assert!(bench.rejects < bench.sequence / 2, "most is accepted: {} rejects", bench.rejects);
     assert_eq!(ALLOCATIONS.get(), 0);
 }

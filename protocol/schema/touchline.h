@@ -220,6 +220,7 @@ struct touchline_name {
 #define TOUCHLINE_KEY_BINARY 16 /* The key may log on to the binary protocol as a trader. */
 #define TOUCHLINE_KEY_ALL 31 /* Every kind. */
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
+#define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
 
@@ -1335,10 +1336,10 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_rejected, template_id) == 10, "touchl
 TOUCHLINE_ASSERT(offsetof(struct touchline_rejected, detail) == 12, "touchline_rejected.detail");
 TOUCHLINE_ASSERT(offsetof(struct touchline_rejected, reserved) == 16, "touchline_rejected.reserved");
 
-/* Events did not fit into the session's ring: from this transaction on, up to the next message, read them from the log. Never in the log. */
+/* Events did not fit into the session's ring: of the transactions from `from` up to the envelope's position some are missing, which the log has; what comes behind with that same position is there too. Never in the log. */
 struct touchline_gap {
     struct touchline_message_header header; /* SBE header. */
-    uint64_t from; /* Position of the first transaction with a missing event. */
+    uint64_t from; /* Position up to which nothing is missing. */
 };
 #define TOUCHLINE_TEMPLATE_GAP 241u
 TOUCHLINE_ASSERT(sizeof(struct touchline_gap) == 16, "touchline_gap");

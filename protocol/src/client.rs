@@ -58,6 +58,8 @@ pub struct ClientOptions {
     pub request_slots: u32,
     /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.
     pub reply_slots: u32,
+    /// `LOGON_*` bits: what else is asked for.
+    pub flags: u8,
     /// When replies are handed on.
     pub acknowledgement: Acknowledgement,
     /// How [`Receiver::wait`] waits.
@@ -78,6 +80,7 @@ impl ClientOptions {
             key: None,
             request_slots: 1024,
             reply_slots: 4096,
+            flags: 0,
             acknowledgement: Acknowledgement::Appended,
             wait: WaitStrategy::Adaptive,
             handshake_timeout: Duration::from_secs(5),
@@ -174,8 +177,8 @@ impl Client {
         (self.sender, self.receiver)
     }
 
-    /// Sends one command and waits for its terminal reply, passing over everything before it: for
-    /// tools that do one thing at a time.
+    /// Sends one command and waits for its terminal reply, passing over everything before it, what is no
+    /// reply included: for tools that do one thing at a time.
     ///
     /// # Errors
     /// See [`CallError`].

@@ -14,7 +14,9 @@ use std::time::Instant;
 use touchline_protocol::client::{
     Acknowledgement, CallError, Client, ClientCommand, ClientOptions, ConnectError, Reply,
 };
-use touchline_protocol::message::command::{CancelOrder, Deposit, NewOrder, ReduceOrder};
+use touchline_protocol::message::command::{
+    CancelOrder, Deposit, LOGON_ACCOUNT_EVENTS, NewOrder, ReduceOrder,
+};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{
     Lane, OrderStatus, OrderType, RejectReason, Role, Side, TimeInForce,
@@ -127,6 +129,52 @@ fn binary_and_rest_clients_meet_in_one_book() {
     assert_eq!(a.balances()["USDT"], expected);
     let base = WHOLE / 4;
     assert_eq!(b.balances()["BTC"], (b_before["BTC"].0 + base - base / 1000, 0));
+}
+
+/// Receives until `wanted` events came that are no replies.
+fn told(client: &mut Client, wanted: usize) -> Vec<Reply> {
+    let begin = Instant::now();
+    let mut told = Vec::new();
+    while told.len() < wanted {
+        match client.receiver().poll().expect("the connection lives") {
+            Some(reply) => told.extend(reply.is_unsolicited().then_some(reply)),
+            None => client.receiver().wait(WATCHDOG),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "{} of {wanted} events", told.len());
+    }
+    told
+}
+
+#[test]
+fn a_maker_that_waits_is_told_of_its_fills_once_they_are_on_disk() {
+    let venue = Venue::up(&[]);
+    let mut b = venue.b();
+    let mut maker = connect(&venue, "maker", KEY_A, &venue.key_a());
+    let mut watching = options(&venue, "watcher", Some((KEY_A, &venue.key_a())));
+    watching.flags = LOGON_ACCOUNT_EVENTS;
+    watching.role = Role::ReadOnly;
+    let mut watcher = Client::connect(&watching).expect("a watcher is let in");
+    let (resting, _) = place(&mut maker, limit(Side::Sell, whole(30_000), whole(1)));
+    let placed = told(&mut watcher, 2);
+    assert!(matches!(placed[0].event.event(), Ok(Event::OrderAccepted(_))));
+    for _ in 0..2 {
+        b.limit("BTCUSDT", "BUY", "0.25", "30000");
+    }
+    for client in [&mut maker.client, &mut watcher] {
+        for event in told(client, 2) {
+            assert!(event.envelope.position <= client.receiver().durable());
+            let Ok(Event::Trade(trade)) = event.event.event() else { panic!("{event:?}") };
+            assert_eq!((trade.maker_order_id, trade.quantity), (resting.order_id, whole(1) / 4));
+        }
+    }
+    // What lies in the ring by then is no answer to a call.
+    b.limit("BTCUSDT", "BUY", "0.25", "30000");
+    let mut cancel =
+        CancelOrder { symbol: SymbolId(0), order_id: resting.order_id, ..Default::default() };
+    let reply = maker.call(&mut cancel).expect("an open order can be cancelled");
+    assert!(matches!(reply.event.event(), Ok(Event::OrderCanceled(_))) && !reply.is_unsolicited());
+    let last = told(&mut watcher, 2);
+    assert!(matches!(last[1].event.event(), Ok(Event::OrderCanceled(_))));
 }
 
 #[test]

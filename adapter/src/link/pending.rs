@@ -45,8 +45,12 @@ impl Pending {
         self.table().commands.remove(&correlation).map(|command| command.done)
     }
 
-    /// Takes a reply to its command. Replies to commands that were given up are dropped.
+    /// Takes a reply to its command. Replies to commands that were given up are dropped, and so is what
+    /// is no reply: the views have it from the log.
     pub(super) fn reply(&self, reply: &Reply) {
+        if reply.is_unsolicited() {
+            return;
+        }
         let correlation = reply.envelope.correlation;
         let event = reply.event.event();
         if reply.envelope.flags & ENVELOPE_TERMINAL == 0 {

@@ -47,6 +47,8 @@ pub(crate) struct Account {
     pub(crate) self_trade_prevention: SelfTradePrevention,
     /// The kill switch: it places nothing.
     pub(crate) is_killed: bool,
+    /// Connected sessions that take all events of it; follows from the sessions.
+    pub(crate) watchers: u32,
 }
 
 /// What a trade moves.
@@ -106,6 +108,7 @@ impl Accounts {
             permissions: 0,
             self_trade_prevention: SelfTradePrevention::None,
             is_killed: false,
+            watchers: 0,
         });
         made
     }
@@ -147,6 +150,11 @@ impl Accounts {
         let of_pair =
             if of_account.paired_rates == 0 { None } else { self.pair_fees.get(account, symbol) };
         of_pair.or(of_symbol).unwrap_or(&of_account.rates)
+    }
+
+    /// True when a session takes all events of an account.
+    pub(crate) fn is_watched(&self, account: AccountId) -> bool {
+        self.list[account.0 as usize].watchers > 0
     }
 
     /// Adds an account of a new name; the caller has checked the limit.

@@ -32,9 +32,10 @@ pub(crate) use trigger::RUN_STEPS;
 
 use crate::Core;
 use crate::outbox::Outbox;
+use crate::pending::{Pending, Waiter};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::units::Position;
+use touchline_protocol::units::{Position, SessionId};
 
 /// Where and when a command is applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +104,7 @@ impl Core {
         );
         self.call += 1;
         self.check_sender(context, command)?;
+        outbox.set_replier(self.replier(command));
         let applied = self.dispatch(context, command, outbox)?;
         if applied == Applied::Committed {
             self.last_time_ns = context.time_ns;
@@ -114,6 +116,19 @@ impl Core {
             }
         }
         Ok(applied)
+    }
+
+    /// The session that gets the events of a command as replies; the engine's own for nobody. Who has
+    /// logged on anew since its command was accepted gets none.
+    #[inline]
+    fn replier(&self, command: &Command<'_>) -> SessionId {
+        let Command::RunPending(_) = command else { return command.header().session };
+        let waiter = self.pending.next().map_or(Waiter::NOBODY, Pending::waiter);
+        let session = self.sessions.get(waiter.session);
+        match session {
+            Some(session) if session.epoch == waiter.epoch => waiter.session,
+            _ => SessionId::ENGINE,
+        }
     }
 
     fn dispatch(

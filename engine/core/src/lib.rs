@@ -53,7 +53,7 @@ pub use averages::AVERAGE_MINUTES_MAX;
 pub use fees::FeeRates;
 pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
 pub use money::AMOUNT_MAX;
-pub use outbox::{OUTBOX_BYTES_MAX, Outbox};
+pub use outbox::{Addressee, Addressees, OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
     AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, SessionView,
     SymbolView,

@@ -1,5 +1,6 @@
 //! Where a transaction's events go: bytes of the caller's, which are the log's mapped tail on the duty
-//! thread. Filled by `apply`, read by whoever called it.
+//! thread. Filled by `apply`, read by whoever called it. On the duty thread it also notes whom an event
+//! concerns who did not cause it ([`Addressees`]).
 
 use touchline_protocol::message::event::{
     Done, MassCanceled, OrderAccepted, OrderCanceled, OrderContinues, OrderListChanged,
@@ -10,6 +11,11 @@ use touchline_protocol::message::{Message, MessageHeader};
 
 use crate::apply::{LIST_STEPS, ORDER_STEPS, PREVENTION_STEPS, RUN_STEPS};
 use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
+use touchline_protocol::units::{AccountId, SessionId};
+
+mod addressees;
+
+pub use addressees::{Addressee, Addressees};
 
 /// Room that an outbox must have: the events of the largest transaction, bytes.
 pub const OUTBOX_BYTES_MAX: usize = {
@@ -55,6 +61,9 @@ pub struct Outbox<'buffer> {
     buffer: &'buffer mut [u8],
     length: usize,
     count: u16,
+    addressees: Option<&'buffer mut Addressees>,
+    /// Who gets all events as replies.
+    replier: SessionId,
 }
 
 impl<'buffer> Outbox<'buffer> {
@@ -67,7 +76,35 @@ impl<'buffer> Outbox<'buffer> {
     pub fn new(buffer: &'buffer mut [u8]) -> Self {
         assert!(buffer.as_ptr().addr().is_multiple_of(8), "an outbox starts at a multiple of 8");
         assert!(buffer.len() >= OUTBOX_BYTES_MAX, "an outbox of {} bytes", buffer.len());
-        Self { buffer, length: 0, count: 0 }
+        Self { buffer, length: 0, count: 0, addressees: None, replier: SessionId::ENGINE }
+    }
+
+    /// As [`new`](Self::new); notes in `addressees`, which is emptied, whom each event concerns besides
+    /// the session whose command is carried out.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[must_use]
+    pub fn with_addressees(buffer: &'buffer mut [u8], addressees: &'buffer mut Addressees) -> Self {
+        addressees.clear();
+        Self { addressees: Some(addressees), ..Self::new(buffer) }
+    }
+
+    /// Events concern others than this session, which gets them all as replies.
+    pub(crate) const fn set_replier(&mut self, session: SessionId) {
+        self.replier = session;
+    }
+
+    /// Notes that the event that is pushed next concerns an order which `session` placed for
+    /// `account`; `is_watched` says whether a session takes all events of that account.
+    #[inline]
+    pub(crate) fn address(&mut self, session: SessionId, account: AccountId, is_watched: bool) {
+        let is_of_another = session != self.replier && session != SessionId::ENGINE;
+        if (is_of_another || is_watched)
+            && let Some(addressees) = &mut self.addressees
+        {
+            addressees.note(self.length, session, is_watched.then_some(account));
+        }
     }
 
     /// Adds an event.
@@ -106,9 +143,12 @@ impl<'buffer> Outbox<'buffer> {
     }
 
     /// Forgets all events.
-    pub const fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.length = 0;
         self.count = 0;
+        if let Some(addressees) = &mut self.addressees {
+            addressees.clear();
+        }
     }
 
     /// The events in order, each with its header; the last one is the transaction's terminal event.

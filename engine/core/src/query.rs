@@ -89,6 +89,7 @@ impl Core {
             last_sequence: session.last_sequence,
             connected: session.connected,
             cancel_on_disconnect: session.cancel_on_disconnect,
+            account_events: session.account_events,
         })
     }
 

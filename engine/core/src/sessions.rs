@@ -20,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) lane: Lane,
     pub(crate) connected: bool,
     pub(crate) cancel_on_disconnect: bool,
+    /// It takes all events of its account, as long as it is connected.
+    pub(crate) account_events: bool,
     /// Its key was revoked while it asked for that: the revocation's sweep is about its orders.
     pub(crate) is_swept_with_key: bool,
     /// Index of the session that the same key opened before this one.
@@ -90,7 +92,9 @@ impl Sessions {
                 session.role.to_wire(),
                 session.lane.to_wire(),
                 session.connected.into(),
-                u8::from(session.cancel_on_disconnect) | u8::from(session.is_swept_with_key) << 1,
+                u8::from(session.cancel_on_disconnect)
+                    | u8::from(session.is_swept_with_key) << 1
+                    | u8::from(session.account_events) << 2,
             ];
             hash.pair(session.epoch.0, u32::from_le_bytes(bits));
         }

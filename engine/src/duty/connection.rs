@@ -4,14 +4,21 @@
 //! A session is polled only while its reply ring has room for a terminal reply and a gap notice, so
 //! a command that is taken can always be answered. Fills use what is left; when they do not fit, one
 //! `Gap` says from which position on to read the log.
+//!
+//! What others do to a session's orders takes half of the ring at the most, so nobody's trades take the
+//! room of its replies. When that half is full one `Gap` is written, and nothing more of that kind until
+//! the client has read up to it: who sleeps loses events that the log has, and nothing else.
 
+use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Gap, Rejected};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Rejected,
+};
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
-use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 use touchline_protocol::wait::ParkingLine;
 
 /// Slots of the largest reply.
@@ -47,6 +54,14 @@ pub(super) struct Connection {
     /// Position behind the transaction replied to last.
     last_position: Position,
     replied: bool,
+    /// It is told what others do to its orders: who tails the log has no use for that.
+    takes_unsolicited: bool,
+    /// The account of which it takes all events.
+    account: Option<AccountId>,
+    /// Something that is no reply is missing, and nothing says so yet.
+    owes_notice: bool,
+    /// Slot behind a gap notice up to which it must have read before it is told of others again.
+    unread_gap: Option<u64>,
     /// It has messages, but at its last poll it had no credit: since when, and how far its reader was.
     starved: Option<Stall>,
 }
@@ -60,9 +75,9 @@ struct Stall {
 
 impl Connection {
     pub(super) const fn new(
-        session: SessionId,
-        epoch: Epoch,
+        (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
+        account: Option<AccountId>,
         end: Box<SessionEnd>,
         last_position: Position,
     ) -> Self {
@@ -75,6 +90,10 @@ impl Connection {
             gap_from: None,
             last_position,
             replied: false,
+            takes_unsolicited: matches!(role, Role::Trader | Role::ReadOnly),
+            account,
+            owes_notice: false,
+            unread_gap: None,
             starved: None,
         }
     }
@@ -174,6 +193,74 @@ impl Connection {
         self.stage(envelope, event);
     }
 
+    /// True when it is told of what others do, in any case.
+    pub(super) const fn takes_unsolicited(&self) -> bool {
+        self.takes_unsolicited
+    }
+
+    /// True when it is to be told of an event that is no reply to it.
+    pub(super) fn is_told(&self, note: &Addressee) -> bool {
+        note.session == self.session || note.account.is_some() && note.account == self.account
+    }
+
+    /// Stages an event that is no reply, unless it would take the room of replies, or what did not fit
+    /// before is not read up to yet.
+    pub(super) fn tell(&mut self, envelope: &Envelope, event: &[u8]) {
+        if self.has_caught_up() && self.has_room_beside_replies() {
+            self.stage_gap(envelope);
+            self.stage(envelope, event);
+        } else {
+            self.gap_from.get_or_insert(self.last_position);
+            self.owes_notice = true;
+        }
+    }
+
+    /// Lets the client see what it was told of the transaction that ends at `position`.
+    pub(super) fn publish_told(&mut self, position: Position, now_ns: u64) {
+        if self.end.output.has_staged() {
+            self.publish(position);
+        }
+        self.announce_gap(position, now_ns);
+    }
+
+    /// Says at the position `position` that something is missing, as soon as there is room for that: once,
+    /// unless the client has caught up meanwhile.
+    #[inline]
+    pub(super) fn announce_gap(&mut self, position: Position, now_ns: u64) {
+        if self.owes_notice {
+            self.try_announce_gap(position, now_ns);
+        }
+    }
+
+    #[cold]
+    fn try_announce_gap(&mut self, position: Position, time_ns: u64) {
+        let wanted = GAP_SLOTS + CREDIT_SLOTS;
+        let has_room = self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted);
+        if !has_room || !self.has_caught_up() {
+            return;
+        }
+        let is_full = !self.has_room_beside_replies();
+        let (session, flags) = (self.session, ENVELOPE_UNSOLICITED);
+        self.stage_gap(&Envelope { position, time_ns, session, flags, ..Default::default() });
+        self.publish(position);
+        self.unread_gap = is_full.then(|| self.end.output.published());
+    }
+
+    /// True when the client has read up to the last notice that was written for want of room.
+    fn has_caught_up(&mut self) -> bool {
+        if let Some(slot) = self.unread_gap
+            && self.end.output.consumed().is_ok_and(|consumed| consumed >= slot)
+        {
+            self.unread_gap = None;
+        }
+        self.unread_gap.is_none()
+    }
+
+    fn has_room_beside_replies(&mut self) -> bool {
+        let half = self.end.output.capacity().slots() as u64 / 2;
+        self.end.output.free_slots(half).is_ok_and(|free| free >= half)
+    }
+
     fn has_spare_room(&mut self) -> bool {
         let wanted = REPLY_SLOTS + CREDIT_SLOTS;
         self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted)
@@ -183,7 +270,8 @@ impl Connection {
     fn stage_gap(&mut self, envelope: &Envelope) {
         if let Some(from) = self.gap_from.take() {
             let gap = Gap { from, ..Default::default() };
-            let envelope = Envelope { flags: 0, ..*envelope };
+            let envelope = Envelope { flags: envelope.flags & ENVELOPE_UNSOLICITED, ..*envelope };
+            self.owes_notice = false;
             self.stage(&envelope, bytemuck::bytes_of(&gap));
         }
     }

@@ -2,6 +2,7 @@
 //! pending. Called by [`super::Duty::turn`].
 
 use super::connection::ConnectionFault;
+use super::transaction::Venue;
 use super::{Duty, execute, is_held_up, template_of};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::RevokeKey;
@@ -73,7 +74,7 @@ impl Duty {
     /// pending that the next message must not overtake, or when the session has no room for replies.
     fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<ConnectionFault>) {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
-        let Self { core, writer, connections, buffer, now_ns, .. } = self;
+        let Self { core, writer, addressees, connections, buffer, now_ns, .. } = self;
         for done in 0..limit {
             let has_room = writer.can_take() || !writer.control().is_running();
             let connection = &mut connections[index];
@@ -84,7 +85,8 @@ impl Duty {
                 Ok(None) => return (done, None),
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
-                    execute(core, writer, connection, bytes, *now_ns);
+                    let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
+                    execute(&mut venue, connections, index, bytes);
                     if template_of(bytes) == RevokeKey::TEMPLATE {
                         self.close_fenced();
                         return (done + 1, None);

@@ -2,7 +2,7 @@
 //! core accepted it. Called by [`super`] for every command, whoever sends it.
 
 use crate::log::{BeginError, LogWriter};
-use touchline_core::{Applied, Context, Core, Outbox, Reject};
+use touchline_core::{Addressees, Applied, Context, Core, Outbox, Reject};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::units::Position;
 
@@ -15,24 +15,32 @@ pub(super) enum Refusal {
     Core(Reject),
 }
 
-/// Applies `command`, whose bytes are `bytes`, at `now_ns`, and publishes its transaction; gives the
-/// position behind it. `None` for a validate-only order that passed: it is not logged, and its reply
-/// is shown to `valid`.
+/// What a command is carried out on.
+pub(super) struct Venue<'duty> {
+    pub(super) core: &'duty mut Core,
+    pub(super) writer: &'duty mut LogWriter,
+    /// Whom the events of the last transaction concern besides its sender.
+    pub(super) addressees: &'duty mut Addressees,
+    pub(super) now_ns: u64,
+}
+
+/// Applies `command`, whose bytes are `bytes`, and publishes its transaction; gives the position behind
+/// it. `None` for a validate-only order that passed: it is not logged, and its reply is shown to `valid`.
 #[inline]
 pub(super) fn transact(
-    core: &mut Core,
-    writer: &mut LogWriter,
+    venue: &mut Venue<'_>,
     bytes: &[u8],
     command: &Command<'_>,
-    now_ns: u64,
     valid: impl FnOnce(&Outbox<'_>),
 ) -> Result<Option<Position>, Refusal> {
-    let context = Context { position: writer.position(), time_ns: now_ns };
-    let mut outbox = Outbox::new(writer.begin(bytes).map_err(Refusal::Log)?);
+    let Venue { core, writer, addressees, now_ns } = venue;
+    let context = Context { position: writer.position(), time_ns: *now_ns };
+    let tail = writer.begin(bytes).map_err(Refusal::Log)?;
+    let mut outbox = Outbox::with_addressees(tail, addressees);
     match core.apply(&context, command, &mut outbox) {
         Ok(Applied::Committed) => {
             let (length, count) = (outbox.len(), outbox.count());
-            Ok(Some(writer.commit(now_ns, length, count)))
+            Ok(Some(writer.commit(*now_ns, length, count)))
         }
         Ok(Applied::Valid) => {
             valid(&outbox);

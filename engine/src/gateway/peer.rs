@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use touchline_protocol::client::proof;
-use touchline_protocol::message::command::{LOGON_CANCEL_ON_DISCONNECT, Logon};
+use touchline_protocol::message::command::{
+    LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon,
+};
 use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::SessionStarted;
@@ -160,7 +162,8 @@ impl Peer {
         if lane == Lane::Cold && matches!(role, Role::Trader | Role::ReadOnly) {
             return self.refused(RefusalReason::InvalidHello, "the cold lane is not for its role");
         }
-        if hello.name.is_empty() || hello.flags & !LOGON_CANCEL_ON_DISCONNECT != 0 {
+        let known = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS;
+        if hello.name.is_empty() || hello.flags & !known != 0 {
             return self.refused(RefusalReason::InvalidHello, "no session name, or unknown flags");
         }
         let local = matches!(role, Role::Admin | Role::Adapter);

@@ -225,6 +225,15 @@ impl LogWriter {
         })
     }
 
+    /// The event that begins `offset` bytes behind the first one of the last committed transaction;
+    /// none where no event begins.
+    pub fn committed_event(&self, offset: usize) -> Option<&[u8]> {
+        let rest = self.tail.published(self.committed.0, self.committed.1).get(offset..)?;
+        let head = rest.get(..MessageHeader::BYTES)?;
+        let header: MessageHeader = bytemuck::pod_read_unaligned(head);
+        rest.get(..MessageHeader::BYTES + usize::from(header.block_length))
+    }
+
     /// Wakes the keeper if anything was published since the last call and it sleeps. To be called once
     /// per turn, after the replies were published: it costs a fence, and a system call if the keeper
     /// sleeps. Without it nothing is lost, but it becomes durable up to a second late.

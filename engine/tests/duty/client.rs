@@ -4,7 +4,9 @@ use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{CommandHeader, NewOrder};
 use touchline_protocol::message::decode::{Event, EventBuffer, disclose};
 use touchline_protocol::message::enums::{OrderType, RejectReason, Side, TimeInForce};
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Rejected, SessionStarted,
+};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
 use touchline_protocol::units::{Epoch, KeyId, Sequence, SessionId, SymbolId};
 
@@ -21,6 +23,10 @@ impl Reply {
 
     pub(crate) const fn is_terminal(&self) -> bool {
         self.envelope.flags & ENVELOPE_TERMINAL != 0
+    }
+
+    pub(crate) const fn is_unsolicited(&self) -> bool {
+        self.envelope.flags & ENVELOPE_UNSOLICITED != 0
     }
 
     pub(crate) fn rejection(&self) -> Option<Rejected> {
@@ -43,6 +49,8 @@ pub(crate) struct Client {
     epoch: Epoch,
     sequence: u64,
     buffer: MessageBuffer,
+    /// What it read that is no reply.
+    told: Vec<Reply>,
 }
 
 impl Client {
@@ -54,6 +62,7 @@ impl Client {
             epoch: started.epoch,
             sequence: started.last_sequence.0,
             buffer: MessageBuffer::new(),
+            told: Vec::new(),
         }
     }
 
@@ -103,16 +112,38 @@ impl Client {
         self.end.output.try_push(message).unwrap();
     }
 
-    /// Reads at most `limit` replies.
+    /// Reads at most `limit` replies, and keeps what comes with them and is none.
     pub(crate) fn read_some(&mut self, limit: usize) -> Vec<Reply> {
         let mut replies = Vec::new();
         while replies.len() < limit
             && let Some(length) = self.end.input.poll(&mut self.buffer).unwrap()
         {
             let (envelope, event) = disclose(self.buffer.bytes(length)).unwrap();
-            replies.push(Reply { envelope, event });
+            let reply = Reply { envelope, event };
+            if reply.is_unsolicited() { &mut self.told } else { &mut replies }.push(reply);
         }
         replies
+    }
+
+    /// All that it read and that is no reply, reading what is there.
+    pub(crate) fn told(&mut self) -> Vec<Reply> {
+        let replies = self.read();
+        assert_eq!(replies.len(), 0, "replies are there too");
+        std::mem::take(&mut self.told)
+    }
+
+    /// As [`Client::told`], of what was read before.
+    pub(crate) fn told_so_far(&mut self) -> Vec<Reply> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Reads at most `limit` messages that are no replies; there must be no others.
+    pub(crate) fn read_some_told(&mut self, limit: usize) {
+        for _ in 0..limit {
+            let Some(length) = self.end.input.poll(&mut self.buffer).unwrap() else { return };
+            let (envelope, event) = disclose(self.buffer.bytes(length)).unwrap();
+            self.told.push(Reply { envelope, event });
+        }
     }
 
     /// Reads all that is there.

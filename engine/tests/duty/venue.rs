@@ -12,7 +12,9 @@ use tempfile::TempDir;
 use touchline_core::Core;
 use touchline_engine::log::{Control, Environment, KeeperHandle};
 use touchline_engine::mailbox::{FromDuty, ToDuty};
-use touchline_protocol::message::command::{Deposit, LOGON_CANCEL_ON_DISCONNECT, Logon};
+use touchline_protocol::message::command::{
+    Deposit, LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon,
+};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::ring::RingCapacities;
 use touchline_protocol::text::Name;
@@ -27,7 +29,8 @@ name = "USDT"
 name = "BTCUSDT"
 base = "BTC"
 quote = "USDT"
-order_types = ["LIMIT", "MARKET", "STOP_LOSS"]
+order_types = ["LIMIT", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT", "LIMIT_MAKER"]
+oco = true
 [[symbols]]
 name = "BTCUSD2"
 base = "BTC"
@@ -144,6 +147,12 @@ impl Venue {
     pub(crate) fn trader_that_leaves_nothing(&mut self, name: &str, key: u64) -> Client {
         let flags = LOGON_CANCEL_ON_DISCONNECT;
         self.log_on_as(name, (Role::Trader, Lane::Hot, key), flags, 16_384).unwrap()
+    }
+
+    /// A read-only session that takes all events of its account.
+    pub(crate) fn watcher(&mut self, name: &str, key: u64) -> Client {
+        let flags = LOGON_ACCOUNT_EVENTS;
+        self.log_on_as(name, (Role::ReadOnly, Lane::Hot, key), flags, 16_384).unwrap()
     }
 
     /// A session of the cold lane, with the largest reply ring.

@@ -119,6 +119,7 @@ fn hello(options: &ClientOptions) -> io::Result<Hello> {
         lane: options.lane.to_wire(),
         key_id: options.key.as_ref().map_or(KeyId(0), |(key, _)| *key),
         name: options.name,
+        flags: options.flags,
         request_slots: options.request_slots,
         reply_slots: options.reply_slots,
         client_nonce,

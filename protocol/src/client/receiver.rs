@@ -2,7 +2,7 @@
 
 use super::{Acknowledgement, Line};
 use crate::message::decode::{DecodeError, EventBuffer, disclose};
-use crate::message::event::Envelope;
+use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope};
 use crate::ring::{Consumer, MessageBuffer, RingFault, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
 use crate::units::Position;
@@ -28,6 +28,15 @@ pub struct Reply {
     pub envelope: Envelope,
     /// What happened.
     pub event: EventBuffer,
+}
+
+impl Reply {
+    /// True for an event that answers no command: what others did to orders of the session, or to
+    /// those of its account if that was asked for. Correlation and sequence are 0 then.
+    #[must_use]
+    pub const fn is_unsolicited(&self) -> bool {
+        self.envelope.flags & ENVELOPE_UNSOLICITED != 0
+    }
 }
 
 /// Why no further reply comes. Commands without a terminal reply are in doubt.

@@ -488,12 +488,13 @@ message! {
 }
 
 message! {
-    /// Events did not fit into the session's ring: from this transaction on, up to the next message,
-    /// read them from the log. Never in the log.
+    /// Events did not fit into the session's ring: of the transactions from `from` up to the envelope's
+    /// position some are missing, which the log has; what comes behind with that same position is there
+    /// too. Never in the log.
     Gap, template 241, 16 bytes {
         /// SBE header.
         0 header: MessageHeader,
-        /// Position of the first transaction with a missing event.
+        /// Position up to which nothing is missing.
         8 from: Position,
     }
     reserved {} texts {}

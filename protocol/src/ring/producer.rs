@@ -103,6 +103,11 @@ impl<M: ProducerMemory> Producer<M> {
         self.published
     }
 
+    /// True when something is staged that the consumer does not see yet.
+    pub fn has_staged(&self) -> bool {
+        self.staged != self.published
+    }
+
     /// Writes `message` behind what is staged. The consumer does not see it before
     /// [`publish`](Self::publish).
     ///

@@ -51,6 +51,8 @@ pub const SESSION_CONNECTED: u8 = 1;
 pub const SESSION_CANCELS: u8 = 2;
 /// Bit of `SessionRecord::flags`: its key was revoked while it asked for that.
 pub const SESSION_SWEPT_WITH_KEY: u8 = 4;
+/// Bit of `SessionRecord::flags`: it takes all events of its account.
+pub const SESSION_ACCOUNT_EVENTS: u8 = 8;
 /// Bit of `OrderRecord::flags`: it hides a part.
 pub const ORDER_ICEBERG: u8 = 1;
 /// Bit of `OrderRecord::flags`: a stop, in no book.

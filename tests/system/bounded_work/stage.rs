@@ -178,7 +178,9 @@ impl Trader {
                 Event::Rejected(rejected) => panic!("{rejected:?}"),
                 Event::Trade(trade) => _ = self.trades.insert(trade.trade_id),
                 Event::OrderCanceled(canceled) => _ = self.canceled.insert(canceled.order_id),
-                Event::OrderResult(result) => self.orders.push(result.order_id),
+                Event::OrderResult(result) if !reply.is_unsolicited() => {
+                    self.orders.push(result.order_id);
+                }
                 _ => {}
             }
             if reply.envelope.flags & ENVELOPE_TERMINAL != 0 {

@@ -110,6 +110,7 @@ impl Core {
         self.lower_remaining(at, &order, hidden, remaining);
         let released = locked_before - self.orders.locked(&self.orders.view(&self.pools, handle));
         self.accounts.release(account, asset, released);
+        self.address(record.session, account, outbox);
         let counters = &mut self.symbols.list[at].counters;
         counters.book_update.0 += u64::from(record.flags & IS_WAITING == 0);
         outbox.push(&OrderReduced {

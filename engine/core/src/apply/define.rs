@@ -147,6 +147,7 @@ impl Core {
             permissions: message.permissions,
             self_trade_prevention: SelfTradePrevention::None,
             is_killed: false,
+            watchers: 0,
         });
         done(outbox, id.0.into());
         Ok(())

@@ -9,11 +9,11 @@
 use crate::Core;
 use crate::book::Handle;
 use crate::lists::List;
-use crate::orders::IS_WAITING;
+use crate::orders::{IS_WAITING, OrderRecord};
 use crate::outbox::Outbox;
 use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType, OrderStatus};
 use touchline_protocol::message::event::{OrderCanceled, OrderListChanged};
-use touchline_protocol::units::{AccountId, BookUpdateId};
+use touchline_protocol::units::{AccountId, BookUpdateId, SessionId};
 
 /// Steps of a transaction that it takes to end a list's other order and the list.
 pub(crate) const LIST_STEPS: u32 = 3;
@@ -26,6 +26,12 @@ pub(super) struct Ended {
 }
 
 impl Core {
+    /// Notes that the event that is pushed next concerns an order or list that `session` placed.
+    #[inline]
+    pub(super) fn address(&self, session: SessionId, account: AccountId, outbox: &mut Outbox<'_>) {
+        outbox.address(session, account, self.accounts.is_watched(account));
+    }
+
     /// True when ending an open order, with its list if that is open, changes the book.
     pub(super) fn is_ended_in_book(&self, handle: Handle) -> bool {
         let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
@@ -62,9 +68,10 @@ impl Core {
             return Ended { orders: 1, lists: 0 };
         };
         let List { stop, limit, .. } = *self.orders.lists.get(slot);
+        let session = self.orders.record(stop).session;
         self.end_alone(stop, status, book_update_id, outbox);
         self.end_alone(limit, status, book_update_id, outbox);
-        self.close_list(slot, book_update_id, outbox);
+        self.close_list(slot, session, book_update_id, outbox);
         Ended { orders: 2, lists: 1 }
     }
 
@@ -76,8 +83,9 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) {
         let stop = self.orders.lists.get(slot).stop;
+        let session = self.orders.record(stop).session;
         self.end_alone(stop, OrderStatus::Expired, book_update_id, outbox);
-        self.close_list(slot, book_update_id, outbox);
+        self.close_list(slot, session, book_update_id, outbox);
     }
 
     /// Ends the limit leg of a list, and so the list, because its stop leg, which is in no queue any
@@ -89,9 +97,11 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> i64 {
         let limit = self.orders.lists.get(slot).limit;
+        let session = self.orders.record(limit).session;
         let canceled = self.take_out(limit, OrderStatus::Expired, book_update_id);
+        self.address(session, canceled.account, outbox);
         outbox.push(&OrderCanceled { released: 0, ..canceled });
-        self.close_list(slot, book_update_id, outbox);
+        self.close_list(slot, session, book_update_id, outbox);
         canceled.released
     }
 
@@ -103,10 +113,11 @@ impl Core {
         book_update_id: BookUpdateId,
         outbox: &mut Outbox<'_>,
     ) {
-        let side = self.orders.record(handle).kind.side;
+        let OrderRecord { kind, session, .. } = *self.orders.record(handle);
         let canceled = self.take_out(handle, status, book_update_id);
-        let asset = self.symbols.list[canceled.symbol.0 as usize].paid_with(side);
+        let asset = self.symbols.list[canceled.symbol.0 as usize].paid_with(kind.side);
         self.accounts.release(canceled.account, asset, canceled.released);
+        self.address(session, canceled.account, outbox);
         outbox.push(&canceled);
     }
 
@@ -158,9 +169,17 @@ impl Core {
         canceled
     }
 
-    /// Closes an open list and reports its end. The order of it that lives on, if any, is on its own.
-    fn close_list(&mut self, slot: u32, book_update_id: BookUpdateId, outbox: &mut Outbox<'_>) {
+    /// Closes an open list, which `session` placed, and reports its end. The order of it that lives on,
+    /// if any, is on its own.
+    fn close_list(
+        &mut self,
+        slot: u32,
+        session: SessionId,
+        book_update_id: BookUpdateId,
+        outbox: &mut Outbox<'_>,
+    ) {
         let list = self.orders.lists.close(slot);
+        self.address(session, list.account, outbox);
         outbox.push(&OrderListChanged {
             order_list_id: list.id,
             account: list.account,

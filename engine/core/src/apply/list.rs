@@ -224,6 +224,7 @@ impl Core {
             limit_price: message.price,
             client_order_id: message.list_client_order_id,
         });
+        self.address(message.command.session, account, outbox);
         outbox.push(&OrderListChanged {
             order_list_id: id,
             account,

@@ -392,6 +392,7 @@ impl Core {
         let order_id = symbol.counters.order;
         let asset = symbol.paid_with(kind.side);
         self.accounts.lock(account, asset, terms.locked);
+        self.address(message.command.session, account, outbox);
         outbox.push(&OrderAccepted {
             order_id,
             account,

@@ -139,6 +139,7 @@ impl Core {
         let Vacated { order_id, account, record, executed, .. } = vacated;
         let symbol = &self.symbols.list[record.symbol.0 as usize];
         self.accounts.lock(account, symbol.paid_with(record.kind.side), locked);
+        self.address(record.session, account, outbox);
         outbox.push(&OrderReplaced {
             order_id,
             account,

@@ -54,6 +54,8 @@ impl Core {
         let open = resting.remaining.0 + self.orders.hidden(maker);
         let quantity = active.aggressor().quantity.0.min(open);
         let before = self.symbols.list[active.symbol.0 as usize].counters.book_update;
+        self.address(self.orders.record(maker).session, active.account, outbox);
+        self.address(active.placed_by, active.account, outbox);
         outbox.push(&SelfTradePrevented {
             maker_order_id: resting.id,
             taker_order_id: active.order_id,

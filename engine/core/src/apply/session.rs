@@ -2,7 +2,8 @@
 //!
 //! From rules version 2 on a trader may ask with its logon that its open orders be cancelled when its
 //! connection ends. That is a sweep; where the command has a terminal event of its own (a logon, a
-//! revocation) nobody waits for the sweep.
+//! revocation) nobody waits for the sweep. And whoever has a key may ask to be told of all that happens to
+//! the orders of its account; that ends with the connection.
 
 use super::{Context, Reject};
 use crate::Core;
@@ -13,7 +14,8 @@ use crate::pending::{Sweep, Waiter, Whose};
 use crate::pool::{NONE, named};
 use crate::sessions::Session;
 use touchline_protocol::message::command::{
-    ConnectionEnded, EVERY, KEY_BINARY, LOGON_CANCEL_ON_DISCONNECT, Logon, RevokeKey,
+    ConnectionEnded, EVERY, KEY_BINARY, LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon,
+    RevokeKey,
 };
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::{Done, SessionEnded, SessionStarted};
@@ -30,8 +32,12 @@ impl Core {
         let role = Role::from_wire(message.role).ok_or(RejectReason::RoleNotPermitted)?;
         let lane = Lane::from_wire(message.lane).ok_or(RejectReason::RoleNotPermitted)?;
         let cancels = message.flags & LOGON_CANCEL_ON_DISCONNECT != 0;
-        if message.flags & !LOGON_CANCEL_ON_DISCONNECT != 0
-            || cancels && (self.rules < 2 || role != Role::Trader)
+        let watches = message.flags & LOGON_ACCOUNT_EVENTS != 0;
+        let has_key = matches!(role, Role::Trader | Role::ReadOnly);
+        if message.flags & !(LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS) != 0
+            || message.flags != 0 && self.rules < 2
+            || cancels && role != Role::Trader
+            || watches && !has_key
         {
             return Err(RejectReason::UnsupportedCombination.into());
         }
@@ -49,6 +55,7 @@ impl Core {
             None => self.open_session(message, role, lane)?,
         };
         self.end_older(context, id, outbox);
+        self.set_account_events(id, watches);
         let session = self.sessions.get_mut(id).expect("found or just opened");
         session.epoch.0 += 1;
         session.connected = true;
@@ -64,6 +71,22 @@ impl Core {
             ..Default::default()
         });
         Ok(())
+    }
+
+    /// Lets a session that has a key take all events of its account, or no longer.
+    fn set_account_events(&mut self, id: SessionId, takes: bool) {
+        let session = self.sessions.get_mut(id).expect("the caller has it");
+        if session.account_events == takes {
+            return;
+        }
+        session.account_events = takes;
+        let key = self.keys.get(session.key_id).expect("only who has a key may ask");
+        let account = &mut self.accounts.list[key.account.0 as usize];
+        if takes {
+            account.watchers += 1;
+        } else {
+            account.watchers -= 1;
+        }
     }
 
     /// Room for what the end of a session's older connection sweeps.
@@ -154,6 +177,7 @@ impl Core {
             lane,
             connected: false,
             cancel_on_disconnect: false,
+            account_events: false,
             is_swept_with_key: false,
             previous_of_key,
             name: message.name,
@@ -184,12 +208,16 @@ impl Core {
         let session = self.sessions.get_mut(id).expect("found above");
         session.connected = false;
         session.cancel_on_disconnect = false;
+        self.set_account_events(id, false);
         Ok(())
     }
 
     /// No connection survives a start. What a lost connection's session has open stays, so that it may
     /// come back; if it does not, the engine reports the connection's end later.
     pub(super) fn engine_started(&mut self, outbox: &mut Outbox<'_>) -> Result<(), Reject> {
+        for number in 1..=self.sessions.len() {
+            self.set_account_events(SessionId(number), false);
+        }
         for session in &mut self.sessions.list {
             session.connected = false;
         }
@@ -228,12 +256,14 @@ impl Core {
                 let (session_id, epoch) = (SessionId(at + 1), session.epoch);
                 outbox.push(&SessionEnded { session: session_id, epoch, ..Default::default() });
             }
+            let previous = session.previous_of_key;
             session.connected = false;
             session.is_swept_with_key = session.cancel_on_disconnect;
             session.cancel_on_disconnect = false;
             // At its last epoch a session is fenced by its key alone, which is enough.
             session.epoch.0 = session.epoch.0.saturating_add(1);
-            next = named(session.previous_of_key);
+            self.set_account_events(SessionId(at + 1), false);
+            next = named(previous);
         }
         if let Some(sweep) = sweep {
             let (sweep, is_done) = self.try_sweep(sweep, outbox);

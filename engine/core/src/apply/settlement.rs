@@ -11,7 +11,9 @@ use crate::pending::ActiveOrder;
 use crate::symbols::Symbol;
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::message::event::{OrderRefilled, Trade};
-use touchline_protocol::units::{AccountId, BookUpdateId, OrderId, Position, Price, Qty};
+use touchline_protocol::units::{
+    AccountId, BookUpdateId, OrderId, Position, Price, Qty, SessionId,
+};
 
 /// Everything that a fill changes, while the book itself is borrowed by matching.
 pub(super) struct Settlement<'core, 'outbox, 'buffer> {
@@ -35,6 +37,8 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) met_own: Option<Handle>,
     /// Slot of the open list whose limit leg was touched: its stop leg is to be ended.
     pub(super) touched_list: Option<u32>,
+    /// The account whose order was traded with last.
+    pub(super) met: AccountId,
 }
 
 /// No account's number.
@@ -55,7 +59,10 @@ impl Sink for Settlement<'_, '_, '_> {
         self.active.executed_quote += quote_amount;
         let maker = AccountId(fill.maker_owner);
         let charges = self.settle(maker, quantity, quote_amount);
+        // Read before the maker is forgotten, which it is when it is filled.
+        let placed_by = self.orders.record(fill.maker).session;
         let (maker_remaining, maker_released) = self.update_maker(fill, maker, quote_amount);
+        self.met = maker;
         self.count_trade(fill.price);
         if let Some(averages) = &mut self.averages {
             averages.add(self.active.symbol, self.time_ns, fill.price, quantity);
@@ -63,6 +70,8 @@ impl Sink for Settlement<'_, '_, '_> {
         let [upwards, downwards] = self.stops;
         self.is_triggered |= upwards.is_some_and(|stop| fill.price >= stop)
             || downwards.is_some_and(|stop| fill.price <= stop);
+        self.address(placed_by, maker);
+        self.address(self.active.placed_by, self.active.account);
         self.outbox.push(&Trade {
             trade_id: self.symbol.counters.trade,
             aggregate_trade_id: self.symbol.counters.aggregate_trade,
@@ -107,7 +116,10 @@ impl Sink for Settlement<'_, '_, '_> {
         let details = self.orders.details_mut(maker);
         let slice = details.iceberg.min(hidden);
         details.hidden -= slice;
-        self.orders.record_mut(maker).priority = self.position;
+        let record = self.orders.record_mut(maker);
+        record.priority = self.position;
+        let placed_by = record.session;
+        self.address(placed_by, self.met);
         self.outbox.push(&OrderRefilled {
             order_id,
             symbol: self.active.symbol,
@@ -120,6 +132,12 @@ impl Sink for Settlement<'_, '_, '_> {
 }
 
 impl Settlement<'_, '_, '_> {
+    /// Notes whom the event that is pushed next concerns.
+    #[inline]
+    fn address(&mut self, session: SessionId, account: AccountId) {
+        self.outbox.address(session, account, self.accounts.is_watched(account));
+    }
+
     /// Moves the money. Commission is kept from what each side receives (facts §4).
     fn settle(&mut self, maker: AccountId, quantity: i64, quote_amount: i64) -> Charges {
         let taker = self.active.account;

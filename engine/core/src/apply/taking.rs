@@ -203,6 +203,7 @@ impl Core {
             own,
             met_own: None,
             touched_list: None,
+            met: NOBODY,
             averages: (self.rules >= 2).then_some(&mut self.symbols.averages),
         };
         let book = &mut self.symbols.books[at];
@@ -304,6 +305,7 @@ impl Core {
     ) {
         let symbol = &self.symbols.list[active.symbol.0 as usize];
         let executed_quantity = active.quantity - active.remaining;
+        self.address(active.placed_by, active.account, outbox);
         outbox.push(&OrderResult {
             order_id: active.order_id,
             account: active.account,

@@ -194,6 +194,7 @@ impl Core {
         let more = needed.map_or(0, |needed| needed - active.locked);
         self.accounts.lock(active.account, asset, more);
         active.locked += more;
+        self.address(active.placed_by, active.account, outbox);
         outbox.push(&OrderTriggered {
             order_id: active.order_id,
             account: active.account,

@@ -48,6 +48,8 @@ pub struct SessionView {
     pub connected: bool,
     /// Its orders are cancelled when the connection ends.
     pub cancel_on_disconnect: bool,
+    /// It takes all events of its account.
+    pub account_events: bool,
 }
 
 /// An asset.

@@ -250,6 +250,8 @@ impl<E> Reading<'_, E> {
                 let key = key.ok_or(reader.wrong("no such key, or one with too many sessions"))?;
                 session.previous_of_key = core::mem::replace(&mut key.last_session, at as u32);
                 key.sessions += 1;
+                let account = &mut core.accounts.list[key.account.0 as usize];
+                account.watchers += u32::from(session.account_events);
             }
             core.sessions.add(session);
             reader.step();
@@ -307,20 +309,24 @@ fn account(record: &AccountRecord) -> Option<Account> {
         permissions: record.permissions,
         self_trade_prevention,
         is_killed: record.killed == 1,
+        watchers: 0,
     })
 }
 
 fn session(record: &SessionRecord) -> Option<Session> {
-    const FLAGS: u8 =
-        records::SESSION_CONNECTED | records::SESSION_CANCELS | records::SESSION_SWEPT_WITH_KEY;
+    const FLAGS: u8 = records::SESSION_CONNECTED
+        | records::SESSION_CANCELS
+        | records::SESSION_SWEPT_WITH_KEY
+        | records::SESSION_ACCOUNT_EVENTS;
     let (role, lane) = (Role::from_wire(record.role)?, Lane::from_wire(record.lane)?);
     let has_key = matches!(role, Role::Trader | Role::ReadOnly);
+    let has = |flag: u8| record.flags & flag != 0;
     let is_sound = record.name.is_valid()
         && !record.name.is_empty()
         && has_key == (record.key_id != KeyId(0))
         && record.flags & !FLAGS == 0
-        && record.reserved == 0;
-    let has = |flag: u8| record.flags & flag != 0;
+        && record.reserved == 0
+        && (!has(records::SESSION_ACCOUNT_EVENTS) || has_key && has(records::SESSION_CONNECTED));
     is_sound.then_some(Session {
         last_sequence: record.last_sequence,
         key_id: record.key_id,
@@ -329,6 +335,7 @@ fn session(record: &SessionRecord) -> Option<Session> {
         lane,
         connected: has(records::SESSION_CONNECTED),
         cancel_on_disconnect: has(records::SESSION_CANCELS),
+        account_events: has(records::SESSION_ACCOUNT_EVENTS),
         is_swept_with_key: has(records::SESSION_SWEPT_WITH_KEY),
         previous_of_key: NONE,
         name: record.name,

@@ -171,7 +171,8 @@ impl Core {
                 lane: session.lane.to_wire(),
                 flags: flag(session.connected, records::SESSION_CONNECTED)
                     | flag(session.cancel_on_disconnect, records::SESSION_CANCELS)
-                    | flag(session.is_swept_with_key, records::SESSION_SWEPT_WITH_KEY),
+                    | flag(session.is_swept_with_key, records::SESSION_SWEPT_WITH_KEY)
+                    | flag(session.account_events, records::SESSION_ACCOUNT_EVENTS),
                 reserved: 0,
             })?;
         }

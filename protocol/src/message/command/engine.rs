@@ -22,6 +22,8 @@ message! {
 
 /// Cancel the session's orders when its connection ends.
 pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
+/// Tell the session what happens to all orders of its account, whoever placed them.
+pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
 
 message! {
     /// A peer proved who it is: raises the session's epoch and so fences its older connection.
