@@ -15,6 +15,7 @@ mod place;
 mod query;
 mod reject;
 mod responses;
+mod routes;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ use crate::request_weight::{Charge, Interval, RequestWeights, WeightLimit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
 use intake::Intake;
+use routes::{Handler, Serve};
+pub use routes::{Operation, operations};
 
 /// Prefix of the service's own header names unless another is configured. Replies are written with
 /// it and renamed on their way out.
@@ -51,64 +54,6 @@ pub struct SpotConfig {
     pub request_weight_per_minute: u64,
     /// Longest that a request may take, counted from its arrival: from when its body was there.
     pub deadline: Duration,
-}
-
-/// Which handler serves a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Handler {
-    Ping,
-    Time,
-    ExchangeInformation,
-    Depth,
-    PlaceOrder,
-    CancelOrder,
-    QueryOrder,
-    Account,
-}
-
-impl Handler {
-    /// Parameters that the route knows, `timestamp`, `recvWindow` and `signature` included.
-    const fn parameters(self) -> usize {
-        match self {
-            Self::Ping | Self::Time => 0,
-            Self::ExchangeInformation | Self::Depth => 2,
-            Self::Account => 3,
-            Self::QueryOrder => 6,
-            Self::CancelOrder => 7,
-            Self::PlaceOrder => 14,
-        }
-    }
-}
-
-/// The contract's table (spot contract §4), as far as it is served.
-fn routes() -> Vec<Route<Handler>> {
-    use Method::{Delete, Get, Post};
-    let row = |method, path, security, weight, order_cost, handler| Route {
-        method,
-        path,
-        security,
-        weight,
-        order_cost,
-        handler,
-    };
-    let fixed = Weight::Fixed;
-    vec![
-        row(Get, "/api/v3/ping", Security::None, fixed(1), 0, Handler::Ping),
-        row(Get, "/api/v3/time", Security::None, fixed(1), 0, Handler::Time),
-        row(
-            Get,
-            "/api/v3/exchangeInfo",
-            Security::None,
-            fixed(10),
-            0,
-            Handler::ExchangeInformation,
-        ),
-        row(Get, "/api/v3/depth", Security::None, Weight::ByDepthLimit, 0, Handler::Depth),
-        row(Post, "/api/v3/order", Security::Trade, fixed(1), 1, Handler::PlaceOrder),
-        row(Get, "/api/v3/order", Security::UserData, fixed(2), 0, Handler::QueryOrder),
-        row(Delete, "/api/v3/order", Security::Trade, fixed(1), 0, Handler::CancelOrder),
-        row(Get, "/api/v3/account", Security::UserData, fixed(10), 0, Handler::Account),
-    ]
 }
 
 /// The spot service.
@@ -144,7 +89,7 @@ impl Spot {
             keys,
             weights: RequestWeights::new(vec![per_minute], ADDRESSES)
                 .expect("one limit of one minute is within the bounds"),
-            routes: RouteTable::new(routes()).expect("no route stands there twice"),
+            routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
             key_header: format!("{}-APIKEY", config.header_prefix),
             config,
         };
@@ -244,13 +189,10 @@ impl Exchange {
         if let Some(exceeded) = self.charge.exceeded {
             return self.answer(Err(exceeded.into()));
         }
-        match self.route.handler {
-            Handler::Ping | Handler::Time => self.run(),
-            Handler::PlaceOrder | Handler::CancelOrder => self.run_at_once(),
-            Handler::ExchangeInformation
-            | Handler::Depth
-            | Handler::QueryOrder
-            | Handler::Account => {
+        match self.route.handler.serve {
+            Serve::AtOnce(_) => self.run(),
+            Serve::ByEngine(_) => self.run_at_once(),
+            Serve::FromViews(_) => {
                 let current = self.shared.views.current();
                 self.run_when_reached(current);
             }
@@ -293,21 +235,12 @@ impl Exchange {
 
     fn attempt(&self) -> Result<Next, ApiError> {
         let intake = Intake::new(&self.shared, &self.route, &self.request)?;
-        let reply = match self.route.handler {
-            Handler::Ping => market::ping(&intake),
-            Handler::Time => market::time(&intake),
-            Handler::ExchangeInformation => market::exchange_information(&intake),
-            Handler::Depth => market::depth(&intake),
-            Handler::QueryOrder => query::order(&intake),
-            Handler::Account => query::account(&intake),
-            Handler::PlaceOrder => {
-                return place::order(&intake).map(|submission| Next::Submit(Box::new(submission)));
+        match self.route.handler.serve {
+            Serve::AtOnce(answer) | Serve::FromViews(answer) => answer(&intake).map(Next::Reply),
+            Serve::ByEngine(command) => {
+                command(&intake).map(|submission| Next::Submit(Box::new(submission)))
             }
-            Handler::CancelOrder => {
-                return cancel::order(&intake).map(|submission| Next::Submit(Box::new(submission)));
-            }
-        };
-        reply.map(Next::Reply)
+        }
     }
 
     fn submit(self, submission: Submission) {

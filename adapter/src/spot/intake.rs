@@ -6,7 +6,8 @@ use touchline_protocol::message::command::{
 };
 use touchline_protocol::units::{AccountId, KeyId};
 
-use super::{Handler, Shared};
+use super::Shared;
+use super::routes::{self, Handler};
 use crate::api_error::ApiError;
 use crate::http::{Method, Request};
 use crate::parameters::{ParameterError, Parameters};
@@ -55,7 +56,7 @@ impl<'a> Intake<'a> {
             Some(kind) => Some(caller(shared, request, kind)?),
         };
         let parameters = parameters(request)?;
-        parameters.at_most(route.handler.parameters())?;
+        parameters.at_most(routes::parameters_max(route))?;
         Ok(Self { shared, request, parameters, caller })
     }
 

@@ -22,6 +22,21 @@ use crate::link::{Decision, OrderCommand, Terminal};
 use crate::parameters::{ParameterError, Parameters};
 use crate::views::{Views, orders, venue};
 
+/// The parameters of POST /order.
+pub(super) const PARAMETERS: [&str; 11] = [
+    "symbol",
+    "side",
+    "type",
+    "timeInForce",
+    "quantity",
+    "quoteOrderQty",
+    "price",
+    "newClientOrderId",
+    "stopPrice",
+    "icebergQty",
+    "newOrderRespType",
+];
+
 /// The parameters as they were sent, each of the right form.
 struct Sent<'a> {
     symbol: &'a str,

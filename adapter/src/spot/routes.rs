@@ -1,0 +1,138 @@
+//! The contract's table of operations (spot contract §4), as far as it is served: one row each, with the
+//! parameters that it knows and what serves it. The spot service looks requests up in it; a test holds
+//! it against the contract's own table.
+
+use super::intake::Intake;
+use super::{Submission, cancel, market, place, query};
+use crate::api_error::ApiError;
+use crate::http::Method::{self, Delete, Get, Post};
+use crate::http::Reply;
+use crate::route::{Route, Security, Weight};
+
+/// What every signed request may carry besides its own parameters (spot contract §5).
+const OF_SIGNATURES: [&str; 3] = ["recvWindow", "timestamp", "signature"];
+
+/// What serves an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Handler {
+    /// The operation's own parameters.
+    pub(super) parameters: &'static [&'static str],
+    pub(super) serve: Serve,
+}
+
+/// How an operation comes to its answer.
+#[derive(Clone, Copy)]
+pub(super) enum Serve {
+    /// From the request alone.
+    AtOnce(fn(&Intake<'_>) -> Result<Reply, ApiError>),
+    /// From the views, once they hold all that was acknowledged when the request arrived.
+    FromViews(fn(&Intake<'_>) -> Result<Reply, ApiError>),
+    /// From what the engine decides about a command.
+    ByEngine(fn(&Intake<'_>) -> Result<Submission, ApiError>),
+}
+
+use Serve::{AtOnce, ByEngine, FromViews};
+
+/// One operation as a client sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Its method.
+    pub method: Method,
+    /// Its path.
+    pub path: &'static str,
+    /// What a request must prove.
+    pub security: Security,
+    /// What a request costs its address.
+    pub weight: Weight,
+    /// What an accepted request adds to the account's order counts.
+    pub order_cost: u8,
+    /// The names of its own parameters: not those of signatures.
+    pub parameters: &'static [&'static str],
+}
+
+/// Every operation that is served.
+#[must_use]
+pub fn operations() -> Vec<Operation> {
+    let operation = |route: Route<Handler>| Operation {
+        method: route.method,
+        path: route.path,
+        security: route.security,
+        weight: route.weight,
+        order_cost: route.order_cost,
+        parameters: route.handler.parameters,
+    };
+    routes().into_iter().map(operation).collect()
+}
+
+/// How many parameters a request may have at the most.
+pub(super) fn parameters_max(route: &Route<Handler>) -> usize {
+    let of_signature = if route.security.needs_signature() { OF_SIGNATURES.len() } else { 0 };
+    route.handler.parameters.len() + of_signature
+}
+
+/// An operation that adds nothing to the order counts.
+const fn row(
+    method: Method,
+    path: &'static str,
+    (security, weight): (Security, Weight),
+    parameters: &'static [&'static str],
+    serve: Serve,
+) -> Route<Handler> {
+    let handler = Handler { parameters, serve };
+    Route { method, path, security, weight, order_cost: 0, handler }
+}
+
+/// The rows in the contract's order.
+pub(super) fn routes() -> Vec<Route<Handler>> {
+    let mut routes = market_data();
+    routes.extend(trading());
+    routes.extend(account());
+    routes
+}
+
+/// An open operation and its weight.
+const fn open(weight: u32) -> (Security, Weight) {
+    (Security::None, Weight::Fixed(weight))
+}
+
+/// General endpoints and market data.
+fn market_data() -> Vec<Route<Handler>> {
+    let by_limit = (Security::None, Weight::ByDepthLimit);
+    vec![
+        row(Get, "/api/v3/ping", open(1), &[], AtOnce(market::ping)),
+        row(Get, "/api/v3/time", open(1), &[], AtOnce(market::time)),
+        row(
+            Get,
+            "/api/v3/exchangeInfo",
+            open(10),
+            &["symbol", "symbols"],
+            FromViews(market::exchange_information),
+        ),
+        row(Get, "/api/v3/depth", by_limit, &["symbol", "limit"], FromViews(market::depth)),
+    ]
+}
+
+/// Orders and order lists.
+fn trading() -> Vec<Route<Handler>> {
+    let trade = (Security::Trade, Weight::Fixed(1));
+    let user_data = |weight| (Security::UserData, Weight::Fixed(weight));
+    let place = row(Post, "/api/v3/order", trade, &place::PARAMETERS, ByEngine(place::order));
+    let one_order = &["symbol", "orderId", "origClientOrderId"];
+    vec![
+        Route { order_cost: 1, ..place },
+        row(Get, "/api/v3/order", user_data(2), one_order, FromViews(query::order)),
+        row(
+            Delete,
+            "/api/v3/order",
+            trade,
+            &["symbol", "orderId", "origClientOrderId", "newClientOrderId"],
+            ByEngine(cancel::order),
+        ),
+    ]
+}
+
+/// The account.
+fn account() -> Vec<Route<Handler>> {
+    let user_data = |weight| (Security::UserData, Weight::Fixed(weight));
+    vec![row(Get, "/api/v3/account", user_data(10), &[], FromViews(query::account))]
+}
