@@ -116,8 +116,26 @@ impl Venue {
         };
         let folded = self.state.fold(self.time_ns, command, outbox.events().map(decode::event));
         folded.unwrap_or_else(|error| panic!("{error} in {}", told()));
+        for event in outbox.events().map(|bytes| decode::event(bytes).expect("a sound event")) {
+            compare_order_counts(&self.state, event, self.time_ns, M::NAME);
+        }
         compare(&self.core, &self.state, &self.continuing)
             .unwrap_or_else(|difference| panic!("{difference} behind {}", told()));
         Ok(())
     }
+}
+
+/// What the core says of an account's order counts when it accepts orders, the views say too.
+fn compare_order_counts(state: &State, event: Event<'_>, time_ns: u64, command: &str) {
+    let (account, counts) = match event {
+        Event::OrderResult(result) if command == "NewOrder" => {
+            (result.account, [result.order_count_0, result.order_count_1])
+        }
+        Event::OrderListChanged(changed) if changed.order_count_1 != 0 => {
+            (changed.account, [changed.order_count_0, changed.order_count_1])
+        }
+        _ => return,
+    };
+    let account = state.accounts.get(account).expect("an account with orders");
+    assert_eq!(account.order_counts(&state.venue.limits, time_ns), counts, "order counts");
 }

@@ -1,7 +1,7 @@
 //! Accounts with their balances, and API keys. Fed by the fold, read for GET /account and for every
 //! signed request.
 
-use touchline_protocol::message::command::{CreateAccount, CreateKey, SetAccount, SetFees};
+use touchline_protocol::message::command::{CreateAccount, CreateKey, Limits, SetAccount, SetFees};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId};
 
@@ -14,6 +14,20 @@ pub struct Balance {
     pub free: i64,
     /// Held for open orders.
     pub locked: i64,
+}
+
+/// Accepted orders of an account in one calendar window (facts §8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct OrderWindow {
+    /// The window's number: the n-th begins n times the interval behind the epoch.
+    window: u64,
+    count: u32,
+}
+
+/// The windows that a moment lies in, for both intervals.
+fn windows_at(limits: &Limits, time_ns: u64) -> [u64; 2] {
+    [limits.interval_0_seconds, limits.interval_1_seconds]
+        .map(|seconds| time_ns / (u64::from(seconds.max(1)) * 1_000_000_000))
 }
 
 /// An account.
@@ -37,11 +51,22 @@ pub struct Account {
     pub permissions: u8,
     /// When a balance last changed, ms since the epoch; 0 for never.
     pub update_ms: u64,
+    orders: [OrderWindow; 2],
     /// By asset number; assets behind its end have never been touched.
     balances: Vec<Balance>,
 }
 
 impl Account {
+    /// How many orders it has placed in the windows of both intervals that `time_ns` (since the epoch)
+    /// lies in.
+    #[must_use]
+    pub fn order_counts(&self, limits: &Limits, time_ns: u64) -> [u32; 2] {
+        let [first, second] = windows_at(limits, time_ns);
+        let [of_first, of_second] = self.orders;
+        [(of_first, first), (of_second, second)]
+            .map(|(orders, window)| if orders.window == window { orders.count } else { 0 })
+    }
+
     /// What it has of the asset.
     #[must_use]
     pub fn balance(&self, asset: AssetId) -> Balance {
@@ -137,6 +162,22 @@ impl Accounts {
         account.taker_rate = set.taker_rate;
         account.buyer_rate = set.buyer_rate;
         account.seller_rate = set.seller_rate;
+        Ok(())
+    }
+
+    /// An order of the account was accepted.
+    pub(super) fn count_order(
+        &mut self,
+        account: AccountId,
+        limits: &Limits,
+        time_ns: u64,
+    ) -> Result<(), FoldError> {
+        let account = self.get_mut(account)?;
+        let counts = account.order_counts(limits, time_ns);
+        let windows = windows_at(limits, time_ns);
+        for ((orders, count), window) in account.orders.iter_mut().zip(counts).zip(windows) {
+            *orders = OrderWindow { window, count: count.saturating_add(1) };
+        }
         Ok(())
     }
 

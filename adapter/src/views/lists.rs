@@ -1,7 +1,7 @@
 //! Order lists as the spot contract shows them: every open one, and the closed ones of late. Fed by the
 //! fold.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType};
 use touchline_protocol::text::ClientOrderId;
@@ -25,6 +25,10 @@ pub struct OrderList {
     pub limit_order_id: OrderId,
     /// The stop leg, whose number is the lower one.
     pub stop_order_id: OrderId,
+    /// The owner's name for the LIMIT_MAKER leg; empty for none.
+    pub limit_client_order_id: ClientOrderId,
+    /// The owner's name for the stop leg; empty for none.
+    pub stop_client_order_id: ClientOrderId,
     /// What the last report was about.
     pub status_type: ListStatusType,
     /// Where it stands.
@@ -47,6 +51,9 @@ impl OrderList {
 #[derive(Debug, Clone)]
 pub struct Lists {
     lists: HashMap<OrderListId, OrderList>,
+    latest: HashMap<(AccountId, ClientOrderId), OrderListId>,
+    /// Open ones; an account that had none yet has no entry.
+    by_account: HashMap<AccountId, BTreeSet<OrderListId>>,
     /// Lists ever placed: the number of the next one.
     placed: usize,
     /// Oldest first.
@@ -58,7 +65,14 @@ impl Lists {
     /// None yet; `closed_max` closed ones are remembered, the oldest is forgotten first.
     #[must_use]
     pub fn new(closed_max: usize) -> Self {
-        Self { lists: HashMap::new(), placed: 0, closed: VecDeque::new(), closed_max }
+        Self {
+            lists: HashMap::new(),
+            latest: HashMap::new(),
+            by_account: HashMap::new(),
+            placed: 0,
+            closed: VecDeque::new(),
+            closed_max,
+        }
     }
 
     /// The list with this number, open or closed of late.
@@ -72,9 +86,25 @@ impl Lists {
         self.lists.values().filter(|list| list.is_open())
     }
 
+    /// The account's open lists, by number.
+    pub fn open_of(&self, account: AccountId) -> impl Iterator<Item = &OrderList> {
+        let ids = self.by_account.get(&account).into_iter().flatten();
+        ids.filter_map(|id| self.lists.get(id))
+    }
+
+    /// The account's last list under this name, open or closed of late.
+    #[must_use]
+    pub fn latest(&self, account: AccountId, name: ClientOrderId) -> Option<&OrderList> {
+        self.get(*self.latest.get(&(account, name))?)
+    }
+
     pub(super) fn place(&mut self, list: OrderList) -> Result<(), FoldError> {
         next("order list", list.order_list_id.0.cast_unsigned(), self.placed)?;
         self.placed += 1;
+        if !list.client_order_id.is_empty() {
+            self.latest.insert((list.account, list.client_order_id), list.order_list_id);
+        }
+        self.by_account.entry(list.account).or_default().insert(list.order_list_id);
         self.lists.insert(list.order_list_id, list);
         Ok(())
     }
@@ -91,11 +121,23 @@ impl Lists {
         same("list's symbol", ended.symbol.0, list.symbol.0)?;
         same("list's limit order", ended.limit_order_id.0, list.limit_order_id.0)?;
         same("list's stop order", ended.stop_order_id.0, list.stop_order_id.0)?;
-        *list = OrderList { time_ms: list.time_ms, ..ended };
+        *list = OrderList {
+            limit_client_order_id: list.limit_client_order_id,
+            stop_client_order_id: list.stop_client_order_id,
+            time_ms: list.time_ms,
+            ..ended
+        };
+        if let Some(open) = self.by_account.get_mut(&ended.account) {
+            open.remove(&id);
+        }
         self.closed.push_back(id);
         while self.closed.len() > self.closed_max {
             let Some(oldest) = self.closed.pop_front() else { break };
-            self.lists.remove(&oldest);
+            let Some(list) = self.lists.remove(&oldest) else { continue };
+            let name = (list.account, list.client_order_id);
+            if self.latest.get(&name) == Some(&oldest) {
+                self.latest.remove(&name);
+            }
         }
         Ok(())
     }
@@ -113,6 +155,8 @@ mod tests {
             client_order_id: ClientOrderId::EMPTY,
             limit_order_id: OrderId(2),
             stop_order_id: OrderId(1),
+            limit_client_order_id: ClientOrderId::new("limit").unwrap(),
+            stop_client_order_id: ClientOrderId::new("stop").unwrap(),
             status_type: ListStatusType::ExecStarted,
             status: ListOrderStatus::Executing,
             time_ms: 5,
@@ -126,8 +170,49 @@ mod tests {
             status: ListOrderStatus::AllDone,
             time_ms: 9,
             update_ms: 9,
+            limit_client_order_id: ClientOrderId::EMPTY,
+            stop_client_order_id: ClientOrderId::EMPTY,
             ..list(id)
         }
+    }
+
+    /// With the names of its legs, which the end of a list does not repeat.
+    fn of_legs(ended: OrderList) -> OrderList {
+        let OrderList { limit_client_order_id, stop_client_order_id, .. } = list(0);
+        OrderList { limit_client_order_id, stop_client_order_id, ..ended }
+    }
+
+    #[test]
+    fn lists_are_found_by_account_and_by_name() {
+        let named =
+            |id, name| OrderList { client_order_id: ClientOrderId::new(name).unwrap(), ..list(id) };
+        let mut lists = Lists::new(1);
+        for (id, name) in [(0, "a"), (1, "b"), (2, "")] {
+            lists.place(named(id, name)).unwrap();
+        }
+        let open = |lists: &Lists, account| -> Vec<i64> {
+            lists.open_of(AccountId(account)).map(|list| list.order_list_id.0).collect()
+        };
+        let latest = |lists: &Lists, account, name| {
+            let name = ClientOrderId::new(name).unwrap();
+            lists.latest(AccountId(account), name).map(|list| list.order_list_id.0)
+        };
+        assert_eq!((open(&lists, 1), open(&lists, 2)), (vec![0, 1, 2], vec![]));
+        assert_eq!(latest(&lists, 1, "b"), Some(1));
+        assert_eq!(latest(&lists, 2, "b"), None);
+        assert_eq!(latest(&lists, 1, ""), None);
+        let end = |lists: &mut Lists, id, name| {
+            let client_order_id = ClientOrderId::new(name).unwrap();
+            lists.close(OrderList { client_order_id, ..ended(id) }).unwrap();
+        };
+        end(&mut lists, 0, "a");
+        assert_eq!(open(&lists, 1), [1, 2]);
+        assert_eq!(latest(&lists, 1, "a"), Some(0));
+        lists.place(named(3, "a")).unwrap();
+        end(&mut lists, 1, "b");
+        assert_eq!(latest(&lists, 1, "a"), Some(3), "the name belongs to the newer list");
+        end(&mut lists, 3, "a");
+        assert_eq!(latest(&lists, 1, "b"), None, "forgotten: one closed list is kept");
     }
 
     #[test]
@@ -143,7 +228,7 @@ mod tests {
         lists.close(ended(0)).unwrap();
         assert_eq!(lists.close(ended(0)), Err(FoldError::ListNotOpen(OrderListId(0))));
         assert_eq!(lists.close(ended(2)), Err(FoldError::ListNotOpen(OrderListId(2))));
-        assert_eq!(lists.get(OrderListId(0)), Some(&OrderList { time_ms: 5, ..ended(0) }));
+        assert_eq!(lists.get(OrderListId(0)), Some(&OrderList { time_ms: 5, ..of_legs(ended(0)) }));
         lists.close(ended(1)).unwrap();
         assert_eq!(lists.get(OrderListId(0)), None, "forgotten: one closed list is kept");
         assert_eq!(lists.open().count(), 0);

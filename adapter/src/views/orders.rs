@@ -1,7 +1,8 @@
 //! Orders as the spot contract shows them: every open one, and the closed ones of late. Fed by the
 //! fold, read for GET /order and for the fills that a reply ring lost.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
 use touchline_protocol::text::ClientOrderId;
@@ -96,6 +97,8 @@ type Key = (SymbolId, OrderId);
 pub struct Orders {
     orders: HashMap<Key, Order>,
     latest: HashMap<(AccountId, SymbolId, ClientOrderId), OrderId>,
+    /// Open ones; an account without any has no entry.
+    by_account: HashMap<AccountId, BTreeSet<Key>>,
     /// Oldest first.
     closed: VecDeque<Key>,
     closed_max: usize,
@@ -105,7 +108,13 @@ impl Orders {
     /// None yet; `closed_max` closed ones are remembered, the oldest is forgotten first.
     #[must_use]
     pub fn new(closed_max: usize) -> Self {
-        Self { orders: HashMap::new(), latest: HashMap::new(), closed: VecDeque::new(), closed_max }
+        Self {
+            orders: HashMap::new(),
+            latest: HashMap::new(),
+            by_account: HashMap::new(),
+            closed: VecDeque::new(),
+            closed_max,
+        }
     }
 
     /// The order with this number, open or closed of late.
@@ -131,6 +140,20 @@ impl Orders {
         self.orders.values().filter(|order| order.status.is_open())
     }
 
+    /// The account's open orders, by symbol and number.
+    pub fn open_of(&self, account: AccountId) -> impl Iterator<Item = &Order> {
+        let keys = self.by_account.get(&account).into_iter().flatten();
+        keys.filter_map(|key| self.orders.get(key))
+    }
+
+    /// The account's open orders on one symbol, by number.
+    pub fn open_on(&self, account: AccountId, symbol: SymbolId) -> impl Iterator<Item = &Order> {
+        let all = (symbol, OrderId(0))..=(symbol, OrderId(u64::MAX));
+        let keys =
+            self.by_account.get(&account).into_iter().flat_map(move |keys| keys.range(all.clone()));
+        keys.filter_map(|key| self.orders.get(key))
+    }
+
     /// Number of orders held, open and closed.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -152,6 +175,7 @@ impl Orders {
             let name = (order.account, order.symbol, order.client_order_id);
             self.latest.insert(name, order.order_id);
         }
+        self.by_account.entry(order.account).or_default().insert(key);
         self.orders.insert(key, order);
         Ok(())
     }
@@ -169,7 +193,15 @@ impl Orders {
 
     /// Notes that the order has ended, and forgets the oldest beyond the bound.
     pub(super) fn close(&mut self, symbol: SymbolId, order: OrderId) {
-        self.closed.push_back((symbol, order));
+        let key = (symbol, order);
+        let owner = self.orders.get(&key).map(|order| order.account);
+        if let Some(Entry::Occupied(mut keys)) = owner.map(|owner| self.by_account.entry(owner)) {
+            keys.get_mut().remove(&key);
+            if keys.get().is_empty() {
+                keys.remove();
+            }
+        }
+        self.closed.push_back(key);
         while self.closed.len() > self.closed_max {
             let Some(oldest) = self.closed.pop_front() else { return };
             let Some(order) = self.orders.remove(&oldest) else { continue };
@@ -235,6 +267,29 @@ mod tests {
         assert_eq!(latest(&orders, "a"), Some(2), "the name belongs to the newer order");
         assert_eq!(latest(&orders, ""), None);
         assert_eq!(orders.len(), 2);
+    }
+
+    #[test]
+    fn an_account_is_shown_its_open_orders_and_nothing_else() {
+        let mut orders = Orders::new(10);
+        let other = SymbolId(2);
+        for (id, symbol, account) in [(2, SYMBOL, 1), (1, SYMBOL, 1), (1, other, 1), (3, SYMBOL, 2)]
+        {
+            let account = AccountId(account);
+            orders.accept(Order { symbol, account, ..order(id, "") }).unwrap();
+        }
+        let keys = |orders: &Orders| -> Vec<_> {
+            orders.open_of(AccountId(1)).map(|order| (order.symbol.0, order.order_id.0)).collect()
+        };
+        assert_eq!(keys(&orders), [(2, 1), (3, 1), (3, 2)]);
+        let on: Vec<_> =
+            orders.open_on(AccountId(1), SYMBOL).map(|order| order.order_id.0).collect();
+        assert_eq!(on, [1, 2]);
+        assert_eq!(orders.open_on(AccountId(9), SYMBOL).count(), 0);
+        orders.close(SYMBOL, OrderId(1));
+        assert_eq!(keys(&orders), [(2, 1), (3, 2)]);
+        orders.close(SYMBOL, OrderId(3));
+        assert_eq!(orders.by_account.len(), 1, "who has nothing open takes no room");
     }
 
     #[test]

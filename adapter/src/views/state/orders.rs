@@ -89,6 +89,7 @@ impl State {
         not_negative(&[accepted.locked, accepted.price, accepted.quantity])?;
         not_negative(&[placed.iceberg_quantity])?;
         self.lock(scene, accepted.account, accepted.symbol, side, accepted.locked)?;
+        self.accounts.count_order(accepted.account, &self.venue.limits, self.time_ns)?;
         self.orders.accept(Order {
             symbol: accepted.symbol,
             order_id: accepted.order_id,
@@ -357,6 +358,8 @@ impl State {
             client_order_id: changed.list_client_order_id,
             limit_order_id: changed.limit_order_id,
             stop_order_id: changed.stop_order_id,
+            limit_client_order_id: ClientOrderId::EMPTY,
+            stop_client_order_id: ClientOrderId::EMPTY,
             status_type: number(
                 "list status type",
                 changed.list_status_type,
@@ -382,11 +385,15 @@ impl State {
 
     /// Both orders have been accepted and none has a result of its own: the stop leg waits, the limit
     /// leg rests.
-    fn list_placed(&mut self, list: OrderList) -> Result<(), FoldError> {
-        for id in [list.stop_order_id, list.limit_order_id] {
+    fn list_placed(&mut self, mut list: OrderList) -> Result<(), FoldError> {
+        for (id, name) in [
+            (list.stop_order_id, &mut list.stop_client_order_id),
+            (list.limit_order_id, &mut list.limit_client_order_id),
+        ] {
             let order = self.orders.open_mut(list.symbol, id)?;
             same("leg's list", order.order_list_id.0, list.order_list_id.0)?;
             same("leg's owner", order.account.0, list.account.0)?;
+            *name = order.client_order_id;
         }
         let limit = self.orders.open_mut(list.symbol, list.limit_order_id)?;
         rest(limit, &mut self.venue.symbol_mut(list.symbol)?.book, "OrderListChanged")?;
