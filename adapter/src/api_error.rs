@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use crate::history::HistoryError;
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::signature::SignatureError;
@@ -217,6 +218,12 @@ impl From<&ParameterError> for ApiError {
 impl From<ParameterError> for ApiError {
     fn from(error: ParameterError) -> Self {
         Self::from(&error)
+    }
+}
+
+impl From<HistoryError> for ApiError {
+    fn from(_: HistoryError) -> Self {
+        Self::unknown()
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod api_error;
 pub mod config;
 pub mod front;
+pub mod history;
 pub mod http;
 pub mod link;
 mod notice;

@@ -10,6 +10,7 @@ mod cancel;
 mod ids;
 mod intake;
 mod market;
+mod market_data;
 mod names;
 mod place;
 mod query;

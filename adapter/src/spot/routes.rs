@@ -3,7 +3,7 @@
 //! it against the contract's own table.
 
 use super::intake::Intake;
-use super::{Submission, cancel, market, place, query};
+use super::{Submission, cancel, market, market_data, place, query};
 use crate::api_error::ApiError;
 use crate::http::Method::{self, Delete, Get, Post};
 use crate::http::Reply;
@@ -84,7 +84,8 @@ const fn row(
 
 /// The rows in the contract's order.
 pub(super) fn routes() -> Vec<Route<Handler>> {
-    let mut routes = market_data();
+    let mut routes = general();
+    routes.extend(market_data());
     routes.extend(trading());
     routes.extend(account());
     routes
@@ -95,9 +96,8 @@ const fn open(weight: u32) -> (Security, Weight) {
     (Security::None, Weight::Fixed(weight))
 }
 
-/// General endpoints and market data.
-fn market_data() -> Vec<Route<Handler>> {
-    let by_limit = (Security::None, Weight::ByDepthLimit);
+/// General endpoints.
+fn general() -> Vec<Route<Handler>> {
     vec![
         row(Get, "/api/v3/ping", open(1), &[], AtOnce(market::ping)),
         row(Get, "/api/v3/time", open(1), &[], AtOnce(market::time)),
@@ -108,7 +108,43 @@ fn market_data() -> Vec<Route<Handler>> {
             &["symbol", "symbols"],
             FromViews(market::exchange_information),
         ),
-        row(Get, "/api/v3/depth", by_limit, &["symbol", "limit"], FromViews(market::depth)),
+    ]
+}
+
+/// Market data. The tickers know `symbols` beside the contract's `symbol`, at the weight of all.
+fn market_data() -> Vec<Route<Handler>> {
+    let by_limit = (Security::None, Weight::ByDepthLimit);
+    let by_key = (Security::MarketData, Weight::Fixed(5));
+    let ticker = |path, without, serve| {
+        let by_symbol = (Security::None, Weight::BySymbol { with: 1, without });
+        row(Get, path, by_symbol, &["symbol", "symbols"], FromViews(serve))
+    };
+    let get = |path, cost, parameters, serve| row(Get, path, cost, parameters, FromViews(serve));
+    vec![
+        get("/api/v3/depth", by_limit, &["symbol", "limit"], market::depth),
+        get("/api/v3/trades", open(1), &["symbol", "limit"], market_data::trades),
+        get(
+            "/api/v3/historicalTrades",
+            by_key,
+            &["symbol", "limit", "fromId"],
+            market_data::historical_trades,
+        ),
+        get(
+            "/api/v3/aggTrades",
+            open(1),
+            &["symbol", "fromId", "startTime", "endTime", "limit"],
+            market_data::aggregate_trades,
+        ),
+        get(
+            "/api/v3/klines",
+            open(1),
+            &["symbol", "interval", "startTime", "endTime", "limit"],
+            market_data::klines,
+        ),
+        get("/api/v3/avgPrice", open(1), &["symbol"], market_data::average_price),
+        ticker("/api/v3/ticker/24hr", 40, market_data::statistics),
+        ticker("/api/v3/ticker/price", 2, market_data::price),
+        ticker("/api/v3/ticker/bookTicker", 2, market_data::book_ticker),
     ]
 }
 

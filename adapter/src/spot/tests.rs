@@ -3,6 +3,7 @@
 mod errors;
 mod failures;
 mod fixture;
+mod market_data;
 mod orders;
 mod queries;
 mod waiting;

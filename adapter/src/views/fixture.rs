@@ -10,7 +10,8 @@ use touchline_protocol::message::enums::{OrderStatus, Side, SymbolStatus};
 use touchline_protocol::message::event::{Done, OrderAccepted, OrderCanceled, OrderResult, Trade};
 use touchline_protocol::text::{AssetName, Name, SymbolName};
 use touchline_protocol::units::{
-    AccountId, AssetId, BookUpdateId, OrderId, OrderListId, SymbolId, UNITS_PER_WHOLE,
+    AccountId, AggregateTradeId, AssetId, BookUpdateId, OrderId, OrderListId, SymbolId, TradeId,
+    UNITS_PER_WHOLE,
 };
 
 use super::error::FoldError;
@@ -38,13 +39,22 @@ pub(crate) struct Log {
 impl Log {
     /// Nothing at all.
     pub(crate) fn empty() -> Self {
-        Self { state: State::new(1000), time_ns: BEGIN_NS }
+        Self::empty_at(BEGIN_NS)
+    }
+
+    fn empty_at(time_ns: u64) -> Self {
+        Self { state: State::new(1000), time_ns }
     }
 
     /// BTC, ETH, USDT; BTCUSDT with the usual filters, ETHBTC in a break with nearly none; Alice and
     /// Bob, each with 1000 BTC and 10000000 USDT, and a key each.
     pub(crate) fn venue() -> Self {
-        let mut log = Self::empty();
+        Self::venue_at(BEGIN_NS)
+    }
+
+    /// As [`Log::venue`], made at another time.
+    pub(crate) fn venue_at(time_ns: u64) -> Self {
+        let mut log = Self::empty_at(time_ns);
         log.done(Command::SetRules(&SetRules { rules: 1, ..Default::default() }), 0);
         let limits = Limits {
             orders_per_interval_0: 50,
@@ -139,6 +149,37 @@ impl Log {
         let (order, accepted) = limit_order(account, side, id, price, quantity);
         let result = resting(&accepted, id);
         self.place(&order, &accepted, &[], &result).unwrap();
+    }
+
+    /// Folds the placement of two orders of which the second, Alice's buy, fills the first, Bob's sell:
+    /// trade number `id`, by orders `2 × id - 1` and `2 × id`, nothing charged.
+    pub(crate) fn trade(&mut self, id: u64, price: i64, quantity: i64) {
+        self.rest(BOB, Side::Sell, 2 * id - 1, price, quantity);
+        let (order, accepted) = limit_order(ALICE, Side::Buy, 2 * id, price, quantity);
+        let notional = i128::from(price) * i128::from(quantity) / i128::from(ONE);
+        let quote_amount = i64::try_from(notional).unwrap();
+        let trade = Trade {
+            trade_id: TradeId(id),
+            aggregate_trade_id: AggregateTradeId(id),
+            symbol: BTCUSDT,
+            aggressor_side: Side::Buy.to_wire(),
+            price,
+            quantity,
+            quote_amount,
+            maker_order_id: OrderId(2 * id - 1),
+            taker_order_id: OrderId(2 * id),
+            maker_account: BOB,
+            taker_account: ALICE,
+            ..Default::default()
+        };
+        let result = OrderResult {
+            executed_quantity: quantity,
+            executed_quote: quote_amount,
+            released: accepted.locked - quote_amount,
+            status: OrderStatus::Filled.to_wire(),
+            ..resting(&accepted, 2 * id)
+        };
+        self.place(&order, &accepted, &[trade], &result).unwrap();
     }
 
     /// Folds the cancel of an order that rests with nothing filled.

@@ -69,6 +69,10 @@ pub struct Order {
     /// Base quantity that the book shows of it; 0 while it does not rest, and between the fill that
     /// used up what an iceberg showed and its next slice.
     pub visible: i64,
+    /// Its first trade; 0 for none.
+    pub first_trade: TradeId,
+    /// Its last trade; 0 for none.
+    pub last_trade: TradeId,
     /// What it took as the aggressor, in order of execution.
     pub fills: Vec<Fill>,
 }
@@ -242,6 +246,8 @@ mod tests {
             working: true,
             resting: true,
             visible: 5,
+            first_trade: TradeId(0),
+            last_trade: TradeId(0),
             fills: Vec::new(),
         }
     }

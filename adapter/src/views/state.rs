@@ -17,6 +17,7 @@ use super::error::{FoldError, number, same};
 use super::lists::Lists;
 use super::orders::Orders;
 use super::venue::Venue;
+use crate::history::History;
 
 /// The highest behaviour version that this build folds. A later one may move money or quantity in
 /// ways that these events do not tell it.
@@ -33,6 +34,8 @@ pub struct State {
     pub orders: Orders,
     /// Order lists.
     pub lists: Lists,
+    /// What has happened: trades, candles, ended orders and lists.
+    pub history: History,
     /// Time of the last transaction, ns since the epoch; 0 before the first.
     pub time_ns: u64,
 }
@@ -54,6 +57,7 @@ impl State {
             accounts: Accounts::new(),
             orders: Orders::new(closed_orders),
             lists: Lists::new(closed_orders),
+            history: History::default(),
             time_ns: 0,
         }
     }

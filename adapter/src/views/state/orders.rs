@@ -11,9 +11,11 @@ use touchline_protocol::message::event::{
     OrderReplaced, OrderResult, OrderTriggered, SelfTradePrevented, Trade,
 };
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{AccountId, OrderId};
+use touchline_protocol::units::{AccountId, OrderId, TradeId};
 
 use super::{Scene, State, not_negative, unexpected};
+use crate::history::Sides;
+use crate::history::rows::{SideRow, TradeRow, of_account};
 use crate::views::accounts::Change;
 use crate::views::book::Book;
 use crate::views::error::{FoldError, number, same};
@@ -112,6 +114,8 @@ impl State {
             working: !waits(order_type),
             resting: false,
             visible: 0,
+            first_trade: TradeId(0),
+            last_trade: TradeId(0),
             fills: Vec::new(),
         })
     }
@@ -138,6 +142,7 @@ impl State {
             quantity: trade.quantity,
             commission: trade.taker_commission,
         });
+        let taker_row = side_of(taker);
         let maker = self.orders.open_mut(trade.symbol, trade.maker_order_id)?;
         let maker_side = taker_side.opposite();
         if !maker.resting {
@@ -149,6 +154,7 @@ impl State {
         same("maker's remaining quantity", trade.maker_remaining, maker.remaining())?;
         maker.visible -= trade.quantity;
         not_negative(&[maker.visible, maker.remaining() - maker.visible])?;
+        let maker_row = side_of(maker);
         if maker.remaining() == 0 {
             maker.status = OrderStatus::Filled;
             maker.resting = false;
@@ -156,8 +162,37 @@ impl State {
         }
         let book = &mut self.venue.symbol_mut(trade.symbol)?.book;
         book.take(trade.symbol, maker_side, trade.price, trade.quantity)?;
+        self.trade_history(scene, trade, taker_side, (maker_row, taker_row));
         let released = trade.maker_released;
         self.unlock(scene, trade.maker_account, trade.symbol, maker_side, released)
+    }
+
+    fn trade_history(
+        &mut self,
+        scene: Scene<'_>,
+        trade: &Trade,
+        taker_side: Side,
+        (maker_row, taker_row): (SideRow, SideRow),
+    ) {
+        let row = TradeRow {
+            price: trade.price,
+            quantity: trade.quantity,
+            quote: trade.quote_amount,
+            time_ms: scene.time_ms,
+            aggregate: trade.aggregate_trade_id.0,
+            maker_order: trade.maker_order_id.0,
+            taker_order: trade.taker_order_id.0,
+            maker_commission: trade.maker_commission,
+            taker_commission: trade.taker_commission,
+            buyer_is_maker: u64::from(taker_side == Side::Sell),
+        };
+        let sides = Sides {
+            maker: of_account(trade.maker_account, trade.symbol),
+            maker_row,
+            taker: of_account(trade.taker_account, trade.symbol),
+            taker_row,
+        };
+        self.history.trade(trade.symbol, trade.trade_id, row, &sides);
     }
 
     /// The money of a trade, as the event's documentation puts it.
@@ -429,9 +464,17 @@ fn execute(order: &mut Order, trade: &Trade, time_ms: u64) -> Result<(), FoldErr
     };
     order.executed = sum("executed quantity", order.executed, trade.quantity)?;
     order.executed_quote = sum("executed quote", order.executed_quote, trade.quote_amount)?;
+    if order.first_trade == TradeId(0) {
+        order.first_trade = trade.trade_id;
+    }
+    order.last_trade = trade.trade_id;
     order.status = OrderStatus::PartiallyFilled;
     order.update_ms = time_ms;
     Ok(())
+}
+
+fn side_of(order: &Order) -> SideRow {
+    SideRow { order: order.order_id.0, order_list: order.order_list_id.0 }
 }
 
 fn standing(order: &Order, event: &'static str) -> FoldError {

@@ -1,0 +1,158 @@
+//! Reads the history as one: layers of rows, the newest of which counts.
+
+use std::ops::{ControlFlow, RangeInclusive};
+
+use super::HistoryError;
+use super::rows::{Key, Row, Rows};
+
+/// Which way a range is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// Lowest number first.
+    Forward,
+    /// Highest number first.
+    Backward,
+}
+
+/// The whole history as of one moment.
+pub(crate) struct Reader<'a> {
+    /// Newest first: a row of a layer stands before rows of the same key in the layers behind it.
+    pub(super) layers: Vec<&'a Rows>,
+}
+
+/// A part of a table, in order.
+pub(super) type Layer<'a, R> = Box<dyn Iterator<Item = Result<(u64, R), HistoryError>> + 'a>;
+
+impl Reader<'_> {
+    /// Shows the rows of a group whose numbers are in `ids` until it is told to stop.
+    ///
+    /// # Errors
+    /// When a layer cannot be read.
+    pub(crate) fn scan<R: Row>(
+        &self,
+        group: u64,
+        ids: RangeInclusive<u64>,
+        direction: Direction,
+        mut visit: impl FnMut(u64, R) -> ControlFlow<()>,
+    ) -> Result<(), HistoryError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let mut layers = self.ranges::<R>(group, &ids, direction)?;
+        let mut heads = Vec::with_capacity(layers.len());
+        for layer in &mut layers {
+            heads.push(layer.next().transpose()?);
+        }
+        loop {
+            let next = heads.iter().flatten().map(|(id, _)| *id);
+            let next = match direction {
+                Direction::Forward => next.min(),
+                Direction::Backward => next.max(),
+            };
+            let Some(next) = next else { return Ok(()) };
+            let mut newest = None;
+            for (head, layer) in heads.iter_mut().zip(&mut layers) {
+                if head.as_ref().is_some_and(|(id, _)| *id == next) {
+                    let (_, row) = std::mem::replace(head, layer.next().transpose()?)
+                        .expect("it was looked at");
+                    newest.get_or_insert(row);
+                }
+            }
+            if newest.is_some_and(|row| visit(next, row).is_break()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Each layer's part of a range, in the order of the layers.
+    fn ranges<R: Row>(
+        &self,
+        group: u64,
+        ids: &RangeInclusive<u64>,
+        direction: Direction,
+    ) -> Result<Vec<Layer<'_, R>>, HistoryError> {
+        let keys = Key { group, id: *ids.start() }..=Key { group, id: *ids.end() };
+        let mut ranges: Vec<Layer<'_, R>> = Vec::with_capacity(self.layers.len() + 1);
+        for rows in &self.layers {
+            let found = R::of(rows).range(keys.clone()).map(|(key, row)| Ok((key.id, *row)));
+            ranges.push(match direction {
+                Direction::Forward => Box::new(found),
+                Direction::Backward => Box::new(found.rev()),
+            });
+        }
+        Ok(ranges)
+    }
+
+    /// The first `limit` rows of a range in its direction, lowest number first.
+    ///
+    /// # Errors
+    /// When a layer cannot be read.
+    pub(crate) fn page<R: Row>(
+        &self,
+        group: u64,
+        ids: RangeInclusive<u64>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(u64, R)>, HistoryError> {
+        let mut page = Vec::with_capacity(limit.min(1024));
+        self.scan(group, ids, direction, |id, row| {
+            page.push((id, row));
+            if page.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if direction == Direction::Backward {
+            page.reverse();
+        }
+        Ok(page)
+    }
+
+    /// The first row of a range in its direction.
+    ///
+    /// # Errors
+    /// When a layer cannot be read.
+    pub(crate) fn edge<R: Row>(
+        &self,
+        group: u64,
+        ids: RangeInclusive<u64>,
+        direction: Direction,
+    ) -> Result<Option<(u64, R)>, HistoryError> {
+        let mut found = None;
+        self.scan(group, ids, direction, |id, row| {
+            found = Some((id, row));
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// The number of the first row of a group that `is_before` does not hold for, if it holds for none
+    /// behind that one: as many looks as the numbers have bits.
+    ///
+    /// # Errors
+    /// When a layer cannot be read.
+    pub(crate) fn first_not<R: Row>(
+        &self,
+        group: u64,
+        is_before: impl Fn(&R) -> bool,
+    ) -> Result<Option<u64>, HistoryError> {
+        let whole = 0..=u64::MAX;
+        let Some((last, row)) = self.edge::<R>(group, whole.clone(), Direction::Backward)? else {
+            return Ok(None);
+        };
+        if is_before(&row) {
+            return Ok(None);
+        }
+        let Some((mut low, _)) = self.edge::<R>(group, whole, Direction::Forward)? else {
+            return Ok(None);
+        };
+        // What is below `low` is before; what is from `high` on is not, and begins with `found`.
+        let (mut high, mut found) = (last, last);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.edge::<R>(group, middle..=high - 1, Direction::Forward)? {
+                Some((id, row)) if is_before(&row) => low = id + 1,
+                Some((id, _)) => (high, found) = (middle, id),
+                None => high = middle,
+            }
+        }
+        Ok(Some(found))
+    }
+}

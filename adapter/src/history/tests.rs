@@ -1,0 +1,205 @@
+//! The history against a model that keeps every trade in a list and adds up whatever is asked for.
+
+use proptest::prelude::*;
+use touchline_protocol::units::{AccountId, SymbolId, TradeId};
+
+use super::candles::Candle;
+use super::intervals::{INTERVALS, Interval};
+use super::rows::{self, SideRow, TradeRow, of_account};
+use super::statistics::{Filled, SymbolHistory, Window};
+use super::{Direction, History, Sides};
+
+const SYMBOL: SymbolId = SymbolId(3);
+
+/// Wednesday, 15 November 2023, 22:13:20 UTC.
+const BEGIN_MS: u64 = 1_700_086_400_000;
+
+/// One trade: how long after the one before it, at what, by whom.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    after_ms: u64,
+    price: i64,
+    quantity: i64,
+    buyer_is_maker: bool,
+    same_aggregate: bool,
+}
+
+/// From the same millisecond to some weeks later.
+fn gaps() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => Just(0_u64),
+        4 => 1..2_000_u64,
+        4 => 2_000..400_000_u64,
+        3 => 400_000..20_000_000_u64,
+        2 => 20_000_000..90_000_000_u64,
+        1 => 90_000_000..2_000_000_000_u64,
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (gaps(), 1..1_000_i64, 1..1_000_000_i64, any::<bool>(), any::<bool>()).prop_map(
+        |(after_ms, price, quantity, buyer_is_maker, same_aggregate)| Step {
+            after_ms,
+            price: price * 1_000_000,
+            quantity,
+            buyer_is_maker,
+            same_aggregate,
+        },
+    );
+    prop::collection::vec(step, 0..120)
+}
+
+fn trades(steps: &[Step]) -> Vec<(u64, TradeRow)> {
+    let (mut time_ms, mut aggregate) = (BEGIN_MS, 0);
+    let mut trades: Vec<(u64, TradeRow)> = Vec::new();
+    for (id, step) in (1..).zip(steps) {
+        time_ms += step.after_ms;
+        let last = trades.last().map(|(_, trade)| *trade);
+        let goes_on = step.same_aggregate && step.after_ms == 0;
+        let (price, buyer_is_maker) = match last {
+            Some(last) if goes_on => (last.price, last.buyer_is_maker),
+            _ => {
+                aggregate += 1;
+                (step.price, u64::from(step.buyer_is_maker))
+            }
+        };
+        let row = TradeRow {
+            price,
+            quantity: step.quantity,
+            quote: price / 100 * step.quantity / 1_000_000,
+            time_ms,
+            aggregate,
+            maker_order: 2 * id,
+            taker_order: 2 * id + 1,
+            buyer_is_maker,
+            ..TradeRow::default()
+        };
+        trades.push((id, row));
+    }
+    trades
+}
+
+fn sum(trades: &[(u64, TradeRow)]) -> Option<Candle> {
+    let first = trades.first()?;
+    let last = trades.last()?;
+    let add = |value: &dyn Fn(&TradeRow) -> i128| -> i128 {
+        trades.iter().map(|(_, trade)| value(trade)).sum()
+    };
+    let bought = |trade: &TradeRow| i128::from(trade.buyer_is_maker == 0);
+    Some(Candle {
+        volume: add(&|trade| i128::from(trade.quantity)),
+        quote_volume: add(&|trade| i128::from(trade.quote)),
+        taker_volume: add(&|trade| bought(trade) * i128::from(trade.quantity)),
+        taker_quote_volume: add(&|trade| bought(trade) * i128::from(trade.quote)),
+        notional: add(&|trade| i128::from(trade.price) * i128::from(trade.quantity)),
+        open: first.1.price,
+        high: trades.iter().map(|(_, trade)| trade.price).max()?,
+        low: trades.iter().map(|(_, trade)| trade.price).min()?,
+        close: last.1.price,
+        first_trade: first.0,
+        last_trade: last.0,
+    })
+}
+
+/// Trades of which `is_in` holds for the time.
+fn within(trades: &[(u64, TradeRow)], is_in: impl Fn(u64) -> bool) -> Vec<(u64, TradeRow)> {
+    trades.iter().filter(|(_, trade)| is_in(trade.time_ms)).copied().collect()
+}
+
+fn window(trades: &[(u64, TradeRow)], from_ms: u64) -> Window {
+    let before = within(trades, |time| time < from_ms);
+    Window {
+        candle: sum(&within(trades, |time| time >= from_ms)),
+        previous_close: before.last().map_or(0, |(_, trade)| trade.price),
+    }
+}
+
+fn average(trades: &[(u64, TradeRow)], now_ms: u64, minutes: u32) -> Option<i64> {
+    let (_, last) = trades.last()?;
+    let first_minute = now_ms / 60_000 + 1 - u64::from(minutes);
+    let recent = sum(&within(trades, |time| time / 60_000 >= first_minute));
+    let price = |sum: Candle| i64::try_from(sum.notional / sum.volume).unwrap();
+    Some(recent.map_or(last.price, price))
+}
+
+fn filled(
+    trades: &[(u64, TradeRow)],
+    interval: Interval,
+    from_ms: u64,
+    to_ms: u64,
+) -> Vec<(u64, Filled)> {
+    let mut found = Vec::new();
+    let mut open_ms = from_ms;
+    while open_ms <= to_ms {
+        let before = within(trades, |time| interval.open(time) < open_ms);
+        let close = before.last().map(|(_, trade)| Filled::Flat(trade.price));
+        let here = sum(&within(trades, |time| interval.open(time) == open_ms));
+        let here = here.map(Filled::Trades).or(close);
+        found.extend(here.map(|here| (open_ms, here)));
+        open_ms = interval.next(open_ms);
+    }
+    found
+}
+
+fn fill(history: &mut History, trades: &[(u64, TradeRow)]) {
+    for (id, trade) in trades {
+        let side = |order| SideRow { order, order_list: -1 };
+        let sides = Sides {
+            maker: of_account(AccountId(1), SYMBOL),
+            maker_row: side(trade.maker_order),
+            taker: of_account(AccountId(2), SYMBOL),
+            taker_row: side(trade.taker_order),
+        };
+        history.trade(SYMBOL, TradeId(*id), *trade, &sides);
+    }
+}
+
+/// Holds everything that is computed against the model, at a moment.
+fn compare(history: &History, trades: &[(u64, TradeRow)], now_ms: u64) {
+    let reader = history.reader().unwrap();
+    let symbol = SymbolHistory { reader: &reader, symbol: SYMBOL, market: history.market(SYMBOL) };
+    for back in [0, 1, 999, 59_123, 86_400_000, 700_000_000] {
+        let from = now_ms - back;
+        assert_eq!(symbol.since(from).unwrap(), window(trades, from), "{back} ms back");
+        let first = trades.iter().find(|(_, trade)| trade.time_ms >= from).map(|(id, _)| *id);
+        assert_eq!(symbol.first_since(from).unwrap(), first);
+    }
+    for minutes in [1, 5, 60] {
+        let expected = average(trades, now_ms, minutes);
+        assert_eq!(symbol.average(now_ms, minutes).unwrap(), expected, "{minutes} minutes");
+    }
+    for (name, interval) in INTERVALS {
+        let last = interval.open(now_ms);
+        for count in [0, 1, 30] {
+            let from = interval.back(last, count);
+            let found = symbol.filled(interval, from, last).unwrap();
+            assert_eq!(found, filled(trades, interval, from, last), "{count} of {name}");
+        }
+    }
+    let group = rows::of_symbol(SYMBOL);
+    let whole = 0..=u64::MAX;
+    let page =
+        |ids, direction, limit| reader.page::<TradeRow>(group, ids, direction, limit).unwrap();
+    assert_eq!(page(whole.clone(), Direction::Forward, usize::MAX), trades);
+    let newest = &trades[trades.len().saturating_sub(7)..];
+    assert_eq!(page(whole, Direction::Backward, 7), newest);
+    for (index, (id, trade)) in trades.iter().enumerate() {
+        let end = trades.len().min(index + 3);
+        assert_eq!(page(*id..=u64::MAX, Direction::Forward, 3), trades[index..end]);
+        let first = trades.iter().find(|(_, other)| other.aggregate == trade.aggregate).unwrap().0;
+        assert_eq!(symbol.first_aggregate(trade.aggregate).unwrap(), Some(first));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn sums_of_candles_are_sums_of_trades(steps in steps(), later in gaps()) {
+        let trades = trades(&steps);
+        let mut history = History::default();
+        fill(&mut history, &trades);
+        let now = trades.last().map_or(BEGIN_MS, |(_, trade)| trade.time_ms) + later;
+        compare(&history, &trades, now);
+    }
+}

@@ -1,0 +1,68 @@
+//! What is told of trades and prices: trades, candles, averages and tickers (spot contract §4 Market
+//! data, facts §7). Answered from the history and the books.
+
+mod klines;
+mod responses;
+mod tickers;
+mod trades;
+
+pub(super) use klines::klines;
+pub(super) use tickers::{average_price, book_ticker, price, statistics};
+pub(super) use trades::{aggregate_trades, historical_trades, trades};
+
+use super::intake::Intake;
+use crate::api_error::ApiError;
+use crate::history::HistoryError;
+use crate::history::statistics::SymbolHistory;
+use crate::parameters::ParameterError;
+use crate::views::state::State;
+use crate::views::venue::Symbol;
+
+/// Entries of a page if none is asked for, and at the most (spot contract §8 Page sizes).
+const PAGE: (u32, u32) = (500, 1000);
+
+/// Reads `limit`.
+fn page_size(intake: &Intake<'_>) -> Result<usize, ParameterError> {
+    Ok(intake.parameters.page_size("limit", PAGE.0, PAGE.1)? as usize)
+}
+
+/// Reads an optional number or time, which is never negative.
+fn number(intake: &Intake<'_>, name: &'static str) -> Result<Option<u64>, ParameterError> {
+    Ok(intake.parameters.long(name)?.and_then(|value| u64::try_from(value).ok()))
+}
+
+/// Refuses a symbol that does not exist.
+fn known(intake: &Intake<'_>, name: &str) -> Result<(), ApiError> {
+    let known = intake.read(|state| state.venue.symbol_named(name).is_some());
+    if known { Ok(()) } else { Err(ApiError::invalid_symbol()) }
+}
+
+/// Looks at the history of one symbol.
+fn of_symbol<T>(
+    state: &State,
+    symbol: &Symbol,
+    look: impl FnOnce(&SymbolHistory<'_>) -> Result<T, HistoryError>,
+) -> Result<T, ApiError> {
+    let reader = state.history.reader()?;
+    let market = state.history.market(symbol.id);
+    Ok(look(&SymbolHistory { reader: &reader, symbol: symbol.id, market })?)
+}
+
+/// Looks at the history of the symbol with this name.
+fn of_named<T>(
+    intake: &Intake<'_>,
+    name: &str,
+    look: impl FnOnce(&SymbolHistory<'_>, u64) -> Result<T, HistoryError>,
+) -> Result<T, ApiError> {
+    intake.read(|state| {
+        let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?;
+        let now_ms = now_ms(intake, state);
+        of_symbol(state, symbol, |history| look(history, now_ms))
+    })
+}
+
+/// The time of a request, or of the last transaction: the engine's clock may be ahead, and nobody is
+/// told that its own trade has not happened yet.
+fn now_ms(intake: &Intake<'_>, state: &State) -> u64 {
+    intake.now_ms().max(state.time_ns / 1_000_000)
+}

@@ -1,0 +1,96 @@
+//! GET /klines.
+
+use super::responses::{Kline, Sum};
+use super::{known, number, of_named, page_size};
+use crate::api_error::ApiError;
+use crate::history::HistoryError;
+use crate::history::candles::Candle;
+use crate::history::intervals::Interval;
+use crate::history::statistics::{Filled, SymbolHistory};
+use crate::http::Reply;
+use crate::spot::intake::Intake;
+use crate::spot::json;
+use crate::spot::responses::Decimal;
+
+/// What is asked for.
+struct Wanted {
+    interval: Interval,
+    start: Option<u64>,
+    end: Option<u64>,
+    limit: usize,
+}
+
+pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let symbol = intake.parameters.required_symbol("symbol")?;
+    let name = intake.parameters.required_text("interval")?;
+    let start = number(intake, "startTime")?;
+    let end = number(intake, "endTime")?;
+    let limit = page_size(intake)?;
+    intake.open()?;
+    known(intake, symbol)?;
+    let interval = Interval::named(name).ok_or(ApiError::invalid_interval())?;
+    if start.zip(end).is_some_and(|(start, end)| start > end) {
+        return Err(ApiError::start_after_end());
+    }
+    let wanted = Wanted { interval, start, end, limit };
+    let candles = of_named(intake, symbol, |history, now_ms| wanted.read(history, now_ms))?;
+    let klines: Vec<_> = candles
+        .iter()
+        .map(|(open_ms, filled)| kline(*open_ms, interval.next(*open_ms) - 1, filled))
+        .collect();
+    json(200, &klines)
+}
+
+impl Wanted {
+    /// Both times choose by when a candle began, inclusive: with a start the oldest from there on, else
+    /// the newest ones up to the end. The one that still grows is among them (facts §7 klines).
+    fn read(
+        &self,
+        history: &SymbolHistory<'_>,
+        now_ms: u64,
+    ) -> Result<Vec<(u64, Filled)>, HistoryError> {
+        let interval = self.interval;
+        let Some(begin) = history.begin()? else { return Ok(Vec::new()) };
+        let begin = interval.open(begin);
+        let last = interval.open(self.end.unwrap_or(now_ms).min(now_ms));
+        let more = self.limit as u64 - 1;
+        let (from, to) = match self.start {
+            Some(start) => {
+                // No candle begins behind the present one: what is later still needs no calendar.
+                let open = interval.open(start.min(now_ms));
+                let from = if open < start { interval.next(open) } else { open };
+                let from = from.max(begin);
+                (from, (0..more).fold(from, |at, _| interval.next(at)).min(last))
+            }
+            None => (interval.back(last, more).max(begin), last),
+        };
+        if from > to {
+            return Ok(Vec::new());
+        }
+        history.filled(interval, from, to)
+    }
+}
+
+fn kline(open_ms: u64, close_ms: u64, filled: &Filled) -> Kline {
+    let candle = match filled {
+        Filled::Trades(candle) => *candle,
+        Filled::Flat(price) => {
+            Candle { open: *price, high: *price, low: *price, close: *price, ..Candle::default() }
+        }
+    };
+    let count = if candle.first_trade == 0 { 0 } else { candle.count() };
+    (
+        open_ms,
+        Decimal(candle.open),
+        Decimal(candle.high),
+        Decimal(candle.low),
+        Decimal(candle.close),
+        Sum(candle.volume),
+        close_ms,
+        Sum(candle.quote_volume),
+        count,
+        Sum(candle.taker_volume),
+        Sum(candle.taker_quote_volume),
+        "0",
+    )
+}
