@@ -65,6 +65,7 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchline_engine::config::OrderTypes;
 
     fn with(set: &[&str]) -> Result<Settings> {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
@@ -79,9 +80,11 @@ mod tests {
         assert_eq!(engine.log, defaults.log);
         assert_eq!(engine.limits, defaults.limits);
         assert_eq!(engine.exchange, defaults.exchange);
-        let [first, second, _] = &*engine.symbols else { panic!("three symbols") };
+        let [first, second, third] = &*engine.symbols else { panic!("three symbols") };
         assert_eq!((first.order_types, first.iceberg), (second.order_types, second.iceberg));
         assert_eq!((first.oco, first.quote_quantity), (second.oco, second.quote_quantity));
+        assert_eq!(third.order_types, OrderTypes::default());
+        assert_eq!((third.iceberg, third.oco, third.quote_quantity), (false, false, false));
         assert_eq!(adapter, AdapterConfig::default());
         assert_eq!(engine.symbols.len(), 3);
         assert_eq!(engine.accounts.len(), 2);

@@ -16,6 +16,8 @@ mod system {
     mod lifecycle;
     mod log_tools;
     mod malformed_http;
+    mod order_kinds;
+    mod order_lists;
     mod orders;
     mod process;
     mod public_data;

@@ -127,6 +127,7 @@ api_errors! {
 
     // Orders refused by the engine, and queries.
     liquidity_below_lot_size() 400 -2010 "Order book liquidity is less than `LOT_SIZE` filter minimum quantity.";
+    book_too_deep() 400 -2010 "Order needs more price levels of the book than one order may take.";
     no_orders_on_book() 400 -1112 "No orders on book for symbol.";
     engine_filter_failure(filter: &str) 400 -2010 "Filter failure: {filter}";
     insufficient_balance() 400 -2010 "Account has insufficient balance for requested action.";

@@ -16,8 +16,12 @@ use std::time::Instant;
 use std::{io, thread as std_thread};
 
 use touchline_protocol::client::{ClientOptions, SendError};
-use touchline_protocol::message::command::{CancelOrderNamed, NewOrder};
-use touchline_protocol::message::event::{OrderCanceled, OrderResult, Rejected, Trade};
+use touchline_protocol::message::command::{
+    CancelAll, CancelOrderList, CancelOrderNamed, CommandHeader, NewOrder, PlaceOrderList,
+};
+use touchline_protocol::message::event::{
+    MassCanceled, OrderCanceled, OrderListChanged, OrderResult, Rejected, Trade,
+};
 use touchline_protocol::units::Position;
 
 use pending::Pending;
@@ -26,10 +30,41 @@ use wire::{Commands, EngineSocket, Wire};
 /// What the link carries. The link fills in correlation, session, epoch and sequence.
 #[derive(Debug, Clone, Copy)]
 pub enum OrderCommand {
-    /// Places an order.
+    /// Places an order, or only checks it.
     Place(NewOrder),
-    /// Cancels one.
+    /// Places an order list.
+    PlaceList(PlaceOrderList),
+    /// Cancels an order, with its list if that is open.
     Cancel(CancelOrderNamed),
+    /// Cancels an order list.
+    CancelList(CancelOrderList),
+    /// Cancels all that an account has open on a symbol.
+    CancelAll(CancelAll),
+}
+
+impl OrderCommand {
+    /// Its header.
+    #[must_use]
+    pub const fn header(&self) -> &CommandHeader {
+        match self {
+            Self::Place(order) => &order.command,
+            Self::PlaceList(list) => &list.command,
+            Self::Cancel(cancel) => &cancel.command,
+            Self::CancelList(cancel) => &cancel.command,
+            Self::CancelAll(cancel) => &cancel.command,
+        }
+    }
+
+    /// Its header.
+    pub const fn header_mut(&mut self) -> &mut CommandHeader {
+        match self {
+            Self::Place(order) => &mut order.command,
+            Self::PlaceList(list) => &mut list.command,
+            Self::Cancel(cancel) => &mut cancel.command,
+            Self::CancelList(cancel) => &mut cancel.command,
+            Self::CancelAll(cancel) => &mut cancel.command,
+        }
+    }
 }
 
 /// The engine's last word on a command.
@@ -37,10 +72,28 @@ pub enum OrderCommand {
 pub enum Terminal {
     /// The order was accepted; where it stands now.
     Placed(OrderResult),
+    /// The order would be accepted, as far as it alone decides; nothing changed.
+    Valid,
     /// The order is cancelled.
     Canceled(OrderCanceled),
+    /// The list was placed, or both its orders are cancelled.
+    List(OrderListChanged),
+    /// Everything is cancelled; how much it was.
+    CanceledAll(MassCanceled),
     /// Nothing changed.
     Rejected(Rejected),
+}
+
+/// What the engine told about a command before its last word, in order. Some of it may be missing when
+/// the reply ring overflowed; the last word then says more than this adds up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The fills of a placement.
+    pub trades: Vec<Trade>,
+    /// The orders that a cancel ended, unless one is its last word.
+    pub canceled: Vec<OrderCanceled>,
+    /// The lists that a cancel ended, unless one is its last word.
+    pub lists: Vec<OrderListChanged>,
 }
 
 /// The engine's decision on a command.
@@ -50,9 +103,8 @@ pub struct Decision {
     pub position: Position,
     /// Time of the transaction, ns since the epoch.
     pub time_ns: u64,
-    /// The fills of a placement in order. Some may be missing when the reply ring overflowed: their
-    /// quantities then do not add up to what was executed.
-    pub trades: Vec<Trade>,
+    /// What came before its last word.
+    pub told: Told,
     /// What became of the command.
     pub terminal: Terminal,
 }
@@ -81,11 +133,17 @@ pub enum Doubt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Decided.
-    Decided(Decision),
+    Decided(Box<Decision>),
     /// Never sent.
     NotSent(NotSent),
     /// In doubt.
     Unknown(Doubt),
+}
+
+impl From<Decision> for Outcome {
+    fn from(decision: Decision) -> Self {
+        Self::Decided(Box::new(decision))
+    }
 }
 
 /// Receives the outcome, once, on any thread.
@@ -181,10 +239,7 @@ impl Submit for Link {
             };
             // Registered before it is sent: the reply may be faster than this thread.
             let correlation = self.shared.pending.register(deadline, done);
-            match &mut command {
-                OrderCommand::Place(order) => order.command.correlation = correlation,
-                OrderCommand::Cancel(cancel) => cancel.command.correlation = correlation,
-            }
+            command.header_mut().correlation = correlation;
             let Err(error) = open.send(&mut command) else { return };
             if matches!(error, SendError::Ring(_)) {
                 self.shared.broken.store(true, Ordering::Release);

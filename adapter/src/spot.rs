@@ -15,8 +15,10 @@ mod names;
 mod place;
 mod query;
 mod reject;
+mod report;
 mod responses;
 mod routes;
+mod streams;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,8 +35,10 @@ use crate::request_weight::{Charge, Interval, RequestWeights, WeightLimit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
 use intake::Intake;
+use report::Report;
 use routes::{Handler, Serve};
 pub use routes::{Operation, operations};
+use streams::Streams;
 
 /// Prefix of the service's own header names unless another is configured. Replies are written with
 /// it and renamed on their way out.
@@ -68,6 +72,7 @@ struct Shared {
     keys: MasterKey,
     weights: RequestWeights,
     routes: RouteTable<Handler>,
+    streams: Streams,
     config: SpotConfig,
     key_header: String,
 }
@@ -91,6 +96,7 @@ impl Spot {
             weights: RequestWeights::new(vec![per_minute], ADDRESSES)
                 .expect("one limit of one minute is within the bounds"),
             routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
+            streams: Streams::default(),
             key_header: format!("{}-APIKEY", config.header_prefix),
             config,
         };
@@ -165,14 +171,9 @@ enum Next {
 /// A command for the engine and how its outcome is told.
 struct Submission {
     command: OrderCommand,
-    report: Report,
+    report: Box<dyn Report>,
     /// The request's deadline comes before the end of its `recvWindow`.
     deadline_first: bool,
-}
-
-enum Report {
-    Placement(place::Placement),
-    Cancel(cancel::Cancellation),
 }
 
 /// One request on its way to its reply. Dropped unanswered, it answers through its completion.
@@ -251,7 +252,7 @@ impl Exchange {
         engine.submit(command, deadline, Box::new(done));
     }
 
-    fn conclude(self, report: Report, deadline_first: bool, outcome: Outcome) {
+    fn conclude(self, report: Box<dyn Report>, deadline_first: bool, outcome: Outcome) {
         let decision = match outcome {
             Outcome::Decided(decision) if deadline_first && reject::is_too_late(&decision) => {
                 return self.answer(Err(ApiError::engine_timeout()));
@@ -272,18 +273,18 @@ impl Exchange {
             }
         };
         self.shared.views.acknowledge(decision.position);
-        match report {
-            Report::Cancel(cancellation) => self.answer(cancellation.report(&decision)),
-            Report::Placement(placement) if placement.has_its_fills(&decision) => {
-                self.answer(placement.report(&decision));
-            }
-            Report::Placement(placement) => {
-                // The reply ring overflowed: the fills are in the log, and so in the views.
+        match report.reply(&decision, &self.shared.views) {
+            Ok(Some(reply)) => self.answer(Ok(reply)),
+            Err(error) => self.answer(Err(error)),
+            Ok(None) => {
                 let views = Arc::clone(&self.shared.views);
                 views.when_reached(decision.position, self.deadline, move |outcome| {
+                    let unexpected = ApiError::unexpected_response;
                     let reply = outcome
-                        .map_err(|_| ApiError::unexpected_response())
-                        .and_then(|()| placement.report_from(&self.shared.views, &decision));
+                        .map_err(|_| unexpected())
+                        .and_then(|()| report.reply(&decision, &self.shared.views))
+                        // What the views have forgotten already was done all the same.
+                        .and_then(|reply| reply.ok_or_else(unexpected));
                     self.answer(reply);
                 });
             }

@@ -148,12 +148,23 @@ fn assert_symbol(symbol: &Json, base: &str, quote: &str) {
     for precision in precisions {
         assert_eq!(symbol.integer_at(precision), 8, "{precision}");
     }
-    assert_eq!(symbol.at("orderTypes"), &text_list(&["LIMIT", "MARKET"]));
-    for flag in
-        ["icebergAllowed", "ocoAllowed", "quoteOrderQtyMarketAllowed", "isMarginTradingAllowed"]
-    {
-        assert_eq!(symbol.at(flag), &Json::Bool(false), "{flag}");
+    let all = [
+        "LIMIT",
+        "MARKET",
+        "STOP_LOSS",
+        "STOP_LOSS_LIMIT",
+        "TAKE_PROFIT",
+        "TAKE_PROFIT_LIMIT",
+        "LIMIT_MAKER",
+    ];
+    // The third of the demo venue's symbols takes no more than it must.
+    let takes_all = quote == "USDT";
+    let types = if takes_all { &all[..] } else { &all[..2] };
+    assert_eq!(symbol.at("orderTypes"), &text_list(types));
+    for flag in ["icebergAllowed", "ocoAllowed", "quoteOrderQtyMarketAllowed"] {
+        assert_eq!(symbol.at(flag), &Json::Bool(takes_all), "{flag}");
     }
+    assert_eq!(symbol.at("isMarginTradingAllowed"), &Json::Bool(false));
     assert_eq!(symbol.at("isSpotTradingAllowed"), &Json::Bool(true));
     assert_eq!(symbol.at("permissions"), &text_list(&["SPOT"]));
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 use toml::Table;
 use touchline_core::{Applied, Context, Core, Outbox};
-use touchline_engine::config::EngineConfig;
+use touchline_engine::config::{EngineConfig, OrderTypes};
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Log, LogOptions, WindowPlace};
 use touchline_engine::recovery::Replayed;
@@ -43,7 +43,12 @@ impl Replayed for NothingToReplay {
 fn definition_of_rules_1() -> Vec<Vec<u64>> {
     let mut table: Table = REFERENCE.parse().expect("the reference is TOML");
     table.remove("adapter");
-    let config: EngineConfig = table.try_into().expect("the reference is sound");
+    let mut config: EngineConfig = table.try_into().expect("the reference is sound");
+    for symbol in &mut config.symbols {
+        symbol.order_types = OrderTypes::default();
+        (symbol.iceberg, symbol.oco, symbol.quote_quantity) = (false, false, false);
+        symbol.iceberg_parts = 0;
+    }
     let genesis = Genesis::new(&config).expect("the reference is sound");
     let is_of_rules_1 = |bytes: &&[u8]| match decode::command(bytes).expect("a command") {
         Command::SetRules(set) => set.rules == 1,

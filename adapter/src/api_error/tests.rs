@@ -51,6 +51,7 @@ fn codes_statuses_and_texts_are_those_of_the_interface() {
         (ApiError::parameter_overflow("fromId"), 400, -1108, "Parameter 'fromId' overflowed."),
         (ApiError::too_much_precision(), 400, -1111, "Precision is over the maximum defined for this asset."),
         (ApiError::liquidity_below_lot_size(), 400, -2010, "Order book liquidity is less than `LOT_SIZE` filter minimum quantity."),
+        (ApiError::book_too_deep(), 400, -2010, "Order needs more price levels of the book than one order may take."),
         (ApiError::no_orders_on_book(), 400, -1112, "No orders on book for symbol."),
         (ApiError::invalid_time_in_force(), 400, -1115, "Invalid timeInForce."),
         (ApiError::invalid_order_type(), 400, -1116, "Invalid orderType."),

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use touchline_protocol::client::Reply;
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Trade};
+use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 
-use super::{Decision, Done, Doubt, Outcome, Terminal};
+use super::{Decision, Done, Doubt, Outcome, Terminal, Told};
 
 struct Command {
     deadline: Instant,
-    trades: Vec<Trade>,
+    told: Told,
     done: Done,
 }
 
@@ -36,7 +36,7 @@ impl Pending {
         let mut table = self.table();
         table.last += 1;
         let correlation = table.last;
-        table.commands.insert(correlation, Command { deadline, trades: Vec::new(), done });
+        table.commands.insert(correlation, Command { deadline, told: Told::default(), done });
         correlation
     }
 
@@ -54,10 +54,15 @@ impl Pending {
         let correlation = reply.envelope.correlation;
         let event = reply.event.event();
         if reply.envelope.flags & ENVELOPE_TERMINAL == 0 {
-            if let Ok(Event::Trade(trade)) = event
+            if let Ok(event) = event
                 && let Some(command) = self.table().commands.get_mut(&correlation)
             {
-                command.trades.push(*trade);
+                match event {
+                    Event::Trade(trade) => command.told.trades.push(*trade),
+                    Event::OrderCanceled(canceled) => command.told.canceled.push(*canceled),
+                    Event::OrderListChanged(changed) => command.told.lists.push(*changed),
+                    _ => {}
+                }
             }
             return;
         }
@@ -65,16 +70,19 @@ impl Pending {
         let terminal = match event {
             Ok(Event::OrderResult(result)) => Terminal::Placed(*result),
             Ok(Event::OrderCanceled(canceled)) => Terminal::Canceled(*canceled),
+            Ok(Event::OrderListChanged(changed)) => Terminal::List(*changed),
+            Ok(Event::MassCanceled(canceled)) => Terminal::CanceledAll(*canceled),
+            Ok(Event::OrderValid(_)) => Terminal::Valid,
             Ok(Event::Rejected(rejected)) => Terminal::Rejected(*rejected),
             _ => return answer(command.done, Outcome::Unknown(Doubt::UnexpectedReply)),
         };
         let decision = Decision {
             position: reply.envelope.position,
             time_ns: reply.envelope.time_ns,
-            trades: command.trades,
+            told: command.told,
             terminal,
         };
-        answer(command.done, Outcome::Decided(decision));
+        answer(command.done, Outcome::from(decision));
     }
 
     /// Gives up on commands whose deadline is not after `now`.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use touchline_protocol::client::{ConnectError, ReceiveError, Reply};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, Event, disclose, enclose};
 use touchline_protocol::message::event::{
-    ENVELOPE_TERMINAL, Envelope, Gap, OrderAccepted, OrderCanceled, OrderResult, Rejected, Trade,
+    ENVELOPE_TERMINAL, Envelope, Gap, MassCanceled, OrderAccepted, OrderCanceled, OrderListChanged,
+    OrderResult, Rejected, Trade,
 };
 use touchline_protocol::units::TradeId;
 
@@ -30,10 +31,7 @@ struct EngineEnd {
 
 impl EngineEnd {
     fn correlation(&self) -> u64 {
-        match self.commands.recv_timeout(PATIENCE).unwrap() {
-            OrderCommand::Place(order) => order.command.correlation,
-            OrderCommand::Cancel(cancel) => cancel.command.correlation,
-        }
+        self.commands.recv_timeout(PATIENCE).unwrap().header().correlation
     }
 
     fn reply(&self, correlation: u64, flags: u8, event: Event<'_>) {
@@ -157,7 +155,8 @@ fn a_decision_comes_with_its_own_fills() {
     let rejected = Rejected { reason: 36, ..Default::default() };
     engine.reply(two, ENVELOPE_TERMINAL, Event::Rejected(&rejected));
     let decided = |trades, terminal| {
-        Outcome::Decided(Decision { position: Position(640), time_ns: 77, trades, terminal })
+        let told = Told { trades, ..Told::default() };
+        Outcome::from(Decision { position: Position(640), time_ns: 77, told, terminal })
     };
     assert_eq!(
         first.recv_timeout(PATIENCE).unwrap(),
@@ -167,6 +166,26 @@ fn a_decision_comes_with_its_own_fills() {
         second.recv_timeout(PATIENCE).unwrap(),
         decided(vec![trade(2)], Terminal::Rejected(rejected))
     );
+}
+
+#[test]
+fn a_decision_on_a_cancel_comes_with_what_was_ended() {
+    let site = Site::start();
+    let engine = site.connect(None);
+    let (sender, outcome) = mpsc::channel();
+    let done = Box::new(move |outcome| sender.send(outcome).unwrap());
+    site.link.submit(OrderCommand::CancelAll(CancelAll::default()), far(), done);
+    let correlation = engine.correlation();
+    let order = OrderCanceled { quantity: 7, ..Default::default() };
+    let list = OrderListChanged { order_count_0: 3, ..Default::default() };
+    let all = MassCanceled { orders: 1, lists: 1, ..Default::default() };
+    engine.reply(correlation, 0, Event::OrderCanceled(&order));
+    engine.reply(correlation, 0, Event::OrderListChanged(&list));
+    engine.reply(correlation, ENVELOPE_TERMINAL, Event::MassCanceled(&all));
+    let told = Told { canceled: vec![order], lists: vec![list], ..Told::default() };
+    let terminal = Terminal::CanceledAll(all);
+    let decision = Decision { position: Position(640), time_ns: 77, told, terminal };
+    assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::from(decision));
 }
 
 #[test]

@@ -49,7 +49,10 @@ impl Commands for Sender {
     fn send(&mut self, command: &mut OrderCommand) -> Result<(), SendError> {
         match command {
             OrderCommand::Place(order) => Self::send(self, order),
+            OrderCommand::PlaceList(list) => Self::send(self, list),
             OrderCommand::Cancel(cancel) => Self::send(self, cancel),
+            OrderCommand::CancelList(cancel) => Self::send(self, cancel),
+            OrderCommand::CancelAll(cancel) => Self::send(self, cancel),
         }
         .map(|_sequence| ())
     }

@@ -1,90 +1,85 @@
-//! DELETE /order (spot contract §4): the request becomes a command, the engine's decision the cancel
-//! report.
+//! DELETE /order, DELETE /orderList and DELETE /openOrders (spot contract §4): the request becomes a
+//! command. The answers are in `report`.
 
-use touchline_protocol::message::command::CancelOrderNamed;
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
-use touchline_protocol::message::event::OrderCanceled;
-use touchline_protocol::text::{ClientOrderId, SymbolName};
-use touchline_protocol::units::OrderId;
+mod report;
+
+use touchline_protocol::message::command::{CancelAll, CancelOrderList, CancelOrderNamed};
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::{OrderId, OrderListId};
 
 use super::intake::Intake;
 use super::query::OrderName;
-use super::responses::{CancelReport, Decimal};
-use super::{Report, Submission, ids, json, names, reject};
+use super::report::symbol;
+use super::{Submission, ids};
 use crate::api_error::ApiError;
-use crate::http::Reply;
-use crate::link::{Decision, OrderCommand, Terminal};
+use crate::link::OrderCommand;
+use report::{Cancellation, What};
 
-/// What the report needs of the request.
-pub(super) struct Cancellation {
-    symbol: SymbolName,
-    /// The name of the cancel itself.
-    client_order_id: ClientOrderId,
-}
-
+/// DELETE /order: of an order of a list both go.
 pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
-    let symbol = intake.parameters.required_symbol("symbol")?;
-    let name = OrderName::read(&intake.parameters)?;
-    let own_name = intake.parameters.client_id("newClientOrderId")?.and_then(ClientOrderId::new);
+    let name = intake.parameters.required_symbol("symbol")?;
+    let order = OrderName::read(&intake.parameters)?;
+    let own_name = own_name(intake)?;
     let admission = intake.signed()?;
-    let (id, symbol) = intake
-        .read(|state| state.venue.symbol_named(symbol).map(|symbol| (symbol.id, symbol.name)))
-        .ok_or(ApiError::invalid_symbol())?;
+    let symbol = symbol(intake, name)?;
     // In the command 0 means that the client order id decides; no order has this number.
-    if name.order_id == Some(OrderId(0)) {
+    if order.order_id == Some(OrderId(0)) {
         return Err(ApiError::unknown_order());
     }
-    let client_order_id = match own_name {
-        Some(own_name) => own_name,
-        None => ids::client_order_id().map_err(|_| ApiError::unknown())?,
-    };
-    let mut command = CancelOrderNamed {
-        symbol: id,
-        order_id: name.order_id.unwrap_or_default(),
-        client_order_id: name.client_order_id,
+    let client_order_id = own_name.map_or_else(generated, Ok)?;
+    let command = CancelOrderNamed {
+        symbol: symbol.id,
+        order_id: order.order_id.unwrap_or_default(),
+        client_order_id: order.client_order_id,
         cancel_client_order_id: client_order_id,
         ..Default::default()
     };
-    command.command.key_id = admission.caller.key;
-    command.command.not_after_ns = admission.not_after_ns;
-    Ok(Submission {
-        command: OrderCommand::Cancel(command),
-        report: Report::Cancel(Cancellation { symbol, client_order_id }),
-        deadline_first: admission.deadline_first,
-    })
+    let report = Cancellation { symbol: symbol.name, client_order_id, what: What::Order(order) };
+    Ok(Submission::new(OrderCommand::Cancel(command), &admission, report))
 }
 
-impl Cancellation {
-    pub(super) fn report(&self, decision: &Decision) -> Result<Reply, ApiError> {
-        match &decision.terminal {
-            Terminal::Canceled(canceled) => self.canceled(canceled),
-            Terminal::Rejected(rejected) => Err(reject::cancel(rejected)),
-            Terminal::Placed(_) => Err(ApiError::unexpected_response()),
-        }
-    }
+/// DELETE /orderList.
+pub(super) fn list(intake: &Intake<'_>) -> Result<Submission, ApiError> {
+    let sent = &intake.parameters;
+    let name = sent.required_symbol("symbol")?;
+    let id = sent.long("orderListId")?;
+    let list_name = sent.client_id("listClientOrderId")?.and_then(ClientOrderId::new);
+    let own_name = own_name(intake)?;
+    let admission = intake.signed()?;
+    sent.require_either("orderListId", "listClientOrderId")?;
+    let symbol = symbol(intake, name)?;
+    let client_order_id = own_name.map_or_else(generated, Ok)?;
+    let command = CancelOrderList {
+        symbol: symbol.id,
+        order_list_id: id.map_or(OrderListId::NONE, OrderListId),
+        list_client_order_id: list_name.unwrap_or(ClientOrderId::EMPTY),
+        cancel_client_order_id: client_order_id,
+        ..Default::default()
+    };
+    let report = Cancellation { symbol: symbol.name, client_order_id, what: What::List };
+    Ok(Submission::new(OrderCommand::CancelList(command), &admission, report))
+}
 
-    fn canceled(&self, canceled: &OrderCanceled) -> Result<Reply, ApiError> {
-        let unexpected = ApiError::unexpected_response;
-        let status = OrderStatus::from_wire(canceled.status).ok_or_else(unexpected)?;
-        let kind = OrderType::from_wire(canceled.order_type).ok_or_else(unexpected)?;
-        let side = Side::from_wire(canceled.side).ok_or_else(unexpected)?;
-        let report = CancelReport {
-            symbol: self.symbol.as_str(),
-            orig_client_order_id: canceled.client_order_id.as_str(),
-            order_id: canceled.order_id.0,
-            order_list_id: canceled.order_list_id.0,
-            client_order_id: self.client_order_id.as_str(),
-            price: Decimal(canceled.price),
-            orig_qty: Decimal(canceled.quantity),
-            executed_qty: Decimal(canceled.executed_quantity),
-            cummulative_quote_qty: Decimal(canceled.executed_quote),
-            status: names::order_status(status),
-            time_in_force: names::time_in_force(
-                TimeInForce::from_wire(canceled.time_in_force).unwrap_or(TimeInForce::Gtc),
-            ),
-            r#type: names::order_type(kind),
-            side: names::side(side),
-        };
-        json(200, &report)
-    }
+/// DELETE /openOrders: one generated name stands for all cancels (facts §3).
+pub(super) fn all(intake: &Intake<'_>) -> Result<Submission, ApiError> {
+    let name = intake.parameters.required_symbol("symbol")?;
+    let admission = intake.signed()?;
+    let symbol = symbol(intake, name)?;
+    let client_order_id = generated()?;
+    let command = CancelAll {
+        symbol: symbol.id,
+        cancel_client_order_id: client_order_id,
+        ..Default::default()
+    };
+    let report = Cancellation { symbol: symbol.name, client_order_id, what: What::All };
+    Ok(Submission::new(OrderCommand::CancelAll(command), &admission, report))
+}
+
+/// The name of the cancel itself, if one was sent.
+fn own_name(intake: &Intake<'_>) -> Result<Option<ClientOrderId>, ApiError> {
+    Ok(intake.parameters.client_id("newClientOrderId")?.and_then(ClientOrderId::new))
+}
+
+fn generated() -> Result<ClientOrderId, ApiError> {
+    ids::client_order_id().map_err(|_| ApiError::unknown())
 }

@@ -1,4 +1,5 @@
-//! Random texts: generated client order ids and the id of each reply. Called by the handlers.
+//! Random texts: generated client order ids, handles of streams, and the id of each reply. Called by the
+//! handlers.
 
 use touchline_protocol::text::ClientOrderId;
 
@@ -7,13 +8,30 @@ const CLIENT_ORDER_ID_CHARACTERS: usize = 22;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+/// Characters of the handle of a user data stream (facts §9).
+const LISTEN_KEY_CHARACTERS: usize = 60;
+
 /// A fresh client order id: 22 characters `[A-Za-z0-9]`, 130 random bits.
 ///
 /// # Errors
 /// When the system gives no random bytes.
 pub(super) fn client_order_id() -> Result<ClientOrderId, getrandom::Error> {
-    let mut text = String::with_capacity(CLIENT_ORDER_ID_CHARACTERS);
-    // A byte is used if its low six bits are below 62: 31 of 32 are, so one draw nearly always does.
+    let text = alphanumeric(CLIENT_ORDER_ID_CHARACTERS)?;
+    Ok(ClientOrderId::new(&text).unwrap_or(ClientOrderId::EMPTY))
+}
+
+/// A fresh handle of a user data stream: 60 characters `[A-Za-z0-9]`.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub(super) fn listen_key() -> Result<String, getrandom::Error> {
+    alphanumeric(LISTEN_KEY_CHARACTERS)
+}
+
+/// So many random characters `[A-Za-z0-9]`.
+fn alphanumeric(characters: usize) -> Result<String, getrandom::Error> {
+    let mut text = String::with_capacity(characters);
+    // A byte is used if its low six bits are below 62: 31 of 32 are.
     let mut random = [0; 32];
     loop {
         getrandom::fill(&mut random)?;
@@ -21,8 +39,8 @@ pub(super) fn client_order_id() -> Result<ClientOrderId, getrandom::Error> {
             if let Some(character) = ALPHABET.get(usize::from(byte & 63)) {
                 text.push(char::from(*character));
             }
-            if text.len() == CLIENT_ORDER_ID_CHARACTERS {
-                return Ok(ClientOrderId::new(&text).unwrap_or(ClientOrderId::EMPTY));
+            if text.len() == characters {
+                return Ok(text);
             }
         }
     }
@@ -60,6 +78,14 @@ mod tests {
             assert_eq!(id.as_str().len(), 22);
             assert!(id.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric()));
         }
+    }
+
+    #[test]
+    fn listen_keys_are_60_letters_and_digits_and_differ() {
+        let key = listen_key().unwrap();
+        assert_eq!(key.len(), 60);
+        assert!(key.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        assert_ne!(key, listen_key().unwrap());
     }
 
     #[test]

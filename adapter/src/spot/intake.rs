@@ -8,6 +8,7 @@ use touchline_protocol::units::{AccountId, KeyId};
 
 use super::Shared;
 use super::routes::{self, Handler};
+use super::streams::Streams;
 use crate::api_error::ApiError;
 use crate::http::{Method, Request};
 use crate::parameters::{ParameterError, Parameters};
@@ -65,6 +66,21 @@ impl<'a> Intake<'a> {
         self.request.arrived_ms()
     }
 
+    /// Server time at the request's arrival, ns since the epoch.
+    pub(super) const fn now_ns(&self) -> u64 {
+        self.request.arrived_ns
+    }
+
+    /// Whose key the request carries.
+    pub(super) fn caller(&self) -> Result<Caller, ApiError> {
+        self.caller.ok_or(ApiError::unauthorized())
+    }
+
+    /// The user data stream handles.
+    pub(super) const fn streams(&self) -> &Streams {
+        &self.shared.streams
+    }
+
     /// Looks at the views.
     pub(super) fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         self.shared.views.read(look)
@@ -87,7 +103,7 @@ impl<'a> Intake<'a> {
         let window = sent.long("recvWindow")?;
         let timestamp = sent.required_long("timestamp")?;
         sent.required_text("signature")?;
-        let caller = self.caller.ok_or(ApiError::unauthorized())?;
+        let caller = self.caller()?;
         let now_ms = i64::try_from(self.request.arrived_ms()).unwrap_or(i64::MAX);
         let last_ms = timing::check(timestamp, timing::recv_window(window)?, now_ms)?;
         let secret = self.shared.keys.secret(caller.key);

@@ -4,7 +4,9 @@
 use touchline_protocol::message::command::{
     PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT, PERMISSION_TRADE_GROUP_2,
 };
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
+use touchline_protocol::message::enums::{
+    ListOrderStatus, OrderStatus, OrderType, Side, SymbolStatus, TimeInForce,
+};
 
 use crate::request_weight::Interval;
 
@@ -17,6 +19,24 @@ pub(super) enum ResponseType {
     Result,
     /// With its fills as well.
     Full,
+}
+
+/// The only contingency type of order lists.
+pub(super) const CONTINGENCY_TYPE: &str = "OCO";
+
+/// listStatusType and listOrderStatus of a list whose orders are open (spot contract §3).
+pub(super) const LIST_PLACED: (&str, &str) = ("EXEC_STARTED", "EXECUTING");
+
+/// listStatusType and listOrderStatus of a list that has come to its end.
+pub(super) const LIST_DONE: (&str, &str) = ("ALL_DONE", "ALL_DONE");
+
+/// listStatusType and listOrderStatus of a list that stands so.
+pub(super) const fn list_status(value: ListOrderStatus) -> (&'static str, &'static str) {
+    match value {
+        ListOrderStatus::Executing => LIST_PLACED,
+        ListOrderStatus::AllDone => LIST_DONE,
+        ListOrderStatus::Reject => ("RESPONSE", "REJECT"),
+    }
 }
 
 const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];

@@ -1,28 +1,29 @@
-//! POST /order (spot contract §4): the request becomes a command, the engine's decision the answer.
+//! POST /order and POST /order/test (spot contract §4): the request becomes a command. Order lists are
+//! in `list`, the answers in `report`.
 //!
 //! Here is checked what needs the request's text alone, and what the symbol cannot do at all.
 //! Filters, limits and balances are the engine's to check.
 
+pub(super) mod list;
+mod report;
+
 use touchline_protocol::decimal::{self, DecimalError};
 use touchline_protocol::message::command::{
-    Limits, NewOrder, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY,
+    Limits, NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY,
 };
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
-use touchline_protocol::message::event::OrderResult;
-use touchline_protocol::text::{AssetName, ClientOrderId, SymbolName};
+use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
+use touchline_protocol::text::ClientOrderId;
 
-use super::intake::Intake;
-use super::market::order_count_limits;
+use super::intake::{Admission, Intake};
 use super::names::ResponseType;
-use super::responses::{Acknowledgement, Decimal, Fill, Placed};
-use super::{Report, Submission, ids, json, names, reject};
+use super::{Submission, ids, names};
 use crate::api_error::ApiError;
-use crate::http::Reply;
-use crate::link::{Decision, OrderCommand, Terminal};
+use crate::link::OrderCommand;
 use crate::parameters::{ParameterError, Parameters};
-use crate::views::{Views, orders, venue};
+use crate::views::venue;
+use report::{Placement, Validation};
 
-/// The parameters of POST /order.
+/// The parameters of POST /order and POST /order/test.
 pub(super) const PARAMETERS: [&str; 11] = [
     "symbol",
     "side",
@@ -114,16 +115,6 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// What the answer needs of the request.
-pub(super) struct Placement {
-    symbol: SymbolName,
-    commission_asset: AssetName,
-    client_order_id: ClientOrderId,
-    choices: Choices,
-    price: i64,
-    limits: Limits,
-}
-
 /// The enumerations of a placement, read.
 #[derive(Clone, Copy)]
 struct Choices {
@@ -153,24 +144,12 @@ impl Choices {
     }
 }
 
+/// POST /order.
 pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
-    let sent = Sent::read(&intake.parameters)?;
-    let admission = intake.signed()?;
-    if let Some(kind) = names::read_order_type(sent.kind) {
-        sent.check_combination(kind, &intake.parameters)?;
-    }
-    let (symbol, limits) = intake
-        .read(|state| Some((state.venue.facts(sent.symbol)?, state.venue.limits)))
-        .ok_or(ApiError::invalid_symbol())?;
-    let choices = Choices::read(&sent)?;
+    let Request { sent, admission, symbol, limits, choices } = Request::read(intake)?;
     let mut command = command(&sent, choices, &symbol)?;
     check_capability(&symbol, &sent, &command)?;
-    command.client_order_id = match sent.client_order_id {
-        Some(name) => name,
-        None => ids::client_order_id().map_err(|_| ApiError::unknown())?,
-    };
-    command.command.key_id = admission.caller.key;
-    command.command.not_after_ns = admission.not_after_ns;
+    command.client_order_id = named(sent.client_order_id)?;
     let placement = Placement {
         symbol: symbol.name,
         // Commission comes out of what is received (facts §4).
@@ -183,11 +162,56 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         price: command.price,
         limits,
     };
-    Ok(Submission {
-        command: OrderCommand::Place(command),
-        report: Report::Placement(placement),
-        deadline_first: admission.deadline_first,
-    })
+    Ok(Submission::new(OrderCommand::Place(command), &admission, placement))
+}
+
+/// POST /order/test: the engine makes the checks that need no book and no balance, and nothing is
+/// changed.
+pub(super) fn test(intake: &Intake<'_>) -> Result<Submission, ApiError> {
+    let Request { sent, admission, symbol, limits, choices } = Request::read(intake)?;
+    let mut command = command(&sent, choices, &symbol)?;
+    check_capability(&symbol, &sent, &command)?;
+    command.client_order_id = named(sent.client_order_id)?;
+    command.flags = ORDER_VALIDATE_ONLY;
+    let validation = Validation { kind: choices.kind, limits };
+    Ok(Submission::new(OrderCommand::Place(command), &admission, validation))
+}
+
+/// A placement whose parameters go together, for a symbol that exists.
+struct Request<'a> {
+    sent: Sent<'a>,
+    admission: Admission,
+    symbol: venue::SymbolFacts,
+    limits: Limits,
+    choices: Choices,
+}
+
+impl<'a> Request<'a> {
+    fn read(intake: &'a Intake<'_>) -> Result<Self, ApiError> {
+        let sent = Sent::read(&intake.parameters)?;
+        let admission = intake.signed()?;
+        if let Some(kind) = names::read_order_type(sent.kind) {
+            sent.check_combination(kind, &intake.parameters)?;
+        }
+        let (symbol, limits) = symbol_and_limits(intake, sent.symbol)?;
+        let choices = Choices::read(&sent)?;
+        Ok(Self { sent, admission, symbol, limits, choices })
+    }
+}
+
+/// What it takes to read an order on the symbol with this name, and the order-count limits.
+fn symbol_and_limits(
+    intake: &Intake<'_>,
+    name: &str,
+) -> Result<(venue::SymbolFacts, Limits), ApiError> {
+    intake
+        .read(|state| Some((state.venue.facts(name)?, state.venue.limits)))
+        .ok_or(ApiError::invalid_symbol())
+}
+
+/// The name that was sent, or a fresh one.
+fn named(sent: Option<ClientOrderId>) -> Result<ClientOrderId, ApiError> {
+    sent.map_or_else(|| ids::client_order_id().map_err(|_| ApiError::unknown()), Ok)
 }
 
 fn command(
@@ -239,113 +263,4 @@ fn check_capability(
         return Err(ApiError::iceberg_exceeds_quantity());
     }
     Ok(())
-}
-
-impl Placement {
-    /// False if the answer needs fills and some are missing from the decision.
-    pub(super) fn has_its_fills(&self, decision: &Decision) -> bool {
-        let Terminal::Placed(result) = &decision.terminal else { return true };
-        let sum = |of: fn(&touchline_protocol::message::event::Trade) -> i64| {
-            decision.trades.iter().map(|trade| i128::from(of(trade))).sum::<i128>()
-        };
-        self.choices.response_type != ResponseType::Full
-            || sum(|trade| trade.quantity) == i128::from(result.executed_quantity)
-                && sum(|trade| trade.quote_amount) == i128::from(result.executed_quote)
-    }
-
-    /// The answer, fills taken from the decision.
-    pub(super) fn report(&self, decision: &Decision) -> Result<Reply, ApiError> {
-        let fills = decision.trades.iter().map(|trade| orders::Fill {
-            trade_id: trade.trade_id,
-            price: trade.price,
-            quantity: trade.quantity,
-            commission: trade.taker_commission,
-        });
-        self.answer(decision, &fills.collect::<Vec<_>>())
-    }
-
-    /// The answer, fills taken from the views, which have reached the decision's position.
-    pub(super) fn report_from(
-        &self,
-        views: &Views,
-        decision: &Decision,
-    ) -> Result<Reply, ApiError> {
-        let Terminal::Placed(result) = &decision.terminal else { return self.report(decision) };
-        let fills = views.read(|state| {
-            state.orders.get(result.symbol, result.order_id).map(|order| order.fills.clone())
-        });
-        // An order that the views have forgotten already was executed all the same.
-        self.answer(decision, &fills.ok_or(ApiError::unexpected_response())?)
-    }
-
-    fn answer(&self, decision: &Decision, fills: &[orders::Fill]) -> Result<Reply, ApiError> {
-        let result = match &decision.terminal {
-            Terminal::Placed(result) => result,
-            Terminal::Rejected(rejected) => {
-                return Err(reject::placement(rejected, self.choices.kind, &self.limits));
-            }
-            Terminal::Canceled(_) => return Err(ApiError::unexpected_response()),
-        };
-        let acknowledgement = Acknowledgement {
-            symbol: self.symbol.as_str(),
-            order_id: result.order_id.0,
-            order_list_id: result.order_list_id.0,
-            client_order_id: self.client_order_id.as_str(),
-            transact_time: decision.time_ns / 1_000_000,
-        };
-        let reply = match self.choices.response_type {
-            ResponseType::Ack => json(200, &acknowledgement)?,
-            ResponseType::Result => json(200, &self.placed(acknowledgement, result, None)?)?,
-            ResponseType::Full => {
-                let fills = fills.iter().map(|fill| self.fill(fill)).collect();
-                json(200, &self.placed(acknowledgement, result, Some(fills))?)?
-            }
-        };
-        Ok(self.with_order_counts(reply, result))
-    }
-
-    fn placed<'a>(
-        &self,
-        acknowledgement: Acknowledgement<'a>,
-        result: &OrderResult,
-        fills: Option<Vec<Fill<'a>>>,
-    ) -> Result<Placed<'a>, ApiError> {
-        let status = OrderStatus::from_wire(result.status).ok_or(ApiError::unexpected_response())?;
-        Ok(Placed {
-            acknowledgement,
-            price: Decimal(self.price),
-            orig_qty: Decimal(result.quantity),
-            executed_qty: Decimal(result.executed_quantity),
-            cummulative_quote_qty: Decimal(result.executed_quote),
-            status: names::order_status(status),
-            time_in_force: names::time_in_force(
-                self.choices.time_in_force.unwrap_or(TimeInForce::Gtc),
-            ),
-            r#type: names::order_type(self.choices.kind),
-            side: names::side(self.choices.side),
-            fills,
-        })
-    }
-
-    fn fill(&self, fill: &orders::Fill) -> Fill<'_> {
-        Fill {
-            price: Decimal(fill.price),
-            qty: Decimal(fill.quantity),
-            commission: Decimal(fill.commission),
-            commission_asset: self.commission_asset.as_str(),
-            trade_id: fill.trade_id.0,
-        }
-    }
-
-    /// The account's order counts, this order included (spot contract §8).
-    fn with_order_counts(&self, mut reply: Reply, result: &OrderResult) -> Reply {
-        let counts = [result.order_count_0, result.order_count_1];
-        for (limit, count) in order_count_limits(&self.limits).into_iter().zip(counts) {
-            let Some((seconds, _)) = limit else { continue };
-            let (interval, number) = names::interval(seconds);
-            let name = format!("X-SVC-ORDER-COUNT-{number}{}", interval.letter());
-            reply = reply.header(name, count.to_string());
-        }
-        reply
-    }
 }

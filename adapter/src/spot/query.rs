@@ -1,4 +1,7 @@
-//! The endpoints that read an account: GET /order and GET /account (spot contract §4).
+//! The endpoints that read an account: its orders, balances and order counts (spot contract §4). Order
+//! lists are in `lists`.
+
+pub(super) mod lists;
 
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW,
@@ -7,7 +10,8 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::OrderId;
 
 use super::intake::Intake;
-use super::responses::{Account, Balance, Decimal, Order};
+use super::market::order_count_limits;
+use super::responses::{Account, Balance, Decimal, Order, RateLimit, UsedRateLimit};
 use super::{json, names};
 use crate::api_error::ApiError;
 use crate::http::Reply;
@@ -59,6 +63,59 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         Ok(order.clone())
     })?;
     json(200, &full_order(symbol, &order))
+}
+
+/// GET /openOrders: oldest first.
+pub(super) fn open_orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let name = intake.parameters.symbol("symbol")?;
+    let account = intake.signed()?.caller.account;
+    let orders = intake.read(|state| {
+        let symbol = match name {
+            Some(name) => {
+                Some(state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id)
+            }
+            None => None,
+        };
+        let mut orders: Vec<_> = match symbol {
+            Some(symbol) => state.orders.open_on(account, symbol).cloned().collect(),
+            None => state.orders.open_of(account).cloned().collect(),
+        };
+        orders.sort_by_key(|order| (order.time_ms, order.symbol, order.order_id));
+        let names =
+            |order: &orders::Order| state.venue.symbol(order.symbol).map(|found| found.name);
+        let named = orders.into_iter().map(|order| (names(&order).unwrap_or_default(), order));
+        Ok::<_, ApiError>(named.collect::<Vec<_>>())
+    })?;
+    let orders: Vec<_> =
+        orders.iter().map(|(symbol, order)| full_order(symbol.as_str(), order)).collect();
+    json(200, &orders)
+}
+
+/// GET /rateLimit/order: the order counts that are limited.
+pub(super) fn order_counts(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let account = intake.signed()?.caller.account;
+    let now_ns = intake.now_ns();
+    let (limits, counts) = intake
+        .read(|state| {
+            let limits = state.venue.limits;
+            Some((limits, state.accounts.get(account)?.order_counts(&limits, now_ns)))
+        })
+        .ok_or(ApiError::api_key_rejected())?;
+    let used = order_count_limits(&limits).into_iter().zip(counts);
+    let used: Vec<_> = used
+        .filter_map(|(limit, count)| Some((limit?, count)))
+        .map(|((seconds, limit), count)| {
+            let (interval, interval_num) = names::interval(seconds);
+            let limit = RateLimit {
+                rate_limit_type: "ORDERS",
+                interval: interval.name(),
+                interval_num,
+                limit: u64::from(limit),
+            };
+            UsedRateLimit { limit, count }
+        })
+        .collect();
+    json(200, &used)
 }
 
 fn full_order<'a>(symbol: &'a str, order: &'a orders::Order) -> Order<'a> {

@@ -12,6 +12,9 @@ use super::names;
 use crate::api_error::ApiError;
 use crate::link::{Decision, Terminal};
 
+/// `detail` of a `CapacityReached` that is about the price levels that are looked at for one order.
+const LEVELS_JUDGED: u32 = 8;
+
 /// True if the command was rejected because its time was over.
 pub(super) fn is_too_late(decision: &Decision) -> bool {
     matches!(&decision.terminal, Terminal::Rejected(rejected)
@@ -26,6 +29,10 @@ pub(super) fn placement(rejected: &Rejected, kind: OrderType, limits: &Limits) -
         }
         Some(RejectReason::OrderTypeNotSupported) => unsupported(kind),
         Some(RejectReason::TooManyOrders) => too_many_orders(rejected.detail, limits),
+        // Nothing is full: the order asks for more of the book than one order may.
+        Some(RejectReason::CapacityReached) if rejected.detail == LEVELS_JUDGED => {
+            ApiError::book_too_deep()
+        }
         reason => common(reason),
     }
 }
@@ -75,7 +82,11 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         Why::WouldTake => ApiError::would_match(),
         Why::WouldTrigger => ApiError::would_trigger(),
         Why::UnknownOrder => ApiError::unknown_order(),
-        Why::ClientOrderIdMismatch => ApiError::client_order_id_mismatch(),
+        Why::ClientOrderIdMismatch | Why::OrderListIdMismatch => {
+            ApiError::client_order_id_mismatch()
+        }
+        Why::UnknownOrderList => ApiError::unknown_order_list(),
+        Why::OrderListPrices => ApiError::wrong_price_relationship(),
         // The engine cannot take more now.
         Why::CapacityReached | Why::LogUnavailable => ApiError::overloaded(),
         // The link's own session was replaced.
@@ -94,9 +105,6 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         | Why::AlreadyDefined
         | Why::InvalidDefinition
         | Why::LimitOutOfRange
-        | Why::UnknownOrderList
-        | Why::OrderListIdMismatch
-        | Why::OrderListPrices
         | Why::AccountKilled
         | Why::NothingChanged
         | Why::NotReplaceable
@@ -204,9 +212,9 @@ mod tests {
             (503, -1008, overloaded),
             (400, -1013, "Price * QTY is zero or less."),
             (500, -1000, unknown),
-            (500, -1000, unknown),
-            (500, -1000, unknown),
-            (500, -1000, unknown),
+            (400, -2011, "Unknown order list sent."),
+            (400, -2039, "Client order ID is not correct for this order ID."),
+            (400, -2010, "The relationship of the prices for the orders is not correct."),
             (400, -2010, "This action is disabled on this account."),
             (500, -1000, unknown),
             (500, -1000, unknown),
@@ -221,6 +229,16 @@ mod tests {
         }
         let error = placement(&rejected(999, 0), OrderType::Market, &limits());
         assert_eq!((error.code, error.status), (-1000, 500));
+    }
+
+    #[test]
+    fn a_book_that_is_too_deep_for_one_order_is_no_overload() {
+        let reason = RejectReason::CapacityReached.to_wire();
+        let error = placement(&rejected(reason, 8), OrderType::Market, &limits());
+        let expected = "Order needs more price levels of the book than one order may take.";
+        assert_eq!((error.status, error.code, &*error.message), (400, -2010, expected));
+        let error = placement(&rejected(reason, 7), OrderType::Market, &limits());
+        assert_eq!((error.status, error.code), (503, -1008));
     }
 
     #[test]

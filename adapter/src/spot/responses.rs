@@ -164,8 +164,69 @@ pub(super) struct Placed<'a> {
     pub(super) time_in_force: &'static str,
     pub(super) r#type: &'static str,
     pub(super) side: &'static str,
+    #[serde(flatten)]
+    pub(super) extras: Extras,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fills: Option<Vec<Fill<'a>>>,
+}
+
+/// What the reports of a list's legs and of cancelled orders have in addition where it is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Extras {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stop_price: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) iceberg_qty: Option<Decimal>,
+}
+
+impl Extras {
+    /// 0 stands for what is not set.
+    pub(super) fn new(stop_price: i64, iceberg_quantity: i64) -> Self {
+        let set = |value| (value != 0).then_some(Decimal(value));
+        Self { stop_price: set(stop_price), iceberg_qty: set(iceberg_quantity) }
+    }
+}
+
+/// An order list, in queries without reports of its orders.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OrderList<'a, R: Serialize> {
+    pub(super) order_list_id: i64,
+    pub(super) contingency_type: &'static str,
+    pub(super) list_status_type: &'static str,
+    pub(super) list_order_status: &'static str,
+    pub(super) list_client_order_id: &'a str,
+    pub(super) transaction_time: u64,
+    pub(super) symbol: &'a str,
+    pub(super) orders: [ListedOrder<'a>; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) order_reports: Option<[R; 2]>,
+}
+
+/// An order of a list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListedOrder<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) order_id: u64,
+    pub(super) client_order_id: &'a str,
+}
+
+/// The report of a list's leg when it is placed: as much as was asked for.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum PlacedLeg<'a> {
+    Acknowledged(Acknowledgement<'a>),
+    Placed(Box<Placed<'a>>),
+}
+
+/// An entry of DELETE /openOrders.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Canceled<'a> {
+    Order(Box<CancelReport<'a>>),
+    List(Box<OrderList<'a, CancelReport<'a>>>),
 }
 
 /// One fill of a placement.
@@ -179,8 +240,8 @@ pub(super) struct Fill<'a> {
     pub(super) trade_id: u64,
 }
 
-/// DELETE /order.
-#[derive(Debug, Serialize)]
+/// DELETE /order, and the cancelled orders of a list.
+#[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CancelReport<'a> {
     pub(super) symbol: &'a str,
@@ -196,6 +257,8 @@ pub(super) struct CancelReport<'a> {
     pub(super) time_in_force: &'static str,
     pub(super) r#type: &'static str,
     pub(super) side: &'static str,
+    #[serde(flatten)]
+    pub(super) extras: Extras,
 }
 
 /// GET /order.
@@ -220,6 +283,21 @@ pub(super) struct Order<'a> {
     pub(super) update_time: u64,
     pub(super) is_working: bool,
     pub(super) orig_quote_order_qty: Decimal,
+}
+
+/// GET /rateLimit/order: a rate limit with what is used up of it.
+#[derive(Debug, Serialize)]
+pub(super) struct UsedRateLimit {
+    #[serde(flatten)]
+    pub(super) limit: RateLimit,
+    pub(super) count: u32,
+}
+
+/// POST /userDataStream.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListenKey<'a> {
+    pub(super) listen_key: &'a str,
 }
 
 /// GET /account.

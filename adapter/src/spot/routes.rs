@@ -3,9 +3,9 @@
 //! it against the contract's own table.
 
 use super::intake::Intake;
-use super::{Submission, cancel, market, market_data, place, query};
+use super::{Submission, cancel, market, market_data, place, query, streams};
 use crate::api_error::ApiError;
-use crate::http::Method::{self, Delete, Get, Post};
+use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::Reply;
 use crate::route::{Route, Security, Weight};
 
@@ -152,10 +152,14 @@ fn market_data() -> Vec<Route<Handler>> {
 fn trading() -> Vec<Route<Handler>> {
     let trade = (Security::Trade, Weight::Fixed(1));
     let user_data = |weight| (Security::UserData, Weight::Fixed(weight));
-    let place = row(Post, "/api/v3/order", trade, &place::PARAMETERS, ByEngine(place::order));
+    let by_symbol = (Security::UserData, Weight::BySymbol { with: 3, without: 40 });
+    let new_order = |path, serve| row(Post, path, trade, &place::PARAMETERS, ByEngine(serve));
+    let oco = &place::list::PARAMETERS;
+    let oco = row(Post, "/api/v3/order/oco", trade, oco, ByEngine(place::list::oco));
     let one_order = &["symbol", "orderId", "origClientOrderId"];
     vec![
-        Route { order_cost: 1, ..place },
+        Route { order_cost: 1, ..new_order("/api/v3/order", place::order) },
+        new_order("/api/v3/order/test", place::test),
         row(Get, "/api/v3/order", user_data(2), one_order, FromViews(query::order)),
         row(
             Delete,
@@ -164,11 +168,38 @@ fn trading() -> Vec<Route<Handler>> {
             &["symbol", "orderId", "origClientOrderId", "newClientOrderId"],
             ByEngine(cancel::order),
         ),
+        row(Delete, "/api/v3/openOrders", trade, &["symbol"], ByEngine(cancel::all)),
+        row(Get, "/api/v3/openOrders", by_symbol, &["symbol"], FromViews(query::open_orders)),
+        Route { order_cost: 2, ..oco },
+        row(
+            Delete,
+            "/api/v3/orderList",
+            trade,
+            &["symbol", "orderListId", "listClientOrderId", "newClientOrderId"],
+            ByEngine(cancel::list),
+        ),
+        row(
+            Get,
+            "/api/v3/orderList",
+            user_data(2),
+            &["orderListId", "origClientOrderId", "listClientOrderId"],
+            FromViews(query::lists::one),
+        ),
+        row(Get, "/api/v3/openOrderList", user_data(3), &[], FromViews(query::lists::open)),
     ]
 }
 
-/// The account.
+/// The account and its user data stream.
 fn account() -> Vec<Route<Handler>> {
     let user_data = |weight| (Security::UserData, Weight::Fixed(weight));
-    vec![row(Get, "/api/v3/account", user_data(10), &[], FromViews(query::account))]
+    let user_stream = (Security::UserStream, Weight::Fixed(1));
+    let stream = "/api/v3/userDataStream";
+    let order_counts = FromViews(query::order_counts);
+    vec![
+        row(Get, "/api/v3/account", user_data(10), &[], FromViews(query::account)),
+        row(Get, "/api/v3/rateLimit/order", user_data(20), &[], order_counts),
+        row(Post, stream, user_stream, &[], FromViews(streams::open)),
+        row(Put, stream, user_stream, &["listenKey"], FromViews(streams::keep_alive)),
+        row(Delete, stream, user_stream, &["listenKey"], FromViews(streams::close)),
+    ]
 }

@@ -156,8 +156,9 @@ fn kinds_of_order_that_the_symbol_does_not_take() {
     let post = |parameters: &str| bench.post(parameters);
     let unsupported =
         |name: &str| answer(-1013, format!("{name} orders are not supported for this symbol."));
-    let stop = "symbol=BTCUSDT&side=SELL&quantity=1&stopPrice=10000";
-    let stop_limit = format!("{stop}&timeInForce=GTC&price=10000");
+    let order = with(ORDER, "symbol", "ETHBTC");
+    let stop = "symbol=ETHBTC&side=SELL&quantity=1&stopPrice=0.05";
+    let stop_limit = format!("{stop}&timeInForce=GTC&price=0.05");
     let cases = vec![
         Case::new("stop loss", post(&format!("{stop}&type=STOP_LOSS")), unsupported("Stop loss")),
         Case::new(
@@ -175,11 +176,20 @@ fn kinds_of_order_that_the_symbol_does_not_take() {
             post(&format!("{stop_limit}&type=TAKE_PROFIT_LIMIT")),
             unsupported("Take profit limit"),
         ),
-        Case::new("iceberg", post(&format!("{ORDER}&icebergQty=0.1")), unsupported("Iceberg")),
+        Case::new("iceberg", post(&format!("{order}&icebergQty=0.1")), unsupported("Iceberg")),
         Case::new(
             "market by quote quantity",
-            post("symbol=BTCUSDT&side=SELL&type=MARKET&quoteOrderQty=100"),
+            post("symbol=ETHBTC&side=SELL&type=MARKET&quoteOrderQty=100"),
             answer(-1013, "Quote order qty market orders are not support for this symbol."),
+        ),
+        Case::new(
+            "order list",
+            bench.a.request(
+                "POST",
+                "/api/v3/order/oco",
+                "symbol=ETHBTC&side=SELL&quantity=1&price=0.06&stopPrice=0.04",
+            ),
+            answer(-1013, "OCO orders are not supported for this symbol"),
         ),
     ];
     bench.check(cases);

@@ -12,7 +12,7 @@ use touchline_protocol::message::event::Rejected;
 use touchline_protocol::units::{KeyId, Position};
 
 use crate::http::{Completion, Headers, Method, Reply, Request, Service};
-use crate::link::{Decision, Done, OrderCommand, Outcome, Submit, Terminal};
+use crate::link::{Decision, Done, OrderCommand, Outcome, Submit, Terminal, Told};
 use crate::signature::SigningKey;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
@@ -146,10 +146,10 @@ pub(super) fn open(method: Method, path: &str, query: &str) -> Request {
 }
 
 pub(super) fn decided(terminal: Terminal) -> Outcome {
-    Outcome::Decided(Decision {
+    Outcome::from(Decision {
         position: Position(0),
         time_ns: DECIDED_NS,
-        trades: Vec::new(),
+        told: Told::default(),
         terminal,
     })
 }

@@ -8,7 +8,7 @@ use touchline_protocol::units::{OrderId, OrderListId, Position, TradeId};
 
 use super::fixture::{ALICES_KEY, BOBS_KEY, DECIDED_NS, NOW_MS, Site, body, decided, header, open};
 use crate::http::Method::{Delete, Post};
-use crate::link::{Decision, OrderCommand, Outcome, Terminal};
+use crate::link::{Decision, OrderCommand, Outcome, Terminal, Told};
 use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log, ONE, limit_order, resting};
 
 const LIMIT_SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=3&price=99.00&newClientOrderId=mine";
@@ -46,11 +46,15 @@ fn trade(id: u64, price: i64, quantity: i64, commission: i64) -> Trade {
     }
 }
 
+fn fills(trades: Vec<Trade>) -> Told {
+    Told { trades, ..Told::default() }
+}
+
 fn partly_filled() -> Outcome {
-    Outcome::Decided(Decision {
+    Outcome::from(Decision {
         position: Position(0),
         time_ns: DECIDED_NS,
-        trades: vec![trade(56, 101 * ONE, ONE, 15_150_000), trade(57, 100 * ONE, ONE / 2, 7)],
+        told: fills(vec![trade(56, 101 * ONE, ONE, 15_150_000), trade(57, 100 * ONE, ONE / 2, 7)]),
         terminal: Terminal::Placed(result(OrderStatus::PartiallyFilled, 3 * ONE / 2, 151 * ONE)),
     })
 }
@@ -137,10 +141,10 @@ fn a_market_order_reports_gtc_and_no_price() {
 fn a_buyer_pays_commission_in_base() {
     let site = Site::new(Log::venue());
     let filled = OrderResult { quantity: ONE, ..result(OrderStatus::Filled, ONE, 100 * ONE) };
-    site.expect(Outcome::Decided(Decision {
+    site.expect(Outcome::from(Decision {
         position: Position(0),
         time_ns: DECIDED_NS,
-        trades: vec![trade(1, 100 * ONE, ONE, 150_000)],
+        told: fills(vec![trade(1, 100 * ONE, ONE, 150_000)]),
         terminal: Terminal::Placed(filled),
     }));
     let query = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1";
@@ -184,10 +188,10 @@ fn fills_that_the_reply_lost_come_from_the_views() {
     };
     log.place(&order, &accepted, &trades, &placed).unwrap();
     let site = Site::new(log);
-    site.expect(Outcome::Decided(Decision {
+    site.expect(Outcome::from(Decision {
         position: Position(0),
         time_ns: DECIDED_NS,
-        trades: vec![trades[1]],
+        told: fills(vec![trades[1]]),
         terminal: Terminal::Placed(placed),
     }));
     let reply = site.reply(site.signed(Post, "order", LIMIT_SELL));
@@ -224,7 +228,9 @@ fn canceled() -> OrderCanceled {
 
 #[test]
 fn a_cancel_reports_how_the_order_ended() {
-    let site = Site::new(Log::venue());
+    let mut log = Log::venue();
+    log.rest(BOB, Side::Buy, 4, 2 * ONE, ONE);
+    let site = Site::new(log);
     site.expect(decided(Terminal::Canceled(canceled())));
     let query = "symbol=BTCUSDT&orderId=4&origClientOrderId=theirs&newClientOrderId=stop";
     let reply = site.reply(site.signed_by(BOBS_KEY, Delete, "order", query));
@@ -246,7 +252,9 @@ fn a_cancel_reports_how_the_order_ended() {
 
 #[test]
 fn a_cancel_by_name_alone_gets_a_name_of_its_own() {
-    let site = Site::new(Log::venue());
+    let mut log = Log::venue();
+    log.rest(BOB, Side::Buy, 4, 2 * ONE, ONE);
+    let site = Site::new(log);
     site.expect(decided(Terminal::Canceled(canceled())));
     let mut request = site.signed(Delete, "order", "symbol=BTCUSDT&origClientOrderId=theirs");
     request.body = std::mem::take(&mut request.query);

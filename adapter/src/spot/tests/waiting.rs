@@ -5,18 +5,26 @@ use std::time::Duration;
 
 use touchline_protocol::message::command::{CreateKey, KEY_ALL};
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::message::enums::OrderStatus;
+use touchline_protocol::message::enums::{OrderStatus, OrderType, Side};
 use touchline_protocol::message::event::{Done, OrderCanceled};
-use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::units::{KeyId, OrderId, Position};
 
 use super::fixture::{Site, body, config, decided, open};
 use crate::http::Method::{Delete, Get, Post};
-use crate::link::{Decision, Outcome, Terminal};
+use crate::link::{Decision, Outcome, Terminal, Told};
 use crate::spot::SpotConfig;
-use crate::views::fixture::{ALICE, Log};
+use crate::views::fixture::{ALICE, Log, ONE, limit_order, resting};
+
+/// Alice has order 1.
+fn site() -> Site {
+    let mut log = Log::venue();
+    log.rest(ALICE, Side::Buy, 1, 100 * ONE, ONE);
+    Site::new(log)
+}
 
 fn canceled() -> OrderCanceled {
     OrderCanceled {
+        order_id: OrderId(1),
         side: 1,
         order_type: 1,
         status: OrderStatus::Canceled.to_wire(),
@@ -50,11 +58,11 @@ fn a_read_waits_for_all_that_was_acknowledged_when_it_came() {
 
 #[test]
 fn a_read_waits_for_what_its_own_adapter_has_answered() {
-    let site = Site::new(Log::venue());
-    site.expect(Outcome::Decided(Decision {
+    let site = site();
+    site.expect(Outcome::from(Decision {
         position: Position(320),
         time_ns: 0,
-        trades: Vec::new(),
+        told: Told::default(),
         terminal: Terminal::Canceled(canceled()),
     }));
     let cancel = site.signed(Delete, "order", "symbol=BTCUSDT&orderId=1");
@@ -100,7 +108,7 @@ fn a_view_that_has_stopped_is_an_internal_error() {
 /// An order does not wait for the views, unless they know its key or its symbol not yet.
 #[test]
 fn an_order_waits_only_for_a_key_or_a_symbol_that_may_be_new() {
-    let site = Site::new(Log::venue());
+    let site = site();
     site.watermark.store(640, Ordering::SeqCst);
     site.expect(decided(Terminal::Canceled(canceled())));
     let query = "symbol=BTCUSDT&orderId=1";
@@ -119,4 +127,39 @@ fn an_order_waits_only_for_a_key_or_a_symbol_that_may_be_new() {
     assert_eq!(new_key.try_recv().unwrap().status, 200);
     let no_symbol = no_symbol.try_recv().unwrap();
     assert_eq!(body(&no_symbol), r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+}
+
+/// The stop price of a cancelled order is the views', which may not have seen it yet.
+#[test]
+fn a_cancel_report_waits_for_an_order_that_was_placed_a_moment_ago() {
+    let site = Site::new(Log::venue());
+    let decision = || {
+        Outcome::from(Decision {
+            position: Position(320),
+            time_ns: 0,
+            told: Told::default(),
+            terminal: Terminal::Canceled(canceled()),
+        })
+    };
+    site.expect(decision());
+    let query = "symbol=BTCUSDT&orderId=1";
+    let reply = site.send(site.signed(Delete, "order", query));
+    assert!(reply.try_recv().is_err());
+    let (mut order, mut accepted) = limit_order(ALICE, Side::Buy, 1, 100 * ONE, ONE);
+    order.stop_price = 110 * ONE;
+    order.order_type = OrderType::StopLossLimit.to_wire();
+    accepted.order_type = order.order_type;
+    let result = resting(&accepted, 0);
+    let events = [Event::OrderAccepted(&accepted), Event::OrderResult(&result)];
+    site.views.fold(Command::NewOrder(&order), &events);
+    site.views.arrive(Position(320));
+    let reply = reply.try_recv().unwrap();
+    let expected = r#""side":"BUY","stopPrice":"110.00000000"}"#;
+    assert!(reply.status == 200 && body(&reply).ends_with(expected), "{}", body(&reply));
+    // One that the views have forgotten was cancelled all the same.
+    let site = Site::new(Log::venue());
+    site.views.arrive(Position(320));
+    site.expect(decision());
+    let reply = site.reply(site.signed(Delete, "order", query));
+    assert!(body(&reply).starts_with(r#"{"code":-1006,"#), "{}", body(&reply));
 }

@@ -1,0 +1,87 @@
+//! GET /orderList and GET /openOrderList (spot contract §4).
+
+use touchline_protocol::text::{ClientOrderId, SymbolName};
+use touchline_protocol::units::OrderListId;
+
+use crate::api_error::ApiError;
+use crate::http::Reply;
+use crate::parameters::{ParameterError, Parameters};
+use crate::spot::intake::Intake;
+use crate::spot::report::listed;
+use crate::spot::responses::{CancelReport, OrderList};
+use crate::spot::{json, names};
+use crate::views::lists;
+use crate::views::state::State;
+
+/// The owner's name for the list. Its parameter has another name than its description (spot contract
+/// §4): both are taken.
+fn client_id(sent: &Parameters<'_>) -> Result<Option<ClientOrderId>, ApiError> {
+    let one = sent.client_id("origClientOrderId")?;
+    let other = sent.client_id("listClientOrderId")?;
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Err(ParameterError::Combination.into()),
+        (one, other) => Ok(one.or(other).and_then(ClientOrderId::new)),
+    }
+}
+
+/// GET /orderList.
+pub(in crate::spot) fn one(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let sent = &intake.parameters;
+    let id = sent.long("orderListId")?.map(OrderListId);
+    let name = client_id(sent)?;
+    if id.is_none() && name.is_none() {
+        sent.require_either("origClientOrderId", "orderListId")?;
+    }
+    let account = intake.signed()?.caller.account;
+    let (list, symbol) = intake.read(|state| {
+        let list = match (id, name) {
+            (Some(id), _) => state.lists.get(id),
+            (None, Some(name)) => state.lists.latest(account, name),
+            (None, None) => None,
+        };
+        // Somebody else's list is as unknown as none.
+        let list =
+            list.filter(|list| list.account == account).ok_or(ApiError::order_list_not_found())?;
+        if name.is_some_and(|name| name != list.client_order_id) {
+            return Err(ApiError::client_order_id_mismatch());
+        }
+        Ok((*list, symbol_of(state, list)))
+    })?;
+    json(200, &shown(&list, symbol.as_str()))
+}
+
+/// GET /openOrderList: oldest first.
+pub(in crate::spot) fn open(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let account = intake.signed()?.caller.account;
+    let lists: Vec<_> = intake.read(|state| {
+        let lists = state.lists.open_of(account);
+        lists.map(|list| (*list, symbol_of(state, list))).collect()
+    });
+    let lists: Vec<_> = lists.iter().map(|(list, symbol)| shown(list, symbol.as_str())).collect();
+    json(200, &lists)
+}
+
+fn symbol_of(state: &State, list: &lists::OrderList) -> SymbolName {
+    state.venue.symbol(list.symbol).map(|symbol| symbol.name).unwrap_or_default()
+}
+
+/// A list as queries show it: without reports, with the time of its placement (facts §5.5).
+pub(in crate::spot) fn shown<'a>(
+    list: &'a lists::OrderList,
+    symbol: &'a str,
+) -> OrderList<'a, CancelReport<'a>> {
+    let (list_status_type, list_order_status) = names::list_status(list.status);
+    let stop = (list.stop_order_id.0, list.stop_client_order_id.as_str());
+    let limit = (list.limit_order_id.0, list.limit_client_order_id.as_str());
+    OrderList {
+        order_list_id: list.order_list_id.0,
+        contingency_type: names::CONTINGENCY_TYPE,
+        list_status_type,
+        list_order_status,
+        list_client_order_id: list.client_order_id.as_str(),
+        transaction_time: list.time_ms,
+        symbol,
+        orders: listed(symbol, [stop, limit]),
+        order_reports: None,
+    }
+}

@@ -1,0 +1,52 @@
+//! How the engine's decision on a command becomes the answer to the request that it came from. Called
+//! by the spot service; each kind of command has a report of its own.
+
+use super::Submission;
+use super::intake::{Admission, Intake};
+use super::responses::ListedOrder;
+use crate::api_error::ApiError;
+use crate::http::Reply;
+use crate::link::{Decision, OrderCommand};
+use crate::views::Views;
+
+/// Makes the answer to one request.
+pub(super) trait Report: Send + Sync {
+    /// The answer, or `None` if it needs something that the views do not hold yet: they do when they have
+    /// reached the decision's position.
+    ///
+    /// # Errors
+    /// The answer to a reject; -1006 when the decision is none on this command.
+    fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError>;
+}
+
+impl Submission {
+    /// A command of an admitted request, in its name and within its time.
+    pub(super) fn new(
+        mut command: OrderCommand,
+        admission: &Admission,
+        report: impl Report + 'static,
+    ) -> Self {
+        let header = command.header_mut();
+        header.key_id = admission.caller.key;
+        header.not_after_ns = admission.not_after_ns;
+        let deadline_first = admission.deadline_first;
+        Self { command, report: Box::new(report), deadline_first }
+    }
+}
+
+/// The symbol with this name, or the error that there is none.
+pub(super) fn symbol(
+    intake: &Intake<'_>,
+    name: &str,
+) -> Result<crate::views::venue::SymbolFacts, ApiError> {
+    intake.read(|state| state.venue.facts(name)).ok_or(ApiError::invalid_symbol())
+}
+
+/// The two orders of a list, the stop leg first (facts §5.5).
+pub(super) fn listed<'a>(
+    symbol: &'a str,
+    [stop, limit]: [(u64, &'a str); 2],
+) -> [ListedOrder<'a>; 2] {
+    let order = |(order_id, client_order_id)| ListedOrder { symbol, order_id, client_order_id };
+    [order(stop), order(limit)]
+}
