@@ -5,6 +5,7 @@ use super::disk::SimDisk;
 use super::random::Random;
 use super::venue::{self, State};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,6 +190,21 @@ impl Place {
         }
         for (number, bytes) in (0..).zip(image.chunks(SEGMENT as usize)) {
             self.disk.put(&self.segment(number), bytes.to_vec());
+        }
+    }
+
+    /// Writes the bytes `range` of `image` to where they belong in the segments that there are, behind
+    /// everybody's back.
+    pub(crate) fn overwrite(&self, image: &[u8], range: Range<usize>) {
+        let mut from = range.start;
+        while from < range.end {
+            let number = from as u64 / SEGMENT;
+            let begin = (number * SEGMENT) as usize;
+            let to = range.end.min(begin + SEGMENT as usize);
+            self.disk.edit(&self.segment(number), |bytes| {
+                bytes[from - begin..to - begin].copy_from_slice(&image[from..to]);
+            });
+            from = to;
         }
     }
 }
