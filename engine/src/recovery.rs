@@ -12,6 +12,7 @@
 //! Each step may be repeated after a crash anywhere in it or behind it. What refuses changes nothing
 //! but the disk blocks that step 3 completes.
 
+mod ahead;
 mod chain;
 mod error;
 mod leftover;

@@ -5,13 +5,17 @@ use std::ops::Range;
 
 use memmap2::MmapMut;
 use touchline_protocol::log::{
-    BLOCK_BYTES, FRAME_ALIGN, SEGMENT_HEADER_BYTES, WINDOW_SEGMENT_BYTES, align_frame,
-    frame::{self, FrameError, FrameHeader, FrameKind, Succession},
+    BLOCK_BYTES, FRAME_ALIGN, WINDOW_SEGMENT_BYTES, align_frame,
+    frame::{self, FrameError, FrameHeader, FrameKind},
     segment::SegmentError,
     transaction::Transaction,
 };
 
-use super::{RecoveryError, segments::Segments};
+use super::{
+    RecoveryError,
+    ahead::{self, Checked},
+    segments::Segments,
+};
 use crate::log::{DiskError, disk::aligned_buffer};
 
 static BLANK: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
@@ -82,9 +86,6 @@ pub(crate) fn walk(
     range: Range<u64>,
     visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
 ) -> Result<Walked, RecoveryError> {
-    let identity = segments.identity;
-    let mut pages = Pages::new(segments)?;
-    let mut succession = Succession::new();
     let mut walked = Walked {
         end: range.start,
         reason: EndReason::NoSegment,
@@ -94,40 +95,39 @@ pub(crate) fn walk(
         transactions: 0,
         closed: false,
     };
-    while walked.end < range.end {
-        let position = walked.end;
-        let bytes = pages.at(position)?;
-        if position.is_multiple_of(identity.segment_bytes) {
-            if let Err(error) = identity.check_header(position / identity.segment_bytes, bytes) {
-                walked.reason = EndReason::Segment(error);
-                return Ok(walked);
-            }
-            walked.end += SEGMENT_HEADER_BYTES;
-            continue;
-        }
-        let checked = frame::check(bytes, position, identity.salt)
-            .and_then(|header| succession.admit(&header).map(|()| header));
-        match checked {
-            Ok(header) => walked.take(&header, bytes, visit)?,
-            Err(error) => {
-                walked.reason = EndReason::Frame(error);
-                return Ok(walked);
-            }
-        }
-    }
+    ahead::read(segments, range, &mut |bytes, checked| walked.take(bytes, checked, visit))?;
     Ok(walked)
 }
 
 impl Walked {
+    /// Takes in the good frames of a window segment, of which `bytes` are all.
     fn take(
         &mut self,
-        header: &FrameHeader,
         bytes: &[u8],
+        checked: &Checked,
+        visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
+    ) -> Result<(), RecoveryError> {
+        self.end = checked.frames.start;
+        while self.end < checked.frames.end {
+            let frame = &bytes[(self.end % WINDOW_SEGMENT_BYTES) as usize..];
+            let header = FrameHeader::read(frame).expect("a good frame has a whole header");
+            self.take_frame(&header, frame, visit)?;
+        }
+        if let Some(reason) = checked.end {
+            self.reason = reason;
+        }
+        Ok(())
+    }
+
+    fn take_frame(
+        &mut self,
+        header: &FrameHeader,
+        frame: &[u8],
         visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
     ) -> Result<(), RecoveryError> {
         match header.kind() {
             Some(FrameKind::Transaction) => {
-                visit(&Transaction::of(*header, bytes))?;
+                visit(&Transaction::of(*header, frame))?;
                 self.transactions += 1;
                 self.closed = false;
             }
