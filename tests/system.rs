@@ -8,6 +8,7 @@ mod system {
     mod book_model;
     mod bounded_work;
     mod cancels;
+    mod contract;
     mod crash;
     mod definition;
     mod hostile;
