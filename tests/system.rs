@@ -15,6 +15,7 @@ mod system {
     mod http;
     mod json;
     mod lifecycle;
+    mod limits;
     mod log_tools;
     mod malformed_http;
     mod order_kinds;

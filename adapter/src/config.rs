@@ -9,6 +9,8 @@ use thiserror::Error;
 use touchline_protocol::client::Acknowledgement;
 use touchline_protocol::log::reader::Follow;
 
+use crate::limits::LimitsConfig;
+use crate::limits::network::Network;
 use crate::spot::HEADER_PREFIX;
 
 /// The instance of an adapter that was given no other name.
@@ -62,6 +64,14 @@ pub struct AdapterConfig {
     pub header_prefix: String,
     /// Request weight per client address and minute, at least 1.
     pub request_weight_per_minute: u64,
+    /// Requests per client address and five minutes, at least 1.
+    pub raw_requests_per_5_minutes: u64,
+    /// Requests of an address that are refused with 429 within a minute before it is banned, at least 1.
+    pub refusals_before_ban: u64,
+    /// Addresses and networks that are answered 403 and nothing else.
+    pub denied_addresses: Vec<Network>,
+    /// Addresses and networks of proxies, whose `X-Forwarded-For` tells who the client is.
+    pub trusted_proxies: Vec<Network>,
     /// Open client connections, 1 to 1,000,000.
     pub connections: usize,
     /// Threads that serve connections, 1 to 64.
@@ -80,6 +90,10 @@ impl Default for AdapterConfig {
             deadline_ms: 10_000,
             header_prefix: HEADER_PREFIX.to_owned(),
             request_weight_per_minute: 1200,
+            raw_requests_per_5_minutes: 6100,
+            refusals_before_ban: 100,
+            denied_addresses: Vec::new(),
+            trusted_proxies: Vec::new(),
             connections: 10_000,
             workers: 1,
             instance: INSTANCE.to_owned(),
@@ -117,6 +131,10 @@ impl AdapterConfig {
         number("deadline_ms", self.deadline_ms, 60_000, "1 to 60000")?;
         let weight = self.request_weight_per_minute;
         number("request_weight_per_minute", weight, u64::MAX, "at least 1")?;
+        let raw = self.raw_requests_per_5_minutes;
+        number("raw_requests_per_5_minutes", raw, u64::MAX, "at least 1")?;
+        let refusals = self.refusals_before_ban;
+        number("refusals_before_ban", refusals, u64::MAX, "at least 1")?;
         number("connections", self.connections as u64, 1_000_000, "1 to 1000000")?;
         number("workers", self.workers as u64, 64, "1 to 64")?;
         let closed = self.closed_orders as u64;
@@ -139,6 +157,18 @@ impl AdapterConfig {
             INSTANCE_CHARACTERS_MAX,
             "1 to 27 letters, digits and dashes",
         )
+    }
+
+    /// The limits on requests.
+    #[must_use]
+    pub fn limits(&self) -> LimitsConfig {
+        LimitsConfig {
+            request_weight_per_minute: self.request_weight_per_minute,
+            raw_requests_per_5_minutes: self.raw_requests_per_5_minutes,
+            refusals_before_ban: self.refusals_before_ban,
+            denied: self.denied_addresses.clone(),
+            trusted_proxies: self.trusted_proxies.clone(),
+        }
     }
 
     /// Longest that a request may take.
@@ -165,6 +195,12 @@ mod tests {
         assert_eq!(read_one.deadline(), Duration::from_millis(5));
         assert!(read(r#"{"deadline":5}"#).unwrap_err().to_string().contains("deadline"));
         assert!(read(r#"{"acknowledge":"soon"}"#).is_err());
+        let networks = r#"{"denied_addresses":["10.0.0.0/8"],"trusted_proxies":["::1"]}"#;
+        let limits = read(networks).unwrap().limits();
+        assert_eq!(limits.denied, ["10.0.0.0/8".parse().unwrap()]);
+        assert_eq!(limits.trusted_proxies, ["::1".parse().unwrap()]);
+        let error = read(r#"{"denied_addresses":["10.0.0.1/8"]}"#).unwrap_err().to_string();
+        assert!(error.contains("10.0.0.1/8"), "{error}");
     }
 
     #[test]
@@ -175,6 +211,14 @@ mod tests {
             (
                 r#"{"request_weight_per_minute":0}"#,
                 "adapter.request_weight_per_minute is 0, must be at least 1",
+            ),
+            (
+                r#"{"raw_requests_per_5_minutes":0}"#,
+                "adapter.raw_requests_per_5_minutes is 0, must be at least 1",
+            ),
+            (
+                r#"{"refusals_before_ban":0}"#,
+                "adapter.refusals_before_ban is 0, must be at least 1",
             ),
             (r#"{"connections":0}"#, "adapter.connections is 0, must be 1 to 1000000"),
             (r#"{"workers":65}"#, "adapter.workers is 65, must be 1 to 64"),

@@ -25,6 +25,7 @@ use touchline_protocol::text::Name;
 
 use crate::config::{AdapterConfig, ConfigError};
 use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
+use crate::limits::{Keeper, KeeperError, Limits};
 use crate::link::Link;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
@@ -90,6 +91,9 @@ pub enum RunError {
     /// The instance's name cannot be claimed.
     #[error(transparent)]
     Claim(#[from] ClaimError),
+    /// The files of the limits cannot be used.
+    #[error(transparent)]
+    Limits(#[from] KeeperError),
     /// A thread cannot be started.
     #[error("cannot start thread {name}: {source}")]
     Thread {
@@ -219,6 +223,7 @@ struct Parts {
     link: Arc<Link>,
     tailer: Tailer,
     views: Arc<Views>,
+    keeper: Keeper,
 }
 
 impl Parts {
@@ -243,12 +248,11 @@ impl Parts {
         let link = Link::start(link_options(options))
             .map_err(|source| RunError::Thread { name: "engine-link", source })?;
         let link = Arc::new(link);
-        let spot = SpotConfig {
-            header_prefix: config.header_prefix.clone(),
-            request_weight_per_minute: config.request_weight_per_minute,
-            deadline: config.deadline(),
-        };
-        let spot = Spot::new(spot, Arc::clone(&views), link.clone(), keys);
+        let limits = Arc::new(Limits::new(config.limits()));
+        let keeper = Keeper::start(Arc::clone(&limits), &options.data, &config.instance)?;
+        let spot =
+            SpotConfig { header_prefix: config.header_prefix.clone(), deadline: config.deadline() };
+        let spot = Spot::new(spot, limits, Arc::clone(&views), link.clone(), keys);
         let connections = open_files::make_room(config.connections);
         let front = FrontConfig {
             workers: config.workers,
@@ -258,7 +262,7 @@ impl Parts {
             ..FrontConfig::new(options.http)
         };
         let front = Front::start(front, Arc::new(spot))?;
-        Ok(Self { front, link, tailer, views })
+        Ok(Self { front, link, tailer, views, keeper })
     }
 
     /// Says when all is ready, and waits for the end.
@@ -281,13 +285,14 @@ impl Parts {
 
     /// Requests first, so that each gets its answer; then what answers them.
     fn end(self) {
-        let Self { front, link, tailer, views: _ } = self;
+        let Self { front, link, tailer, views: _, keeper } = self;
         let cut_off = front.shutdown(LAST_REQUESTS);
         if cut_off > 0 {
             alert!("adapter: {cut_off} connections were cut off");
         }
         link.stop();
         drop(tailer);
+        drop(keeper);
     }
 }
 

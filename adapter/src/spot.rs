@@ -30,8 +30,8 @@ use touchline_protocol::units::Position;
 
 use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
+use crate::limits::{Admission, Limits};
 use crate::link::{Doubt, NotSent, OrderCommand, Outcome, Submit};
-use crate::request_weight::{Charge, Interval, RequestWeights, WeightLimit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
 use intake::Intake;
@@ -47,16 +47,11 @@ pub const HEADER_PREFIX: &str = "X-SVC";
 /// When a client may try again whose command found the way to the engine full, in seconds.
 const BUSY_RETRY_S: u64 = 1;
 
-/// Client addresses whose request weight is counted apart from each other.
-const ADDRESSES: usize = 16_384;
-
 /// What of the service can be chosen.
 #[derive(Debug, Clone)]
 pub struct SpotConfig {
     /// Takes the place of [`HEADER_PREFIX`].
     pub header_prefix: String,
-    /// Request weight per address and minute, at least 1.
-    pub request_weight_per_minute: u64,
     /// Longest that a request may take, counted from its arrival: from when its body was there.
     pub deadline: Duration,
 }
@@ -70,7 +65,7 @@ struct Shared {
     views: Arc<Views>,
     engine: Arc<dyn Submit>,
     keys: MasterKey,
-    weights: RequestWeights,
+    limits: Arc<Limits>,
     routes: RouteTable<Handler>,
     streams: Streams,
     config: SpotConfig,
@@ -78,23 +73,21 @@ struct Shared {
 }
 
 impl Spot {
-    /// A service that reads from `views`, sends orders to `engine`, and knows API keys and secrets
+    /// A service that serves whom `limits` lets in, reads from `views`, sends orders to `engine`, and knows API keys and secrets
     /// by `keys`.
     #[must_use]
     pub fn new(
         config: SpotConfig,
+        limits: Arc<Limits>,
         views: Arc<Views>,
         engine: Arc<dyn Submit>,
         keys: MasterKey,
     ) -> Self {
-        let limit = config.request_weight_per_minute;
-        let per_minute = WeightLimit { interval: Interval::Minute, interval_num: 1, limit };
         let shared = Shared {
             views,
             engine,
             keys,
-            weights: RequestWeights::new(vec![per_minute], ADDRESSES)
-                .expect("one limit of one minute is within the bounds"),
+            limits,
             routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
             streams: Streams::default(),
             key_header: format!("{}-APIKEY", config.header_prefix),
@@ -107,26 +100,42 @@ impl Spot {
 impl Service for Spot {
     fn call(&self, request: Request, done: Completion) {
         let shared = Arc::clone(&self.shared);
-        let (address, now_ms) = (request.peer.ip(), request.arrived_ms());
+        let (address, now_ms) =
+            (shared.limits.client(request.peer.ip(), &request.headers), request.arrived_ms());
+        if shared.limits.denies(address) {
+            return done.send(denied());
+        }
         let route = match self.shared.routes.resolve(&request) {
             Ok(route) => route.clone(),
             Err(reply) => {
-                let charge = shared.charge(address, 1, now_ms);
-                return done.send(shared.complete(reply, &charge));
+                let admission = shared.limits.admit(address, 1, now_ms);
+                let refusal = admission.refusal.map(|refusal| ApiError::from(refusal).reply());
+                return done.send(shared.complete(refusal.unwrap_or(reply), &admission));
             }
         };
-        let charge = shared.charge(address, weight(&route, &request), now_ms);
+        let admission = shared.limits.admit(address, weight(&route, &request), now_ms);
         let deadline = request.arrived + shared.config.deadline;
-        Exchange { shared, route, request, charge, deadline, done }.begin();
+        Exchange { shared, route, request, address, admission, deadline, done }.begin();
     }
 
-    /// Refused requests use up weight like any other; one that was called has been charged already.
+    /// Refused requests use up weight like any other; one that was called has been charged already, and
+    /// a proxy is not charged for what others sent.
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
-        let weight = u32::from(!matches!(fault, Fault::Abandoned | Fault::Panicked));
+        let peer = refused.peer.ip();
+        if self.shared.limits.denies(peer) {
+            return denied();
+        }
+        let is_charged = !matches!(fault, Fault::Abandoned | Fault::Panicked)
+            && !self.shared.limits.is_trusted_proxy(peer);
         let now_ms = refused.refused_ns / 1_000_000;
-        let charge = self.shared.charge(refused.peer.ip(), weight, now_ms);
-        self.shared.complete(fault.reply(), &charge)
+        let admission = self.shared.limits.admit(peer, u32::from(is_charged), now_ms);
+        self.shared.complete(fault.reply(), &admission)
     }
+}
+
+/// The answer to an address that is not served: no more than its status (facts §1.1).
+fn denied() -> Reply {
+    Reply::empty(403)
 }
 
 fn weight(route: &Route<Handler>, request: &Request) -> u32 {
@@ -138,17 +147,13 @@ fn weight(route: &Route<Handler>, request: &Request) -> u32 {
 }
 
 impl Shared {
-    fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
-        self.weights.charge(address, weight, now_ms)
-    }
-
     /// Adds what every reply carries (facts §1.1).
-    fn complete(&self, mut reply: Reply, charge: &Charge) -> Reply {
+    fn complete(&self, mut reply: Reply, admission: &Admission) -> Reply {
         reply = reply.header("Cache-Control", "no-cache, no-store, must-revalidate");
         if let Ok(uuid) = ids::uuid() {
             reply = reply.header("X-SVC-UUID", uuid);
         }
-        self.weights.add_headers(charge, &mut reply);
+        self.limits.add_headers(admission, &mut reply);
         if self.config.header_prefix != HEADER_PREFIX {
             for (name, _) in &mut reply.headers {
                 if let Some(rest) = name.strip_prefix(HEADER_PREFIX) {
@@ -181,15 +186,17 @@ struct Exchange {
     shared: Arc<Shared>,
     route: Route<Handler>,
     request: Request,
-    charge: Charge,
+    /// Whose request it is.
+    address: IpAddr,
+    admission: Admission,
     deadline: Instant,
     done: Completion,
 }
 
 impl Exchange {
     fn begin(self) {
-        if let Some(exceeded) = self.charge.exceeded {
-            return self.answer(Err(exceeded.into()));
+        if let Some(refusal) = self.admission.refusal {
+            return self.answer(Err(refusal.into()));
         }
         match self.route.handler.serve {
             Serve::AtOnce(_) => self.run(),
@@ -236,7 +243,7 @@ impl Exchange {
     }
 
     fn attempt(&self) -> Result<Next, ApiError> {
-        let intake = Intake::new(&self.shared, &self.route, &self.request)?;
+        let intake = Intake::new(&self.shared, &self.route, &self.request, self.address)?;
         match self.route.handler.serve {
             Serve::AtOnce(answer) | Serve::FromViews(answer) => answer(&intake).map(Next::Reply),
             Serve::ByEngine(command) => {
@@ -296,7 +303,7 @@ impl Exchange {
         if self.route.method == Method::Get && self.route.security == Security::None {
             reply = open_to_any_origin(reply);
         }
-        let reply = self.shared.complete(reply, &self.charge);
+        let reply = self.shared.complete(reply, &self.admission);
         self.done.send(reply);
     }
 }

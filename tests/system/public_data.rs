@@ -100,6 +100,7 @@ fn exchange_information_has_every_field_in_order() {
         ("REQUEST_WEIGHT", "MINUTE", 1, 1200),
         ("ORDERS", "SECOND", 10, 50),
         ("ORDERS", "DAY", 1, 160_000),
+        ("RAW_REQUESTS", "MINUTE", 5, 6100),
     ];
     assert_eq!(
         limits,

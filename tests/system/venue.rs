@@ -16,13 +16,15 @@ use std::process::ExitStatus;
 use tempfile::TempDir;
 
 /// Settings for tests that send more than the demo venue's rate limits allow.
-pub(crate) const UNLIMITED: [&str; 6] = [
+pub(crate) const UNLIMITED: [&str; 8] = [
     "--set",
     "limits.orders_per_interval_0=1000000",
     "--set",
     "limits.orders_per_interval_1=1000000",
     "--set",
     "adapter.request_weight_per_minute=1000000000",
+    "--set",
+    "adapter.raw_requests_per_5_minutes=1000000000",
 ];
 
 /// Keeps the log of a test small.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::request_weight::client;
+use crate::limits::counts::client;
 
 /// The places of a front.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! What every handler needs of its request: the parameters, who sends it, and proof of that. Made
 //! once per attempt to serve a request.
 
+use std::net::IpAddr;
+
 use touchline_protocol::message::command::{
     KEY_MARKET_DATA, KEY_TRADE, KEY_USER_DATA, KEY_USER_STREAM,
 };
@@ -11,8 +13,8 @@ use super::routes::{self, Handler};
 use super::streams::Streams;
 use crate::api_error::ApiError;
 use crate::http::{Method, Request};
+use crate::limits::Limits;
 use crate::parameters::{ParameterError, Parameters};
-use crate::request_weight::RequestWeights;
 use crate::route::{Route, Security};
 use crate::signature::SigningKey;
 use crate::timing;
@@ -51,10 +53,11 @@ impl<'a> Intake<'a> {
         shared: &'a Shared,
         route: &Route<Handler>,
         request: &'a Request,
+        address: IpAddr,
     ) -> Result<Self, ApiError> {
         let caller = match key_kind(route.security) {
             None => None,
-            Some(kind) => Some(caller(shared, request, kind)?),
+            Some(kind) => Some(caller(shared, request, (kind, address))?),
         };
         let parameters = parameters(request)?;
         parameters.at_most(routes::parameters_max(route))?;
@@ -86,9 +89,9 @@ impl<'a> Intake<'a> {
         self.shared.views.read(look)
     }
 
-    /// The request weights, whose limits exchangeInfo lists.
-    pub(super) const fn weights(&self) -> &RequestWeights {
-        &self.shared.weights
+    /// The limits on requests, which exchangeInfo lists.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.shared.limits
     }
 
     /// To be called when a handler of an open route has read its parameters.
@@ -137,7 +140,12 @@ const fn key_kind(security: Security) -> Option<u8> {
     }
 }
 
-fn caller(shared: &Shared, request: &Request, kind: u8) -> Result<Caller, ApiError> {
+/// Whose key a request of this kind carries, if it may be used for it and from that address.
+fn caller(
+    shared: &Shared,
+    request: &Request,
+    (kind, address): (u8, IpAddr),
+) -> Result<Caller, ApiError> {
     let text = request
         .headers
         .text(&shared.key_header)
@@ -149,6 +157,7 @@ fn caller(shared: &Shared, request: &Request, kind: u8) -> Result<Caller, ApiErr
         .views
         .read(|state| state.accounts.key(key).copied())
         .filter(|known| !known.revoked && known.permissions & kind != 0)
+        .filter(|_| shared.limits.allows_key(key, address))
         .map(|known| Caller { key, account: known.account })
         .ok_or(ApiError::api_key_rejected())
 }

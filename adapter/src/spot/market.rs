@@ -14,8 +14,9 @@ use super::responses::{
 };
 use crate::api_error::ApiError;
 use crate::http::Reply;
+use crate::limits::Limits as RequestLimits;
+use crate::limits::counts::{Counted, RequestLimit};
 use crate::parameters::ParameterError;
-use crate::request_weight::RequestWeights;
 use crate::route::{DEPTH_LIMITS, DEPTH_LIMITS_LEGAL};
 use crate::views::book::Level;
 use crate::views::venue;
@@ -72,7 +73,7 @@ pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiErro
         Ok::<_, ApiError>(ExchangeInformation {
             timezone: "UTC",
             server_time: intake.now_ms(),
-            rate_limits: rate_limits(intake.weights(), &state.venue.limits),
+            rate_limits: rate_limits(intake.limits(), &state.venue.limits),
             exchange_filters: exchange_filters(&state.venue),
             symbols,
         })
@@ -190,14 +191,17 @@ fn exchange_filters(venue: &Venue) -> Vec<Filter> {
     .collect()
 }
 
-/// Request weight, then the two order counts as far as they are limited.
-fn rate_limits(weights: &RequestWeights, limits: &Limits) -> Vec<RateLimit> {
-    let weights = weights.limits().iter().map(|limit| RateLimit {
-        rate_limit_type: "REQUEST_WEIGHT",
-        interval: limit.interval.name(),
-        interval_num: limit.interval_num,
-        limit: limit.limit,
-    });
+/// Request weight, the two order counts as far as they are limited, raw requests.
+fn rate_limits(requests: &RequestLimits, limits: &Limits) -> Vec<RateLimit> {
+    let of_requests = |counted| {
+        let is_it = move |limit: &&RequestLimit| limit.counted == counted;
+        requests.request_limits().iter().filter(is_it).map(|limit| RateLimit {
+            rate_limit_type: limit.counted.name(),
+            interval: limit.interval.name(),
+            interval_num: limit.interval_num,
+            limit: limit.limit,
+        })
+    };
     let orders = order_count_limits(limits).into_iter().flatten().map(|(seconds, limit)| {
         let (interval, interval_num) = names::interval(seconds);
         RateLimit {
@@ -207,7 +211,10 @@ fn rate_limits(weights: &RequestWeights, limits: &Limits) -> Vec<RateLimit> {
             limit: u64::from(limit),
         }
     });
-    weights.chain(orders).collect()
+    of_requests(Counted::RequestWeight)
+        .chain(orders)
+        .chain(of_requests(Counted::RawRequests))
+        .collect()
 }
 
 /// Seconds and limit of each of the two order counts; `None` for one that is not limited.

@@ -8,7 +8,7 @@ use touchline_protocol::message::enums::{
     ListOrderStatus, OrderStatus, OrderType, Side, SymbolStatus, TimeInForce,
 };
 
-use crate::request_weight::Interval;
+use crate::limits::counts::Interval;
 
 /// Form of the answer to a placement (spot contract §2 New-order response).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

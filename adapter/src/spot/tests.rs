@@ -3,6 +3,7 @@
 mod errors;
 mod failures;
 mod fixture;
+mod limits;
 mod lists;
 mod market_data;
 mod orders;

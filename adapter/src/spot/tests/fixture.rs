@@ -11,7 +11,9 @@ use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::Rejected;
 use touchline_protocol::units::{KeyId, Position};
 
+use crate::config::AdapterConfig;
 use crate::http::{Completion, Headers, Method, Reply, Request, Service};
+use crate::limits::{Limits, LimitsConfig};
 use crate::link::{Decision, Done, OrderCommand, Outcome, Submit, Terminal, Told};
 use crate::signature::SigningKey;
 use crate::spot::{Spot, SpotConfig};
@@ -53,11 +55,7 @@ pub(super) struct Site {
 }
 
 pub(super) fn config() -> SpotConfig {
-    SpotConfig {
-        header_prefix: "X-SVC".to_owned(),
-        request_weight_per_minute: 1200,
-        deadline: Duration::from_secs(10),
-    }
+    SpotConfig { header_prefix: "X-SVC".to_owned(), deadline: Duration::from_secs(10) }
 }
 
 impl Site {
@@ -66,13 +64,23 @@ impl Site {
     }
 
     pub(super) fn with(log: Log, config: SpotConfig) -> Self {
+        Self::limited(log, config, AdapterConfig::default().limits())
+    }
+
+    pub(super) fn limited(log: Log, config: SpotConfig, limits: LimitsConfig) -> Self {
         let watermark = Arc::new(AtomicU64::new(0));
         let level = Arc::clone(&watermark);
         let views = Views::new(log.state, move || Position(level.load(Ordering::SeqCst)));
         let views = Arc::new(views);
         let engine = Arc::new(FakeEngine::default());
         let keys = || MasterKey::new([7; 32]);
-        let spot = Spot::new(config, Arc::clone(&views), engine.clone(), keys());
+        let spot = Spot::new(
+            config,
+            Arc::new(Limits::new(limits)),
+            Arc::clone(&views),
+            engine.clone(),
+            keys(),
+        );
         Self { spot, views, engine, watermark, keys: keys() }
     }
 

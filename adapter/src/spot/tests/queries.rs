@@ -9,7 +9,9 @@ use touchline_protocol::text::SymbolName;
 use touchline_protocol::units::SymbolId;
 
 use super::fixture::{BOBS_KEY, NOW_MS, Site, body, config, header, open};
+use crate::config::AdapterConfig;
 use crate::http::Method::{Delete, Get, Options, Post, Put};
+use crate::limits::LimitsConfig;
 use crate::spot::SpotConfig;
 use crate::views::fixture::{ALICE, BOB, BTC, ETH, Log, ONE, limit_order, resting};
 
@@ -359,8 +361,9 @@ fn a_revoked_key_and_a_key_of_another_kind_read_nothing() {
 
 #[test]
 fn weight_is_charged_up_to_the_limit_and_refused_above() {
-    let config = SpotConfig { request_weight_per_minute: 20, ..config() };
-    let site = Site::with(Log::venue(), config);
+    let limits =
+        LimitsConfig { request_weight_per_minute: 20, ..AdapterConfig::default().limits() };
+    let site = Site::limited(Log::venue(), config(), limits);
     assert_eq!(site.reply(open(Get, "exchangeInfo", "")).status, 200);
     assert_eq!(site.reply(open(Get, "exchangeInfo", "")).status, 200);
     let reply = site.reply(open(Get, "ping", ""));

@@ -1,5 +1,5 @@
-//! Request weight per client IP (spot contract §8). The spot service charges every request
-//! here, right after the route is known, and puts the used weight into every reply.
+//! What each client address has used up of the request limits: request weight and raw requests (spot
+//! contract §8). Called by [`Limits`](super::Limits) for every request.
 //!
 //! Windows are fixed calendar windows: a minute starts at second 0. Time is an argument, never
 //! read here. Memory is fixed at the start: when the table of addresses is full, those without a
@@ -65,49 +65,82 @@ impl Interval {
     }
 }
 
-/// So much weight within so many intervals.
+/// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WeightLimit {
+pub enum Counted {
+    /// The weights of requests.
+    RequestWeight,
+    /// Requests, whatever their weight.
+    RawRequests,
+}
+
+impl Counted {
+    /// The name used in rate-limit objects.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RequestWeight => "REQUEST_WEIGHT",
+            Self::RawRequests => "RAW_REQUESTS",
+        }
+    }
+
+    /// What a request of this weight adds. One of no weight is none: it was counted before.
+    fn amount(self, weight: u32) -> u64 {
+        match self {
+            Self::RequestWeight => u64::from(weight),
+            Self::RawRequests => u64::from(weight.min(1)),
+        }
+    }
+}
+
+/// So much within so many intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestLimit {
+    /// What is counted.
+    pub counted: Counted,
     /// The unit of the window.
     pub interval: Interval,
     /// Its multiple, `intervalNum` of the rate-limit object; at least 1.
     pub interval_num: u32,
-    /// The weight that may be used up within one window.
+    /// How much may be used up within one window.
     pub limit: u64,
 }
 
-impl WeightLimit {
+impl RequestLimit {
     fn window_ms(self) -> u64 {
         self.interval.ms() * u64::from(self.interval_num)
     }
 
-    fn header_name(self) -> String {
+    fn header_name(self) -> Option<String> {
         let (count, letter) = (self.interval_num, self.interval.letter());
-        format!("{USED_WEIGHT_HEADER}-{count}{letter}")
+        (self.counted == Counted::RequestWeight)
+            .then(|| format!("{USED_WEIGHT_HEADER}-{count}{letter}"))
     }
 }
 
 /// What one request was charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge {
-    /// The weight used in the current window of each limit, this request included.
+    /// What is used in the current window of each limit, this request included.
     used: [u64; MAX_LIMITS],
     /// The limit that is broken, if any: of several the one that is open again last.
     pub exceeded: Option<Exceeded>,
+    /// Requests of this address that were refused in the current minute, this one included; 0 for an
+    /// address that shares its counts with others.
+    pub refusals: u64,
 }
 
 /// A broken limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeded {
     /// The limit.
-    pub limit: WeightLimit,
+    pub limit: RequestLimit,
     /// Seconds until its window ends, rounded up.
     pub retry_after_s: u64,
 }
 
 impl From<Exceeded> for ApiError {
     fn from(exceeded: Exceeded) -> Self {
-        let WeightLimit { interval, interval_num, limit } = exceeded.limit;
+        let RequestLimit { interval, interval_num, limit, .. } = exceeded.limit;
         Self::too_much_request_weight(limit, interval_num, interval.name())
             .with_retry_after(exceeded.retry_after_s)
     }
@@ -117,33 +150,52 @@ impl From<Exceeded> for ApiError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
     /// Too many limits.
-    #[error("{count} request weight limits, may be at most {MAX_LIMITS}")]
+    #[error("{count} request limits, may be at most {MAX_LIMITS}")]
     TooMany {
         /// How many.
         count: usize,
     },
     /// A window of no length.
-    #[error("request weight limit {index} has intervalNum 0, must be at least 1")]
+    #[error("request limit {index} has intervalNum 0, must be at least 1")]
     EmptyWindow {
         /// Which of the limits, from 0.
         index: usize,
     },
 }
 
-/// The request weights of all addresses.
+/// The counts of all addresses.
 #[derive(Debug)]
-pub struct RequestWeights {
-    limits: Vec<WeightLimit>,
-    header_names: Vec<String>,
+pub struct Counts {
+    limits: Vec<RequestLimit>,
+    /// Of the limits on weight; the others have no header (facts §8).
+    header_names: Vec<Option<String>>,
     longest_ms: u64,
     table: Mutex<Table>,
 }
 
-/// The weight used in one window.
+/// What is used in one window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     number: u64,
     used: u64,
+}
+
+impl Window {
+    /// Adds to the window that has this number, or to the latest one that was seen.
+    fn add(&mut self, number: u64, amount: u64) -> u64 {
+        if number > self.number {
+            *self = Self { number, used: 0 };
+        }
+        self.used = self.used.saturating_add(amount);
+        self.used
+    }
+}
+
+/// What an address has used up, and how often it was refused by the minute.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    limits: [Window; MAX_LIMITS],
+    refusals: Window,
 }
 
 #[derive(Debug)]
@@ -151,18 +203,18 @@ struct Table {
     /// Which row an address has.
     rows: HashMap<IpAddr, usize>,
     free: Vec<usize>,
-    /// One window per row and limit; the row behind the last is the shared one.
-    windows: Vec<[Window; MAX_LIMITS]>,
+    /// The row behind the last is the shared one.
+    used: Vec<Row>,
     /// The longest window in which room was last made: a second try within it finds none.
     cleared_in: Option<u64>,
 }
 
-impl RequestWeights {
+impl Counts {
     /// An empty table with room for `capacity` addresses, all of it allocated now.
     ///
     /// # Errors
     /// [`LimitsError`].
-    pub fn new(limits: Vec<WeightLimit>, capacity: usize) -> Result<Self, LimitsError> {
+    pub fn new(limits: Vec<RequestLimit>, capacity: usize) -> Result<Self, LimitsError> {
         if limits.len() > MAX_LIMITS {
             return Err(LimitsError::TooMany { count: limits.len() });
         }
@@ -176,14 +228,14 @@ impl RequestWeights {
             table: Mutex::new(Table {
                 rows: HashMap::with_capacity(capacity),
                 free: (0..capacity).rev().collect(),
-                windows: vec![[Window::default(); MAX_LIMITS]; capacity + 1],
+                used: vec![Row::default(); capacity + 1],
                 cleared_in: None,
             }),
         })
     }
 
     /// The limits, as listed in exchangeInfo.
-    pub fn limits(&self) -> &[WeightLimit] {
+    pub fn limits(&self) -> &[RequestLimit] {
         &self.limits
     }
 
@@ -194,17 +246,13 @@ impl RequestWeights {
     pub fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let row = self.row(&mut table, client(address), now_ms);
-        let windows = &mut table.windows[row];
-        let mut charge = Charge { used: [0; MAX_LIMITS], exceeded: None };
+        let is_shared = row == table.used.len() - 1;
+        let counts = &mut table.used[row];
+        let mut charge = Charge { used: [0; MAX_LIMITS], exceeded: None, refusals: 0 };
         for (index, limit) in self.limits.iter().enumerate() {
             let length = limit.window_ms();
-            let number = now_ms / length;
-            let window = &mut windows[index];
-            if number > window.number {
-                *window = Window { number, used: 0 };
-            }
-            window.used = window.used.saturating_add(u64::from(weight));
-            charge.used[index] = window.used;
+            let window = &mut counts.limits[index];
+            charge.used[index] = window.add(now_ms / length, limit.counted.amount(weight));
             if window.used > limit.limit {
                 let end = (window.number + 1).saturating_mul(length);
                 let exceeded = Exceeded {
@@ -217,13 +265,29 @@ impl RequestWeights {
                 }
             }
         }
+        if charge.exceeded.is_some() && !is_shared {
+            charge.refusals = counts.refusals.add(now_ms / Interval::Minute.ms(), 1);
+        }
         charge
+    }
+
+    /// What an address has used up so far; nothing is added.
+    pub fn peek(&self, address: IpAddr, now_ms: u64) -> Charge {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = table.rows.get(&client(address)).map(|row| table.used[*row]).unwrap_or_default();
+        let mut used = [0; MAX_LIMITS];
+        for (index, limit) in self.limits.iter().enumerate() {
+            let window = row.limits[index];
+            used[index] = if window.number >= now_ms / limit.window_ms() { window.used } else { 0 };
+        }
+        Charge { used, exceeded: None, refusals: 0 }
     }
 
     /// Adds the used weights to a reply: one header per limit, and for a limit of one minute the
     /// short name as well, which older clients read.
     pub fn add_headers(&self, charge: &Charge, reply: &mut Reply) {
         for ((limit, name), used) in self.limits.iter().zip(&self.header_names).zip(charge.used) {
+            let Some(name) = name else { continue };
             let value = used.to_string();
             if limit.interval == Interval::Minute && limit.interval_num == 1 {
                 let short = (USED_WEIGHT_HEADER.into(), value.clone().into());
@@ -243,11 +307,11 @@ impl RequestWeights {
         }
         match table.free.pop() {
             Some(row) => {
-                table.windows[row] = [Window::default(); MAX_LIMITS];
+                table.used[row] = Row::default();
                 table.rows.insert(client, row);
                 row
             }
-            None => table.windows.len() - 1,
+            None => table.used.len() - 1,
         }
     }
 
@@ -259,12 +323,12 @@ impl RequestWeights {
             return;
         }
         table.cleared_in = Some(longest);
-        let Table { rows, free, windows, .. } = table;
+        let Table { rows, free, used, .. } = table;
         rows.retain(|_, row| {
             let current = self
                 .limits
                 .iter()
-                .zip(&windows[*row])
+                .zip(&used[*row].limits)
                 .any(|(limit, window)| window.number >= now_ms / limit.window_ms());
             if !current {
                 free.push(*row);
@@ -276,7 +340,7 @@ impl RequestWeights {
 
 /// The address that stands for a client: IPv4 as it is, also when mapped into IPv6; of IPv6 the
 /// /64 network.
-pub(crate) fn client(address: IpAddr) -> IpAddr {
+pub fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();
@@ -296,19 +360,29 @@ mod tests {
     /// The start of a minute that is not the start of an hour.
     const START: u64 = 28_000_001 * MINUTE;
 
-    fn per_minute(limit: u64) -> WeightLimit {
-        WeightLimit { interval: Interval::Minute, interval_num: 1, limit }
+    fn per_minute(limit: u64) -> RequestLimit {
+        RequestLimit {
+            counted: Counted::RequestWeight,
+            interval: Interval::Minute,
+            interval_num: 1,
+            limit,
+        }
     }
 
-    fn ten_seconds(limit: u64) -> WeightLimit {
-        WeightLimit { interval: Interval::Second, interval_num: 10, limit }
+    fn ten_seconds(limit: u64) -> RequestLimit {
+        RequestLimit {
+            counted: Counted::RequestWeight,
+            interval: Interval::Second,
+            interval_num: 10,
+            limit,
+        }
     }
 
     fn ip(last: u8) -> IpAddr {
         [10, 0, 0, last].into()
     }
 
-    fn headers(weights: &RequestWeights, charge: &Charge) -> Vec<(String, String)> {
+    fn headers(weights: &Counts, charge: &Charge) -> Vec<(String, String)> {
         let mut reply = Reply::empty(200);
         weights.add_headers(charge, &mut reply);
         reply
@@ -320,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_limit_itself_is_allowed_and_one_more_is_not() {
-        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
         assert_eq!(weights.charge(ip(1), 10, START).exceeded, None);
         let exceeded = weights.charge(ip(1), 1, START + 1).exceeded.unwrap();
         assert_eq!(exceeded.retry_after_s, 60);
@@ -335,7 +409,7 @@ mod tests {
 
     #[test]
     fn windows_are_calendar_windows() {
-        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
         let last = START + MINUTE - 1;
         assert_eq!(weights.charge(ip(1), 11, last).exceeded.unwrap().retry_after_s, 1);
         assert_eq!(weights.charge(ip(1), 10, last + 1).exceeded, None);
@@ -347,7 +421,7 @@ mod tests {
 
     #[test]
     fn used_weights_are_shown_per_limit() {
-        let weights = RequestWeights::new(vec![per_minute(100), ten_seconds(5)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(100), ten_seconds(5)], 4).unwrap();
         weights.charge(ip(1), 2, START);
         let charge = weights.charge(ip(1), 3, START + 10_000);
         let shown = [
@@ -361,7 +435,7 @@ mod tests {
 
     #[test]
     fn of_two_broken_limits_the_later_end_is_told() {
-        let weights = RequestWeights::new(vec![ten_seconds(1), per_minute(1)], 4).unwrap();
+        let weights = Counts::new(vec![ten_seconds(1), per_minute(1)], 4).unwrap();
         let exceeded = weights.charge(ip(1), 2, START + 5000).exceeded.unwrap();
         assert_eq!((exceeded.limit, exceeded.retry_after_s), (per_minute(1), 55));
         let exceeded = weights.charge(ip(1), 2, START + 55_000).exceeded.unwrap();
@@ -370,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_opens_no_new_window() {
-        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
         weights.charge(ip(1), 10, START);
         let exceeded = weights.charge(ip(1), 1, START - 1).exceeded.unwrap();
         assert_eq!(exceeded.retry_after_s, 61);
@@ -380,7 +454,7 @@ mod tests {
 
     #[test]
     fn one_client_has_one_count_whatever_its_address_looks_like() {
-        let weights = RequestWeights::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
         weights.charge("10.0.0.1".parse().unwrap(), 1, START);
         let charge = weights.charge("::ffff:10.0.0.1".parse().unwrap(), 1, START);
         assert_eq!(charge.used[0], 2);
@@ -392,8 +466,37 @@ mod tests {
     }
 
     #[test]
+    fn raw_requests_count_one_each_and_have_no_header() {
+        let raw = RequestLimit { counted: Counted::RawRequests, ..per_minute(2) };
+        let counts = Counts::new(vec![per_minute(100), raw], 4).unwrap();
+        counts.charge(ip(1), 40, START);
+        let charge = counts.charge(ip(1), 1, START);
+        assert_eq!((charge.used, charge.exceeded), ([41, 2, 0, 0], None));
+        assert_eq!(headers(&counts, &charge).len(), 2);
+        assert_eq!(counts.charge(ip(1), 0, START).used, [41, 2, 0, 0], "counted before");
+        let exceeded = counts.charge(ip(1), 1, START).exceeded.unwrap();
+        assert_eq!(exceeded.limit, raw);
+    }
+
+    #[test]
+    fn refusals_are_counted_by_the_minute_and_looking_costs_nothing() {
+        let counts = Counts::new(vec![per_minute(1)], 2).unwrap();
+        let refusals = |last, now| counts.charge(ip(last), 1, now).refusals;
+        assert_eq!([refusals(1, START), refusals(1, START), refusals(1, START)], [0, 1, 2]);
+        assert_eq!(counts.peek(ip(1), START).used[0], 3);
+        assert_eq!(counts.peek(ip(1), START).used[0], 3);
+        assert_eq!(counts.peek(ip(1), START + MINUTE).used[0], 0);
+        assert_eq!(counts.peek(ip(9), START).used[0], 0);
+        assert_eq!([refusals(1, START + MINUTE), refusals(1, START + MINUTE)], [0, 1]);
+        // Who shares a bucket is not told what others did to it.
+        assert_eq!(refusals(2, START + MINUTE), 0);
+        assert_eq!([refusals(3, START + MINUTE), refusals(4, START + MINUTE)], [0, 0]);
+        assert!(counts.charge(ip(5), 1, START + MINUTE).exceeded.is_some());
+    }
+
+    #[test]
     fn a_full_table_shares_one_bucket_until_windows_end() {
-        let weights = RequestWeights::new(vec![per_minute(10)], 2).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 2).unwrap();
         for last in 1..=2 {
             assert_eq!(weights.charge(ip(last), 6, START).used[0], 6);
         }
@@ -407,23 +510,23 @@ mod tests {
         assert!(weights.charge(ip(7), 6, START + MINUTE).exceeded.is_some());
         assert_eq!(weights.charge(ip(5), 1, START + MINUTE).used[0], 7);
         let table = weights.table.lock().unwrap();
-        assert_eq!((table.rows.len(), table.windows.len()), (2, 3));
+        assert_eq!((table.rows.len(), table.used.len()), (2, 3));
     }
 
     #[test]
     fn a_table_without_rows_still_limits() {
-        let weights = RequestWeights::new(vec![per_minute(1)], 0).unwrap();
+        let weights = Counts::new(vec![per_minute(1)], 0).unwrap();
         assert_eq!(weights.charge(ip(1), 1, START).exceeded, None);
         assert!(weights.charge(ip(2), 1, START).exceeded.is_some());
     }
 
     #[test]
     fn unusable_limits_are_refused() {
-        let error = RequestWeights::new(vec![per_minute(1); 5], 1).unwrap_err();
+        let error = Counts::new(vec![per_minute(1); 5], 1).unwrap_err();
         assert_eq!(error, LimitsError::TooMany { count: 5 });
         let mut empty = per_minute(1);
         empty.interval_num = 0;
-        let error = RequestWeights::new(vec![per_minute(1), empty], 1).unwrap_err();
+        let error = Counts::new(vec![per_minute(1), empty], 1).unwrap_err();
         assert_eq!(error, LimitsError::EmptyWindow { index: 1 });
     }
 
@@ -434,7 +537,7 @@ mod tests {
             requests in prop::collection::vec((0u8..4, 0u32..30, 0u64..25_000), 1..200),
         ) {
             let limits = vec![per_minute(100), ten_seconds(40)];
-            let weights = RequestWeights::new(limits.clone(), 4).unwrap();
+            let weights = Counts::new(limits.clone(), 4).unwrap();
             let mut naive: HashMap<(IpAddr, usize, u64), u64> = HashMap::new();
             let mut now = START;
             for (last, weight, step) in requests {
@@ -461,7 +564,7 @@ mod tests {
         fn a_small_table_never_forgives(
             requests in prop::collection::vec((any::<u8>(), 1u32..5, 0u64..9_000), 1..200),
         ) {
-            let weights = RequestWeights::new(vec![per_minute(20)], 3).unwrap();
+            let weights = Counts::new(vec![per_minute(20)], 3).unwrap();
             let mut own: HashMap<(u8, u64), u64> = HashMap::new();
             let mut now = START;
             for (last, weight, step) in requests {
@@ -470,7 +573,7 @@ mod tests {
                 *used += u64::from(weight);
                 prop_assert!(weights.charge(ip(last), weight, now).used[0] >= *used);
                 let table = weights.table.lock().unwrap();
-                prop_assert!(table.rows.len() + table.free.len() == 3 && table.windows.len() == 4);
+                prop_assert!(table.rows.len() + table.free.len() == 3 && table.used.len() == 4);
             }
         }
     }

@@ -1,0 +1,263 @@
+//! The files of the limits: bans are written when there are new ones, lists of keys' addresses are read
+//! again when their file changes. A thread of its own, started with the adapter and ended before it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use thiserror::Error;
+
+use super::Limits;
+use super::bans::{Bans, FILE_BYTES_MAX};
+use super::key_addresses::{
+    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses, KeyAddressesError,
+};
+use crate::notice::alert;
+
+/// Shortest time between two writes of the bans, and between two looks at the lists' file.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Why the files of the limits cannot be used.
+#[derive(Debug, Error)]
+pub enum KeeperError {
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The lists of keys' addresses are malformed: to serve without them could let somebody in.
+    #[error("{}: {source}", path.display())]
+    KeyAddresses {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: KeyAddressesError,
+    },
+    /// The thread cannot be started.
+    #[error("cannot start thread limits: {0}")]
+    Thread(io::Error),
+}
+
+/// The running thread. Dropping it writes what is not written yet.
+#[derive(Debug)]
+pub struct Keeper {
+    limits: Arc<Limits>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The files, and what of them is known.
+struct Files {
+    bans: PathBuf,
+    key_addresses: PathBuf,
+    seen: Option<Stamp>,
+}
+
+/// By what a file is told from what it was before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Keeper {
+    /// Reads the files in the data folder, and goes on to keep them in step with `limits`. Bans are each
+    /// instance's own.
+    ///
+    /// # Errors
+    /// When a file is there and cannot be used. (Lines that are no bans are left out and told.)
+    pub fn start(limits: Arc<Limits>, data: &Path, instance: &str) -> Result<Self, KeeperError> {
+        let mut files = Files {
+            bans: data.join(format!("bans-{instance}")),
+            key_addresses: data.join(KEY_ADDRESSES_FILE),
+            seen: None,
+        };
+        files.read_bans(&limits)?;
+        files.read_key_addresses(&limits)?;
+        let (sender, told) = mpsc::sync_channel(1);
+        *limits.changed.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        let own = Arc::clone(&limits);
+        let thread = thread::Builder::new()
+            .name("limits".to_owned())
+            .spawn(move || files.run(&own, &told))
+            .map_err(KeeperError::Thread)?;
+        Ok(Self { limits, thread: Some(thread) })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Without a sender the thread ends.
+        self.limits.changed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+impl Files {
+    fn run(&mut self, limits: &Limits, told: &Receiver<()>) {
+        let (mut is_due, mut written) = (false, None::<Instant>);
+        loop {
+            let ended = match told.recv_timeout(PAUSE) {
+                Ok(()) => {
+                    is_due = true;
+                    false
+                }
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => true,
+            };
+            let may_write = ended || written.is_none_or(|written| written.elapsed() >= PAUSE);
+            if is_due && may_write {
+                if let Err(error) = write_whole(&self.bans, &limits.bans().to_text()) {
+                    alert!("adapter: bans are not kept: {}: {error}", self.bans.display());
+                }
+                (is_due, written) = (false, Some(Instant::now()));
+            }
+            if ended {
+                return;
+            }
+            if let Err(error) = self.read_key_addresses(limits) {
+                alert!("adapter: the lists of keys' addresses stay as they were: {error}");
+            }
+        }
+    }
+
+    fn read_bans(&self, limits: &Limits) -> Result<(), KeeperError> {
+        let error = |source| KeeperError::File { path: self.bans.clone(), source };
+        let Some(text) = read_bounded(&self.bans, FILE_BYTES_MAX).map_err(error)? else {
+            return Ok(());
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (bans, bad_lines) = Bans::from_text(&text, now.as_millis() as u64);
+        if bad_lines > 0 {
+            alert!("adapter: {}: {bad_lines} lines are no bans", self.bans.display());
+        }
+        *limits.bans() = bans;
+        Ok(())
+    }
+
+    /// Takes over the lists if their file is another one than before. A bad one is told once.
+    fn read_key_addresses(&mut self, limits: &Limits) -> Result<(), KeeperError> {
+        let path = &self.key_addresses;
+        let stamp = fs::metadata(path).ok().map(|metadata| Stamp {
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        });
+        if stamp == self.seen {
+            return Ok(());
+        }
+        self.seen = stamp;
+        let text = read_bounded(path, KEY_ADDRESSES_BYTES_MAX)
+            .map_err(|source| KeeperError::File { path: path.clone(), source })?;
+        let lists = KeyAddresses::from_text(&text.unwrap_or_default())
+            .map_err(|source| KeeperError::KeyAddresses { path: path.clone(), source })?;
+        *limits.key_addresses.write().unwrap_or_else(PoisonError::into_inner) = lists;
+        Ok(())
+    }
+}
+
+/// A file's text; `None` if there is no such file.
+fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > bytes_max {
+        return Err(io::Error::other(format!("longer than {bytes_max} bytes")));
+    }
+    Ok(Some(text))
+}
+
+/// Puts a file in place of another, whole or not at all.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use std::net::IpAddr;
+    use touchline_protocol::units::KeyId;
+
+    fn limits() -> Arc<Limits> {
+        Arc::new(Limits::new(LimitsConfig {
+            request_weight_per_minute: 1,
+            raw_requests_per_5_minutes: 100,
+            refusals_before_ban: 1,
+            denied: Vec::new(),
+            trusted_proxies: Vec::new(),
+        }))
+    }
+
+    fn client() -> IpAddr {
+        [198, 51, 100, 1].into()
+    }
+
+    fn now_ms() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
+    }
+
+    #[test]
+    fn bans_outlive_the_adapter() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = limits();
+        let keeper = Keeper::start(Arc::clone(&before), folder.path(), "one").unwrap();
+        let end_ms = before.ban(client(), now_ms());
+        drop(keeper);
+        let after = limits();
+        let _keeper = Keeper::start(Arc::clone(&after), folder.path(), "one").unwrap();
+        assert_eq!(after.bans().end_ms(client(), end_ms - 1), Some(end_ms));
+        let other = limits();
+        let _keeper = Keeper::start(Arc::clone(&other), folder.path(), "two").unwrap();
+        assert_eq!(other.bans().end_ms(client(), end_ms - 1), None, "each instance has its own");
+    }
+
+    #[test]
+    fn lists_of_addresses_are_read_when_they_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(KEY_ADDRESSES_FILE);
+        fs::write(&path, "1 10.0.0.1\n").unwrap();
+        let limits = limits();
+        let mut files =
+            Files { bans: folder.path().join("bans"), key_addresses: path.clone(), seen: None };
+        files.read_key_addresses(&limits).unwrap();
+        assert!(!limits.allows_key(KeyId(1), client()));
+        write_whole(&path, "1 10.0.0.1 198.51.100.0/24\n").unwrap();
+        files.read_key_addresses(&limits).unwrap();
+        assert!(limits.allows_key(KeyId(1), client()));
+        write_whole(&path, "1 nowhere\n").unwrap();
+        let error = files.read_key_addresses(&limits).unwrap_err().to_string();
+        assert!(error.contains("key-addresses") && error.contains("nowhere"), "{error}");
+        files.read_key_addresses(&limits).unwrap();
+        assert!(limits.allows_key(KeyId(1), client()), "as before, and told once");
+        let start = Keeper::start(limits, folder.path(), "one");
+        assert!(matches!(start, Err(KeeperError::KeyAddresses { .. })), "never without them");
+    }
+
+    #[test]
+    fn a_file_without_end_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("bans-one"), vec![b'\n'; FILE_BYTES_MAX + 1]).unwrap();
+        let error = Keeper::start(limits(), folder.path(), "one").unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Who is not served: addresses that are denied, banned or over their limits, and keys that are used from
+//! elsewhere.
+
+use std::net::SocketAddr;
+
+use super::errors::assert_error;
+use super::fixture::{NOW_MS, Site, body, config, header, open};
+use crate::config::AdapterConfig;
+use crate::http::Method::{Delete, Get, Post};
+use crate::http::{Fault, Refused, Reply, Request, Service};
+use crate::limits::LimitsConfig;
+use crate::views::fixture::Log;
+
+fn site() -> Site {
+    let limits = LimitsConfig {
+        request_weight_per_minute: 5,
+        refusals_before_ban: 2,
+        denied: vec!["192.0.2.0/24".parse().unwrap()],
+        trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
+        ..AdapterConfig::default().limits()
+    };
+    Site::limited(Log::venue(), config(), limits)
+}
+
+fn from(peer: &str, mut request: Request) -> Request {
+    request.peer = SocketAddr::new(peer.parse().unwrap(), 4000);
+    request
+}
+
+fn forwarded(mut request: Request, client: &str) -> Request {
+    request.headers.push("X-Forwarded-For", client.as_bytes());
+    request
+}
+
+fn ping(site: &Site, peer: &str) -> Reply {
+    site.reply(from(peer, open(Get, "ping", "")))
+}
+
+#[test]
+fn a_denied_address_gets_its_status_and_nothing_else() {
+    let site = site();
+    for request in [
+        from("192.0.2.9", open(Get, "ping", "")),
+        from("192.0.2.9", open(Get, "unknown", "")),
+        from("192.0.2.9", site.signed(Delete, "order", "symbol=BTCUSDT&orderId=1")),
+        forwarded(from("10.0.0.1", open(Get, "ping", "")), "192.0.2.9"),
+    ] {
+        let reply = site.reply(request);
+        assert_eq!((reply.status, reply.body.len(), reply.headers.len()), (403, 0, 0));
+    }
+    let refused = Refused {
+        path: "/",
+        peer: SocketAddr::from(([192, 0, 2, 9], 1)),
+        refused_ns: NOW_MS * 1_000_000,
+    };
+    assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 403);
+    // What a client says of itself denies nobody.
+    let liar = forwarded(from("198.51.100.1", open(Get, "ping", "")), "192.0.2.9");
+    assert_eq!(site.reply(liar).status, 200);
+}
+
+#[test]
+fn who_goes_on_when_refused_is_banned_from_everything() {
+    let site = site();
+    let client = "198.51.100.1";
+    for _ in 0..5 {
+        assert_eq!(ping(&site, client).status, 200);
+    }
+    for used in ["6", "7"] {
+        let reply = ping(&site, client);
+        assert_eq!(reply.status, 429);
+        assert_eq!(header(&reply, "X-SVC-USED-WEIGHT-1M"), Some(used));
+        assert!(header(&reply, "Retry-After").is_some());
+    }
+    let until = NOW_MS + 120_000;
+    let message = format!(
+        "Way too much request weight used; IP banned until {until}. Please use the websocket for live updates to avoid bans."
+    );
+    let banned = (418, -1003, &*message);
+    for request in [
+        open(Get, "ping", ""),
+        open(Get, "ping", ""),
+        open(Get, "unknown", ""),
+        open(Post, "ping", ""),
+        site.signed(Delete, "order", "symbol=BTCUSDT&orderId=1"),
+    ] {
+        let reply = site.reply(from(client, request));
+        assert_error(&reply, banned, "banned");
+        assert_eq!(header(&reply, "Retry-After"), Some("120"));
+        assert_eq!(header(&reply, "X-SVC-USED-WEIGHT-1M"), Some("8"), "nothing is charged");
+    }
+    assert_eq!(ping(&site, "198.51.100.2").status, 200);
+    assert!(site.engine.seen.lock().unwrap().is_empty());
+    let mut later = from(client, open(Get, "ping", ""));
+    later.arrived_ns = until * 1_000_000;
+    assert_eq!(site.reply(later).status, 200);
+}
+
+#[test]
+fn a_proxy_answers_for_none_of_its_clients() {
+    let site = site();
+    let proxied = |client: &str| {
+        let request = from("10.0.0.1", open(Get, "ping", ""));
+        site.reply(forwarded(request, client)).status
+    };
+    for _ in 0..5 {
+        assert_eq!(proxied("198.51.100.1"), 200);
+    }
+    assert_eq!((proxied("198.51.100.1"), proxied("198.51.100.2")), (429, 200));
+    // Nor for requests that nobody could read, whose client is unknown.
+    let refused = Refused {
+        path: "/",
+        peer: SocketAddr::from(([10, 0, 0, 1], 1)),
+        refused_ns: NOW_MS * 1_000_000,
+    };
+    for _ in 0..20 {
+        assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 405);
+    }
+    assert_eq!(ping(&site, "10.0.0.1").status, 200);
+}
+
+#[test]
+fn raw_requests_are_listed_and_limited() {
+    let limits =
+        LimitsConfig { raw_requests_per_5_minutes: 2, ..AdapterConfig::default().limits() };
+    let site = Site::limited(Log::venue(), config(), limits);
+    let information = site.reply(open(Get, "exchangeInfo", "symbols=[]"));
+    let listed = r#"{"rateLimitType":"RAW_REQUESTS","interval":"MINUTE","intervalNum":5,"limit":2}],"exchangeFilters""#;
+    assert!(body(&information).contains(listed), "{}", body(&information));
+    assert_eq!(site.reply(open(Get, "ping", "")).status, 200);
+    let reply = site.reply(open(Get, "ping", ""));
+    assert_eq!((reply.status, header(&reply, "X-SVC-USED-WEIGHT-1M")), (429, Some("12")));
+    assert_eq!(reply.headers.iter().filter(|(name, _)| name.contains("-5M")).count(), 0);
+}
