@@ -136,7 +136,8 @@ const HEAD: &str = concat!(
     r#"{"timezone":"UTC","serverTime":1700000100000,"rateLimits":["#,
     r#"{"rateLimitType":"REQUEST_WEIGHT","interval":"MINUTE","intervalNum":1,"limit":1200},"#,
     r#"{"rateLimitType":"ORDERS","interval":"SECOND","intervalNum":10,"limit":50},"#,
-    r#"{"rateLimitType":"ORDERS","interval":"DAY","intervalNum":1,"limit":160000}"#,
+    r#"{"rateLimitType":"ORDERS","interval":"DAY","intervalNum":1,"limit":160000},"#,
+    r#"{"rateLimitType":"RAW_REQUESTS","interval":"MINUTE","intervalNum":5,"limit":6100}"#,
     r#"],"exchangeFilters":[],"symbols":["#,
 );
 
