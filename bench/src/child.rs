@@ -1,6 +1,6 @@
 //! Child processes that never outlive this one: started through the own executable, which asks the
 //! kernel to end it with its parent before it becomes the program; ended by their id and waited for.
-//! Called by [`crate::engine`] and [`crate::rtt`].
+//! Called by [`crate::process`] and [`crate::rtt`].
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -58,6 +58,12 @@ impl Guarded {
     /// If the system refuses.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         Ok(Self { child: command.spawn()?, is_waited_for: false })
+    }
+
+    /// Its id, which is its own until it has been waited for.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// The process, to take its pipes.

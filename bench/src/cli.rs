@@ -1,7 +1,7 @@
 //! The command line: arguments, help and exit codes. Called by the executable.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -15,6 +15,7 @@ use crate::core::{self, CoreOptions, FlowKind, plot};
 use crate::engine::EngineOptions;
 use crate::log::{self, LogOptions};
 use crate::replay::{self, ReplayOptions};
+use crate::rest::{self, RestOptions};
 use crate::rtt::{self, PeerKind, RttOptions};
 use crate::{allocation, child, interrupt};
 
@@ -43,6 +44,11 @@ enum Command {
     /// Measure the log: appending, making durable, replaying, verifying, each beside the bare thing
     #[command(after_help = LOG_HELP)]
     Log(LogArguments),
+    /// Measure signed orders over REST beside the same HTTP front with a constant answer
+    #[command(after_help = REST_HELP)]
+    Rest(RestArguments),
+    #[command(hide = true, name = rest::constant::SUBCOMMAND)]
+    RestConstant,
     #[command(hide = true, name = child::SUBCOMMAND, trailing_var_arg = true)]
     Child {
         parent: i32,
@@ -101,6 +107,40 @@ temporary folder (some 700 MB) with the live window in shared memory. In each ro
 
 Medians over the rounds are printed. A goal that is missed does not change the exit code: figures of a
 busy machine are no check. Exit code 2 if what was written is not what is found.";
+
+const REST_HELP: &str = "\
+Three servers get the same signed orders in turn, block by block: the front with a constant answer of 400
+bytes, and a whole venue each that answers when an order is appended and when it is durable. CPU is that
+of the serving process (front and adapter; the engine is a process of its own), while each connection
+sends as fast as it is answered. Latencies are taken at a scheduled rate, from when a request was due.";
+
+#[derive(clap::Args, Debug)]
+struct RestArguments {
+    /// The executable touchline [default: beside this one]
+    #[arg(long, value_name = "PATH")]
+    engine: Option<PathBuf>,
+    /// Folder for temporary data folders [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Measured runs, whose medians are printed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: u16,
+    /// Requests of each block
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    requests: u32,
+    /// Kept connections
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    connections: u16,
+    /// Requests per second of the scheduled blocks
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rate: u32,
+    /// Further connections that send nothing or a byte now and then; 0 leaves that part out
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u16).range(0..=20_000))]
+    bystanders: u16,
+    /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(clap::Args, Debug)]
 struct LogArguments {
@@ -248,6 +288,11 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     match command {
         Command::Child { parent, program } => match child::become_program(parent, &program)? {},
+        Command::RestConstant => rest::constant::serve().map(|()| true),
+        Command::Rest(arguments) => {
+            interrupt::watch()?;
+            run_rest(arguments)
+        }
         Command::RttPeer { kind } => rtt::serve(kind).map(|()| true),
         Command::Replay(arguments) => {
             interrupt::watch()?;
@@ -363,15 +408,38 @@ fn run_log(arguments: LogArguments) -> Result<bool> {
     Ok(true)
 }
 
+fn run_rest(arguments: RestArguments) -> Result<bool> {
+    let report = rest::run(&RestOptions {
+        executable: executable(arguments.engine.as_deref())?,
+        scratch: arguments.scratch.unwrap_or_else(std::env::temp_dir),
+        runs: arguments.runs.into(),
+        requests: arguments.requests,
+        connections: arguments.connections.into(),
+        rate: arguments.rate,
+        bystanders: arguments.bystanders.into(),
+    })?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(true)
+}
+
+/// The executable `touchline`: the one that was named, or the one beside this.
+fn executable(named: Option<&Path>) -> Result<PathBuf> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => std::env::current_exe()?.with_file_name("touchline"),
+    };
+    path.canonicalize().with_context(|| {
+        format!("no engine at {}: build it, or name it by --engine", path.display())
+    })
+}
+
 impl EngineArguments {
     fn options(&self) -> Result<EngineOptions> {
-        let executable = match &self.engine {
-            Some(path) => path.clone(),
-            None => std::env::current_exe()?.with_file_name("touchline"),
-        };
-        let executable = executable.canonicalize().with_context(|| {
-            format!("no engine at {}: build it, or name it by --engine", executable.display())
-        })?;
+        let executable = executable(self.engine.as_deref())?;
         let scratch = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
         Ok(EngineOptions { executable, scratch, wait: self.wait.into() })
     }

@@ -2,13 +2,9 @@
 //! Called by [`crate::replay`] and [`crate::rtt`].
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
@@ -24,8 +20,7 @@ use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId, UNITS_PER_WHOLE};
 use touchline_protocol::wait::WaitStrategy;
 
-use crate::child::{self, Guarded};
-use crate::interrupt;
+use crate::process::Process;
 
 /// The one symbol of the venue.
 pub const SYMBOL: SymbolId = SymbolId(0);
@@ -33,17 +28,8 @@ pub const SYMBOL: SymbolId = SymbolId(0);
 /// Slots of both rings of the trader's session: the largest, so that many commands can be under way.
 const SLOTS: u32 = 16_384;
 
-/// Longest that an engine may take to start.
-const START_LIMIT: Duration = Duration::from_secs(60);
-
-/// Longest that an engine may take to end when it is asked to.
-const END_LIMIT: Duration = Duration::from_secs(20);
-
 /// Longest that the answer to an admin command may take.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
-
-/// How often a wait looks for an interruption.
-const SLICE: Duration = Duration::from_millis(100);
 
 /// Free balance of the account in each asset: 10 billion.
 const BALANCE: i64 = 10_000_000_000 * UNITS_PER_WHOLE;
@@ -83,36 +69,6 @@ pub struct EngineOptions {
     pub wait: WaitStrategy,
 }
 
-/// The process. Dropped, it is asked to end, so that it removes what it holds in shared memory; only
-/// if it does not is it killed.
-struct Process {
-    guarded: Guarded,
-    output: Receiver<String>,
-}
-
-impl Process {
-    /// Asks the process to end and waits for the end of its output; false if it does not come.
-    fn ask_to_end(&self) -> bool {
-        // A paused process acts on the first only after the second. Both fail only if it has ended.
-        let _asked = self.guarded.signal(Signal::TERM);
-        let _resumed = self.guarded.signal(Signal::CONT);
-        let begin = Instant::now();
-        while begin.elapsed() < END_LIMIT {
-            let left = END_LIMIT.saturating_sub(begin.elapsed());
-            if self.output.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.ask_to_end();
-    }
-}
-
 /// A running engine, ended with its data folder when dropped.
 pub struct Engine {
     // Ended before its folder goes: fields are dropped in this order.
@@ -135,20 +91,13 @@ impl Engine {
             .with_context(|| format!("no folder in {}", options.scratch.display()))?;
         let config = folder.path().join("venue.toml");
         fs::write(&config, VENUE)?;
-        let errors = folder.path().join("stderr");
-        let mut guarded = Guarded::spawn(
-            child::command(&options.executable, arguments(folder.path(), &config, options.wait))?
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(File::create(&errors)?),
-        )?;
-        let output = lines(&mut guarded)?;
-        let process = Process { guarded, output };
-        let made = wait_ready(&process.output).and_then(|()| Provisioned::make(folder.path()));
-        let Provisioned { key, secret } = made.with_context(|| {
-            let said = fs::read_to_string(&errors).unwrap_or_default();
-            format!("engine {}: {}", options.executable.display(), said.trim())
-        })?;
+        let arguments = arguments(folder.path(), &config, options.wait);
+        let executable = &options.executable;
+        let (process, _) =
+            Process::start("engine", executable, arguments, folder.path(), "engine ready")
+                .with_context(|| executable.display().to_string())?;
+        let Provisioned { key, secret } =
+            Provisioned::make(folder.path()).with_context(|| process.said())?;
         Ok(Self { process, key, secret, wait: options.wait, folder })
     }
 
@@ -176,7 +125,7 @@ impl Engine {
     /// # Errors
     /// If the system refuses.
     pub fn pause(&self) -> Result<()> {
-        Ok(self.process.guarded.signal(Signal::STOP)?)
+        self.process.signal(Signal::STOP)
     }
 
     /// Lets a paused process go on.
@@ -184,22 +133,15 @@ impl Engine {
     /// # Errors
     /// If the system refuses.
     pub fn resume(&self) -> Result<()> {
-        Ok(self.process.guarded.signal(Signal::CONT)?)
+        self.process.signal(Signal::CONT)
     }
 
     /// Ends the engine the way an operator does, and waits for it.
     ///
     /// # Errors
     /// If it does not end in time, or not with success.
-    pub fn stop(mut self) -> Result<()> {
-        anyhow::ensure!(
-            self.process.ask_to_end(),
-            "the engine did not end within {END_LIMIT:?} of SIGTERM"
-        );
-        let status = self.process.guarded.wait()?;
-        let said = fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
-        anyhow::ensure!(status.success(), "the engine ended with {status}: {}", said.trim());
-        Ok(())
+    pub fn stop(self) -> Result<()> {
+        self.process.stop()
     }
 }
 
@@ -216,35 +158,6 @@ fn arguments(folder: &Path, config: &Path, wait: WaitStrategy) -> Vec<OsString> 
     arguments.push(data_folder(folder).into());
     arguments.extend(["--config".into(), config.into(), "--set".into(), wait.into()]);
     arguments
-}
-
-/// Reads the engine's lines on a thread of their own, which ends with the engine.
-fn lines(process: &mut Guarded) -> Result<Receiver<String>> {
-    let output = process.child().stdout.take().context("the engine has no output")?;
-    let (sender, receiver) = mpsc::channel();
-    thread::Builder::new().name("engine output".to_owned()).spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // Nobody listens any more: the pipe is read on, so that the engine can write.
-            let _unheard = sender.send(line);
-        }
-    })?;
-    Ok(receiver)
-}
-
-fn wait_ready(output: &Receiver<String>) -> Result<()> {
-    let begin = Instant::now();
-    loop {
-        interrupt::check()?;
-        match output.recv_timeout(SLICE) {
-            Ok(line) if line.starts_with("engine ready") => return Ok(()),
-            Ok(_) => {}
-            Err(RecvTimeoutError::Disconnected) => bail!("it ended before it was ready"),
-            Err(RecvTimeoutError::Timeout) if begin.elapsed() > START_LIMIT => {
-                bail!("it was not ready within {START_LIMIT:?}")
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-    }
 }
 
 fn session(folder: &Path, role: Role, lane: Lane, name: &str) -> ClientOptions {

@@ -3,7 +3,8 @@
 //!
 //! [`core`] measures the order book alone against others, without any process. [`recording`] reads and
 //! explains recorded exchange data without any engine, [`replay`] drives an engine with it, [`rtt`]
-//! measures round trips, [`log`] measures the log; the rest is what they share.
+//! measures round trips, [`log`] measures the log, [`rest`] the REST adapter; the rest is what they
+//! share.
 
 pub mod allocation;
 pub mod child;
@@ -14,6 +15,8 @@ pub mod interrupt;
 pub mod latency;
 pub mod log;
 pub mod machine;
+pub mod process;
 pub mod recording;
 pub mod replay;
+pub mod rest;
 pub mod rtt;

@@ -139,3 +139,18 @@ fn round_trips_through_the_engine_are_measured() {
     }
     assert!(report["ratios"]["order_to_ring"].as_u64().unwrap() > 0);
 }
+
+#[test]
+fn orders_over_rest_are_measured() {
+    let Some(engine) = engine() else { return };
+    let arguments = ["rest", "--json", "--runs", "1", "--requests", "200", "--bystanders", "20"];
+    let output = bench(&engine, &arguments);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    for server in ["constant", "appended", "durable"] {
+        assert_eq!(report["median"][server]["latency"]["count"], 200, "{server}");
+        assert!(report["median"][server]["cpu_ns"].as_u64().unwrap() > 0, "{server}");
+    }
+    assert!(report["ratios"]["durable"].as_u64().unwrap() > 0);
+    assert_eq!(report["crowd"]["connections"], 20);
+}

@@ -1,0 +1,173 @@
+//! What a signed order costs from socket to socket: the REST adapter beside the same HTTP front with a
+//! constant answer, in the same run. Called by the command line.
+//!
+//! Both get the same requests over the same number of kept connections. What is compared is the CPU
+//! time that the serving process takes per request, which a busy machine falsifies least; rates and
+//! latencies stand beside it. Then thousands of connections that send nothing, or a byte now and then,
+//! are opened: what each takes of the adapter's memory, and what they do to the others' latency.
+
+mod bystanders;
+pub mod constant;
+mod load;
+mod orders;
+mod report;
+mod usage;
+mod venue;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::latency::{Percentiles, median};
+use crate::machine::Machine;
+use bystanders::Bystanders;
+use load::{Load, Pace};
+use orders::Orders;
+pub use report::RestReport;
+use venue::Venue;
+
+/// Requests before each measured block: connections are opened and caches filled.
+const WARM_UP: u32 = 500;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct RestOptions {
+    /// The executable `touchline`.
+    pub executable: PathBuf,
+    /// Folder for temporary data folders.
+    pub scratch: PathBuf,
+    /// Runs; medians over them are reported.
+    pub runs: usize,
+    /// Requests of each block.
+    pub requests: u32,
+    /// Kept connections.
+    pub connections: usize,
+    /// Requests per second of the scheduled blocks.
+    pub rate: u32,
+    /// Further connections that send nothing or next to nothing; 0 leaves that part out.
+    pub bystanders: usize,
+}
+
+/// What was measured of one server in one run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Block {
+    /// CPU time of the serving process per request, ns, each connection sending its next request when
+    /// it has its reply.
+    pub cpu_ns: u64,
+    /// Requests per second meanwhile.
+    pub rate: u64,
+    /// From when a request was due to its whole reply, at the scheduled rate.
+    pub latency: Percentiles,
+}
+
+/// What connections cost that take part in nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Crowd {
+    /// How many: every other one sends a byte of a head now and then, the rest nothing.
+    pub connections: usize,
+    /// Resident memory of the adapter per such connection, bytes.
+    pub bytes_per_connection: u64,
+    /// Latency of orders at the scheduled rate without them.
+    pub without: Percentiles,
+    /// And with them.
+    pub with: Percentiles,
+}
+
+/// One run: the three servers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Run {
+    /// The same front with a constant answer.
+    pub constant: Block,
+    /// Orders, answered when they are in the live window.
+    pub appended: Block,
+    /// Orders, answered when they are on disk.
+    pub durable: Block,
+}
+
+/// A server and what is sent to it.
+struct Subject {
+    address: SocketAddr,
+    pid: u32,
+    orders: Orders,
+}
+
+impl Subject {
+    fn load(&self, connections: usize) -> Result<Load> {
+        Load::connect(self.address, connections)
+    }
+
+    fn paced(&mut self, options: &RestOptions) -> Result<Percentiles> {
+        let mut load = self.load(options.connections)?;
+        load.run(Pace::EachAfterItsReply, WARM_UP, &mut self.orders)?;
+        let outcome =
+            load.run(Pace::PerSecond(options.rate), options.requests, &mut self.orders)?;
+        Ok(outcome.latency.percentiles())
+    }
+
+    fn block(&mut self, options: &RestOptions) -> Result<Block> {
+        let mut load = self.load(options.connections)?;
+        load.run(Pace::EachAfterItsReply, WARM_UP, &mut self.orders)?;
+        let before = usage::cpu_ns(self.pid)?;
+        let outcome = load.run(Pace::EachAfterItsReply, options.requests, &mut self.orders)?;
+        let cpu = usage::cpu_ns(self.pid)?.saturating_sub(before);
+        drop(load);
+        Ok(Block {
+            cpu_ns: cpu / u64::from(options.requests),
+            rate: outcome.rate(),
+            latency: self.paced(options)?,
+        })
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// If a process does not start or ends early, a request is refused, or the run was interrupted.
+pub fn run(options: &RestOptions) -> Result<RestReport> {
+    usage::allow_open_files(options.bystanders + 2 * options.connections)?;
+    let folder =
+        tempfile::Builder::new().prefix("touchline-bench-").tempdir_in(&options.scratch)?;
+    let appended = Venue::start(options, folder.path(), "appended")?;
+    let durable = Venue::start(options, folder.path(), "durable")?;
+    let front = constant::start(folder.path())?;
+    let constant = Subject { address: front.address, pid: front.id(), orders: appended.orders()? };
+    let mut subjects = [constant, appended.subject()?, durable.subject()?];
+    let mut runs = Vec::with_capacity(options.runs);
+    for _ in 0..options.runs {
+        let [constant, appended, durable] = &mut subjects;
+        runs.push(Run {
+            constant: constant.block(options)?,
+            appended: appended.block(options)?,
+            durable: durable.block(options)?,
+        });
+    }
+    let crowd = match options.bystanders {
+        0 => None,
+        connections => Some(crowd(options, &mut subjects[1], connections)?),
+    };
+    front.stop()?;
+    appended.stop()?;
+    durable.stop()?;
+    Ok(RestReport::new(Machine::here(), options, runs, crowd))
+}
+
+fn crowd(options: &RestOptions, subject: &mut Subject, connections: usize) -> Result<Crowd> {
+    let without = subject.paced(options)?;
+    let before = usage::resident_bytes(subject.pid)?;
+    let bystanders = Bystanders::start(subject.address, connections)?;
+    let grown = usage::resident_bytes(subject.pid)?.saturating_sub(before);
+    let with = subject.paced(options)?;
+    bystanders.end()?;
+    Ok(Crowd { connections, bytes_per_connection: grown / connections as u64, without, with })
+}
+
+fn median_block(blocks: impl Iterator<Item = Block> + Clone) -> Block {
+    let latencies: Vec<_> = blocks.clone().map(|block| block.latency).collect();
+    Block {
+        cpu_ns: median(blocks.clone().map(|block| block.cpu_ns)),
+        rate: median(blocks.map(|block| block.rate)),
+        latency: Percentiles::median(&latencies),
+    }
+}

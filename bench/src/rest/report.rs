@@ -1,0 +1,150 @@
+//! The result of [`super::run`] and its text.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{Block, Crowd, RestOptions, Run, median_block};
+use crate::latency::{Percentiles, duration, median, ratio};
+use crate::machine::Machine;
+
+/// CPU time per request to that of the constant answer in the same run, in hundredths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Ratios {
+    /// Orders answered when appended.
+    pub appended: u64,
+    /// Orders answered when durable.
+    pub durable: u64,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RestReport {
+    machine: Machine,
+    requests: u32,
+    connections: usize,
+    scheduled_rate: u32,
+    /// Medians of the runs.
+    pub median: Run,
+    /// Medians of the runs' ratios.
+    pub ratios: Ratios,
+    /// Each run.
+    pub runs: Vec<Run>,
+    /// What connections cost that take part in nothing.
+    pub crowd: Option<Crowd>,
+}
+
+impl RestReport {
+    pub(super) fn new(
+        machine: Machine,
+        options: &RestOptions,
+        runs: Vec<Run>,
+        crowd: Option<Crowd>,
+    ) -> Self {
+        let to_constant = |of: fn(&Run) -> Block| {
+            let hundredths = |run: &Run| (of(run).cpu_ns * 100).checked_div(run.constant.cpu_ns);
+            median(runs.iter().filter_map(hundredths))
+        };
+        Self {
+            machine,
+            requests: options.requests,
+            connections: options.connections,
+            scheduled_rate: options.rate,
+            median: Run {
+                constant: median_block(runs.iter().map(|run| run.constant)),
+                appended: median_block(runs.iter().map(|run| run.appended)),
+                durable: median_block(runs.iter().map(|run| run.durable)),
+            },
+            ratios: Ratios {
+                appended: to_constant(|run| run.appended),
+                durable: to_constant(|run| run.durable),
+            },
+            runs,
+            crowd,
+        }
+    }
+
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "signed POST /order over {} kept connections: {} requests per block, median of {} \
+             run(s)\nmachine: {}\nlatency from when a request was due, at {} requests/s\n\n\
+             {:<20}{:>10} {:>6} {:>11}{}\n",
+            self.connections,
+            self.requests,
+            self.runs.len(),
+            self.machine.line(),
+            self.scheduled_rate,
+            "",
+            "CPU each",
+            "ratio",
+            "requests/s",
+            Percentiles::HEADING,
+        );
+        let rows = [
+            ("constant answer", self.median.constant, 100),
+            ("order, appended", self.median.appended, self.ratios.appended),
+            ("order, durable", self.median.durable, self.ratios.durable),
+        ];
+        for (name, block, hundredths) in rows {
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "{name:<20}{:>10} {:>6} {:>11}{}",
+                duration(block.cpu_ns),
+                ratio(hundredths, 100),
+                block.rate,
+                block.latency.columns(),
+            );
+        }
+        if let Some(crowd) = &self.crowd {
+            let _infallible = write!(
+                text,
+                "\n{} connections that send nothing or a byte now and then\n\
+                 memory each           {} bytes\n\
+                 {:<40}{}\n{:<40}{}\n{:<40}{}\np99 with to without    {}\n",
+                crowd.connections,
+                crowd.bytes_per_connection,
+                "",
+                Percentiles::HEADING,
+                "order, appended, without them",
+                crowd.without.columns(),
+                "order, appended, with them",
+                crowd.with.columns(),
+                ratio(crowd.with.p99, crowd.without.p99),
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_medians_of_the_runs_own() {
+        let block = |cpu_ns| Block { cpu_ns, ..Default::default() };
+        let run = |constant, appended| Run {
+            constant: block(constant),
+            appended: block(appended),
+            durable: block(3 * constant),
+        };
+        let options = RestOptions {
+            executable: "".into(),
+            scratch: "".into(),
+            runs: 3,
+            requests: 1,
+            connections: 1,
+            rate: 1,
+            bystanders: 0,
+        };
+        // The machine changes its speed; the ratio hardly moves.
+        let runs = vec![run(100, 150), run(500, 800), run(100, 160)];
+        let report = RestReport::new(Machine::here(), &options, runs, None);
+        assert_eq!((report.ratios.appended, report.ratios.durable), (160, 300));
+        assert_eq!(report.median.appended.cpu_ns, 160);
+        assert!(report.text().contains("1.60"));
+    }
+}

@@ -1,0 +1,72 @@
+//! What a process has used, as the kernel counts it, and how many files this one may open. Called by
+//! [`super`].
+
+use std::fs;
+use std::io;
+
+use anyhow::{Context, Result};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Files that this process needs beside its connections.
+const OTHER_FILES: u64 = 256;
+
+/// CPU time of all living threads of a process, ns.
+pub(super) fn cpu_ns(pid: u32) -> Result<u64> {
+    let folder = format!("/proc/{pid}/task");
+    let mut total = 0;
+    for thread in fs::read_dir(&folder).with_context(|| folder.clone())? {
+        match fs::read_to_string(thread?.path().join("schedstat")) {
+            Ok(text) => total += first_number(&text).context("schedstat")?,
+            // A thread that has just ended.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).context(folder),
+        }
+    }
+    Ok(total)
+}
+
+/// Resident memory of a process, bytes.
+pub(super) fn resident_bytes(pid: u32) -> Result<u64> {
+    let file = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&file).with_context(|| file.clone())?;
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    Ok(kibibytes.and_then(first_number).context(file)? * 1024)
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Raises the number of files that this process and its children may open, if it is too low.
+pub(super) fn allow_open_files(connections: usize) -> Result<()> {
+    let needed = connections as u64 + OTHER_FILES;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let allowed = maximum.is_none_or(|maximum| maximum >= needed);
+    anyhow::ensure!(
+        allowed,
+        "{needed} open files are needed and {} are allowed: take fewer connections",
+        maximum.unwrap_or_default()
+    );
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_process_has_used_something() {
+        let own = std::process::id();
+        let before = cpu_ns(own).unwrap();
+        let mut sum = 0_u64;
+        while cpu_ns(own).unwrap() < before + 1_000_000 {
+            sum = (0..100_000).fold(sum, |sum, next| std::hint::black_box(sum ^ next));
+        }
+        assert!(resident_bytes(own).unwrap() > 100_000);
+        assert!(cpu_ns(u32::MAX).is_err());
+        assert!(resident_bytes(u32::MAX).is_err());
+    }
+}
