@@ -1,112 +1,68 @@
-//! The engine link: one hot session of role adapter that carries the orders of every client. Called
-//! by the spot service through [`Submit`]; started by [`crate::run`].
+//! The engine link: a session of role adapter that carries the commands of every client. There is one
+//! for [orders](Orders), on the hot lane. Called by the services through [`Submit`]; started by
+//! [`crate::run`].
 //!
 //! Request threads send, one thread receives and calls back. A command that was sent ends in exactly
 //! one of: the engine's decision, or doubt ([`Doubt`]). The link reconnects by itself; what was
 //! pending on the old connection is in doubt, since its replies can never come.
 
+mod orders;
 mod pending;
 mod thread;
 mod wire;
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use std::{io, thread as std_thread};
 
-use touchline_protocol::client::{ClientOptions, SendError};
-use touchline_protocol::message::command::{
-    CancelAll, CancelOrderList, CancelOrderNamed, CommandHeader, NewOrder, PlaceOrderList,
-};
-use touchline_protocol::message::event::{
-    MassCanceled, OrderCanceled, OrderListChanged, OrderResult, Rejected, Trade,
-};
+use touchline_protocol::client::{ClientOptions, SendError, Sender};
+use touchline_protocol::message::command::CommandHeader;
+use touchline_protocol::message::decode::Event;
 use touchline_protocol::units::Position;
 
+pub use orders::{OrderCommand, Orders, Terminal, Told};
 use pending::Pending;
 use wire::{Commands, EngineSocket, Wire};
 
-/// What the link carries. The link fills in correlation, session, epoch and sequence.
-#[derive(Debug, Clone, Copy)]
-pub enum OrderCommand {
-    /// Places an order, or only checks it.
-    Place(NewOrder),
-    /// Places an order list.
-    PlaceList(PlaceOrderList),
-    /// Cancels an order, with its list if that is open.
-    Cancel(CancelOrderNamed),
-    /// Cancels an order list.
-    CancelList(CancelOrderList),
-    /// Cancels all that an account has open on a symbol.
-    CancelAll(CancelAll),
-}
+/// What one link carries: its commands, and what the engine answers to them.
+pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
+    /// A command. The link fills in correlation, session, epoch and sequence.
+    type Command: Send + 'static;
+    /// What the engine may tell about a command before its last word.
+    type Told: Default + Debug + Clone + Eq + Send + 'static;
+    /// The engine's last word on a command.
+    type Terminal: Debug + Clone + Eq + Send + 'static;
 
-impl OrderCommand {
-    /// Its header.
-    #[must_use]
-    pub const fn header(&self) -> &CommandHeader {
-        match self {
-            Self::Place(order) => &order.command,
-            Self::PlaceList(list) => &list.command,
-            Self::Cancel(cancel) => &cancel.command,
-            Self::CancelList(cancel) => &cancel.command,
-            Self::CancelAll(cancel) => &cancel.command,
-        }
-    }
+    /// A command's header.
+    fn header_mut(command: &mut Self::Command) -> &mut CommandHeader;
 
-    /// Its header.
-    pub const fn header_mut(&mut self) -> &mut CommandHeader {
-        match self {
-            Self::Place(order) => &mut order.command,
-            Self::PlaceList(list) => &mut list.command,
-            Self::Cancel(cancel) => &mut cancel.command,
-            Self::CancelList(cancel) => &mut cancel.command,
-            Self::CancelAll(cancel) => &mut cancel.command,
-        }
-    }
-}
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// When it did not leave.
+    fn send(sender: &mut Sender, command: &mut Self::Command) -> Result<(), SendError>;
 
-/// The engine's last word on a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Terminal {
-    /// The order was accepted; where it stands now.
-    Placed(OrderResult),
-    /// The order would be accepted, as far as it alone decides; nothing changed.
-    Valid,
-    /// The order is cancelled.
-    Canceled(OrderCanceled),
-    /// The list was placed, or both its orders are cancelled.
-    List(OrderListChanged),
-    /// Everything is cancelled; how much it was.
-    CanceledAll(MassCanceled),
-    /// Nothing changed.
-    Rejected(Rejected),
-}
+    /// Takes in an event that is not the last word.
+    fn tell(told: &mut Self::Told, event: Event<'_>);
 
-/// What the engine told about a command before its last word, in order. Some of it may be missing when
-/// the reply ring overflowed; the last word then says more than this adds up to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
-    /// The fills of a placement.
-    pub trades: Vec<Trade>,
-    /// The orders that a cancel ended, unless one is its last word.
-    pub canceled: Vec<OrderCanceled>,
-    /// The lists that a cancel ended, unless one is its last word.
-    pub lists: Vec<OrderListChanged>,
+    /// The last word, if this event can be one.
+    fn terminal(event: Event<'_>) -> Option<Self::Terminal>;
 }
 
 /// The engine's decision on a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct Decision<T: Traffic = Orders> {
     /// Position behind the transaction in the log; for a reject behind the one before.
     pub position: Position,
     /// Time of the transaction, ns since the epoch.
     pub time_ns: u64,
     /// What came before its last word.
-    pub told: Told,
+    pub told: T::Told,
     /// What became of the command.
-    pub terminal: Terminal,
+    pub terminal: T::Terminal,
 }
 
 /// Why a command did not leave; nothing has happened.
@@ -131,44 +87,44 @@ pub enum Doubt {
 
 /// How a submitted command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Outcome<T: Traffic = Orders> {
     /// Decided.
-    Decided(Box<Decision>),
+    Decided(Box<Decision<T>>),
     /// Never sent.
     NotSent(NotSent),
     /// In doubt.
     Unknown(Doubt),
 }
 
-impl From<Decision> for Outcome {
-    fn from(decision: Decision) -> Self {
+impl<T: Traffic> From<Decision<T>> for Outcome<T> {
+    fn from(decision: Decision<T>) -> Self {
         Self::Decided(Box::new(decision))
     }
 }
 
 /// Receives the outcome, once, on any thread.
-pub type Done = Box<dyn FnOnce(Outcome) + Send>;
+pub type Done<T = Orders> = Box<dyn FnOnce(Outcome<T>) + Send>;
 
-/// Where the spot service hands its commands to. The link is one; tests have their own.
-pub trait Submit: Send + Sync + 'static {
+/// Where a service hands its commands to. The link is one; tests have their own.
+pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
     /// Sends the command. `done` is called once: on this thread if it could not be sent, else on the
     /// receiving thread, with [`Doubt::Timeout`] soon after `deadline` at the latest.
-    fn submit(&self, command: OrderCommand, deadline: Instant, done: Done);
+    fn submit(&self, command: T::Command, deadline: Instant, done: Done<T>);
 }
 
 /// What the request threads and the receiving thread share.
-struct Shared {
+struct Shared<T: Traffic> {
     /// `None` while there is no engine. Whoever registers a pending command holds this lock, so that
     /// none is registered on a connection that has ended.
-    sender: Mutex<Option<Box<dyn Commands>>>,
-    pending: Pending,
+    sender: Mutex<Option<Box<dyn Commands<T>>>>,
+    pending: Pending<T>,
     /// The sending half found the connection unusable.
     broken: AtomicBool,
     stop: AtomicBool,
 }
 
-impl Shared {
-    fn sender(&self) -> MutexGuard<'_, Option<Box<dyn Commands>>> {
+impl<T: Traffic> Shared<T> {
+    fn sender(&self) -> MutexGuard<'_, Option<Box<dyn Commands<T>>>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -178,12 +134,12 @@ impl Shared {
 }
 
 /// The running link.
-pub struct Link {
-    shared: Arc<Shared>,
+pub struct Link<T: Traffic = Orders> {
+    shared: Arc<Shared<T>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Link {
+impl<T: Traffic> Link<T> {
     /// Starts the link; it connects, and reconnects, in the background.
     ///
     /// # Errors
@@ -192,7 +148,7 @@ impl Link {
         Self::start_on(EngineSocket(options))
     }
 
-    fn start_on(wire: impl Wire) -> io::Result<Self> {
+    fn start_on(wire: impl Wire<T>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             sender: Mutex::new(None),
             pending: Pending::default(),
@@ -223,14 +179,14 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl<T: Traffic> Drop for Link<T> {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl Submit for Link {
-    fn submit(&self, mut command: OrderCommand, deadline: Instant, done: Done) {
+impl<T: Traffic> Submit<T> for Link<T> {
+    fn submit(&self, mut command: T::Command, deadline: Instant, done: Done<T>) {
         let (why, done) = {
             let mut sender = self.shared.sender();
             let Some(open) = sender.as_mut() else {
@@ -239,7 +195,7 @@ impl Submit for Link {
             };
             // Registered before it is sent: the reply may be faster than this thread.
             let correlation = self.shared.pending.register(deadline, done);
-            command.header_mut().correlation = correlation;
+            T::header_mut(&mut command).correlation = correlation;
             let Err(error) = open.send(&mut command) else { return };
             if matches!(error, SendError::Ring(_)) {
                 self.shared.broken.store(true, Ordering::Release);

@@ -7,41 +7,44 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use touchline_protocol::client::Reply;
-use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 
-use super::{Decision, Done, Doubt, Outcome, Terminal, Told};
+use super::{Decision, Done, Doubt, Outcome, Traffic};
 
-struct Command {
+struct Command<T: Traffic> {
     deadline: Instant,
-    told: Told,
-    done: Done,
+    told: T::Told,
+    done: Done<T>,
 }
 
-#[derive(Default)]
-struct Table {
-    commands: HashMap<u64, Command>,
+struct Table<T: Traffic> {
+    commands: HashMap<u64, Command<T>>,
     last: u64,
 }
 
 /// The pending commands.
-#[derive(Default)]
-pub(super) struct Pending {
-    table: Mutex<Table>,
+pub(super) struct Pending<T: Traffic> {
+    table: Mutex<Table<T>>,
 }
 
-impl Pending {
+impl<T: Traffic> Default for Pending<T> {
+    fn default() -> Self {
+        Self { table: Mutex::new(Table { commands: HashMap::new(), last: 0 }) }
+    }
+}
+
+impl<T: Traffic> Pending<T> {
     /// Takes in a command that is about to be sent; gives its correlation: from 1, never used twice.
-    pub(super) fn register(&self, deadline: Instant, done: Done) -> u64 {
+    pub(super) fn register(&self, deadline: Instant, done: Done<T>) -> u64 {
         let mut table = self.table();
         table.last += 1;
         let correlation = table.last;
-        table.commands.insert(correlation, Command { deadline, told: Told::default(), done });
+        table.commands.insert(correlation, Command { deadline, told: T::Told::default(), done });
         correlation
     }
 
     /// Takes back a command that could not be sent.
-    pub(super) fn withdraw(&self, correlation: u64) -> Option<Done> {
+    pub(super) fn withdraw(&self, correlation: u64) -> Option<Done<T>> {
         self.table().commands.remove(&correlation).map(|command| command.done)
     }
 
@@ -57,24 +60,13 @@ impl Pending {
             if let Ok(event) = event
                 && let Some(command) = self.table().commands.get_mut(&correlation)
             {
-                match event {
-                    Event::Trade(trade) => command.told.trades.push(*trade),
-                    Event::OrderCanceled(canceled) => command.told.canceled.push(*canceled),
-                    Event::OrderListChanged(changed) => command.told.lists.push(*changed),
-                    _ => {}
-                }
+                T::tell(&mut command.told, event);
             }
             return;
         }
         let Some(command) = self.table().commands.remove(&correlation) else { return };
-        let terminal = match event {
-            Ok(Event::OrderResult(result)) => Terminal::Placed(*result),
-            Ok(Event::OrderCanceled(canceled)) => Terminal::Canceled(*canceled),
-            Ok(Event::OrderListChanged(changed)) => Terminal::List(*changed),
-            Ok(Event::MassCanceled(canceled)) => Terminal::CanceledAll(*canceled),
-            Ok(Event::OrderValid(_)) => Terminal::Valid,
-            Ok(Event::Rejected(rejected)) => Terminal::Rejected(*rejected),
-            _ => return answer(command.done, Outcome::Unknown(Doubt::UnexpectedReply)),
+        let Some(terminal) = event.ok().and_then(T::terminal) else {
+            return answer(command.done, Outcome::Unknown(Doubt::UnexpectedReply));
         };
         let decision = Decision {
             position: reply.envelope.position,
@@ -102,12 +94,12 @@ impl Pending {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, Table<T>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A callback that panics costs its own request only: what it holds is dropped, which answers it.
-fn answer(done: Done, outcome: Outcome) {
+fn answer<T: Traffic>(done: Done<T>, outcome: Outcome<T>) {
     let _panicked = catch_unwind(AssertUnwindSafe(|| done(outcome)));
 }

@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use touchline_protocol::client::{ConnectError, ReceiveError, Reply};
+use touchline_protocol::message::command::{CancelAll, CancelOrderNamed, NewOrder};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, Event, disclose, enclose};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, Envelope, Gap, MassCanceled, OrderAccepted, OrderCanceled, OrderListChanged,
@@ -59,8 +60,8 @@ struct FakeCommands {
 
 struct FakeReplies(Receiver<Move>, Option<Move>);
 
-impl Wire for FakeWire {
-    fn connect(&self) -> Result<Halves, ConnectError> {
+impl Wire<Orders> for FakeWire {
+    fn connect(&self) -> Result<Halves<Orders>, ConnectError> {
         match self.0.lock().unwrap().try_recv() {
             Ok((commands, replies)) => Ok((Box::new(commands), Box::new(replies))),
             Err(_) => Err(ConnectError::Unexpected("silence")),
@@ -68,7 +69,7 @@ impl Wire for FakeWire {
     }
 }
 
-impl Commands for FakeCommands {
+impl Commands<Orders> for FakeCommands {
     fn send(&mut self, command: &mut OrderCommand) -> Result<(), SendError> {
         match self.refusal {
             Some(refusal) => Err(refusal),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use touchline_protocol::client::ReceiveError;
 
-use super::Shared;
 use super::wire::{Replies, Wire};
+use super::{Shared, Traffic};
 
 /// How often deadlines are looked at: a late command is given up at most this much later.
 const SWEEP: Duration = Duration::from_millis(50);
@@ -20,7 +20,7 @@ const BATCH: usize = 256;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 
 /// Runs until the link is stopped.
-pub(super) fn run(shared: &Shared, wire: &impl Wire) {
+pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
     let mut pause = PAUSES.0;
     let mut last_error = None;
     while !shared.is_stopping() {
@@ -60,7 +60,7 @@ pub(super) fn run(shared: &Shared, wire: &impl Wire) {
 }
 
 /// Hands replies on until the connection or the link ends.
-fn serve(shared: &Shared, receiver: &mut dyn Replies) -> Result<(), ReceiveError> {
+fn serve<T: Traffic>(shared: &Shared<T>, receiver: &mut dyn Replies) -> Result<(), ReceiveError> {
     let mut next_sweep = Instant::now() + SWEEP;
     loop {
         let mut idle = false;

@@ -7,24 +7,24 @@ use touchline_protocol::client::{
     Client, ClientOptions, ConnectError, ReceiveError, Receiver, Reply, SendError, Sender,
 };
 
-use super::OrderCommand;
+use super::Traffic;
 
 /// The two halves of one connection.
-pub(super) type Halves = (Box<dyn Commands>, Box<dyn Replies>);
+pub(super) type Halves<T> = (Box<dyn Commands<T>>, Box<dyn Replies>);
 
 /// Opens connections.
-pub(super) trait Wire: Send + 'static {
+pub(super) trait Wire<T: Traffic>: Send + 'static {
     /// A connection.
     ///
     /// # Errors
     /// When there is no engine, or it refuses.
-    fn connect(&self) -> Result<Halves, ConnectError>;
+    fn connect(&self) -> Result<Halves<T>, ConnectError>;
 }
 
 /// The sending half.
-pub(super) trait Commands: Send {
+pub(super) trait Commands<T: Traffic>: Send {
     /// Sends one command.
-    fn send(&mut self, command: &mut OrderCommand) -> Result<(), SendError>;
+    fn send(&mut self, command: &mut T::Command) -> Result<(), SendError>;
 }
 
 /// The receiving half.
@@ -38,23 +38,16 @@ pub(super) trait Replies {
 /// The engine's own socket.
 pub(super) struct EngineSocket(pub(super) ClientOptions);
 
-impl Wire for EngineSocket {
-    fn connect(&self) -> Result<Halves, ConnectError> {
+impl<T: Traffic> Wire<T> for EngineSocket {
+    fn connect(&self) -> Result<Halves<T>, ConnectError> {
         let (sender, receiver) = Client::connect(&self.0)?.split();
         Ok((Box::new(sender), Box::new(receiver)))
     }
 }
 
-impl Commands for Sender {
-    fn send(&mut self, command: &mut OrderCommand) -> Result<(), SendError> {
-        match command {
-            OrderCommand::Place(order) => Self::send(self, order),
-            OrderCommand::PlaceList(list) => Self::send(self, list),
-            OrderCommand::Cancel(cancel) => Self::send(self, cancel),
-            OrderCommand::CancelList(cancel) => Self::send(self, cancel),
-            OrderCommand::CancelAll(cancel) => Self::send(self, cancel),
-        }
-        .map(|_sequence| ())
+impl<T: Traffic> Commands<T> for Sender {
+    fn send(&mut self, command: &mut T::Command) -> Result<(), SendError> {
+        T::send(self, command)
     }
 }
 
