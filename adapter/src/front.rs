@@ -6,6 +6,7 @@
 //! could use up has a limit in [`FrontConfig`]: connections, head, fields, body, and the time
 //! that each phase of a request may take.
 
+mod body;
 mod gate;
 mod hyper;
 mod places;
@@ -60,7 +61,7 @@ pub struct FrontConfig {
     pub max_headers: usize,
     /// Bytes of request line and header fields together. More are answered 431.
     pub max_head_bytes: usize,
-    /// Bytes of a request body. More are answered 413.
+    /// Bytes of a request body, or fewer if the service says so. More are answered 413.
     pub max_body_bytes: usize,
     /// From the first byte of a request (or from connecting) to the end of its head.
     pub head_timeout: Duration,

@@ -168,8 +168,31 @@ impl Request {
 /// Content type of the JSON replies of the spot service.
 pub const JSON: &str = "application/json;charset=UTF-8";
 
+/// The rest of a body, made piece by piece as the client takes it, so that a long answer takes no more
+/// memory than a piece.
+pub struct Rest(Box<dyn FnMut() -> Option<Bytes> + Send>);
+
+impl Rest {
+    /// The pieces that `next` gives, up to the first `None`. Called on a front's worker thread, which
+    /// serves many connections: a piece is a millisecond's work at the most.
+    pub fn new(next: impl FnMut() -> Option<Bytes> + Send + 'static) -> Self {
+        Self(Box::new(next))
+    }
+
+    /// The next piece.
+    pub fn next_piece(&mut self) -> Option<Bytes> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rest")
+    }
+}
+
 /// One reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Reply {
     /// HTTP status, 200..=599. A front answers 500 in place of a reply that it cannot encode.
     pub status: u16,
@@ -177,14 +200,16 @@ pub struct Reply {
     pub content_type: Option<&'static str>,
     /// Further header fields; `Content-Length`, `Date` and `Connection` are the front's.
     pub headers: Vec<(Cow<'static, str>, Cow<'static, str>)>,
-    /// The body. Not sent for HEAD, 204 and 304.
+    /// The body, or its beginning. Not sent for HEAD, 204 and 304.
     pub body: Bytes,
+    /// What follows behind `body`; with it the reply goes out without a length, in chunks.
+    pub rest: Option<Rest>,
 }
 
 impl Reply {
     /// A reply without body and content type.
     pub fn empty(status: u16) -> Self {
-        Self { status, content_type: None, headers: Vec::new(), body: Bytes::new() }
+        Self { status, content_type: None, headers: Vec::new(), body: Bytes::new(), rest: None }
     }
 
     /// A reply whose body is already JSON text.
@@ -194,7 +219,13 @@ impl Reply {
 
     /// A reply with a body of any other type.
     pub fn with_type(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        Self { status, content_type: Some(content_type), headers: Vec::new(), body: body.into() }
+        Self { content_type: Some(content_type), body: body.into(), ..Self::empty(status) }
+    }
+
+    /// The same reply with more behind its body.
+    #[must_use]
+    pub fn followed_by(self, rest: Rest) -> Self {
+        Self { rest: Some(rest), ..self }
     }
 
     /// The same reply with one more header field.
@@ -242,6 +273,12 @@ pub trait Service: Send + Sync + 'static {
     /// Called on a front's worker thread, which serves many connections: it must not block. A
     /// panic is answered like [`Fault::Panicked`] and costs only this request.
     fn call(&self, request: Request, done: Completion);
+
+    /// Longest body that a request for this path may have, in bytes, within what the front takes at all.
+    fn body_limit(&self, path: &str) -> usize {
+        let _ = path;
+        usize::MAX
+    }
 
     /// The reply to a request that never reached [`Service::call`] or was never answered by it.
     /// The default is [`Fault::reply`]; a service that has more to say in each reply overrides it.

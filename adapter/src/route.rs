@@ -21,12 +21,14 @@ pub enum Security {
     Trade,
     /// API key, signature and timing.
     UserData,
+    /// A token in the `Authorization` header (jobs contract §5); no API key.
+    Bearer,
 }
 
 impl Security {
     /// Whether the request must carry an API key.
     pub fn needs_key(self) -> bool {
-        self != Self::None
+        !matches!(self, Self::None | Self::Bearer)
     }
 
     /// Whether the request must be signed and timed.
@@ -98,7 +100,8 @@ impl Weight {
 pub struct Route<H> {
     /// Its method; a GET route answers HEAD too.
     pub method: Method,
-    /// Its path, compared byte by byte with the one received.
+    /// Its path, compared byte by byte with the one received. A last segment in braces stands for any
+    /// that is not empty: `/jobs/{id}`.
     pub path: &'static str,
     /// What a request must prove.
     pub security: Security,
@@ -108,6 +111,20 @@ pub struct Route<H> {
     pub order_cost: u8,
     /// What serves it.
     pub handler: H,
+}
+
+impl<H> Route<H> {
+    /// The segment of `path`, which led here, that the route's braces stand for; escapes not decoded.
+    pub fn argument<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let prefix = template(self.path)?;
+        path.strip_prefix(prefix).filter(|rest| !rest.is_empty() && !rest.contains('/'))
+    }
+}
+
+/// What stands in front of a path's segment in braces.
+fn template(path: &'static str) -> Option<&'static str> {
+    let (prefix, last) = path.split_at(path.rfind('/')? + 1);
+    (last.starts_with('{') && last.ends_with('}')).then_some(prefix)
 }
 
 /// Two routes with the same method and path.
@@ -137,6 +154,8 @@ pub enum Lookup<'a, H> {
 #[derive(Debug, Clone)]
 pub struct RouteTable<H> {
     paths: BTreeMap<&'static str, Endpoints<H>>,
+    /// Paths whose last segment may be any, by what stands in front of it.
+    templates: BTreeMap<&'static str, Endpoints<H>>,
 }
 
 #[derive(Debug, Clone)]
@@ -151,31 +170,38 @@ impl<H> RouteTable<H> {
     /// # Errors
     /// [`RouteConflict`] for the first route that stands there twice.
     pub fn new(routes: impl IntoIterator<Item = Route<H>>) -> Result<Self, RouteConflict> {
-        let mut paths = BTreeMap::new();
+        let (mut paths, mut templates) = (BTreeMap::new(), BTreeMap::new());
         for route in routes {
-            let endpoints = paths
-                .entry(route.path)
-                .or_insert_with(|| Endpoints { allow: String::new(), routes: Vec::new() });
+            let entry = match template(route.path) {
+                Some(prefix) => templates.entry(prefix),
+                None => paths.entry(route.path),
+            };
+            let endpoints =
+                entry.or_insert_with(|| Endpoints { allow: String::new(), routes: Vec::new() });
             let (method, path) = (route.method, route.path);
             if endpoints.routes.iter().any(|other| other.method == method) {
                 return Err(RouteConflict { method, path });
             }
             endpoints.routes.push(route);
         }
-        for endpoints in paths.values_mut() {
+        for endpoints in paths.values_mut().chain(templates.values_mut()) {
             endpoints.allow = allow(&endpoints.routes);
         }
-        Ok(Self { paths })
+        Ok(Self { paths, templates })
     }
 
     /// All routes, by path.
     pub fn iter(&self) -> impl Iterator<Item = &Route<H>> {
-        self.paths.values().flat_map(|endpoints| &endpoints.routes)
+        self.paths.values().chain(self.templates.values()).flat_map(|endpoints| &endpoints.routes)
     }
 
     /// Finds a route. The path is compared as received: an escaped letter is another path.
     pub fn lookup(&self, method: Method, path: &str) -> Lookup<'_, H> {
-        let Some(endpoints) = self.paths.get(path) else {
+        let templated = || {
+            let (prefix, last) = path.split_at(path.rfind('/')? + 1);
+            self.templates.get(prefix).filter(|_| !last.is_empty())
+        };
+        let Some(endpoints) = self.paths.get(path).or_else(templated) else {
             return Lookup::NotFound;
         };
         let mut routes = endpoints.routes.iter();
@@ -315,6 +341,31 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_in_braces_is_any_but_an_exact_path_goes_first() {
+        let table = RouteTable::new([
+            route(Method::Get, "/a/{id}", 1),
+            route(Method::Delete, "/a/{id}", 2),
+            route(Method::Get, "/a/b", 3),
+        ])
+        .unwrap();
+        let found = |method, path| match table.lookup(method, path) {
+            Lookup::Found(route) => Some((route.handler, route.argument(path))),
+            _ => None,
+        };
+        assert_eq!(found(Method::Get, "/a/5"), Some((1, Some("5"))));
+        assert_eq!(found(Method::Delete, "/a/%2Fx"), Some((2, Some("%2Fx"))));
+        assert_eq!(found(Method::Get, "/a/{id}"), Some((1, Some("{id}"))));
+        assert_eq!(found(Method::Get, "/a/b"), Some((3, None)));
+        for path in ["/a/", "/a", "/a/5/", "/a/5/6", "/b/5", "5", ""] {
+            assert_eq!(found(Method::Get, path), None, "{path}");
+        }
+        assert!(matches!(table.lookup(Method::Put, "/a/5"), Lookup::WrongMethod(_)));
+        assert_eq!(table.iter().count(), 3);
+        let twice = [route(Method::Get, "/a/{id}", 1), route(Method::Get, "/a/{other}", 2)];
+        assert!(RouteTable::new(twice).is_err());
+    }
+
+    #[test]
     fn another_method_is_told_which_are_allowed() {
         let table = table();
         let reply = table.resolve(&request(Method::Put, "/a", &[])).unwrap_err();
@@ -399,6 +450,7 @@ mod tests {
             (Security::UserStream, true, false),
             (Security::Trade, true, true),
             (Security::UserData, true, true),
+            (Security::Bearer, false, false),
         ] {
             assert_eq!(security.needs_key(), key);
             assert_eq!(security.needs_signature(), signature);

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchline_adapter::front::{Front, FrontConfig, FrontError};
 use touchline_adapter::http::{Completion, Reply, Request};
-use toy::{BIG, Client, PATIENCE, Site};
+use toy::{BIG, Client, PATIENCE, PIECE, Site};
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -48,6 +48,36 @@ fn a_connection_serves_one_request_after_another() {
         assert_eq!(client.answer().body, format!("GET /{n} q= h=- b="));
     }
     assert_eq!(site.front.open_connections(), 1);
+}
+
+#[test]
+fn a_reply_in_pieces_arrives_whole_and_the_connection_goes_on() {
+    let site = defaults();
+    let mut client = site.client();
+    let expected: String = ["2", "1", "0"].map(|digit| digit.repeat(PIECE)).concat();
+    for _ in 0..3 {
+        client.send(get("/pieces"));
+        let answer = client.chunked_answer();
+        assert_eq!((answer.status, answer.header("content-length")), (200, None));
+        assert!(answer.body == format!("first,{expected}"), "{} bytes", answer.body.len());
+    }
+    client.send("HEAD /pieces HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().status, 200);
+    client.send(get("/after"));
+    assert_eq!(client.answer().body, "GET /after q= h=- b=");
+}
+
+#[test]
+fn a_service_may_take_shorter_bodies_than_the_front() {
+    let site = defaults();
+    let post = |path: &str| {
+        site.ask(format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nfour"))
+    };
+    let answer = post("/small");
+    assert_eq!(answer.status, 413);
+    assert!(answer.body.contains("longer than 3 bytes"), "{}", answer.body);
+    assert_eq!(post("/other").status, 200);
+    assert_eq!(site.calls(), 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::FrontConfig;
+use super::body::ReplyBody;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
 use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
@@ -108,7 +109,7 @@ struct Connection {
 async fn answer(
     connection: Rc<Connection>,
     request: hyper::Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<ReplyBody>, Infallible> {
     let (head, body) = request.into_parts();
     let uri = head.uri.clone();
     let reply = match connection.receive(head, body).await {
@@ -120,7 +121,7 @@ async fn answer(
     let mut response = encode(reply)
         .or_else(|Unencodable| encode(fault_reply(Fault::Abandoned)))
         .or_else(|Unencodable| encode(Fault::Abandoned.reply()))
-        .unwrap_or_else(|Unencodable| Response::new(Full::default()));
+        .unwrap_or_else(|Unencodable| Response::new(ReplyBody::default()));
     let whole = connection.progress.replied();
     if !whole || connection.stop.borrow().is_some() {
         let close = HeaderValue::from_static("close");
@@ -141,7 +142,7 @@ impl Connection {
         if head.headers.len() > config.max_headers {
             return Err(Fault::TooManyHeaders { limit: config.max_headers });
         }
-        let body = self.read_body(body).await?;
+        let body = self.read_body(head.uri.path(), body).await?;
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let (path, query) = quoted_query::split(target, disguised_at);
         Ok(Request {
@@ -156,13 +157,13 @@ impl Connection {
         })
     }
 
-    /// Collects the body, at most `max_body_bytes` of it. A body in one piece is not copied; one
+    /// Collects the body, as much of it as this path may have. A body in one piece is not copied; one
     /// in many is copied together, as each piece would keep a receive buffer of its own alive.
-    async fn read_body(&self, mut body: Incoming) -> Result<Bytes, Fault> {
+    async fn read_body(&self, path: &str, mut body: Incoming) -> Result<Bytes, Fault> {
         if body.is_end_stream() {
             return Ok(Bytes::new());
         }
-        let limit = self.shared.config.max_body_bytes;
+        let limit = self.shared.config.max_body_bytes.min(self.shared.service.body_limit(path));
         let too_large = Fault::BodyTooLarge { limit };
         if body.size_hint().lower() > limit as u64 {
             return Err(too_large);
@@ -251,16 +252,16 @@ fn copy_headers(head: &Parts) -> Headers {
 /// A reply with a status outside of 200..=599 or with bytes that no header field may have.
 struct Unencodable;
 
-fn encode(reply: Reply) -> Result<Response<Full<Bytes>>, Unencodable> {
+fn encode(reply: Reply) -> Result<Response<ReplyBody>, Unencodable> {
     if !(200..=599).contains(&reply.status) {
         return Err(Unencodable);
     }
     let status = StatusCode::from_u16(reply.status).map_err(|_| Unencodable)?;
     let body = match status {
-        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => Bytes::new(),
-        _ => reply.body,
+        StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED => ReplyBody::default(),
+        _ => ReplyBody::new(reply.body, reply.rest),
     };
-    let mut response = Response::new(Full::new(body));
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     if let Some(content_type) = reply.content_type {

@@ -132,7 +132,7 @@ pub(super) fn parameters(request: &Request) -> Result<Parameters<'_>, ParameterE
 /// The permission that a key needs for a route.
 const fn key_kind(security: Security) -> Option<u8> {
     match security {
-        Security::None => None,
+        Security::None | Security::Bearer => None,
         Security::MarketData => Some(KEY_MARKET_DATA),
         Security::UserStream => Some(KEY_USER_STREAM),
         Security::Trade => Some(KEY_TRADE),

@@ -10,13 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use touchline_adapter::front::{Front, FrontConfig, FrontHandle};
-use touchline_adapter::http::{Completion, Fault, Refused, Reply, Request, Service};
+use touchline_adapter::http::{Completion, Fault, Refused, Reply, Request, Rest, Service};
 
 /// Fail-safe of every blocking step: long enough never to be met by a working front.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Bytes of the reply to `/big`: more than the socket buffers of both ends together.
 pub(crate) const BIG: usize = 32 << 20;
+
+/// Bytes of a piece of the reply to `/pieces`.
+pub(crate) const PIECE: usize = 100_000;
 
 pub(crate) struct Toy {
     pub(crate) calls: AtomicUsize,
@@ -36,12 +39,24 @@ impl Service for Toy {
             "/thread" => drop(thread::spawn(move || done.send(Reply::json(200, "{}")))),
             "/hold" => self.held.lock().unwrap().send(done).unwrap(),
             "/big" => done.send(Reply::with_type(200, "text/plain", vec![b'x'; BIG])),
+            "/pieces" => {
+                let mut left = 3;
+                let rest = Rest::new(move || {
+                    left -= 1;
+                    (left >= 0).then(|| vec![b'0' + left as u8; PIECE].into())
+                });
+                done.send(Reply::with_type(200, "text/plain", "first,").followed_by(rest));
+            }
             "/bad-header" => done.send(Reply::empty(200).header("X-Bad", "a\r\nInjected: 1")),
             "/bad-status" => done.send(Reply::empty(101)),
             "/no-content" => done.send(Reply::json(204, "{}")),
             "/arrived" => done.send(Reply::json(200, request.arrived_ns.to_string())),
             _ => done.send(echo(&request)),
         }
+    }
+
+    fn body_limit(&self, path: &str) -> usize {
+        if path == "/small" { 3 } else { usize::MAX }
     }
 
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
@@ -165,6 +180,35 @@ impl Client {
         }
         let body = self.buffer.drain(..length).collect();
         Answer { body: String::from_utf8(body).unwrap(), ..head }
+    }
+
+    /// The next reply, its body in chunks.
+    pub(crate) fn chunked_answer(&mut self) -> Answer {
+        let head = self.head();
+        assert_eq!(head.header("transfer-encoding"), Some("chunked"), "{}", head.head);
+        let mut body = Vec::new();
+        loop {
+            let line = self.through(|buffer| {
+                buffer.windows(2).position(|two| two == b"\r\n").map(|at| at + 2)
+            });
+            let digits = std::str::from_utf8(&line).unwrap().trim();
+            let length = usize::from_str_radix(digits, 16).unwrap();
+            let chunk = self.through(|buffer| (buffer.len() >= length + 2).then_some(length + 2));
+            body.extend_from_slice(&chunk[..length]);
+            if length == 0 {
+                return Answer { body: String::from_utf8(body).unwrap(), ..head };
+            }
+        }
+    }
+
+    /// The next bytes, up to where `end` finds an end.
+    fn through(&mut self, end: impl Fn(&[u8]) -> Option<usize>) -> Vec<u8> {
+        loop {
+            if let Some(at) = end(&self.buffer) {
+                return self.buffer.drain(..at).collect();
+            }
+            assert!(self.fill() > 0, "connection ended inside a chunk");
+        }
     }
 
     /// The head of the next reply alone.
