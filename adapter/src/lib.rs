@@ -2,6 +2,7 @@
 //! Composed and started by the executable.
 
 pub mod api_error;
+pub mod auth;
 pub mod config;
 pub mod front;
 pub mod history;

@@ -1,0 +1,363 @@
+//! The keys that sign tokens: a file of the data folder that only its owner may read, made at the first
+//! start. The newest key signs; older ones are believed until the last of their tokens has ended. Read by
+//! [`super::token`], rotated by `touchline admin token-key`; adapters notice that by themselves.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jsonwebtoken::{DecodingKey, EncodingKey};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::notice::alert;
+
+/// Name of the file in the data folder.
+pub const FILE_NAME: &str = "token-keys.json";
+
+/// Longest that any token is good for, in seconds: 30 days. A key that was replaced is believed for so
+/// long.
+pub const TOKEN_LIFETIME_MAX_S: u64 = 30 * 24 * 3600;
+
+/// Bytes of a key: as many as the signature has, the least that RFC 7518 §3.2 allows.
+const SECRET_BYTES: usize = 32;
+
+/// Bytes of a key's name.
+const KID_BYTES: usize = 8;
+
+/// Longest file that is read: hundreds of keys.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Why the keys cannot be had.
+#[derive(Debug, Error)]
+pub enum KeysError {
+    /// The file cannot be read or written.
+    #[error("token keys {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others than the owner may read the file.
+    #[error("token keys {path}: mode {mode:o} lets others in; set it to 600")]
+    Mode {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The file does not hold keys.
+    #[error("token keys {path}: {what}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it; nothing of what stands in it.
+        what: &'static str,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    keys: Vec<Entry>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// The name that tokens give.
+    kid: String,
+    /// In lower-case hexadecimal.
+    secret: String,
+    /// Seconds since the epoch; none: this one signs.
+    until: Option<u64>,
+}
+
+/// One key, ready for use.
+pub(super) struct Key {
+    pub(super) kid: String,
+    /// Tokens of this key are believed before this time, in seconds since the epoch.
+    pub(super) until: Option<u64>,
+    pub(super) signing: EncodingKey,
+    pub(super) verifying: DecodingKey,
+}
+
+/// The keys of one state of the file.
+pub(super) struct Keys {
+    keys: Vec<Key>,
+}
+
+impl Keys {
+    /// The one that signs.
+    pub(super) fn current(&self) -> Option<&Key> {
+        self.keys.iter().find(|key| key.until.is_none())
+    }
+
+    /// The one of this name, if it is still believed.
+    pub(super) fn named(&self, kid: &str, now_s: u64) -> Option<&Key> {
+        let is_believed = |key: &&Key| key.until.is_none_or(|until| now_s < until);
+        self.keys.iter().find(|key| key.kid == kid).filter(is_believed)
+    }
+}
+
+/// Which state of the file was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        let (changed_s, changed_ns) = (metadata.mtime(), metadata.mtime_nsec());
+        Self { inode: metadata.ino(), changed_s, changed_ns }
+    }
+}
+
+/// The keys as the file has them now.
+pub struct KeyRing {
+    path: PathBuf,
+    read: RwLock<(Option<Stamp>, Arc<Keys>)>,
+    /// When the file was last looked at, in seconds since the epoch.
+    looked_s: AtomicU64,
+}
+
+impl KeyRing {
+    /// The keys of this file, which is made if there is none.
+    ///
+    /// # Errors
+    /// See [`KeysError`].
+    pub fn open(path: PathBuf) -> Result<Self, KeysError> {
+        if !path.exists() {
+            let first = Document { keys: vec![fresh().map_err(|source| failed(&path, source))?] };
+            place(&path, &first, Place::IfAbsent)?;
+        }
+        let (stamp, keys) = read(&path)?;
+        let read = RwLock::new((Some(stamp), Arc::new(ready(keys, &path)?)));
+        Ok(Self { path, read, looked_s: AtomicU64::new(0) })
+    }
+
+    /// The keys. The file is looked at once per second at the most; one that cannot be read any more
+    /// leaves the keys as they were.
+    pub(super) fn keys(&self, now_s: u64) -> Arc<Keys> {
+        if self.looked_s.swap(now_s, Ordering::AcqRel) != now_s {
+            self.look();
+        }
+        Arc::clone(&self.read.read().unwrap_or_else(PoisonError::into_inner).1)
+    }
+
+    fn look(&self) {
+        let stamp = fs::metadata(&self.path).ok().map(|metadata| Stamp::of(&metadata));
+        if self.read.read().unwrap_or_else(PoisonError::into_inner).0 == stamp {
+            return;
+        }
+        let found = read(&self.path).and_then(|(_, keys)| ready(keys, &self.path));
+        let mut present = self.read.write().unwrap_or_else(PoisonError::into_inner);
+        // Remembered also when it is bad: told once, and not read again each second.
+        present.0 = stamp;
+        match found {
+            Ok(keys) => present.1 = Arc::new(keys),
+            Err(error) => alert!("adapter: {error}; going on with the keys read before"),
+        }
+    }
+}
+
+/// Makes a new key, which signs from now on, and gives its name. The present one is believed for
+/// [`TOKEN_LIFETIME_MAX_S`] seconds more; with `revoke`, no token that was ever issued is believed any
+/// longer. `now_s` is in seconds since the epoch. One at a time: the last of two would win.
+///
+/// # Errors
+/// See [`KeysError`].
+pub fn rotate(path: &Path, now_s: u64, revoke: bool) -> Result<String, KeysError> {
+    let mut keys = if revoke || !path.exists() { Vec::new() } else { read(path)?.1 };
+    keys.retain(|key| key.until.is_none_or(|until| until > now_s));
+    for key in &mut keys {
+        key.until.get_or_insert(now_s.saturating_add(TOKEN_LIFETIME_MAX_S));
+    }
+    let new = fresh().map_err(|source| failed(path, source))?;
+    let kid = new.kid.clone();
+    keys.push(new);
+    place(path, &Document { keys }, Place::Over)?;
+    Ok(kid)
+}
+
+fn failed(path: &Path, source: io::Error) -> KeysError {
+    KeysError::File { path: path.to_owned(), source }
+}
+
+fn fresh() -> io::Result<Entry> {
+    let mut random = [0; KID_BYTES + SECRET_BYTES];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let (kid, secret) = random.split_at(KID_BYTES);
+    Ok(Entry { kid: hex(kid), secret: hex(secret), until: None })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<_>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
+fn read(path: &Path) -> Result<(Stamp, Vec<Entry>), KeysError> {
+    let file = File::open(path).map_err(|source| failed(path, source))?;
+    let metadata = file.metadata().map_err(|source| failed(path, source))?;
+    let mode = metadata.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(KeysError::Mode { path: path.to_owned(), mode });
+    }
+    let mut content = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut content).map_err(|source| failed(path, source))?;
+    // The parser's own message could quote a key.
+    let document: Document = serde_json::from_slice(&content)
+        .map_err(|_| KeysError::Content { path: path.to_owned(), what: "not a list of keys" })?;
+    Ok((Stamp::of(&metadata), document.keys))
+}
+
+fn ready(entries: Vec<Entry>, path: &Path) -> Result<Keys, KeysError> {
+    let bad = |what| KeysError::Content { path: path.to_owned(), what };
+    let mut keys: Vec<Key> = Vec::with_capacity(entries.len());
+    for Entry { kid, secret, until } in entries {
+        let secret = unhex(&secret).ok_or(bad("a key is not hexadecimal"))?;
+        if secret.len() < SECRET_BYTES {
+            return Err(bad("a key is shorter than 32 bytes"));
+        }
+        if kid.is_empty() || keys.iter().any(|other| other.kid == kid) {
+            return Err(bad("two keys have one name, or a key has none"));
+        }
+        keys.push(Key {
+            kid,
+            until,
+            signing: EncodingKey::from_secret(&secret),
+            verifying: DecodingKey::from_secret(&secret),
+        });
+    }
+    match keys.iter().filter(|key| key.until.is_none()).count() {
+        1 => Ok(Keys { keys }),
+        _ => Err(bad("not exactly one key is without an end")),
+    }
+}
+
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Over,
+    IfAbsent,
+}
+
+/// Writes the file whole and synced under another name, and gives it its own name then.
+fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> {
+    let write = || -> io::Result<()> {
+        let draft = path.with_extension(format!("draft-{}", std::process::id()));
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(document)?)?;
+        file.sync_all()?;
+        match how {
+            Place::Over => fs::rename(&draft, path)?,
+            Place::IfAbsent => {
+                // A link never replaces: if another adapter was quicker, its key is the key.
+                let placed = fs::hard_link(&draft, path);
+                fs::remove_file(&draft)?;
+                match placed {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(error);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    };
+    write().map_err(|source| failed(path, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use tempfile::TempDir;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn folder() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        (folder, path)
+    }
+
+    fn current(ring: &KeyRing, now_s: u64) -> String {
+        ring.keys(now_s).current().unwrap().kid.clone()
+    }
+
+    #[test]
+    fn the_first_start_makes_a_key_that_stays() {
+        let (_folder, path) = folder();
+        let first = current(&KeyRing::open(path.clone()).unwrap(), NOW);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(current(&KeyRing::open(path.clone()).unwrap(), NOW), first);
+        let entries = read(&path).unwrap().1;
+        assert_eq!((entries.len(), entries[0].secret.len()), (1, 64));
+    }
+
+    #[test]
+    fn a_replaced_key_is_believed_until_its_tokens_end_and_a_revoked_one_is_not() {
+        let (_folder, path) = folder();
+        let ring = KeyRing::open(path.clone()).unwrap();
+        let first = current(&ring, NOW);
+        let second = rotate(&path, NOW, false).unwrap();
+        assert_eq!(current(&ring, NOW + 1), second, "a running adapter notices");
+        let end = NOW + TOKEN_LIFETIME_MAX_S;
+        assert!(ring.keys(end - 1).named(&first, end - 1).is_some());
+        assert!(ring.keys(end).named(&first, end).is_none());
+        let third = rotate(&path, NOW + 1, false).unwrap();
+        let keys = ring.keys(NOW + 2);
+        for kid in [&first, &second, &third] {
+            assert!(keys.named(kid, NOW + 2).is_some());
+        }
+        rotate(&path, end, false).unwrap();
+        let names = read(&path).unwrap().1.len();
+        assert_eq!(names, 3, "the first key has ended and is forgotten");
+        rotate(&path, end, true).unwrap();
+        let keys = ring.keys(end + 1);
+        for kid in [&first, &second, &third] {
+            assert!(keys.named(kid, end + 1).is_none());
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_fit_is_refused_at_a_start_and_passed_over_later() {
+        let (_folder, path) = folder();
+        let ring = KeyRing::open(path.clone()).unwrap();
+        let sound = fs::read_to_string(&path).unwrap();
+        let kid = current(&ring, NOW);
+        let key = format!(r#"{{"kid":"{kid}","secret":"{}","until":null}}"#, "ab".repeat(32));
+        for (number, (content, part)) in [
+            ("{\"keys\":[]}".to_owned(), "without an end"),
+            ("secret".to_owned(), "not a list"),
+            (format!("{{\"keys\":[{key},{key}]}}"), "one name"),
+            (sound.replace("\"secret\":\"", "\"secret\":\"x"), "hexadecimal"),
+            (format!("{{\"keys\":[{}]}}", key.replace(&"ab".repeat(32), "ab")), "shorter than 32"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            fs::write(&path, &content).unwrap();
+            let error = KeyRing::open(path.clone()).err().unwrap().to_string();
+            assert!(error.contains(part), "{content}: {error}");
+            assert_eq!(current(&ring, NOW + 1 + number as u64), kid);
+        }
+        fs::write(&path, sound).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = KeyRing::open(path).err().unwrap().to_string();
+        assert!(error.contains("mode 640"), "{error}");
+    }
+}

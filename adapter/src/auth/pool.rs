@@ -1,0 +1,160 @@
+//! Threads that hash passwords, a fixed number of them, and a line of fixed length in front of them: who
+//! finds it full is sent away at once, so that logins never take more of the machine than was given to
+//! them. The jobs service reserves a turn here before it does anything else with a password.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::password::Hasher;
+
+type Work = Box<dyn FnOnce(&mut Hasher) + Send>;
+
+/// The threads and their line.
+pub struct HashingPool {
+    sender: Option<Sender<(Work, Permit)>>,
+    taken: Arc<AtomicUsize>,
+    most: usize,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// One of the places, given back when dropped.
+struct Permit(Arc<AtomicUsize>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A place in the line that is kept for somebody.
+pub struct Turn<'a> {
+    pool: &'a HashingPool,
+    permit: Permit,
+}
+
+impl HashingPool {
+    /// Starts `threads` threads, each with a hasher of its own, and lets `waiting` more wait for them.
+    ///
+    /// # Errors
+    /// When a thread cannot be started; none is left running then.
+    pub fn start(threads: usize, waiting: usize) -> io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let receiver = Arc::new(Mutex::new(receiver));
+        let mut pool = Self {
+            sender: Some(sender),
+            taken: Arc::default(),
+            most: threads.saturating_add(waiting),
+            threads: Vec::with_capacity(threads),
+        };
+        for number in 0..threads {
+            let line = Arc::clone(&receiver);
+            let thread = thread::Builder::new()
+                .name(format!("hashing-{number}"))
+                .spawn(move || serve(&line))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// A turn, or `None` if all threads are busy and the line is full.
+    #[must_use]
+    pub fn reserve(&self) -> Option<Turn<'_>> {
+        let free = |taken: usize| (taken < self.most).then_some(taken + 1);
+        self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).ok()?;
+        Some(Turn { pool: self, permit: Permit(Arc::clone(&self.taken)) })
+    }
+}
+
+impl Turn<'_> {
+    /// Has a thread do `work` as soon as it is its turn. Work that panics is dropped with all that it
+    /// holds, and costs nobody else.
+    pub fn run(self, work: impl FnOnce(&mut Hasher) + Send + 'static) {
+        if let Some(sender) = &self.pool.sender {
+            // The threads outlive the sender: they end when it is dropped.
+            let _sent = sender.send((Box::new(work), self.permit));
+        }
+    }
+}
+
+impl Drop for HashingPool {
+    /// Does what is in line still, and ends the threads.
+    fn drop(&mut self) {
+        self.sender = None;
+        let own = thread::current().id();
+        for thread in self.threads.drain(..) {
+            // The last request may hold the pool alive and drop it on a thread of it.
+            if thread.thread().id() != own {
+                let _panicked = thread.join();
+            }
+        }
+    }
+}
+
+fn serve(line: &Mutex<Receiver<(Work, Permit)>>) {
+    let mut hasher = Hasher::default();
+    loop {
+        let next = line.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((work, permit)) = next else { return };
+        let _panicked = catch_unwind(AssertUnwindSafe(|| work(&mut hasher)));
+        drop(permit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_line_sends_away_and_takes_again_when_it_has_room() {
+        let pool = HashingPool::start(1, 1).unwrap();
+        let (release, held) = mpsc::channel::<()>();
+        let (tell, done) = mpsc::channel();
+        let first = tell.clone();
+        pool.reserve().unwrap().run(move |_| {
+            held.recv().unwrap();
+            first.send(1).unwrap();
+        });
+        let second = pool.reserve().expect("one may wait");
+        assert!(pool.reserve().is_none(), "one works, one waits");
+        drop(second);
+        pool.reserve().expect("a turn that was not used is free again").run(move |_| {
+            tell.send(2).unwrap();
+        });
+        assert!(pool.reserve().is_none());
+        release.send(()).unwrap();
+        assert_eq!(done.iter().collect::<Vec<_>>(), [1, 2]);
+        while pool.reserve().is_none() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn work_that_panics_takes_nobody_along() {
+        let pool = HashingPool::start(1, 0).unwrap();
+        pool.reserve().unwrap().run(|_| panic!("asked to"));
+        let (tell, done) = mpsc::channel();
+        let turn = loop {
+            if let Some(turn) = pool.reserve() {
+                break turn;
+            }
+        };
+        turn.run(move |hasher| tell.send(hasher.hash("secret").is_ok()).unwrap());
+        assert_eq!(done.recv(), Ok(true));
+    }
+
+    #[test]
+    fn what_is_in_line_at_the_end_is_still_done() {
+        let pool = HashingPool::start(1, 5).unwrap();
+        let (tell, done) = mpsc::channel();
+        for number in 0..5 {
+            let tell = tell.clone();
+            pool.reserve().unwrap().run(move |_| tell.send(number).unwrap());
+        }
+        drop((pool, tell));
+        assert_eq!(done.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    }
+}
