@@ -7,6 +7,7 @@ pub mod config;
 pub mod front;
 pub mod history;
 pub mod http;
+pub mod key_ring;
 pub mod limits;
 pub mod link;
 mod notice;

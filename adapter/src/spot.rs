@@ -30,6 +30,7 @@ use touchline_protocol::units::Position;
 
 use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
+use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
 use crate::link::{Doubt, NotSent, OrderCommand, Outcome, Submit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
@@ -64,7 +65,7 @@ pub struct Spot {
 struct Shared {
     views: Arc<Views>,
     engine: Arc<dyn Submit>,
-    keys: MasterKey,
+    keys: KeyRing,
     limits: Arc<Limits>,
     routes: RouteTable<Handler>,
     streams: Streams,
@@ -86,7 +87,7 @@ impl Spot {
         let shared = Shared {
             views,
             engine,
-            keys,
+            keys: KeyRing::new(keys),
             limits,
             routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
             streams: Streams::default(),

@@ -2,6 +2,7 @@
 //! once per attempt to serve a request.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use touchline_protocol::message::command::{
     KEY_MARKET_DATA, KEY_TRADE, KEY_USER_DATA, KEY_USER_STREAM,
@@ -13,10 +14,10 @@ use super::routes::{self, Handler};
 use super::streams::Streams;
 use crate::api_error::ApiError;
 use crate::http::{Method, Request};
+use crate::key_ring::KnownKey;
 use crate::limits::Limits;
 use crate::parameters::{ParameterError, Parameters};
 use crate::route::{Route, Security};
-use crate::signature::SigningKey;
 use crate::timing;
 use crate::views::state::State;
 
@@ -45,7 +46,7 @@ pub(super) struct Intake<'a> {
     shared: &'a Shared,
     request: &'a Request,
     pub(super) parameters: Parameters<'a>,
-    caller: Option<Caller>,
+    caller: Option<(Caller, Arc<KnownKey>)>,
 }
 
 impl<'a> Intake<'a> {
@@ -76,7 +77,11 @@ impl<'a> Intake<'a> {
 
     /// Whose key the request carries.
     pub(super) fn caller(&self) -> Result<Caller, ApiError> {
-        self.caller.ok_or(ApiError::unauthorized())
+        self.known_caller().map(|(caller, _)| *caller)
+    }
+
+    fn known_caller(&self) -> Result<&(Caller, Arc<KnownKey>), ApiError> {
+        self.caller.as_ref().ok_or(ApiError::unauthorized())
     }
 
     /// The user data stream handles.
@@ -106,18 +111,17 @@ impl<'a> Intake<'a> {
         let window = sent.long("recvWindow")?;
         let timestamp = sent.required_long("timestamp")?;
         sent.required_text("signature")?;
-        let caller = self.caller()?;
+        let (caller, key) = self.known_caller()?;
         let now_ms = i64::try_from(self.request.arrived_ms()).unwrap_or(i64::MAX);
         let last_ms = timing::check(timestamp, timing::recv_window(window)?, now_ms)?;
-        let secret = self.shared.keys.secret(caller.key);
-        SigningKey::new(secret.as_bytes()).verify(&self.request.query, &self.request.body)?;
+        key.signing.verify(&self.request.query, &self.request.body)?;
         sent.all_read()?;
         // The last millisecond of the window counts whole.
         let window_end = u64::try_from(last_ms).unwrap_or(0).saturating_mul(1_000_000) + 999_999;
         let patience = u64::try_from(self.shared.config.deadline.as_nanos()).unwrap_or(u64::MAX);
         let deadline = self.request.arrived_ns.saturating_add(patience);
         let not_after_ns = window_end.min(deadline);
-        Ok(Admission { caller, not_after_ns, deadline_first: deadline < window_end })
+        Ok(Admission { caller: *caller, not_after_ns, deadline_first: deadline < window_end })
     }
 }
 
@@ -145,19 +149,20 @@ fn caller(
     shared: &Shared,
     request: &Request,
     (kind, address): (u8, IpAddr),
-) -> Result<Caller, ApiError> {
+) -> Result<(Caller, Arc<KnownKey>), ApiError> {
     let text = request
         .headers
         .text(&shared.key_header)
         .filter(|text| (1..=KEY_CHARACTERS_MAX).contains(&text.len()))
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()))
         .ok_or(ApiError::api_key_format())?;
-    let key = shared.keys.key_id(text).ok_or(ApiError::api_key_rejected())?;
+    let known = shared.keys.find(text).ok_or(ApiError::api_key_rejected())?;
+    let key = known.id;
     shared
         .views
         .read(|state| state.accounts.key(key).copied())
-        .filter(|known| !known.revoked && known.permissions & kind != 0)
+        .filter(|record| !record.revoked && record.permissions & kind != 0)
         .filter(|_| shared.limits.allows_key(key, address))
-        .map(|known| Caller { key, account: known.account })
+        .map(|record| (Caller { key, account: record.account }, known))
         .ok_or(ApiError::api_key_rejected())
 }
