@@ -98,7 +98,7 @@ macro_rules! message {
             const NAME: &'static str = stringify!($name);
 
             fn is_well_formed(&self) -> bool {
-                $( bytemuck::bytes_of(&self.$reserved).iter().all(|&byte| byte == 0) && )*
+                $( bytemuck::bytes_of(&self.$reserved).iter().fold(0, |all, &byte| all | byte) == 0 && )*
                 $( self.$text.is_valid() && )*
                 true
             }

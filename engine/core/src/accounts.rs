@@ -140,6 +140,7 @@ impl Accounts {
 
     /// The rates of an account on a symbol, of which those of everybody on that symbol, if there are
     /// some, are given.
+    #[inline(always)]
     pub(crate) fn rates<'rates>(
         &'rates self,
         account: AccountId,
@@ -153,6 +154,7 @@ impl Accounts {
     }
 
     /// True when a session takes all events of an account.
+    #[inline(always)]
     pub(crate) fn is_watched(&self, account: AccountId) -> bool {
         self.list[account.0 as usize].watchers > 0
     }
@@ -166,15 +168,18 @@ impl Accounts {
     }
 
     /// The balance of an account and asset that exist.
+    #[inline(always)]
     pub(crate) fn balance(&self, account: AccountId, asset: AssetId) -> &Balance {
         self.balances.at(account.0, asset.0)
     }
 
+    #[inline(always)]
     pub(crate) fn balance_mut(&mut self, account: AccountId, asset: AssetId) -> &mut Balance {
         self.balances.at_mut(account.0, asset.0)
     }
 
     /// Moves from free to locked; the caller has checked that as much is free.
+    #[inline(always)]
     pub(crate) fn lock(&mut self, account: AccountId, asset: AssetId, amount: i64) {
         let balance = self.balance_mut(account, asset);
         balance.free.0 -= amount;
@@ -182,6 +187,7 @@ impl Accounts {
     }
 
     /// Moves from locked back to free.
+    #[inline(always)]
     pub(crate) fn release(&mut self, account: AccountId, asset: AssetId, amount: i64) {
         let balance = self.balance_mut(account, asset);
         balance.locked.0 -= amount;

@@ -4,6 +4,10 @@
 //! Every family checks everything before it changes anything. Order of the checks for a client's
 //! order: session, epoch, sequence, role and lane, rules version, not-after, key, account, symbol,
 //! permission, enumerations, combination, static filters, status, order rate, engine state.
+//!
+//! What every order and cancel passes through is inlined into one function for each: half of what they
+//! cost was calls, with results handed over in memory. What few need stands apart, so that the way of
+//! all others stays in the instruction cache.
 
 mod cancel;
 mod change;
@@ -14,6 +18,7 @@ mod market;
 mod money;
 mod place;
 mod replace;
+mod room;
 mod self_trade;
 mod sender;
 mod session;

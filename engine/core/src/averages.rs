@@ -7,6 +7,7 @@
 use crate::hash::StateHash;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+use core::ops::Range;
 use touchline_protocol::units::{Price, SymbolId};
 
 /// The longest window, in minutes: buckets per symbol.
@@ -25,10 +26,44 @@ struct Bucket {
     quantity: u128,
 }
 
+/// An average that was asked for last, and what it takes to follow the trades of its minute. It follows
+/// from the buckets, and is no state.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// The minute that it is of, and the minutes of its window.
+    minute: u64,
+    minutes: u32,
+    /// No trade has come since.
+    is_fresh: bool,
+    average: Option<Price>,
+    /// Sums of the window without its last minute.
+    notional: u128,
+    quantity: u128,
+}
+
+impl Recent {
+    /// Of no minute that there is.
+    const NONE: Self = Self {
+        minute: u64::MAX,
+        minutes: 0,
+        is_fresh: false,
+        average: None,
+        notional: 0,
+        quantity: 0,
+    };
+
+    #[inline]
+    const fn is_of(&self, minute: u64, minutes: u32) -> bool {
+        self.minute == minute && self.minutes == minutes
+    }
+}
+
 /// The buckets of all symbols.
 #[derive(Debug)]
 pub(crate) struct Averages {
     buckets: Vec<Bucket>,
+    /// By symbol.
+    recent: Vec<Recent>,
 }
 
 const fn place(symbol: SymbolId, minute: u64) -> usize {
@@ -36,16 +71,23 @@ const fn place(symbol: SymbolId, minute: u64) -> usize {
         + (minute % AVERAGE_MINUTES_MAX as u64) as usize
 }
 
+fn average_of(notional: u128, quantity: u128) -> Option<Price> {
+    let average = notional.checked_div(quantity)?;
+    Some(Price(i64::try_from(average).unwrap_or(i64::MAX)))
+}
+
 impl Averages {
     pub(crate) const fn new() -> Self {
-        Self { buckets: Vec::new() }
+        Self { buckets: Vec::new(), recent: Vec::new() }
     }
 
     pub(crate) fn try_grow(&mut self, symbols: u32) -> Result<(), TryReserveError> {
         let wanted = symbols as usize * AVERAGE_MINUTES_MAX as usize;
         if wanted > self.buckets.len() {
             self.buckets.try_reserve_exact(wanted - self.buckets.len())?;
+            self.recent.try_reserve_exact(symbols as usize - self.recent.len())?;
             self.buckets.resize(wanted, Bucket::default());
+            self.recent.resize(symbols as usize, Recent::NONE);
         }
         Ok(())
     }
@@ -61,23 +103,70 @@ impl Averages {
         let notional = u128::from(price.0.cast_unsigned()) * quantity;
         bucket.notional = bucket.notional.saturating_add(notional);
         bucket.quantity = bucket.quantity.saturating_add(quantity);
+        let recent = &mut self.recent[symbol.0 as usize];
+        recent.is_fresh = false;
+        if recent.minute != minute {
+            // Asked for by a command that was refused, at a time that has not come: the trade is before.
+            recent.minute = Recent::NONE.minute;
+        }
+    }
+
+    /// Makes [`average`](Self::average) of these arguments a look-up until the next trade or minute.
+    #[inline(always)]
+    pub(crate) fn prepare(&mut self, symbol: SymbolId, time_ns: u64, minutes: u32) {
+        let now = time_ns / NS_PER_MINUTE;
+        let recent = &self.recent[symbol.0 as usize];
+        if !(recent.is_fresh && recent.is_of(now, minutes)) {
+            self.renew(symbol, now, minutes);
+        }
+    }
+
+    #[inline(never)]
+    fn renew(&mut self, symbol: SymbolId, now: u64, minutes: u32) {
+        let known = self.recent[symbol.0 as usize];
+        // A window that reaches back before the first minute has no average.
+        let before = if known.is_of(now, minutes) {
+            Some((known.notional, known.quantity))
+        } else {
+            self.sums(symbol, now, 1..minutes)
+        };
+        let last = self.sums(symbol, now, 0..minutes.min(1));
+        let sums = before.zip(last);
+        let average = sums.and_then(|((notional, quantity), (last_notional, last_quantity))| {
+            let notional = notional.saturating_add(last_notional);
+            average_of(notional, quantity.saturating_add(last_quantity))
+        });
+        let minute = if sums.is_some() { now } else { u64::MAX };
+        let (notional, quantity) = before.unwrap_or_default();
+        self.recent[symbol.0 as usize] =
+            Recent { minute, minutes, is_fresh: true, average, notional, quantity };
     }
 
     /// The average price over this minute and those before it, `minutes` in all, truncated to 10⁻⁸;
     /// `None` when there was no trade in them.
+    #[inline(always)]
     pub(crate) fn average(&self, symbol: SymbolId, time_ns: u64, minutes: u32) -> Option<Price> {
         let now = time_ns / NS_PER_MINUTE;
+        let recent = &self.recent[symbol.0 as usize];
+        if recent.is_fresh && recent.is_of(now, minutes) {
+            return recent.average;
+        }
+        let (notional, quantity) = self.sums(symbol, now, 0..minutes)?;
+        average_of(notional, quantity)
+    }
+
+    /// Sums over minutes that are so far back; `None` when one would lie before the first minute.
+    fn sums(&self, symbol: SymbolId, now: u64, back: Range<u32>) -> Option<(u128, u128)> {
         let (mut notional, mut quantity) = (0u128, 0u128);
-        for back in 0..u64::from(minutes.min(AVERAGE_MINUTES_MAX)) {
-            let minute = now.checked_sub(back)?;
+        for back in back.start..back.end.min(AVERAGE_MINUTES_MAX) {
+            let minute = now.checked_sub(u64::from(back))?;
             let bucket = &self.buckets[place(symbol, minute)];
             if bucket.minute == minute {
                 notional = notional.saturating_add(bucket.notional);
                 quantity = quantity.saturating_add(bucket.quantity);
             }
         }
-        let average = notional.checked_div(quantity)?;
-        Some(Price(i64::try_from(average).unwrap_or(i64::MAX)))
+        Some((notional, quantity))
     }
 
     /// The minutes of a symbol of which there are sums, by minute modulo the ring's length: minute, sum
@@ -98,6 +187,7 @@ impl Averages {
         (notional, quantity): (u128, u128),
     ) {
         self.buckets[place(symbol, minute)] = Bucket { minute, notional, quantity };
+        self.recent[symbol.0 as usize] = Recent::NONE;
     }
 
     /// The buckets of a symbol that were ever used.
@@ -119,6 +209,7 @@ impl Averages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_window_moves_by_minutes_and_wraps() {
@@ -140,5 +231,40 @@ mod tests {
         averages.add(one, at(60), Price(9), 1);
         assert_eq!(averages.average(one, at(60), 1), Some(Price(9)));
         assert_eq!(averages.average(one, at(200), 60), None);
+    }
+
+    proptest! {
+        /// Whatever was prepared before, and for which window.
+        #[test]
+        fn a_prepared_average_is_the_average(
+            steps in prop::collection::vec((0u64..4, 0u8..8, 1i64..9, 0u32..63), 1..60),
+            first in prop_oneof![0u64..3, 1_000u64..1_100],
+        ) {
+            let [mut prepared, mut plain] = [Averages::new(), Averages::new()];
+            let symbol = SymbolId(0);
+            for averages in [&mut prepared, &mut plain] {
+                averages.try_grow(1).unwrap();
+            }
+            let mut minute = first;
+            for (more, what, price, minutes) in steps {
+                minute += more / 3;
+                let time_ns = minute * NS_PER_MINUTE;
+                let minutes = if minutes < 30 { 5 } else { minutes };
+                if what & 3 == 0 {
+                    prepared.prepare(symbol, time_ns + NS_PER_MINUTE, minutes);
+                }
+                if what & 4 == 0 {
+                    prepared.add(symbol, time_ns, Price(price), price + 7);
+                    plain.add(symbol, time_ns, Price(price), price + 7);
+                }
+                prepared.prepare(symbol, time_ns, minutes);
+                let average = prepared.average(symbol, time_ns, minutes);
+                prop_assert_eq!(average, plain.average(symbol, time_ns, minutes));
+                let later = time_ns + NS_PER_MINUTE;
+                prepared.prepare(symbol, later, minutes);
+                let average = prepared.average(symbol, later, minutes);
+                prop_assert_eq!(average, plain.average(symbol, later, minutes));
+            }
+        }
     }
 }

@@ -198,7 +198,7 @@ impl SymbolBook {
 
     /// True when an order of `side` with this limit would trade.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn crosses(&self, side: Side, limit: Price) -> bool {
         self.side(side.opposite()).is_reached_by(limit)
     }
@@ -357,7 +357,7 @@ impl SymbolBook {
 
     /// Puts an order at the end of its price's queue. The caller has made sure that it does not cross
     /// and that an order and, if its price has none, a level are free.
-    #[inline]
+    #[inline(always)]
     pub fn rest(
         &mut self,
         pools: &mut BookPools,
@@ -384,7 +384,7 @@ impl SymbolBook {
     }
 
     /// Takes a resting order of this book out.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, pools: &mut BookPools, handle: Handle) {
         self.detach(pools, handle);
         pools.orders.release(handle.0);
@@ -403,7 +403,7 @@ impl SymbolBook {
     }
 
     /// Takes a resting order of this book out; its slot stays taken.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn detach(&mut self, pools: &mut BookPools, handle: Handle) {
         let RestingOrder { remaining, next, previous, level: at, .. } = pools.orders[handle.0];
         let level = &mut pools.levels[at];

@@ -59,12 +59,14 @@ impl Chains {
     }
 
     /// Adds a place at the end of an account's chain: nothing of the account was placed later.
+    #[inline(always)]
     pub(crate) fn append(&mut self, account: AccountId, placed: Position) -> u32 {
         let last = self.ends[account.0 as usize].last;
         self.insert_behind(account, last, placed)
     }
 
     /// Adds a place behind another one, or in front of all (none).
+    #[inline(always)]
     fn insert_behind(&mut self, account: AccountId, previous: u32, placed: Position) -> u32 {
         let node = self.nodes.take().expect("a place for each open order and each pending work");
         let ends = &mut self.ends[account.0 as usize];
@@ -90,11 +92,13 @@ impl Chains {
     }
 
     /// Says which order a place stands for, if any.
+    #[inline(always)]
     pub(crate) fn set_order(&mut self, node: u32, order: Option<Handle>) {
         self.nodes[node].order = order.map_or(NONE, |handle| handle.0);
     }
 
     /// Gives a place up.
+    #[inline(always)]
     pub(crate) fn remove(&mut self, account: AccountId, node: u32) {
         let Node { next, previous, .. } = self.nodes[node];
         let ends = &mut self.ends[account.0 as usize];

@@ -10,7 +10,7 @@
 use crate::Reject;
 use crate::averages::AVERAGE_MINUTES_MAX;
 use crate::book::Aggressor;
-use crate::money::{self, AMOUNT_MAX};
+use crate::money::AMOUNT_MAX;
 use crate::symbols::Symbol;
 use touchline_protocol::message::command::{
     NewOrder, ORDER_VALIDATE_ONLY, SYMBOL_ICEBERG, SYMBOL_OCO, SYMBOL_QUOTE_QUANTITY, SymbolFilters,
@@ -56,6 +56,7 @@ impl OrderKind {
         Self { side: Side::Buy, order_type: OrderType::Limit, time_in_force: TimeInForce::Gtc };
 
     /// What an order of this kind asks of the book.
+    #[inline(always)]
     pub(crate) const fn aggressor(self, price: Price, quantity: Qty) -> Aggressor {
         let limit = match (self.is_market(), self.side) {
             (true, Side::Buy) => Price::MAX,
@@ -66,16 +67,19 @@ impl OrderKind {
     }
 
     /// True when what it cannot take will rest.
+    #[inline(always)]
     pub(crate) const fn may_rest(self) -> bool {
         !self.is_market() && matches!(self.time_in_force, TimeInForce::Gtc)
     }
 
     /// True when it takes at any price.
+    #[inline(always)]
     pub(crate) const fn is_market(self) -> bool {
         matches!(self.order_type, OrderType::Market | OrderType::StopLoss | OrderType::TakeProfit)
     }
 
     /// True when it waits for a trade at its stop price before it does anything.
+    #[inline(always)]
     pub(crate) const fn is_stop(self) -> bool {
         STOPS & 1 << self.order_type.to_wire() != 0
     }
@@ -94,6 +98,7 @@ impl OrderKind {
 }
 
 /// Reads an order's enumerations and checks that its fields go together.
+#[inline(always)]
 pub(crate) fn order_kind(
     rules: u32,
     message: &NewOrder,
@@ -118,6 +123,23 @@ pub(crate) fn order_kind(
     if fits { Ok(kind) } else { Err(RejectReason::UnsupportedCombination.into()) }
 }
 
+/// As [`order_kind`], for what most orders are: LIMIT without anything special. `None` for any other,
+/// and for one that is not in order, which that function then says why.
+#[inline(always)]
+pub(crate) fn plain_limit(message: &NewOrder, symbol: &Symbol) -> Option<OrderKind> {
+    let special = message.quote_quantity | message.stop_price | message.iceberg_quantity;
+    let is_plain = special == 0
+        && message.order_type == OrderType::Limit.to_wire()
+        && message.flags | message.self_trade_prevention == 0
+        && symbol.order_types & 1 << OrderType::Limit.to_wire() != 0;
+    if !is_plain {
+        return None;
+    }
+    let side = Side::from_wire(message.side)?;
+    let time_in_force = TimeInForce::from_wire(message.time_in_force)?;
+    Some(OrderKind { side, order_type: OrderType::Limit, time_in_force })
+}
+
 /// True when an order has only fields that its type may have.
 const fn fits_rules_1(message: &NewOrder, kind: OrderKind) -> bool {
     message.quote_quantity == 0
@@ -129,6 +151,7 @@ const fn fits_rules_1(message: &NewOrder, kind: OrderKind) -> bool {
 }
 
 /// As [`fits_rules_1`], for rules version 2.
+#[inline(always)]
 const fn fits(message: &NewOrder, kind: OrderKind, symbol_flags: u8) -> bool {
     let has_time_in_force = !kind.is_market() && !matches!(kind.order_type, OrderType::LimitMaker);
     let may_have_quote =
@@ -145,6 +168,7 @@ const fn fits(message: &NewOrder, kind: OrderKind, symbol_flags: u8) -> bool {
 }
 
 /// Checks prices and quantities of a new order.
+#[inline(always)]
 pub(crate) fn check_order(
     filters: &SymbolFilters,
     kind: OrderKind,
@@ -203,6 +227,7 @@ fn check_iceberg(filters: &SymbolFilters, quantity: i64, shown: i64) -> Result<(
 }
 
 /// LOT_SIZE: applies to every quantity, that of MARKET orders included (facts §6).
+#[inline(always)]
 pub(crate) fn check_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Reject> {
     if is_in_grid(quantity, filters.lot_min, filters.lot_max, filters.lot_step) {
         Ok(())
@@ -212,6 +237,7 @@ pub(crate) fn check_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Re
 }
 
 /// PERCENT_PRICE: a limit not too far from the average price; each of the two rules may be disabled.
+#[inline(always)]
 pub(crate) fn check_percent_price(
     filters: &SymbolFilters,
     price: i64,
@@ -244,19 +270,22 @@ pub(crate) fn check_market_notional(
 
 /// The notional of a limit order: not so small that it is worth nothing, not so large that sums could
 /// overflow, and at least MIN_NOTIONAL.
+#[inline(always)]
 pub(crate) fn check_notional(
     filters: &SymbolFilters,
     price: i64,
     quantity: i64,
 ) -> Result<(), Reject> {
-    if money::quote_rounded_up(price, quantity).is_none_or(|amount| amount > AMOUNT_MAX) {
+    // Without dividing: an amount is more than AMOUNT_MAX once rounded up when it exactly is, and nothing
+    // once truncated when it is below one unit.
+    let exact = notional(Price(price), Qty(quantity));
+    if exact > i128::from(AMOUNT_MAX) * i128::from(UNITS_PER_WHOLE) {
         return Err(RejectReason::Overflow.into());
     }
-    if money::quote_truncated(price, quantity) == Some(0) {
+    if exact < i128::from(UNITS_PER_WHOLE) {
         return Err(RejectReason::NotionalTooSmall.into());
     }
-    let least = i128::from(filters.min_notional) * i128::from(UNITS_PER_WHOLE);
-    if notional(Price(price), Qty(quantity)) < least {
+    if exact < i128::from(filters.min_notional) * i128::from(UNITS_PER_WHOLE) {
         return Err(RejectReason::MinNotional.into());
     }
     Ok(())
@@ -264,8 +293,11 @@ pub(crate) fn check_notional(
 
 /// `least <= value <= most` and `value` a whole number of steps above `least`; a bound of 0 is none.
 /// All are at least 0, `value` is above it.
+#[inline(always)]
 const fn is_in_grid(value: i64, least: i64, most: i64, step: i64) -> bool {
-    value >= least && (most == 0 || value <= most) && (step == 0 || (value - least) % step == 0)
+    value >= least
+        && (most == 0 || value <= most)
+        && (step == 0 || (value - least).cast_unsigned().is_multiple_of(step.cast_unsigned()))
 }
 
 /// Numbers of the fields of [`SymbolFilters`], from 0 in the order of their declaration.

@@ -41,12 +41,14 @@ impl<T: Copy + Default> Grid<T> {
     }
 
     /// The cell of a row and column below what the table was grown to.
+    #[inline(always)]
     pub(crate) fn at(&self, row: u32, column: u32) -> &T {
         debug_assert!((column as usize) < self.columns);
         &self.cells[row as usize * self.columns + column as usize]
     }
 
     /// As [`at`](Self::at), to change.
+    #[inline(always)]
     pub(crate) fn at_mut(&mut self, row: u32, column: u32) -> &mut T {
         debug_assert!((column as usize) < self.columns);
         &mut self.cells[row as usize * self.columns + column as usize]

@@ -81,6 +81,7 @@ impl Seed {
     }
 
     /// Of a client order id, which is unique among the open orders, or lists, of an account on a symbol.
+    #[inline(always)]
     pub(crate) fn client_order_id(
         self,
         account: AccountId,
@@ -91,12 +92,27 @@ impl Seed {
     }
 
     /// Of a text that is unique within `scope`.
+    #[inline(always)]
     pub(crate) fn text<const N: usize, const P: usize>(self, scope: u64, text: &Text<N, P>) -> u32 {
-        let mixed = words(text).fold(fold(self.0 ^ scope, STEP), |state, word| {
-            fold(state ^ word, self.0 | 1) ^ state.rotate_left(32)
-        });
-        fold(mixed, STEP) as u32
+        // Pairs of words are mixed each for itself, so that no multiplication waits for another, with
+        // keys that differ by place.
+        let (pairs, rest) = bytemuck::bytes_of(text).as_chunks::<16>();
+        let mut key = self.0;
+        let mut mixed = 0;
+        for pair in pairs {
+            let [low, high] = halves(*pair);
+            mixed ^= fold(low ^ key, high ^ key.rotate_left(32));
+            key = key.wrapping_add(STEP);
+        }
+        let rest = rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        mixed ^= fold(rest ^ key, scope ^ key.rotate_left(32));
+        fold(mixed ^ self.0, STEP) as u32
     }
+}
+
+fn halves(pair: [u8; 16]) -> [u64; 2] {
+    let pair = u128::from_le_bytes(pair);
+    [pair as u64, (pair >> 64) as u64]
 }
 
 /// Both halves of the 128-bit product, folded into one.

@@ -43,11 +43,13 @@ impl Keys {
         self.list.len() as u32
     }
 
+    #[inline(always)]
     pub(crate) fn get(&self, id: KeyId) -> Option<&Key> {
         self.list.get(usize::try_from(id.0).ok()?.checked_sub(1)?)
     }
 
     /// The key, if it exists and is not revoked.
+    #[inline(always)]
     pub(crate) fn live(&self, id: KeyId) -> Option<&Key> {
         self.get(id).filter(|key| !key.revoked)
     }

@@ -25,6 +25,7 @@ mod assets;
 mod averages;
 pub mod book;
 mod by_quote;
+mod calendar;
 mod chains;
 mod fees;
 mod filters;
@@ -78,6 +79,7 @@ pub struct Core {
     max_orders: u32,
     max_algo_orders: u32,
     last_time_ns: u64,
+    calendar: calendar::Calendar,
     /// Number of the present call of `apply`; means nothing outside of it, and is no state.
     call: u64,
     /// Last sequence of the engine's own commands that had one.
@@ -111,6 +113,7 @@ impl Core {
             max_orders: 0,
             max_algo_orders: 0,
             last_time_ns: 0,
+            calendar: calendar::Calendar::new(),
             call: 0,
             engine_sequence: Sequence(0),
             assets: assets::Assets::new(seed),

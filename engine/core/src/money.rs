@@ -13,6 +13,7 @@ use touchline_protocol::units::UNITS_PER_WHOLE;
 pub const AMOUNT_MAX: i64 = i64::MAX / 2;
 
 /// A notional at 10⁻¹⁶ divided by 10⁸, truncated.
+#[inline(always)]
 const fn per_whole(notional: u128) -> u128 {
     // 10⁸ is 2⁸ × 390,625.
     if notional >> 72 == 0 {
@@ -23,18 +24,21 @@ const fn per_whole(notional: u128) -> u128 {
 }
 
 /// Quote amount of `quantity` at `price`, both above zero, truncated to 10⁻⁸. `None` beyond `i64`.
+#[inline(always)]
 pub(crate) fn quote_truncated(price: i64, quantity: i64) -> Option<i64> {
     let notional = u128::from(price.cast_unsigned()) * u128::from(quantity.cast_unsigned());
     i64::try_from(per_whole(notional)).ok()
 }
 
 /// Quote amount of `quantity` at `price`, both above zero, rounded up to 10⁻⁸. `None` beyond `i64`.
+#[inline(always)]
 pub(crate) fn quote_rounded_up(price: i64, quantity: i64) -> Option<i64> {
     let notional = u128::from(price.cast_unsigned()) * u128::from(quantity.cast_unsigned());
     i64::try_from(per_whole(notional + UNITS_PER_WHOLE as u128 - 1)).ok()
 }
 
 /// What is kept of a received `amount` at `rate` (10⁻⁸, 0 to 10⁸), truncated (facts §4).
+#[inline(always)]
 pub(crate) const fn commission(amount: i64, rate: i64) -> i64 {
     // A rate is at most one whole, so the result is at most `amount`.
     per_whole(amount.cast_unsigned() as u128 * rate.cast_unsigned() as u128) as i64

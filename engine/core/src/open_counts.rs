@@ -3,9 +3,10 @@
 //! [`Orders`](crate::orders::Orders).
 
 use crate::hash::Seed;
-use crate::pool::{Linked, Pool};
+use crate::pool::{Linked, NONE, Pool};
 use crate::table::Table;
 use alloc::collections::TryReserveError;
+use alloc::vec::Vec;
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::units::{AccountId, SymbolId};
 
@@ -59,36 +60,58 @@ impl Linked for Pair {
 pub(crate) struct Pairs {
     pairs: Pool<Pair>,
     by_pair: Table,
+    /// By account: the slot of a pair of it that is in use, the one that was asked for last; or none.
+    /// Most accounts trade one symbol for a while.
+    last: Vec<u32>,
     seed: Seed,
 }
 
 impl Pairs {
     pub(crate) const fn new(seed: Seed) -> Self {
-        Self { pairs: Pool::new(), by_pair: Table::new(), seed }
+        Self { pairs: Pool::new(), by_pair: Table::new(), last: Vec::new(), seed }
     }
 
-    /// Makes room for so many pairs: each has an open order at the least.
-    pub(crate) fn try_grow(&mut self, pairs: u32) -> Result<(), TryReserveError> {
+    /// Makes room for so many pairs, each of which has an open order at the least, of so many accounts.
+    pub(crate) fn try_grow(&mut self, pairs: u32, accounts: u32) -> Result<(), TryReserveError> {
+        let accounts = (accounts as usize).max(self.last.len());
+        self.last.try_reserve_exact(accounts - self.last.len())?;
+        self.last.resize(accounts, NONE);
         self.pairs.try_grow(pairs)?;
         self.by_pair.try_grow(pairs)
     }
 
+    #[inline(always)]
     fn find(&self, account: AccountId, symbol: SymbolId) -> Option<u32> {
+        let last = self.last[account.0 as usize];
+        if last != NONE && self.pairs[last].symbol == symbol {
+            return Some(last);
+        }
+        self.find_by_pair(account, symbol)
+    }
+
+    #[inline(never)]
+    fn find_by_pair(&self, account: AccountId, symbol: SymbolId) -> Option<u32> {
         self.by_pair.find(self.seed.pair(account.0, symbol.0), |at| {
             (self.pairs[at].account, self.pairs[at].symbol) == (account.0, symbol)
         })
     }
 
     /// What an account has open on a symbol.
+    #[inline(always)]
     pub(crate) fn get(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
         self.find(account, symbol).map_or_else(OpenCounts::default, |at| self.pairs[at].counts)
     }
 
     /// The slot of a pair that is about to have one open order more.
+    #[inline(always)]
     pub(crate) fn take(&mut self, account: AccountId, symbol: SymbolId) -> u32 {
-        if let Some(at) = self.find(account, symbol) {
-            return at;
-        }
+        let at = self.find(account, symbol).unwrap_or_else(|| self.make(account, symbol));
+        self.last[account.0 as usize] = at;
+        at
+    }
+
+    #[inline(never)]
+    fn make(&mut self, account: AccountId, symbol: SymbolId) -> u32 {
         let at = self.pairs.take().expect("as many pairs as open orders have room");
         self.pairs[at] = Pair { account: account.0, symbol, counts: OpenCounts::default() };
         self.by_pair.insert(self.seed.pair(account.0, symbol.0), at);
@@ -101,17 +124,31 @@ impl Pairs {
     }
 
     /// Gives a slot up if its pair has nothing open any more.
+    #[inline]
     pub(crate) fn release_if_empty(&mut self, slot: u32) {
-        let Pair { account, symbol, counts } = self.pairs[slot];
-        if counts.all == 0 {
-            self.by_pair.remove(self.seed.pair(account, symbol.0), slot);
-            self.pairs.release(slot);
+        if self.pairs[slot].counts.all == 0 {
+            self.release(slot);
         }
+    }
+
+    #[inline(never)]
+    fn release(&mut self, slot: u32) {
+        let Pair { account, symbol, .. } = self.pairs[slot];
+        let last = &mut self.last[account as usize];
+        if *last == slot {
+            *last = NONE;
+        }
+        self.by_pair.remove(self.seed.pair(account, symbol.0), slot);
+        self.pairs.release(slot);
     }
 
     /// Number of pairs, if pool and table agree about it and no slot is lost.
     pub(crate) fn checked_len(&self) -> Option<u32> {
         let is_sound = self.pairs.is_consistent() && self.by_pair.len() == self.pairs.live();
+        let is_of = |(account, &slot): (u32, &u32)| {
+            slot == NONE || self.pairs[slot].account == account && self.pairs[slot].counts.all > 0
+        };
+        let is_sound = is_sound && (0..).zip(&self.last).all(is_of);
         is_sound.then_some(self.pairs.live())
     }
 }

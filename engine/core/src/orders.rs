@@ -146,6 +146,7 @@ pub(crate) struct Orders {
 
 /// What an order adds to its account's position if it is filled. Of an open list only one order can
 /// be: the limit leg counts for both.
+#[inline(always)]
 fn bought(record: &OrderRecord) -> u128 {
     let is_counted_by_other = record.flags & IS_PAIRED != 0 && record.flags & IS_WAITING != 0;
     match record.kind.side {
@@ -181,7 +182,7 @@ impl Orders {
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
         self.lists.try_grow(limits.open_orders)?;
-        self.open.try_grow(limits.open_orders)?;
+        self.open.try_grow(limits.open_orders, limits.accounts)?;
         let accounts = (limits.accounts as usize).max(self.totals.len());
         self.totals.try_reserve_exact(accounts - self.totals.len())?;
         self.totals.resize(accounts, [0; 2]);
@@ -199,16 +200,19 @@ impl Orders {
     }
 
     /// The record of an open order.
+    #[inline(always)]
     pub(crate) fn record(&self, handle: Handle) -> &OrderRecord {
         &self.records[handle.0 as usize]
     }
 
     /// As [`record`](Self::record), to change.
+    #[inline(always)]
     pub(crate) fn record_mut(&mut self, handle: Handle) -> &mut OrderRecord {
         &mut self.records[handle.0 as usize]
     }
 
     /// The details of an open order.
+    #[inline(always)]
     pub(crate) fn details(&self, handle: Handle) -> &OrderDetails {
         &self.details[handle.0 as usize]
     }
@@ -219,12 +223,14 @@ impl Orders {
     }
 
     /// What an open order hides.
+    #[inline(always)]
     pub(crate) fn hidden(&self, handle: Handle) -> i64 {
         if self.record(handle).flags & IS_ICEBERG == 0 { 0 } else { self.details(handle).hidden }
     }
 
     /// An open order, wherever it is. The price of a waiting stop is the one that its lock is
     /// reckoned with: its limit, or without one its stop price (facts §4).
+    #[inline(always)]
     pub(crate) fn view(&self, pools: &BookPools, handle: Handle) -> RestingView {
         let record = self.record(handle);
         if record.flags & IS_WAITING == 0 {
@@ -243,6 +249,7 @@ impl Orders {
 
     /// Open orders of an account on all symbols: all of them, and the waiting stops (the exchange's
     /// filters).
+    #[inline(always)]
     pub(crate) fn totals(&self, account: AccountId) -> [u32; 2] {
         self.totals[account.0 as usize]
     }
@@ -277,6 +284,7 @@ impl Orders {
 
     /// What an open order that is not the stop leg of an open list has locked, given its price and what
     /// it has open, hidden parts included.
+    #[inline(always)]
     pub(crate) fn locked_at(&self, handle: Handle, price: Price, open: i64) -> i64 {
         let record = self.record(handle);
         if record.flags & HAS_OWN_LOCK == 0 {
@@ -292,6 +300,7 @@ impl Orders {
     }
 
     /// The list that an open order belongs to, open or not.
+    #[inline(always)]
     pub(crate) fn order_list_id(&self, handle: Handle) -> OrderListId {
         if self.record(handle).flags & HAS_LIST == 0 {
             OrderListId::NONE
@@ -301,6 +310,7 @@ impl Orders {
     }
 
     /// Slot of the open list that an order belongs to.
+    #[inline(always)]
     pub(crate) fn list_of(&self, handle: Handle) -> Option<u32> {
         (self.record(handle).flags & IS_PAIRED != 0).then(|| self.details(handle).list)
     }
@@ -332,11 +342,13 @@ impl Orders {
     }
 
     /// Open orders of an account on a symbol.
+    #[inline(always)]
     pub(crate) fn open_counts(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
         self.open.get(account, symbol)
     }
 
     /// An open order by number.
+    #[inline(always)]
     pub(crate) fn find(&self, pools: &BookPools, symbol: SymbolId, id: OrderId) -> Option<Handle> {
         self.by_id
             .find(self.seed.order(symbol.0, id.0), |at| {
@@ -346,6 +358,7 @@ impl Orders {
     }
 
     /// An open order by its owner's name for it.
+    #[inline(always)]
     pub(crate) fn find_by_client_order_id(
         &self,
         pools: &BookPools,
@@ -366,6 +379,7 @@ impl Orders {
     }
 
     /// Keeps a record of an order that now rests or waits at `handle`; its place is made before.
+    #[inline(always)]
     pub(crate) fn insert(
         &mut self,
         handle: Handle,
@@ -381,10 +395,12 @@ impl Orders {
         }
         self.chains.set_order(record.place, Some(handle));
         self.records[handle.0 as usize] = record;
-        self.client_order_ids[handle.0 as usize] = *name;
+        // Read back from here on: a copy that is looked at in parts is made in parts, and slowly.
+        let name_here = &mut self.client_order_ids[handle.0 as usize];
+        *name_here = *name;
         self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
-        if !name.is_empty() {
-            let hash = self.seed.client_order_id(account, symbol, name);
+        if !name_here.is_empty() {
+            let hash = self.seed.client_order_id(account, symbol, name_here);
             self.by_client_order_id.insert(hash, handle.0);
         }
         let counts = self.open.at_mut(record.pair);
@@ -426,26 +442,26 @@ impl Orders {
     }
 
     /// Forgets an order that has ended.
-    pub(crate) fn remove(&mut self, handle: Handle, id: OrderId, account: AccountId) {
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, handle: Handle, account: AccountId) {
         self.chains.remove(account, self.record(handle).place);
-        self.take_out(handle, id, account);
+        self.take_out(handle, account);
     }
 
     /// Forgets an order that takes (again) and may come to rest; its place is kept.
-    pub(crate) fn suspend(&mut self, handle: Handle, id: OrderId, account: AccountId) {
+    pub(crate) fn suspend(&mut self, handle: Handle, account: AccountId) {
         self.chains.set_order(self.record(handle).place, None);
-        self.take_out(handle, id, account);
+        self.take_out(handle, account);
     }
 
-    fn take_out(&mut self, handle: Handle, id: OrderId, account: AccountId) {
-        let OrderRecord { symbol, session, pair, flags, kind, .. } = *self.record(handle);
+    #[inline(always)]
+    fn take_out(&mut self, handle: Handle, account: AccountId) {
+        let OrderRecord { session, pair, flags, kind, .. } = *self.record(handle);
         self.by_session[session.0 as usize] -= 1;
         let bought = bought(self.record(handle));
-        self.by_id.remove(self.seed.order(symbol.0, id.0), handle.0);
-        let name = self.client_order_id(handle);
-        if !name.is_empty() {
-            let hash = self.seed.client_order_id(account, symbol, name);
-            self.by_client_order_id.remove(hash, handle.0);
+        self.by_id.forget(handle.0);
+        if !self.client_order_id(handle).is_empty() {
+            self.by_client_order_id.forget(handle.0);
         }
         let counts = self.open.at_mut(pair);
         counts.all -= 1;

@@ -97,7 +97,7 @@ impl<'buffer> Outbox<'buffer> {
 
     /// Notes that the event that is pushed next concerns an order which `session` placed for
     /// `account`; `is_watched` says whether a session takes all events of that account.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn address(&mut self, session: SessionId, account: AccountId, is_watched: bool) {
         let is_of_another = session != self.replier && session != SessionId::ENGINE;
         if (is_of_another || is_watched)
@@ -111,6 +111,7 @@ impl<'buffer> Outbox<'buffer> {
     ///
     /// # Panics
     /// When it does not fit, which [`OUTBOX_BYTES_MAX`] excludes for the events of one command.
+    #[inline(always)]
     pub fn push<M: Message>(&mut self, event: &M) {
         let end = self.length + size_of::<M>();
         self.buffer[self.length..end].copy_from_slice(bytemuck::bytes_of(event));

@@ -71,7 +71,7 @@ impl<T: Linked> Pool<T> {
     }
 
     /// Takes a slot with what its last user left in it; `None` when all are taken.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_as_left(&mut self) -> Option<u32> {
         let handle = if self.free != NONE {
             let handle = self.free;
@@ -88,7 +88,7 @@ impl<T: Linked> Pool<T> {
     }
 
     /// Takes a slot for `item`; `None` when all are taken.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, item: T) -> Option<u32> {
         let handle = self.take_as_left()?;
         self.slots[handle as usize] = item;
@@ -96,7 +96,7 @@ impl<T: Linked> Pool<T> {
     }
 
     /// Gives a slot back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&mut self, handle: u32) {
         self.slots[handle as usize].set_next_free(self.free);
         self.free = handle;

@@ -51,10 +51,12 @@ impl Sessions {
         self.list.len() as u32
     }
 
+    #[inline(always)]
     pub(crate) fn get(&self, id: SessionId) -> Option<&Session> {
         self.list.get((id.0 as usize).checked_sub(1)?)
     }
 
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.list.get_mut((id.0 as usize).checked_sub(1)?)
     }

@@ -53,6 +53,7 @@ pub(crate) struct Symbol {
 
 impl Symbol {
     /// The asset that an order of a side gives away, and so locks.
+    #[inline(always)]
     pub(crate) const fn paid_with(&self, side: Side) -> AssetId {
         match side {
             Side::Buy => self.quote,
@@ -62,6 +63,7 @@ impl Symbol {
 
     /// Counts that orders were taken out of the book: one update per call of `apply`, however many
     /// they are.
+    #[inline(always)]
     pub(crate) fn count_removal(&mut self, call: u64) {
         if self.counted_in != call {
             self.counted_in = call;
@@ -108,6 +110,7 @@ impl Symbols {
         self.list.len() as u32
     }
 
+    #[inline(always)]
     pub(crate) fn get(&self, id: SymbolId) -> Option<&Symbol> {
         self.list.get(id.0 as usize)
     }

@@ -66,13 +66,13 @@ impl Table {
         self.used
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&self, hash: u32) -> usize {
         hash as usize & self.places.len().wrapping_sub(1)
     }
 
     /// The first entry in the place of `hash`: likely the one, if any is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first_guess(&self, hash: u32) -> u32 {
         self.places.get(self.place(hash)).copied().unwrap_or(NONE)
     }
@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// The handle under `hash` that `is_it` recognises.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut at = self.first_guess(hash);
         while at != NONE {
@@ -100,13 +100,13 @@ impl Table {
     }
 
     /// Adds an entry whose key is not in the table.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, hash: u32, handle: u32) {
         self.used += 1;
         self.chain(hash, handle);
     }
 
-    #[inline]
+    #[inline(always)]
     fn chain(&mut self, hash: u32, handle: u32) {
         let place = self.place(hash);
         let next = core::mem::replace(&mut self.places[place], handle);
@@ -144,8 +144,30 @@ impl Table {
     /// Removes the entry of `hash` and `handle`, which must be there.
     #[inline]
     pub(crate) fn remove(&mut self, hash: u32, handle: u32) {
-        let removed = self.take(hash, |found| found == handle);
-        assert!(removed.is_some(), "removed from a table that does not have it");
+        debug_assert_eq!(self.links[handle as usize].hash, hash, "removed under another hash");
+        self.forget(handle);
+    }
+
+    /// Removes the entry of `handle`, which must be there: its hash is still known.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, handle: u32) {
+        let Link { hash, next } = self.links[handle as usize];
+        let place = self.place(hash);
+        self.used -= 1;
+        let mut at = self.places[place];
+        if at == handle {
+            self.places[place] = next;
+            return;
+        }
+        loop {
+            assert!(at != NONE, "removed from a table that does not have it");
+            let link = &mut self.links[at as usize];
+            if link.next == handle {
+                link.next = next;
+                return;
+            }
+            at = link.next;
+        }
     }
 }
 

@@ -63,6 +63,7 @@ pub enum DecodeError {
 ///
 /// # Errors
 /// See [`DecodeError`].
+#[inline(always)]
 pub fn header(bytes: &[u8]) -> Result<MessageHeader, DecodeError> {
     let too_short = |need| DecodeError::TooShort { have: bytes.len(), need };
     let head = bytes.get(..MessageHeader::BYTES).ok_or(too_short(MessageHeader::BYTES))?;
@@ -89,6 +90,12 @@ pub fn as_message<M: Message>(bytes: &[u8]) -> Result<&M, DecodeError> {
     if header.template_id != M::TEMPLATE {
         return Err(DecodeError::Template { template: header.template_id });
     }
+    as_announced(header, bytes)
+}
+
+/// As [`as_message`], of bytes whose header is read and names the template.
+#[inline(always)]
+fn as_announced<M: Message>(header: MessageHeader, bytes: &[u8]) -> Result<&M, DecodeError> {
     let expected = MessageHeader::of::<M>().block_length;
     if header.block_length != expected {
         return Err(DecodeError::BlockLength {
@@ -143,8 +150,9 @@ macro_rules! sum {
         /// # Errors
         /// See [`DecodeError`].
         pub fn $decode(bytes: &[u8]) -> Result<$sum<'_>, DecodeError> {
-            match header(bytes)?.template_id {
-                $( $module::$name::TEMPLATE => as_message(bytes).map($sum::$name), )*
+            let header = header(bytes)?;
+            match header.template_id {
+                $( $module::$name::TEMPLATE => as_announced(header, bytes).map($sum::$name), )*
                 template => Err(DecodeError::Template { template }),
             }
         }

@@ -128,6 +128,7 @@ impl Core {
     }
 
     /// The limit price of an open order; 0 for a waiting stop without one.
+    #[inline(always)]
     pub(crate) fn limit_price(&self, order: &RestingView) -> i64 {
         if self.orders.record(order.handle).flags & IS_WAITING == 0 {
             order.price.0
@@ -152,6 +153,7 @@ impl Core {
     }
 
     /// An open order of the account. Somebody else's is as unknown as none.
+    #[inline(always)]
     pub(super) fn own_order(
         &self,
         account: AccountId,
@@ -165,6 +167,7 @@ impl Core {
     }
 
     /// Cancels an open order, with its list if that is open.
+    #[inline(always)]
     pub(super) fn cancel(&mut self, handle: Handle, outbox: &mut Outbox<'_>) {
         self.end_order(handle, OrderStatus::Canceled, outbox);
     }

@@ -27,12 +27,13 @@ pub(super) struct Ended {
 
 impl Core {
     /// Notes that the event that is pushed next concerns an order or list that `session` placed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn address(&self, session: SessionId, account: AccountId, outbox: &mut Outbox<'_>) {
         outbox.address(session, account, self.accounts.is_watched(account));
     }
 
     /// True when ending an open order, with its list if that is open, changes the book.
+    #[inline(always)]
     pub(super) fn is_ended_in_book(&self, handle: Handle) -> bool {
         let is_waiting = self.orders.record(handle).flags & IS_WAITING != 0;
         !is_waiting || self.orders.list_of(handle).is_some()
@@ -40,6 +41,7 @@ impl Core {
 
     /// Ends an open order, with its list if that is open; counts the book's update, one per call of
     /// `apply` however many orders are ended in it.
+    #[inline(always)]
     pub(super) fn end_order(
         &mut self,
         handle: Handle,
@@ -56,6 +58,7 @@ impl Core {
     }
 
     /// Ends an open order; if its list is open, both its orders, the stop leg first, and the list.
+    #[inline(always)]
     pub(super) fn end_with_list(
         &mut self,
         handle: Handle,
@@ -106,6 +109,7 @@ impl Core {
     }
 
     /// Ends an open order, whatever becomes of its list, and gives its lock back.
+    #[inline(always)]
     fn end_alone(
         &mut self,
         handle: Handle,
@@ -123,6 +127,7 @@ impl Core {
 
     /// Takes an open order out of wherever it is: the book, the waiting stops, or those that wait for
     /// their turn. Its lock, which the report says is released, is still to be.
+    #[inline(always)]
     fn take_out(
         &mut self,
         handle: Handle,
@@ -165,7 +170,7 @@ impl Core {
             symbol.fired = self.pools.remove_fired(symbol.fired, handle.0, &fired_by);
             self.pools.release(handle);
         }
-        self.orders.remove(handle, order.id, account);
+        self.orders.remove(handle, account);
         canceled
     }
 

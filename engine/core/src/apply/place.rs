@@ -4,9 +4,7 @@ use super::trigger::trigger_side;
 use super::{Applied, Context, Reject};
 use crate::Core;
 use crate::accounts::OrderWindow;
-use crate::book::Aggressor;
 use crate::filters::{self, OrderKind};
-use crate::limits::number;
 use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::outbox::Outbox;
@@ -39,7 +37,35 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
         let account = self.placing_account(&message.command, message.symbol)?;
-        let (kind, windows) = self.check_placement(context.time_ns, account, message)?;
+        self.prepare(context.time_ns, message.symbol);
+        let symbol = &self.symbols.list[message.symbol.0 as usize];
+        // The same twice: most orders are LIMIT and nothing else, and what the compiler can leave out
+        // for them is a tenth of what an order costs.
+        if let Some(kind) = filters::plain_limit(message, symbol) {
+            return self.place(context, (account, message, kind), outbox);
+        }
+        let kind = filters::order_kind(self.rules, message, symbol)?;
+        self.place_special(context, (account, message, kind), outbox)
+    }
+
+    #[inline(never)]
+    fn place_special(
+        &mut self,
+        context: &Context,
+        order: (AccountId, &NewOrder, OrderKind),
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        self.place(context, order, outbox)
+    }
+
+    #[inline(always)]
+    fn place(
+        &mut self,
+        context: &Context,
+        (account, message, kind): (AccountId, &NewOrder, OrderKind),
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        let windows = self.check_kind(context.time_ns, (account, message, kind))?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });
             return Ok(Applied::Valid);
@@ -50,6 +76,7 @@ impl Core {
     }
 
     /// The account that a placement or replacement is for, on a symbol where it may place now.
+    #[inline(always)]
     pub(super) fn placing_account(
         &self,
         command: &CommandHeader,
@@ -74,16 +101,28 @@ impl Core {
     ) -> Result<(OrderKind, [OrderWindow; 2]), Reject> {
         let symbol = &self.symbols.list[message.symbol.0 as usize];
         let kind = filters::order_kind(self.rules, message, symbol)?;
+        Ok((kind, self.check_kind(time_ns, (account, message, kind))?))
+    }
+
+    /// As [`check_placement`](Self::check_placement), for an order whose kind is known.
+    #[inline(always)]
+    fn check_kind(
+        &self,
+        time_ns: u64,
+        (account, message, kind): (AccountId, &NewOrder, OrderKind),
+    ) -> Result<[OrderWindow; 2], Reject> {
+        let symbol = &self.symbols.list[message.symbol.0 as usize];
         filters::check_order(&symbol.filters, kind, message)?;
         self.check_averages(time_ns, message, kind)?;
         if symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
-        Ok((kind, self.count_orders(account, time_ns, 1)?))
+        self.count_orders(account, time_ns, 1)
     }
 
     /// A symbol whose book may be touched. The engine runs a symbol's pending work before it passes on
     /// the next command of that symbol, so the reject is for a caller that does not.
+    #[inline(always)]
     pub(super) fn settled_symbol(&self, id: SymbolId) -> Result<&Symbol, Reject> {
         let symbol = self.symbols.get(id).ok_or(RejectReason::UnknownSymbol)?;
         if symbol.has_pending || self.pending.is_of_every_symbol() {
@@ -93,6 +132,7 @@ impl Core {
     }
 
     /// A killed account places nothing.
+    #[inline(always)]
     pub(super) fn check_alive(&self, account: AccountId) -> Result<(), Reject> {
         if self.accounts.list[account.0 as usize].is_killed {
             return Err(RejectReason::AccountKilled.into());
@@ -100,7 +140,18 @@ impl Core {
         Ok(())
     }
 
+    /// Has at hand what the checks of a limit order look up by time. No state changes.
+    #[inline(always)]
+    fn prepare(&mut self, time_ns: u64, id: SymbolId) {
+        self.calendar.turn_to(time_ns, &self.limits);
+        let filters = &self.symbols.list[id.0 as usize].filters;
+        if (filters.percent_price_up | filters.percent_price_down) != 0 {
+            self.symbols.averages.prepare(id, time_ns, filters.percent_price_minutes);
+        }
+    }
+
     /// The filters that depend on the average price.
+    #[inline(always)]
     pub(super) fn check_averages(
         &self,
         time_ns: u64,
@@ -128,63 +179,8 @@ impl Core {
         Ok(())
     }
 
-    /// MAX_POSITION: what an account would have of the base asset if all its buys were filled.
-    pub(super) fn check_position(
-        &self,
-        account: AccountId,
-        id: SymbolId,
-        quantity: i64,
-    ) -> Result<(), Reject> {
-        let symbol = &self.symbols.list[id.0 as usize];
-        let most = u128::from(symbol.filters.max_position.cast_unsigned());
-        if most == 0 {
-            return Ok(());
-        }
-        let balance = self.accounts.balance(account, symbol.base);
-        let position = [balance.free.0, balance.locked.0, quantity]
-            .map(|part| u128::from(part.cast_unsigned()))
-            .iter()
-            .sum::<u128>()
-            + self.orders.open_counts(account, id).bought;
-        if position > most {
-            return Err(RejectReason::MaxPosition.into());
-        }
-        Ok(())
-    }
-
-    /// The account's order counts. Calendar windows: the n-th is from n times the interval on (facts §8).
-    pub(super) fn order_windows(&self, account: AccountId, time_ns: u64) -> [OrderWindow; 2] {
-        let seconds = [self.limits.interval_0_seconds, self.limits.interval_1_seconds];
-        let mut windows = self.accounts.list[account.0 as usize].windows;
-        for (order_window, seconds) in windows.iter_mut().zip(seconds) {
-            let window = time_ns / (u64::from(seconds) * 1_000_000_000);
-            if order_window.window != window {
-                *order_window = OrderWindow { window, count: 0 };
-            }
-        }
-        windows
-    }
-
-    /// The account's order counts with so many more orders, if the limits allow all of them.
-    pub(super) fn count_orders(
-        &self,
-        account: AccountId,
-        time_ns: u64,
-        more: u32,
-    ) -> Result<[OrderWindow; 2], Reject> {
-        let limits = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
-        let mut windows = self.order_windows(account, time_ns);
-        for (index, order_window) in windows.iter_mut().enumerate() {
-            let count = u64::from(order_window.count) + u64::from(more);
-            if limits[index] != 0 && count > u64::from(limits[index]) {
-                return Err(Reject::with(RejectReason::TooManyOrders, index as u32));
-            }
-            order_window.count = order_window.count.saturating_add(more);
-        }
-        Ok(windows)
-    }
-
     /// What depends on the account's orders and balance and on the venue's capacity.
+    #[inline(always)]
     pub(super) fn check_engine_state(
         &self,
         account: AccountId,
@@ -235,84 +231,6 @@ impl Core {
         Ok(Terms { quantity, locked, ran_dry })
     }
 
-    /// Filters on the number of open orders, with what is to be added.
-    pub(super) fn check_open_counts(
-        &self,
-        account: AccountId,
-        symbol: SymbolId,
-        added: &OpenCounts,
-    ) -> Result<(), Reject> {
-        let filters = &self.symbols.list[symbol.0 as usize].filters;
-        // Looking the counts up is the dear part of it.
-        let is_limited =
-            (filters.max_orders | filters.max_iceberg_orders | filters.max_algo_orders) != 0;
-        let open = if is_limited {
-            self.orders.open_counts(account, symbol)
-        } else {
-            OpenCounts::default()
-        };
-        let [all, algos] = self.orders.totals(account);
-        // One that is taking on another symbol, and may rest, is open too.
-        let taking = if self.max_orders == 0 { 0 } else { self.pending.may_rest_of(account) };
-        let exceeds =
-            |most: u32, open: u32, added: u32| added > 0 && most != 0 && open + added > most;
-        if exceeds(filters.max_orders, open.all, added.all) {
-            return Err(RejectReason::MaxNumOrders.into());
-        }
-        if exceeds(filters.max_iceberg_orders, open.icebergs, added.icebergs) {
-            return Err(RejectReason::MaxNumIcebergOrders.into());
-        }
-        if exceeds(self.max_orders, all + taking, added.all) {
-            return Err(RejectReason::ExchangeMaxNumOrders.into());
-        }
-        if exceeds(filters.max_algo_orders, open.algos, added.algos) {
-            return Err(RejectReason::MaxNumAlgoOrders.into());
-        }
-        if exceeds(self.max_algo_orders, algos, added.algos) {
-            return Err(RejectReason::ExchangeMaxNumAlgoOrders.into());
-        }
-        Ok(())
-    }
-
-    /// Room for what may rest and for what may have to be continued; why this is enough:
-    /// [`PendingQueue`](crate::pending::PendingQueue).
-    pub(super) fn check_capacity(
-        &self,
-        (account, id): (AccountId, SymbolId),
-        (kind, prevention): (OrderKind, SelfTradePrevention),
-        aggressor: &Aggressor,
-    ) -> Result<(), Reject> {
-        let book = &self.symbols.books[id.0 as usize];
-        let triggers = &self.symbols.triggers[id.0 as usize];
-        let has_stops = triggers.best(Side::Buy).is_some() || triggers.best(Side::Sell).is_some();
-        if book.crosses(aggressor.side, aggressor.limit) {
-            let is_full = self.pending.ordinary() >= self.limits.pending_work;
-            let may_be_continued =
-                has_stops || self.may_exceed((account, id), prevention, aggressor);
-            if is_full && may_be_continued {
-                return Err(Reject::with(RejectReason::CapacityReached, number::PENDING_WORK));
-            }
-            return Ok(());
-        }
-        if !kind.may_rest() {
-            return Ok(());
-        }
-        self.check_open_orders(1)?;
-        let has_level = book.has_level(&self.pools, aggressor.side, aggressor.limit);
-        self.check_levels(u32::from(!has_level))
-    }
-
-    /// Room for so many more price levels, next to what is kept for those that may still rest.
-    pub(super) fn check_levels(&self, more: u32) -> Result<(), Reject> {
-        let used = u64::from(self.pools.levels())
-            + u64::from(self.pending.reserved())
-            + u64::from(self.orders.reserved());
-        if more > 0 && used + u64::from(more) > u64::from(self.limits.price_levels) {
-            return Err(Reject::with(RejectReason::CapacityReached, number::PRICE_LEVELS));
-        }
-        Ok(())
-    }
-
     /// What a stop must pass to wait: it would not fire at once; there is room for it, and for its
     /// rest in the book one day; its funds, a buy's by its limit or without one by its stop price.
     fn check_stop(
@@ -346,16 +264,8 @@ impl Core {
         Ok(Terms { quantity, locked, ran_dry: false })
     }
 
-    /// Room for so many more open orders.
-    pub(super) fn check_open_orders(&self, more: u32) -> Result<(), Reject> {
-        let used = u64::from(self.pools.orders()) + u64::from(self.pending.reserved());
-        if used + u64::from(more) > u64::from(self.limits.open_orders) {
-            return Err(Reject::with(RejectReason::CapacityReached, number::OPEN_ORDERS));
-        }
-        Ok(())
-    }
-
     /// From here on nothing is refused.
+    #[inline(always)]
     pub(super) fn accept(
         &mut self,
         context: &Context,
@@ -365,20 +275,23 @@ impl Core {
     ) {
         self.accounts.list[account.0 as usize].windows = windows;
         let order = (account, message, kind);
-        let mut active = self.admit(context, order, terms, OrderListId::NONE, outbox);
+        let active = self.admit(context, order, terms, OrderListId::NONE, outbox);
+        let at = message.symbol.0 as usize;
+        let aggressor = active.aggressor();
         if kind.is_stop() {
             self.wait(&active);
             self.report(&active, OrderStatus::New, 0, outbox);
-        } else if self.is_unfillable(&active) {
-            self.finish(&active, outbox);
+        } else if self.symbols.books[at].crosses(aggressor.side, aggressor.limit)
+            || self.has_triggered(at)
+        {
+            self.begin_taking(context, active, outbox);
         } else {
-            let mut steps = self.limits.max_steps;
-            let is_done = self.advance(context, &mut active, &mut steps, outbox);
-            self.leave_pending(message.symbol, (!is_done).then_some(active));
+            self.end_taking(&active, false, outbox);
         }
     }
 
     /// Gives an order its number, locks what it needs, and reports that it is accepted.
+    #[inline(always)]
     pub(super) fn admit(
         &mut self,
         context: &Context,
@@ -411,6 +324,7 @@ impl Core {
     }
 
     /// An order that is accepted now and is about to take.
+    #[inline(always)]
     fn taking_order(
         &self,
         context: &Context,

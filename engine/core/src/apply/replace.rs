@@ -156,7 +156,7 @@ impl Core {
         // It has left its place: the book has changed, whatever it takes now.
         let mut steps = self.limits.max_steps;
         let is_done = self.advance_from(context, &mut active, (&mut steps, true), outbox);
-        self.leave_pending(record.symbol, (!is_done).then_some(active));
+        self.leave_pending(record.symbol, (&active, is_done));
     }
 
     /// An order that has left its place, with other values and about to take; from now on it locks

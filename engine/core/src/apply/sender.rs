@@ -60,6 +60,7 @@ const fn family(command: &Command<'_>) -> Family {
 
 impl Core {
     /// Session, epoch, sequence, role, lane, rules version, not-after, and the key of cold commands.
+    #[inline(always)]
     pub(super) fn check_sender(
         &self,
         context: &Context,
@@ -95,6 +96,7 @@ impl Core {
     }
 
     /// Before rules are set nothing but what a start needs is taken.
+    #[inline(always)]
     fn check_rules(&self, command: &Command<'_>) -> Result<(), Reject> {
         let of_a_start = matches!(
             command,
@@ -130,6 +132,7 @@ impl Core {
 
     /// The account that an order or cancel is for: its key lives and is permitted the session's way in,
     /// and the account may trade. The engine itself needs no permission of the key.
+    #[inline(always)]
     pub(super) fn trading_account(&self, header: &CommandHeader) -> Result<AccountId, Reject> {
         let key = self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
         let needed = match self.sessions.get(header.session).map(|session| session.role) {
@@ -147,6 +150,7 @@ impl Core {
     }
 }
 
+#[inline(always)]
 fn may_send(session: &Session, family: Family, key_id: KeyId) -> bool {
     let lane = match family {
         Family::Hot => Lane::Hot,

@@ -189,7 +189,7 @@ impl Settlement<'_, '_, '_> {
                 released,
             );
         }
-        self.orders.remove(fill.maker, fill.maker_id, maker);
+        self.orders.remove(fill.maker, maker);
         (0, released)
     }
 

@@ -84,8 +84,15 @@ impl Core {
     }
 
     /// Leaves what an order's first transaction could not do to later ones.
-    pub(super) fn leave_pending(&mut self, symbol: SymbolId, unfinished: Option<ActiveOrder>) {
-        if let Some(pending) = self.left_over(symbol, unfinished) {
+    #[inline(always)]
+    pub(super) fn leave_pending(
+        &mut self,
+        symbol: SymbolId,
+        (active, is_done): (&ActiveOrder, bool),
+    ) {
+        if (!is_done || self.has_triggered(symbol.0 as usize))
+            && let Some(pending) = self.left_over(symbol, (!is_done).then_some(*active))
+        {
             self.push_pending(pending);
         }
     }
@@ -99,6 +106,7 @@ impl Core {
     }
 
     /// An order's place among the orders of its account, made if it has none yet.
+    #[inline(always)]
     pub(super) fn keep_place(&mut self, active: &ActiveOrder) -> u32 {
         if active.place == NONE {
             self.orders.chains.append(active.account, active.placed)
@@ -109,6 +117,7 @@ impl Core {
 
     /// Lets an order take for as many steps as are left, and ends its taking if it is done. True when
     /// it is.
+    #[inline(always)]
     pub(super) fn advance(
         &mut self,
         context: &Context,
@@ -121,6 +130,7 @@ impl Core {
 
     /// As [`advance`](Self::advance), for an order whose transaction has changed the book already or
     /// has not.
+    #[inline(always)]
     pub(super) fn advance_from(
         &mut self,
         context: &Context,
@@ -167,13 +177,44 @@ impl Core {
             self.end(active, OrderStatus::Expired, outbox);
             return true;
         }
+        self.end_taking(active, changed, outbox);
+        true
+    }
+
+    /// Lets an order that was just accepted take what it can. Apart from the way of those that find
+    /// nothing to take, which is most orders' and which this one's needs would slow down.
+    #[inline(never)]
+    pub(super) fn begin_taking(
+        &mut self,
+        context: &Context,
+        mut active: ActiveOrder,
+        outbox: &mut Outbox<'_>,
+    ) {
+        if self.is_unfillable(&active) {
+            self.finish(&active, outbox);
+            return;
+        }
+        let mut steps = self.limits.max_steps;
+        let is_done = self.advance(context, &mut active, &mut steps, outbox);
+        self.leave_pending(active.symbol, (&active, is_done));
+    }
+
+    /// Puts what an order that finds nothing more to take has open to rest, if it may, and reports how
+    /// it stands. `changed`: its taking has changed the book.
+    #[inline(always)]
+    pub(super) fn end_taking(
+        &mut self,
+        active: &ActiveOrder,
+        changed: bool,
+        outbox: &mut Outbox<'_>,
+    ) {
         if active.remaining > 0 && active.may_rest() {
             self.rest(active);
             // One update per order: one that took first has changed the book already.
-            self.symbols.list[at].counters.book_update.0 += u64::from(!changed);
+            let symbol = &mut self.symbols.list[active.symbol.0 as usize];
+            symbol.counters.book_update.0 += u64::from(!changed);
         }
         self.finish(active, outbox);
-        true
     }
 
     /// Lets an order take until a stop is reached or a list touched, which is then ended, or an order of
@@ -221,6 +262,7 @@ impl Core {
     }
 
     /// Puts what an order could not take into the book; says where.
+    #[inline(always)]
     pub(super) fn rest(&mut self, active: &ActiveOrder) -> Handle {
         let at = active.symbol.0 as usize;
         let owner = (active.order_id, active.account.0);
@@ -260,6 +302,7 @@ impl Core {
     }
 
     /// Reports how an order that is done taking stands; if it has ended, its lock is released.
+    #[inline(always)]
     pub(super) fn finish(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
         let status = if active.remaining == 0 && !active.ran_dry {
             OrderStatus::Filled
@@ -274,6 +317,7 @@ impl Core {
     }
 
     /// As [`finish`](Self::finish), in a status that the caller knows.
+    #[inline(always)]
     pub(super) fn end(
         &mut self,
         active: &ActiveOrder,
@@ -296,6 +340,7 @@ impl Core {
     }
 
     /// Reports how an order stands.
+    #[inline(always)]
     pub(super) fn report(
         &self,
         active: &ActiveOrder,

@@ -65,11 +65,13 @@ impl Core {
     }
 
     /// True when stops of the symbol have been triggered and have not had their turn.
+    #[inline(always)]
     pub(super) fn has_triggered(&self, at: usize) -> bool {
         self.symbols.list[at].fired != NONE || self.reached(at).is_some()
     }
 
     /// The side of the trigger book whose best stop the last trade reaches.
+    #[inline(always)]
     fn reached(&self, at: usize) -> Option<Side> {
         let (last, triggers) = (self.symbols.list[at].last_price, &self.symbols.triggers[at]);
         if last == Price::ZERO {
@@ -82,6 +84,7 @@ impl Core {
     }
 
     /// Moves the stops that the last trade reaches to those that wait for their turn.
+    #[inline(always)]
     pub(super) fn collect_triggered(&mut self, at: usize, steps: &mut u32) {
         while *steps > 0
             && let Some(side) = self.reached(at)
@@ -178,9 +181,9 @@ impl Core {
             client_order_id: *self.orders.client_order_id(handle),
         };
         if active.place == NONE {
-            self.orders.remove(handle, active.order_id, active.account);
+            self.orders.remove(handle, active.account);
         } else {
-            self.orders.suspend(handle, active.order_id, active.account);
+            self.orders.suspend(handle, active.account);
         }
         self.pools.release(handle);
         active
@@ -227,6 +230,7 @@ impl Core {
     }
 
     /// True for an FOK order that the book cannot fill.
+    #[inline(always)]
     pub(super) fn is_unfillable(&self, active: &ActiveOrder) -> bool {
         active.kind.time_in_force == TimeInForce::Fok && !self.covers(active)
     }

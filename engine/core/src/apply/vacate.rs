@@ -64,7 +64,7 @@ impl Core {
         let (account, locked) = (AccountId(order.owner), self.orders.locked(&order));
         let details = *self.orders.details(handle);
         let client_order_id = *self.orders.client_order_id(handle);
-        self.orders.suspend(handle, order.id, account);
+        self.orders.suspend(handle, account);
         let book = if record.flags & IS_WAITING == 0 {
             &mut self.symbols.books[at]
         } else {

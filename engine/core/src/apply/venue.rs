@@ -2,6 +2,7 @@
 
 use super::Reject;
 use crate::accounts::OrderWindow;
+use crate::calendar::Calendar;
 use crate::outbox::Outbox;
 use crate::{Core, limits};
 use alloc::collections::TryReserveError;
@@ -45,6 +46,7 @@ impl Core {
         ];
         self.restart_windows(changed);
         self.limits = *new;
+        self.calendar = Calendar::new();
         outbox.push(&Done::default());
         Ok(())
     }

@@ -31,7 +31,7 @@ impl BookSide {
         Self { flip, best_key: 0, best: NONE, ladder: Ladder::aligned_to(tick.0) }
     }
 
-    #[inline]
+    #[inline(always)]
     const fn key_of(&self, price: Price) -> u64 {
         price.0.cast_unsigned() ^ self.flip
     }
@@ -47,7 +47,7 @@ impl BookSide {
     }
 
     /// True when an aggressor with limit `limit` trades with this side's best order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_reached_by(&self, limit: Price) -> bool {
         self.best != NONE && self.best_key <= self.key_of(limit)
     }
@@ -64,7 +64,7 @@ impl BookSide {
     }
 
     /// The level of `price`, made if it is not there. The caller has made sure that there is room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_or_insert(
         &mut self,
         nodes: &mut Nodes,
@@ -135,7 +135,7 @@ impl BookSide {
     }
 
     /// Removes a level that has no orders any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, nodes: &mut Nodes, levels: &mut Pool<Level>, level: u32) {
         let Level { better, worse, price, .. } = levels[level];
         self.ladder.remove(nodes, self.key_of(price));
