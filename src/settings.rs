@@ -77,6 +77,7 @@ mod tests {
         let Settings { engine, adapter } = with(&[]).unwrap();
         let defaults = EngineConfig::default();
         assert_eq!(engine.engine, defaults.engine);
+        assert_eq!(engine.gateway, defaults.gateway);
         assert_eq!(engine.log, defaults.log);
         assert_eq!(engine.limits, defaults.limits);
         assert_eq!(engine.exchange, defaults.exchange);
@@ -96,7 +97,8 @@ mod tests {
         let table: Table = REFERENCE.parse().unwrap();
         let named = |section: &str| table[section].as_table().unwrap().len();
         // `engine.core` has no default: it stands in the file as a comment.
-        assert_eq!(named("engine") + 1, 8);
+        assert_eq!(named("engine") + 1, 10);
+        assert_eq!(named("gateway"), 6);
         assert!(REFERENCE.contains("# core = "));
         assert_eq!(named("log"), 5);
         assert_eq!(named("limits"), 13);
@@ -116,6 +118,8 @@ mod tests {
             ("engine.weight=3", "weight"),
             ("engine.wait=fast", "fast"),
             ("motor.wait=spin", "motor"),
+            ("gateway.tcp=localhost", "localhost"),
+            ("gateway.sessions=0", "gateway.sessions"),
             ("log.window_mib=7", "log.window_mib"),
             ("log.segment_mib=3", "log.segment_mib"),
             ("adapter.nothing=1", "nothing"),

@@ -28,6 +28,9 @@ mod system {
     mod readers;
     mod rules;
     mod snapshots;
+    mod stream_client;
+    mod streams;
+    mod streams_hostile;
     mod structure;
     mod trader;
     mod units;

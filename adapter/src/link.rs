@@ -203,7 +203,9 @@ impl<T: Traffic> Submit<T> for Link<T> {
             }
             let why = match error {
                 SendError::Full => NotSent::Busy,
-                SendError::Disconnected | SendError::Ring(_) => NotSent::Disconnected,
+                SendError::Disconnected | SendError::Ring(_) | SendError::StreamOnly => {
+                    NotSent::Disconnected
+                }
             };
             (why, self.shared.pending.withdraw(correlation))
         };

@@ -7,6 +7,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::OrderType;
@@ -55,6 +56,8 @@ pub struct EngineSection {
     pub core: Option<usize>,
     /// Messages taken from each hot session per turn, 1 to 1024.
     pub messages_per_turn: u32,
+    /// Messages taken from all stream sessions together per turn, 1 to 4096.
+    pub stream_messages_per_turn: u32,
     /// Messages taken from all cold sessions together per turn, 1 to 1024.
     pub cold_messages_per_turn: u32,
     /// Transactions of pending work per turn, 1 to 1024; behind them operators are heard.
@@ -66,6 +69,9 @@ pub struct EngineSection {
     /// So long after a start a session that asked for its orders to be cancelled when its connection
     /// ends may come back and keep them, in seconds; 0 to 3600.
     pub reconnect_seconds: u32,
+    /// Commands that a trader's session may send per second, with as many at once after a pause; 0:
+    /// unlimited.
+    pub commands_per_second: u32,
 }
 
 impl Default for EngineSection {
@@ -74,12 +80,73 @@ impl Default for EngineSection {
             wait: Wait::Adaptive,
             core: None,
             messages_per_turn: 64,
+            stream_messages_per_turn: 256,
             cold_messages_per_turn: 4,
             pending_per_turn: 4,
             connections: 64,
             reader_stall_seconds: 5,
             reconnect_seconds: 10,
+            commands_per_second: 0,
         }
+    }
+}
+
+/// Which of the kernel's interfaces the gateway uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GatewayBackend {
+    /// The best that is permitted.
+    #[default]
+    Auto,
+    /// Readiness, a system call per read and write.
+    Epoll,
+}
+
+/// Section `[gateway]`: sessions over sockets.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GatewaySection {
+    /// TCP address and port of stream sessions, or "off"; port 0 takes a free one, which is printed.
+    pub tcp: TcpAddress,
+    /// Which interface.
+    pub backend: GatewayBackend,
+    /// How the gateway thread waits.
+    pub wait: Wait,
+    /// Stream sessions at once, 1 to 10,000.
+    pub sessions: usize,
+    /// Seconds after which a silent side of a stream says something, unless the client wishes otherwise;
+    /// after three times as long a silence it is given up; 1 to 60.
+    pub heartbeat_seconds: u8,
+    /// KiB that may wait for one client, 256 to 65,536.
+    pub unsent_kib: usize,
+}
+
+impl Default for GatewaySection {
+    fn default() -> Self {
+        Self {
+            tcp: TcpAddress(None),
+            backend: GatewayBackend::Auto,
+            wait: Wait::Adaptive,
+            sessions: 1000,
+            heartbeat_seconds: 10,
+            unsent_kib: 256,
+        }
+    }
+}
+
+/// An address to listen on, or none ("off").
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpAddress(pub Option<SocketAddr>);
+
+impl<'de> Deserialize<'de> for TcpAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        text.parse()
+            .map(|address| Self(Some(address)))
+            .map_err(|_| D::Error::custom(format!("address {text:?}, expected IP:PORT or \"off\"")))
     }
 }
 
@@ -351,6 +418,8 @@ pub struct AccountSection {
 pub struct EngineConfig {
     /// The process.
     pub engine: EngineSection,
+    /// Sessions over sockets.
+    pub gateway: GatewaySection,
     /// The log.
     pub log: LogSection,
     /// Capacities.
@@ -390,11 +459,17 @@ impl EngineConfig {
         };
         let engine = &self.engine;
         in_range("engine.messages_per_turn", engine.messages_per_turn.into(), 1, 1024)?;
+        let of_streams = engine.stream_messages_per_turn;
+        in_range("engine.stream_messages_per_turn", of_streams.into(), 1, 4096)?;
         in_range("engine.cold_messages_per_turn", engine.cold_messages_per_turn.into(), 1, 1024)?;
         in_range("engine.pending_per_turn", engine.pending_per_turn.into(), 1, 1024)?;
         in_range("engine.connections", engine.connections as u64, 1, 120)?;
         in_range("engine.reader_stall_seconds", engine.reader_stall_seconds.into(), 1, 3600)?;
         in_range("engine.reconnect_seconds", engine.reconnect_seconds.into(), 0, 3600)?;
+        let gateway = &self.gateway;
+        in_range("gateway.sessions", gateway.sessions as u64, 1, 10_000)?;
+        in_range("gateway.heartbeat_seconds", gateway.heartbeat_seconds.into(), 1, 60)?;
+        in_range("gateway.unsent_kib", gateway.unsent_kib as u64, 256, 65_536)?;
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
         in_range("log.snapshot_every_mib", self.log.snapshot_every_mib, 0, 1 << 20)?;
         in_range("log.snapshots_kept", self.log.snapshots_kept as u64, 1, 1000)?;

@@ -6,8 +6,12 @@
 //! between its parts; what operators send is, so that a halt, a kill or a revocation overtakes it.
 
 mod absent;
+mod clients;
 mod connection;
 mod lanes;
+mod rate;
+mod state;
+mod streams;
 mod transaction;
 mod unsolicited;
 
@@ -18,21 +22,25 @@ use crate::log::{BeginError, CloseError, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
+use clients::{ClientIndex, Clients};
 use connection::Connection;
+use rate::RateLimit;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use streams::Streams;
 use touchline_core::{Addressees, Core, Reject};
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, Logon, RunPending};
 use touchline_protocol::message::decode::{self, Command, Event};
-use touchline_protocol::message::enums::{Lane, RejectReason, Role};
+use touchline_protocol::message::enums::{CloseReason, Lane, RejectReason, Role};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, Envelope, OrderContinues, SessionStarted,
 };
+use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
-use touchline_protocol::units::Position;
+use touchline_protocol::units::{Epoch, Position, SessionId};
 use touchline_protocol::wait::Waiter;
 use transaction::{Refusal, Venue, transact};
 
@@ -57,6 +65,8 @@ pub struct DutyOptions {
     pub clock: Clock,
     /// The gateway's mail.
     pub mail: Arc<Mail>,
+    /// This side's end of the rings that all stream sessions share with the gateway.
+    pub streams: SessionEnd,
     /// Set (and [`Mail::duty_signal`] rung) to end the thread.
     pub stop: Arc<AtomicBool>,
     /// Section `[engine]`.
@@ -73,7 +83,7 @@ pub struct Duty {
     mail: Arc<Mail>,
     stop: Arc<AtomicBool>,
     settings: EngineSection,
-    connections: Vec<Connection>,
+    clients: Clients,
     /// Where the polling of the hot lane begins, so that none of its sessions is always last.
     next_hot: usize,
     /// Where the cold lane goes on, so that each of its sessions has its turn.
@@ -119,11 +129,15 @@ impl Duty {
     /// Takes over; nothing is polled before [`run`](Self::run).
     #[must_use]
     pub fn new(options: DutyOptions) -> Self {
-        let DutyOptions { core, writer, mut clock, mail, stop, settings } = options;
+        let DutyOptions { core, writer, mut clock, mail, streams, stop, settings } = options;
         let waiter = Waiter::new(settings.wait.into());
         let (now_ns, _) = clock.now();
         let reconnect_ns = u64::from(settings.reconnect_seconds) * 1_000_000_000;
         let absent = Absent::new(&core, now_ns.saturating_add(reconnect_ns));
+        let clients = Clients {
+            connections: Vec::with_capacity(settings.connections),
+            streams: Streams::new(streams, mail.bell()),
+        };
         Self {
             core,
             writer,
@@ -131,7 +145,7 @@ impl Duty {
             clock,
             mail,
             stop,
-            connections: Vec::with_capacity(settings.connections),
+            clients,
             ends_owed: Vec::new(),
             absent,
             settings,
@@ -209,10 +223,12 @@ impl Duty {
         };
         self.writer.attest_if_asked(self.now_ns);
         let (position, now_ns) = (self.writer.position(), self.now_ns);
-        for connection in &mut self.connections {
+        for connection in &mut self.clients.connections {
             connection.announce_gap(position, now_ns);
             connection.wake_if_replied();
         }
+        self.clients.streams.announce_gaps(position, now_ns);
+        self.clients.streams.wake_if_replied();
         if self.writer.position() != begin {
             self.writer.wake_keeper();
         }
@@ -229,19 +245,21 @@ impl Duty {
     }
 
     fn idle(&mut self) {
-        let (stop, mail, connections) = (&self.stop, &self.mail, &self.connections);
+        let (stop, mail) = (&self.stop, &self.mail);
+        let Clients { connections, streams } = &self.clients;
         let writer = &self.writer;
-        let lines = [mail.duty_signal.line(), writer.control().duty_line()]
+        let lines = [mail.duty_signal.line(), writer.control().duty_line(), streams.parking_line()]
             .into_iter()
             .chain(connections.iter().map(Connection::parking_line));
         let room = writer.can_take() || !writer.control().is_running();
-        let starved = !room || connections.iter().any(Connection::is_starved);
+        let starved =
+            !room || streams.is_starved() || connections.iter().any(Connection::is_starved);
         let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
         self.waiter.idle(lines, limit, || {
             stop.load(Ordering::Relaxed)
                 || mail.to_duty.has_mail()
                 || (writer.control().is_running() && writer.attest_asked())
-                || (room && connections.iter().any(Connection::is_ready))
+                || (room && (streams.is_ready() || connections.iter().any(Connection::is_ready)))
         });
     }
 
@@ -253,10 +271,15 @@ impl Duty {
             letters += 1;
             match letter {
                 ToDuty::Logon { ticket, logon, end } => self.log_on(ticket, &logon, end),
+                ToDuty::State { ticket, account, correlation } => {
+                    let messages = state::messages(&self.core, account, correlation, {
+                        self.writer.position()
+                    });
+                    self.mail.tell_gateway(FromDuty::State { ticket, messages });
+                }
                 ToDuty::Ended { session, epoch } => {
-                    let ended = self.connections.iter().position(|one| one.is(session, epoch));
-                    if let Some(index) = ended {
-                        self.end_connection(index, "its socket closed");
+                    if let Some(client) = self.clients.find(session, epoch) {
+                        self.end_connection(client, CloseReason::Other, "its socket closed");
                     }
                 }
             }
@@ -265,31 +288,37 @@ impl Duty {
     }
 
     /// The logon is one logged command: it raises the epoch, which fences the session's older
-    /// connection, whose end is dropped here.
-    fn log_on(&mut self, ticket: usize, logon: &Logon, end: Box<SessionEnd>) {
+    /// connection, whose end is dropped here. Without rings of its own it is a stream's.
+    fn log_on(&mut self, ticket: usize, logon: &Logon, end: Option<Box<SessionEnd>>) {
         match self.log_own(logon) {
             Ok((started, position)) => {
-                let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
-                let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
-                let older =
-                    self.connections.iter().position(|one| one.session() == started.session);
-                if let Some(index) = older {
-                    self.close(index, "replaced by a newer logon");
+                if let Some(older) = self.clients.of_session(started.session) {
+                    self.close(older, CloseReason::Replaced, "replaced by a newer logon");
                 }
-                let account =
-                    self.core.session(started.session).is_some_and(|one| one.account_events);
-                self.connections.push(Connection::new(
-                    (started.session, started.epoch),
-                    (role, lane),
-                    account.then_some(started.account),
-                    end,
-                    position,
-                ));
+                self.open(&started, end, position);
                 // What the end of the older connection took away.
                 self.tell_others(None, position);
                 self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
             }
             Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
+        }
+    }
+
+    fn open(&mut self, started: &SessionStarted, end: Option<Box<SessionEnd>>, position: Position) {
+        let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
+        let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
+        let identity = (started.session, started.epoch);
+        let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
+        let account = watches.then_some(started.account);
+        let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
+        let rate = RateLimit::new(limited);
+        match end {
+            None => self.clients.streams.add(identity, account, rate, position),
+            Some(end) => {
+                let connection =
+                    Connection::new(identity, (role, lane), account, rate, end, position);
+                self.clients.connections.push(connection);
+            }
         }
     }
 
@@ -314,15 +343,10 @@ impl Duty {
     }
 
     /// Ends a connection: what was not yet polled is discarded, and the end is logged.
-    fn end_connection(&mut self, index: usize, why: &str) {
-        let connection = &self.connections[index];
-        let ended = ConnectionEnded {
-            ended_session: connection.session(),
-            ended_epoch: connection.epoch(),
-            ..Default::default()
-        };
-        self.close(index, why);
-        self.report_end(ended);
+    fn end_connection(&mut self, client: ClientIndex, reason: CloseReason, why: &str) {
+        let (ended_session, ended_epoch) = self.clients.identity(client);
+        self.close(client, reason, why);
+        self.report_end(ConnectionEnded { ended_session, ended_epoch, ..Default::default() });
     }
 
     /// Logs the end of a connection, now or when the pending work has room for what it cancels.
@@ -360,22 +384,29 @@ impl Duty {
     /// Ends the connections whose session was ended by a command, as a revoked key's are.
     #[cold]
     fn close_fenced(&mut self) {
-        let is_fenced = |core: &Core, one: &Connection| {
-            core.session(one.session()).is_none_or(|session| session.epoch != one.epoch())
+        let is_fenced = |core: &Core, session: SessionId, epoch: Epoch| {
+            core.session(session).is_none_or(|session| session.epoch != epoch)
         };
-        while let Some(index) = self.connections.iter().position(|one| is_fenced(&self.core, one)) {
-            self.close(index, "its key was revoked");
+        while let Some(client) =
+            self.clients.any(|session, epoch| is_fenced(&self.core, session, epoch))
+        {
+            self.close(client, CloseReason::KeyRevoked, "its key was revoked");
         }
     }
 
-    fn close(&mut self, index: usize, why: &str) {
-        let connection = self.connections.swap_remove(index);
-        self.mail.tell_gateway(FromDuty::Closed {
-            session: connection.session(),
-            epoch: connection.epoch(),
-            why: why.to_owned(),
-            end: connection.into_end(),
-        });
+    fn close(&mut self, client: ClientIndex, reason: CloseReason, why: &str) {
+        let (session, epoch) = self.clients.identity(client);
+        let end = match client {
+            ClientIndex::Ring(index) => {
+                Some(self.clients.connections.swap_remove(index).into_end())
+            }
+            ClientIndex::Stream(index) => {
+                self.clients.streams.remove(index);
+                None
+            }
+        };
+        let why = why.to_owned();
+        self.mail.tell_gateway(FromDuty::Closed { session, epoch, reason, why, end });
     }
 
     /// Continues the pending work, a bounded number of times.
@@ -386,8 +417,8 @@ impl Duty {
             let Some(head) = self.core.pending_head() else { return done };
             let outcome = transact(&mut self.venue(), command.bytes(), &command, |_| {});
             let Ok(Some(end)) = outcome else { return done };
-            let owner = self.connections.iter().position(|one| one.is(head.session, head.epoch));
-            if let Some(index) = owner {
+            let owner = self.clients.find(head.session, head.epoch);
+            if let Some(client) = owner {
                 let envelope = Envelope {
                     correlation: head.correlation,
                     sequence: head.sequence,
@@ -396,8 +427,7 @@ impl Duty {
                     session: head.session,
                     ..Default::default()
                 };
-                let connection = &mut self.connections[index];
-                reply_events(connection, envelope, self.writer.committed_events());
+                reply_events(&mut self.clients, client, envelope, self.writer.committed_events());
             }
             self.tell_others(owner, end);
         }
@@ -411,64 +441,88 @@ fn is_held_up(core: &Core, writer: &LogWriter) -> bool {
     core.pending_head().is_some() && writer.control().is_running()
 }
 
-/// Applies one message of the session of the connection `index`: logged, answered and told to whom else
-/// it concerns, or rejected and answered.
+/// What became of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Executed {
+    /// It is answered.
+    Answered,
+    /// Its sender has logged out: to be ended.
+    LoggedOut,
+}
+
+/// Applies one message of a client: logged, answered and told to whom else it concerns, or rejected and
+/// answered.
 #[inline]
-fn execute(venue: &mut Venue<'_>, connections: &mut [Connection], index: usize, bytes: &[u8]) {
-    let connection = &mut connections[index];
+fn execute(
+    venue: &mut Venue<'_>,
+    clients: &mut Clients,
+    client: ClientIndex,
+    bytes: &[u8],
+) -> Executed {
+    let identity = clients.identity(client);
     let mut envelope = Envelope {
         position: venue.writer.position(),
         time_ns: venue.now_ns,
-        session: connection.session(),
+        session: identity.0,
         ..Default::default()
     };
+    let template = decode::header(bytes).map_or(0, |header| header.template_id);
     let command = match decode::command(bytes) {
         Ok(command) => command,
         Err(_) => {
-            let template = decode::header(bytes).map_or(0, |header| header.template_id);
+            if decode::as_message::<Logout>(bytes)
+                .is_ok_and(|logout| (logout.command.session, logout.command.epoch) == identity)
+            {
+                return Executed::LoggedOut;
+            }
             if let Some(header) = bytes.get(COMMAND_HEADER) {
                 let header: CommandHeader = bytemuck::pod_read_unaligned(header);
                 envelope.correlation = header.correlation;
                 envelope.sequence = header.sequence;
             }
-            connection.reject(envelope, RejectReason::Malformed, 0, template);
-            return;
+            clients.reject(client, envelope, RejectReason::Malformed, 0, template);
+            return Executed::Answered;
         }
     };
     let header = command.header();
     envelope.correlation = header.correlation;
     envelope.sequence = header.sequence;
-    let template = decode::header(bytes).map_or(0, |header| header.template_id);
-    if header.session != connection.session() || header.epoch != connection.epoch() {
-        connection.reject(envelope, RejectReason::StaleEpoch, 0, template);
-        return;
+    if (header.session, header.epoch) != identity {
+        clients.reject(client, envelope, RejectReason::StaleEpoch, 0, template);
+        return Executed::Answered;
+    }
+    if !clients.admits(client, venue.now_ns) {
+        clients.reject(client, envelope, RejectReason::RateExceeded, 0, template);
+        return Executed::Answered;
     }
     let outcome = transact(venue, bytes, &command, |outbox| {
-        reply_events(connection, envelope, outbox.events());
+        reply_events(clients, client, envelope, outbox.events());
     });
     match outcome {
         Ok(Some(position)) => {
             envelope.position = position;
-            reply_events(connection, envelope, venue.writer.committed_events());
+            reply_events(clients, client, envelope, venue.writer.committed_events());
             if !venue.addressees.notes().is_empty() {
-                unsolicited::tell(venue, position, connections, Some(index));
+                unsolicited::tell(venue, position, clients, Some(client));
             }
         }
         Ok(None) => {}
         Err(Refusal::Log(_)) => {
-            connection.reject(envelope, RejectReason::LogUnavailable, 0, template);
+            clients.reject(client, envelope, RejectReason::LogUnavailable, 0, template);
         }
         Err(Refusal::Core(Reject { reason, detail })) => {
-            connection.reject(envelope, reason, detail, template);
+            clients.reject(client, envelope, reason, detail, template);
         }
     }
+    Executed::Answered
 }
 
 /// Sends a transaction's events to the session that caused it. The last one is the terminal reply,
 /// unless it says that the rest is still to come.
 #[inline]
 fn reply_events<'log>(
-    connection: &mut Connection,
+    clients: &mut Clients,
+    client: ClientIndex,
     mut envelope: Envelope,
     events: impl Iterator<Item = &'log [u8]>,
 ) {
@@ -477,9 +531,9 @@ fn reply_events<'log>(
         let last = events.peek().is_none();
         let continues = template_of(event) == OrderContinues::TEMPLATE;
         envelope.flags = if last && !continues { ENVELOPE_TERMINAL } else { 0 };
-        connection.reply(&envelope, event);
+        clients.reply(client, &envelope, event);
     }
-    connection.publish(envelope.position);
+    clients.publish(client, envelope.position);
 }
 
 fn template_of(event: &[u8]) -> u16 {

@@ -1,41 +1,43 @@
-//! The gateway thread: the handshake on the engine's Unix socket. It checks versions, roles and
-//! proofs, makes each session's memory and watches for the end of each connection; what a session
-//! may do is the core's to say. Started by [`crate::run`]; talks with the duty thread by mail.
+//! The gateway thread: the handshake on the engine's Unix socket and on TCP, and the sessions that go on
+//! over such a socket. It checks versions, roles and proofs, makes the memory of sessions with rings of
+//! their own and watches for the end of each connection; what a session may do is the core's to say.
+//! Started by [`crate::run`]; talks with the duty thread by mail and, for all stream sessions together,
+//! over one pair of rings.
 
+mod backend;
+mod bell;
+mod epoll;
+mod history;
 mod peer;
+mod refusals;
+mod service;
+mod sessions;
+mod stream;
 
+pub use bell::Bell;
+
+use crate::config::{GatewayBackend, GatewaySection};
+use crate::log::Control;
 use crate::mailbox::{FromDuty, Mailbox, ToDuty};
-use crate::notice::alert;
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token, Waker};
-use peer::{Peer, Progress};
-use std::collections::HashMap;
+use crate::notice::say;
+use backend::{Backend, Listener};
+use service::Gateway;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::message::handshake::RefusalReason;
-use touchline_protocol::units::{Epoch, Incarnation, SessionId};
+use touchline_protocol::ring::layout::MAX_SLOTS;
+use touchline_protocol::ring::{RingCapacities, SessionEnd};
+use touchline_protocol::units::Incarnation;
 use touchline_protocol::wait::LocalSignal;
-
-const LISTENER: Token = Token(usize::MAX);
-const MAIL: Token = Token(usize::MAX - 1);
-/// A peer that has not finished its handshake by then is closed.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
-/// Connections that only the local user's roles may open, or a quarter of all if that is less: no
-/// trader can lock out admin or adapter.
-const LOCAL_CONNECTIONS: usize = 8;
-/// Peers in their handshake at once; one more closes the oldest of them.
-const HANDSHAKES_MAX: usize = 64;
-/// Refusals are printed at most once in this time, with the number of those passed over.
-const PRINT_EVERY: Duration = Duration::from_secs(1);
 
 /// What the gateway needs.
 pub struct GatewayOptions {
@@ -49,8 +51,14 @@ pub struct GatewayOptions {
     pub log_id: [u8; 16],
     /// This start's incarnation.
     pub incarnation: Incarnation,
-    /// Connections at once.
+    /// Connections with rings of their own at once.
     pub connections_max: usize,
+    /// Section `[gateway]`.
+    pub settings: GatewaySection,
+    /// So long a stream's commands may wait for its reader.
+    pub reader_stall: Duration,
+    /// The data folder, whose log sessions may ask for.
+    pub data: PathBuf,
     /// Set when the gateway ends unasked: an engine that nobody can reach ends too.
     pub engine_stop: Arc<AtomicBool>,
 }
@@ -63,21 +71,34 @@ pub struct Mail {
     pub from_duty: Mailbox<FromDuty>,
     /// What the duty thread sleeps on.
     pub duty_signal: LocalSignal,
-    gateway_waker: Waker,
+    bell: Arc<Bell>,
 }
 
 impl Mail {
     /// Puts a letter to the gateway and wakes it.
     pub fn tell_gateway(&self, letter: FromDuty) {
         self.from_duty.put(letter);
-        // An unwoken gateway finds the letter at its next timeout.
-        let _woken = self.gateway_waker.wake();
+        self.bell.ring();
+    }
+
+    /// What wakes the gateway.
+    #[must_use]
+    pub fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell)
     }
 
     fn tell_duty(&self, letter: ToDuty) {
         self.to_duty.put(letter);
         self.duty_signal.wake();
     }
+}
+
+/// The two ends of the rings that all stream sessions share.
+pub struct StreamRings {
+    /// The duty thread's.
+    pub duty: SessionEnd,
+    /// The gateway's.
+    pub gateway: SessionEnd,
 }
 
 /// The running gateway.
@@ -95,51 +116,54 @@ impl GatewayHandle {
     /// If the thread had ended before.
     pub fn stop(self) -> io::Result<()> {
         self.stop.store(true, Ordering::Release);
-        let _woken = self.mail.gateway_waker.wake();
+        self.mail.bell.ring();
         let outcome = self.thread.join();
         let _gone = fs::remove_file(&self.socket);
         outcome.unwrap_or_else(|_| Err(io::Error::other("the gateway thread panicked")))
     }
 }
 
-/// Makes the mailboxes; the poll is the gateway's.
+/// Makes the mailboxes, the bell and the rings between the two threads.
 ///
 /// # Errors
-/// If the system gives no epoll or eventfd.
-pub fn mail() -> io::Result<(Poll, Arc<Mail>)> {
-    let poll = Poll::new()?;
-    let gateway_waker = Waker::new(poll.registry(), MAIL)?;
+/// If the system gives no eventfd or no memory.
+pub fn mail() -> io::Result<(Arc<Mail>, StreamRings)> {
     let mail = Mail {
         to_duty: Mailbox::default(),
         from_duty: Mailbox::default(),
         duty_signal: LocalSignal::new(),
-        gateway_waker,
+        bell: Arc::new(Bell::new()?),
     };
-    Ok((poll, Arc::new(mail)))
+    let capacities = RingCapacities::new(MAX_SLOTS, MAX_SLOTS).map_err(io::Error::other)?;
+    let (duty, descriptors) = SessionEnd::create(capacities).map_err(io::Error::other)?;
+    let gateway = SessionEnd::attach(&descriptors, capacities).map_err(io::Error::other)?;
+    Ok((Arc::new(mail), StreamRings { duty, gateway }))
 }
 
-/// Listens and starts the thread.
+/// Listens and starts the thread; prints what was chosen, and the TCP address if there is one.
 ///
 /// # Errors
-/// If the socket cannot be made.
-pub fn start(options: GatewayOptions, poll: Poll, mail: Arc<Mail>) -> io::Result<GatewayHandle> {
-    let listener = listen(&options.socket)?;
-    poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
+/// If a socket cannot be made.
+pub fn start(
+    options: GatewayOptions,
+    log: Control,
+    mail: Arc<Mail>,
+    rings: SessionEnd,
+) -> io::Result<GatewayHandle> {
+    let mut backend = choose_backend(options.settings.backend, &mail)?;
+    backend.listen(Listener::Local, listen(&options.socket)?)?;
+    let mut chosen = format!("gateway: {}", backend.name());
+    if let Some(address) = options.settings.tcp.0 {
+        let (listener, bound) = listen_tcp(address)?;
+        backend.listen(Listener::Tcp, listener)?;
+        chosen.push_str(&format!(" tcp={bound}"));
+    }
+    say!("{chosen} unix={}", options.socket.display());
     let stop = Arc::new(AtomicBool::new(false));
     let socket = options.socket.clone();
-    let gateway = Gateway {
-        options,
-        poll,
-        listener,
-        mail: Arc::clone(&mail),
-        peers: HashMap::new(),
-        open: HashMap::new(),
-        next_ticket: 0,
-        refusals: Refusals::default(),
-    };
+    let ended = EndsEngine { stop: Arc::clone(&options.engine_stop), mail: Arc::clone(&mail) };
+    let gateway = Gateway::new(options, log, backend, Arc::clone(&mail), rings)?;
     let stopping = Arc::clone(&stop);
-    let ended =
-        EndsEngine { stop: Arc::clone(&gateway.options.engine_stop), mail: Arc::clone(&mail) };
     let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || {
         let _ended = ended;
         gateway.run(&stopping)
@@ -147,7 +171,15 @@ pub fn start(options: GatewayOptions, poll: Poll, mail: Arc<Mail>) -> io::Result
     Ok(GatewayHandle { mail, stop, thread, socket })
 }
 
-fn listen(socket: &Path) -> io::Result<UnixListener> {
+fn choose_backend(wanted: GatewayBackend, mail: &Mail) -> io::Result<Box<dyn Backend + Send>> {
+    match wanted {
+        GatewayBackend::Auto | GatewayBackend::Epoll => {
+            Ok(Box::new(epoll::Epoll::new(mail.bell())?))
+        }
+    }
+}
+
+fn listen(socket: &Path) -> io::Result<OwnedFd> {
     // The data folder is locked, so a socket that lies there is a dead engine's.
     match fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -156,7 +188,16 @@ fn listen(socket: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(socket)?;
     fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
-    Ok(listener)
+    Ok(listener.into())
+}
+
+fn listen_tcp(address: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
+    let listener = TcpListener::bind(address).map_err(|error| {
+        io::Error::new(error.kind(), format!("gateway.tcp = {address}: {error}"))
+    })?;
+    listener.set_nonblocking(true)?;
+    let bound = listener.local_addr()?;
+    Ok((listener.into(), bound))
 }
 
 /// Ends the engine when the gateway thread ends, by whatever way; at a wished end it is stopped already.
@@ -169,187 +210,5 @@ impl Drop for EndsEngine {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.mail.duty_signal.wake();
-    }
-}
-
-#[derive(Default)]
-struct Refusals {
-    last_print: Option<Instant>,
-    passed_over: u64,
-}
-
-impl Refusals {
-    fn print(&mut self, what: &str) {
-        if self.last_print.is_some_and(|last| last.elapsed() < PRINT_EVERY) {
-            self.passed_over += 1;
-            return;
-        }
-        match self.passed_over {
-            0 => alert!("engine: {what}"),
-            more => alert!("engine: {what} (and {more} other notices before it)"),
-        }
-        self.last_print = Some(Instant::now());
-        self.passed_over = 0;
-    }
-}
-
-struct Gateway {
-    options: GatewayOptions,
-    poll: Poll,
-    listener: UnixListener,
-    mail: Arc<Mail>,
-    peers: HashMap<usize, Peer>,
-    open: HashMap<(SessionId, Epoch), usize>,
-    next_ticket: usize,
-    refusals: Refusals,
-}
-
-impl Gateway {
-    fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
-        let mut events = Events::with_capacity(128);
-        while !stop.load(Ordering::Acquire) {
-            match self.poll.poll(&mut events, Some(self.timeout())) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
-            }
-            for event in &events {
-                match event.token() {
-                    LISTENER => self.accept(),
-                    MAIL => {}
-                    Token(ticket) => self.peer_ready(ticket),
-                }
-            }
-            self.read_mail();
-            self.close_late_peers();
-        }
-        Ok(())
-    }
-
-    /// A second while handshakes are under way, else a minute: idle costs nothing.
-    fn timeout(&self) -> Duration {
-        let shaking = self.peers.values().any(|peer| !peer.is_open());
-        Duration::from_secs(if shaking { 1 } else { 60 })
-    }
-
-    fn accept(&mut self) {
-        loop {
-            match self.listener.accept() {
-                Ok((socket, _)) => self.admit(socket),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.refusals.print(&format!("cannot accept a connection: {error}"));
-                    return;
-                }
-            }
-        }
-    }
-
-    fn admit(&mut self, socket: UnixStream) {
-        let ticket = self.next_ticket;
-        let registered = socket.set_nonblocking(true).and_then(|()| {
-            self.poll.registry().register(
-                &mut SourceFd(&socket.as_raw_fd()),
-                Token(ticket),
-                Interest::READABLE,
-            )
-        });
-        if let Err(error) = registered {
-            self.refusals.print(&format!("cannot watch a connection: {error}"));
-            return;
-        }
-        self.next_ticket += 1;
-        let shaking = self.peers.iter().filter(|(_, peer)| !peer.is_admitted());
-        if shaking.clone().count() >= HANDSHAKES_MAX
-            && let Some(oldest) = shaking.map(|(ticket, _)| *ticket).min()
-        {
-            self.refusals.print("closed a connection: too many are in their handshake");
-            self.remove(oldest);
-        }
-        self.peers.insert(ticket, Peer::new(socket));
-    }
-
-    /// True when one more session of a key, or of the local user's roles, may be opened.
-    fn has_place(&self, is_local: bool) -> bool {
-        let most = self.options.connections_max;
-        let kept_back = if is_local { 0 } else { LOCAL_CONNECTIONS.min(most / 4) };
-        // The peer itself is admitted already.
-        self.peers.values().filter(|peer| peer.is_admitted()).count() + kept_back <= most
-    }
-
-    fn peer_ready(&mut self, ticket: usize) {
-        let Some(peer) = self.peers.get_mut(&ticket) else { return };
-        match peer.ready(&self.options) {
-            Progress::Waiting => {}
-            Progress::LogOn { logon, end } => {
-                if self.has_place(logon.command.key_id.0 == 0) {
-                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end });
-                } else if let Some(mut peer) = self.peers.remove(&ticket) {
-                    peer.refuse(RefusalReason::TooManySessions, None);
-                    self.refusals.print("refused a session: engine.connections are in use");
-                }
-            }
-            Progress::Gone(why) => {
-                if let Some(why) = why {
-                    self.refusals.print(&why);
-                }
-                self.remove(ticket);
-            }
-        }
-    }
-
-    /// Forgets a peer; dropping its socket closes it.
-    fn remove(&mut self, ticket: usize) {
-        let Some(peer) = self.peers.remove(&ticket) else { return };
-        if let Some((session, epoch)) = peer.session() {
-            self.open.remove(&(session, epoch));
-            self.mail.tell_duty(ToDuty::Ended { session, epoch });
-        }
-    }
-
-    fn read_mail(&mut self) {
-        while let Some(letter) = self.mail.from_duty.take() {
-            match letter {
-                FromDuty::Opened { ticket, started, position } => {
-                    let (session, epoch) = (started.session, started.epoch);
-                    let welcomed = self
-                        .peers
-                        .get_mut(&ticket)
-                        .is_some_and(|peer| peer.welcome(&self.options, &started, position));
-                    if welcomed {
-                        self.open.insert((session, epoch), ticket);
-                    } else {
-                        self.peers.remove(&ticket);
-                        self.mail.tell_duty(ToDuty::Ended { session, epoch });
-                    }
-                }
-                FromDuty::Refused { ticket, reason } => {
-                    if let Some(mut peer) = self.peers.remove(&ticket) {
-                        peer.refuse(RefusalReason::Rejected, Some(reason));
-                        self.refusals.print(&format!("refused a logon: {reason:?}"));
-                    }
-                }
-                FromDuty::Closed { session, epoch, why, end } => {
-                    drop(end);
-                    self.refusals.print(&format!("session {session} ended: {why}"));
-                    if let Some(ticket) = self.open.remove(&(session, epoch)) {
-                        self.peers.remove(&ticket);
-                    }
-                }
-            }
-        }
-    }
-
-    fn close_late_peers(&mut self) {
-        let late: Vec<usize> = self
-            .peers
-            .iter()
-            .filter(|(_, peer)| !peer.is_open() && peer.since().elapsed() > HANDSHAKE_LIMIT)
-            .map(|(ticket, _)| *ticket)
-            .collect();
-        for ticket in late {
-            self.refusals.print("closed a connection whose handshake took over 5 s");
-            self.remove(ticket);
-        }
     }
 }

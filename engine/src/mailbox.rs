@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use touchline_protocol::message::command::Logon;
-use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::SessionEnd;
-use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
 /// A queue of letters in one direction.
 #[derive(Debug)]
@@ -57,8 +57,17 @@ pub enum ToDuty {
         ticket: usize,
         /// The command to log.
         logon: Box<Logon>,
-        /// The engine's end of the session's rings.
-        end: Box<SessionEnd>,
+        /// The engine's end of the session's rings; none for a stream.
+        end: Option<Box<SessionEnd>>,
+    },
+    /// A session asks for what its account has.
+    State {
+        /// Comes back in the answer.
+        ticket: usize,
+        /// The account.
+        account: AccountId,
+        /// Of the request.
+        correlation: u64,
     },
     /// A connection's socket closed.
     Ended {
@@ -94,9 +103,18 @@ pub enum FromDuty {
         session: SessionId,
         /// Its epoch.
         epoch: Epoch,
+        /// Why, for the client.
+        reason: CloseReason,
         /// Why, for the log line.
         why: String,
-        /// The engine's end of the session's rings.
-        end: Box<SessionEnd>,
+        /// The engine's end of the session's rings, if it had rings of its own.
+        end: Option<Box<SessionEnd>>,
+    },
+    /// What an account has, as messages: open orders, balances, the end.
+    State {
+        /// The ticket of the request.
+        ticket: usize,
+        /// One behind the other.
+        messages: Vec<u8>,
     },
 }

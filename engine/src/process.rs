@@ -109,9 +109,11 @@ pub fn run(options: EngineOptions) -> Result<()> {
         .with_context(|| format!("cannot write {}", pid_file.display()))?;
 
     let clock = Clock::start(SystemTime, core.last_time_ns(), options.allow_clock_behind)?;
-    let (poll, mail) = gateway::mail()?;
+    let (mail, rings) = gateway::mail()?;
     let stop = Arc::new(AtomicBool::new(false));
     let Log { writer, keeper, report, .. } = log;
+    let control = writer.control().clone();
+    control.ring_when_durable(mail.bell());
     let gateway_options = GatewayOptions {
         socket: options.data.join(SOCKET_NAME),
         master_key,
@@ -119,6 +121,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
         log_id: report.log_id,
         incarnation: report.incarnation,
         connections_max: options.config.engine.connections,
+        settings: options.config.gateway.clone(),
+        reader_stall: Duration::from_secs(options.config.engine.reader_stall_seconds.into()),
+        data: options.data.clone(),
         engine_stop: Arc::clone(&stop),
     };
     let mut duty = Duty::new(DutyOptions {
@@ -126,6 +131,7 @@ pub fn run(options: EngineOptions) -> Result<()> {
         writer,
         clock,
         mail: Arc::clone(&mail),
+        streams: rings.duty,
         stop: Arc::clone(&stop),
         settings: options.config.engine.clone(),
     });
@@ -136,7 +142,7 @@ pub fn run(options: EngineOptions) -> Result<()> {
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
     duty.wait_durable().context("the venue's definition is not on disk")?;
     watch_signals(&stop, &mail)?;
-    let gateway = gateway::start(gateway_options, poll, Arc::clone(&mail))?;
+    let gateway = gateway::start(gateway_options, control, Arc::clone(&mail), rings.gateway)?;
     if let Some(schedule) = snapshot_schedule(&options, report.snapshot) {
         keeper.schedule_snapshots(schedule);
     }

@@ -16,7 +16,7 @@
 #define TOUCHLINE_SCHEMA_ID 19540u
 #define TOUCHLINE_SCHEMA_VERSION 1u
 #define TOUCHLINE_PROTOCOL_MAJOR 1u
-#define TOUCHLINE_PROTOCOL_MINOR 0u
+#define TOUCHLINE_PROTOCOL_MINOR 1u
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
@@ -165,6 +165,26 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_NOTHING_CHANGED = 55, /* Price and quantity are what they were. */
     TOUCHLINE_REJECT_REASON_NOT_REPLACEABLE = 56, /* The order belongs to a list or waits for its trigger: it can be cancelled, not changed. */
     TOUCHLINE_REJECT_REASON_SYMBOL_IN_USE = 57, /* Orders are open or the symbol is trading: this cannot be changed now. */
+    TOUCHLINE_REJECT_REASON_RATE_EXCEEDED = 58, /* The session sends more commands a second than it may. */
+};
+
+/* Why the engine ends a stream session. */
+enum touchline_close_reason {
+    TOUCHLINE_CLOSE_REASON_LOGGED_OUT = 1, /* The client logged out, and all its commands before that are decided. */
+    TOUCHLINE_CLOSE_REASON_REPLACED = 2, /* A newer logon of the session. */
+    TOUCHLINE_CLOSE_REASON_KEY_REVOKED = 3, /* The session's key was revoked. */
+    TOUCHLINE_CLOSE_REASON_MALFORMED = 4, /* Bytes that are no message of this protocol, or one that does not belong here. */
+    TOUCHLINE_CLOSE_REASON_SILENT = 5, /* Nothing came for three times the heartbeat's interval. */
+    TOUCHLINE_CLOSE_REASON_READER_STALLED = 6, /* Commands wait, and for too long none of their replies was taken. */
+    TOUCHLINE_CLOSE_REASON_OTHER = 7, /* The engine ended it for a reason of its own. */
+};
+
+/* How a replay ended. */
+enum touchline_replay_status {
+    TOUCHLINE_REPLAY_STATUS_COMPLETE = 1, /* All events up to `position` were sent. */
+    TOUCHLINE_REPLAY_STATUS_TOO_OLD = 2, /* The log begins behind the position that was asked for. */
+    TOUCHLINE_REPLAY_STATUS_UNKNOWN = 3, /* The position is none of this log. */
+    TOUCHLINE_REPLAY_STATUS_UNAVAILABLE = 4, /* The log cannot be read now. */
 };
 
 /* In front of every message. */
@@ -223,6 +243,11 @@ struct touchline_name {
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
+#define TOUCHLINE_ENVELOPE_REPLAYED 4 /* Read from the log because the client asked for it; the correlation is the replay's. */
+#define TOUCHLINE_CARRIER_RINGS 0 /* `Hello::carrier`: two rings in shared memory, whose descriptors come with the Welcome. Over the engine's Unix socket only. */
+#define TOUCHLINE_CARRIER_STREAM 1 /* `Hello::carrier`: the connection itself, over which the same messages go on behind the Welcome. */
+#define TOUCHLINE_ACKNOWLEDGE_APPENDED 0 /* `Hello::acknowledgement`: replies come as soon as their transaction is appended. */
+#define TOUCHLINE_ACKNOWLEDGE_DURABLE 1 /* `Hello::acknowledgement`: replies come once their transaction is on disk. */
 
 /* Capacities and limits of the venue: logical counts, core state (56 bytes). */
 struct touchline_limits {
@@ -1354,14 +1379,16 @@ struct touchline_hello {
     uint8_t role; /* `Role`. */
     uint8_t lane; /* `Lane`. */
     uint8_t flags; /* `LOGON_*` bits. */
-    uint8_t reserved; /* Zero. */
+    uint8_t carrier; /* `CARRIER_*`: what carries the session; other numbers are refused. */
     uint64_t key_id; /* The trader's key; 0 for roles of the local user. */
     struct touchline_name name; /* The session's name, unique per key; not empty. */
-    uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. */
+    uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. Not looked at for a stream, as is the reply ring's. */
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
     uint32_t last_incarnation; /* Last incarnation that the client saw; 0 for none. */
-    uint32_t reserved_1; /* Zero. */
-    uint64_t last_position; /* Last log position that the client saw; 0 for none. */
+    uint8_t acknowledgement; /* `ACKNOWLEDGE_*`, of a stream; over rings the client itself waits for the watermark. Zero there. */
+    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. */
+    uint8_t reserved[2]; /* Zero. */
+    uint64_t last_position; /* Last log position that the client saw: the position of an envelope. 0 for none. */
     uint8_t client_nonce[16]; /* Chosen by the client, mixed into the proof. */
 };
 #define TOUCHLINE_TEMPLATE_HELLO 300u
@@ -1372,13 +1399,15 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_hello, protocol_minor) == 10, "touchl
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, role) == 12, "touchline_hello.role");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, lane) == 13, "touchline_hello.lane");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, flags) == 14, "touchline_hello.flags");
-TOUCHLINE_ASSERT(offsetof(struct touchline_hello, reserved) == 15, "touchline_hello.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_hello, carrier) == 15, "touchline_hello.carrier");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, key_id) == 16, "touchline_hello.key_id");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, name) == 24, "touchline_hello.name");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, request_slots) == 56, "touchline_hello.request_slots");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, reply_slots) == 60, "touchline_hello.reply_slots");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, last_incarnation) == 64, "touchline_hello.last_incarnation");
-TOUCHLINE_ASSERT(offsetof(struct touchline_hello, reserved_1) == 68, "touchline_hello.reserved_1");
+TOUCHLINE_ASSERT(offsetof(struct touchline_hello, acknowledgement) == 68, "touchline_hello.acknowledgement");
+TOUCHLINE_ASSERT(offsetof(struct touchline_hello, heartbeat_seconds) == 69, "touchline_hello.heartbeat_seconds");
+TOUCHLINE_ASSERT(offsetof(struct touchline_hello, reserved) == 70, "touchline_hello.reserved");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, last_position) == 72, "touchline_hello.last_position");
 TOUCHLINE_ASSERT(offsetof(struct touchline_hello, client_nonce) == 80, "touchline_hello.client_nonce");
 
@@ -1402,19 +1431,20 @@ TOUCHLINE_ASSERT(sizeof(struct touchline_proof) == 40, "touchline_proof");
 TOUCHLINE_ASSERT(offsetof(struct touchline_proof, header) == 0, "touchline_proof.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_proof, mac) == 8, "touchline_proof.mac");
 
-/* The session is open. Three descriptors travel with it: the client pages, the engine pages (read-only) and the log's control page (read-only). */
+/* The session is open. With rings three descriptors travel with it: the client pages, the engine pages (read-only) and the log's control page (read-only). */
 struct touchline_welcome {
     struct touchline_message_header header; /* SBE header. */
     uint32_t session; /* The session's number. */
     uint32_t epoch; /* The epoch to put into each command. */
     uint64_t last_sequence; /* The last sequence that was decided: go on above it. */
     uint32_t incarnation; /* The log's present incarnation. */
-    uint32_t request_slots; /* Capacity of the request ring in slots. */
-    uint32_t reply_slots; /* Capacity of the reply ring in slots. */
-    uint32_t reserved; /* Zero. */
+    uint32_t request_slots; /* Capacity of the request ring in slots; 0 for a stream. */
+    uint32_t reply_slots; /* Capacity of the reply ring in slots; 0 for a stream. */
+    uint32_t heartbeat_seconds; /* Seconds after which a silent side sends a heartbeat; three times as long a silence ends the connection. 0 with rings: none. */
     uint64_t position; /* Position behind the logon in the log. */
     uint8_t log_id[16]; /* The log's identity. */
-    uint8_t reserved_1[16]; /* Zero. */
+    uint64_t durable; /* The log is on disk up to here. */
+    uint64_t reserved; /* Zero. */
 };
 #define TOUCHLINE_TEMPLATE_WELCOME 303u
 TOUCHLINE_ASSERT(sizeof(struct touchline_welcome) == 80, "touchline_welcome");
@@ -1425,10 +1455,11 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, last_sequence) == 16, "touch
 TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, incarnation) == 24, "touchline_welcome.incarnation");
 TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, request_slots) == 28, "touchline_welcome.request_slots");
 TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, reply_slots) == 32, "touchline_welcome.reply_slots");
-TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, reserved) == 36, "touchline_welcome.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, heartbeat_seconds) == 36, "touchline_welcome.heartbeat_seconds");
 TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, position) == 40, "touchline_welcome.position");
 TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, log_id) == 48, "touchline_welcome.log_id");
-TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, reserved_1) == 64, "touchline_welcome.reserved_1");
+TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, durable) == 64, "touchline_welcome.durable");
+TOUCHLINE_ASSERT(offsetof(struct touchline_welcome, reserved) == 72, "touchline_welcome.reserved");
 
 /* The session is not opened; the engine closes the connection. */
 struct touchline_refused {
@@ -1437,7 +1468,7 @@ struct touchline_refused {
     uint16_t protocol_major; /* `PROTOCOL_MAJOR` of the engine. */
     uint16_t protocol_minor; /* `PROTOCOL_MINOR` of the engine. */
     uint16_t reject_reason; /* `RejectReason` when the core rejected the logon, else 0. */
-    uint64_t reserved; /* Zero. */
+    uint64_t position; /* How far the log goes, when the client's history is lost, else 0. */
 };
 #define TOUCHLINE_TEMPLATE_REFUSED 304u
 TOUCHLINE_ASSERT(sizeof(struct touchline_refused) == 24, "touchline_refused");
@@ -1446,6 +1477,162 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_refused, reason) == 8, "touchline_ref
 TOUCHLINE_ASSERT(offsetof(struct touchline_refused, protocol_major) == 10, "touchline_refused.protocol_major");
 TOUCHLINE_ASSERT(offsetof(struct touchline_refused, protocol_minor) == 12, "touchline_refused.protocol_minor");
 TOUCHLINE_ASSERT(offsetof(struct touchline_refused, reject_reason) == 14, "touchline_refused.reject_reason");
-TOUCHLINE_ASSERT(offsetof(struct touchline_refused, reserved) == 16, "touchline_refused.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_refused, position) == 16, "touchline_refused.position");
+
+/* From the client, over rings too: it sends nothing more. What it sent before is decided and answered, then the connection ends; at any other end what was not yet taken is given up. */
+struct touchline_logout {
+    struct touchline_message_header header; /* SBE header. */
+    struct touchline_command_header command; /* Session and epoch; the rest is not looked at. */
+};
+#define TOUCHLINE_TEMPLATE_LOGOUT 320u
+TOUCHLINE_ASSERT(sizeof(struct touchline_logout) == 48, "touchline_logout");
+TOUCHLINE_ASSERT(offsetof(struct touchline_logout, header) == 0, "touchline_logout.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_logout, command) == 8, "touchline_logout.command");
+
+/* From whichever side has been silent for the interval that the Welcome named. */
+struct touchline_heartbeat {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t appended; /* The log's end; from a client 0. */
+    uint64_t durable; /* The log is on disk up to here; from a client 0. */
+    uint64_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_HEARTBEAT 321u
+TOUCHLINE_ASSERT(sizeof(struct touchline_heartbeat) == 32, "touchline_heartbeat");
+TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, header) == 0, "touchline_heartbeat.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, appended) == 8, "touchline_heartbeat.appended");
+TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, durable) == 16, "touchline_heartbeat.durable");
+TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, reserved) == 24, "touchline_heartbeat.reserved");
+
+/* The engine's last message, if the client still reads. */
+struct touchline_session_closed {
+    struct touchline_message_header header; /* SBE header. */
+    uint16_t reason; /* `CloseReason`. */
+    uint8_t reserved[6]; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_SESSION_CLOSED 322u
+TOUCHLINE_ASSERT(sizeof(struct touchline_session_closed) == 16, "touchline_session_closed");
+TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, header) == 0, "touchline_session_closed.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, reason) == 8, "touchline_session_closed.reason");
+TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, reserved) == 10, "touchline_session_closed.reserved");
+
+/* Asks for the events of the session's account from a position on. They come as the log has them, those of one transaction together, flagged `ENVELOPE_REPLAYED`; then one `ReplayEnd`. Another replay of the session that is under way ends without one. */
+struct touchline_replay_request {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t correlation; /* The client's own number, in the envelopes of what is replayed. */
+    uint64_t from; /* Behind a transaction: the position of an envelope, or `from` of a `Gap`. */
+    uint64_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_REPLAY_REQUEST 323u
+TOUCHLINE_ASSERT(sizeof(struct touchline_replay_request) == 32, "touchline_replay_request");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_request, header) == 0, "touchline_replay_request.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_request, correlation) == 8, "touchline_replay_request.correlation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_request, from) == 16, "touchline_replay_request.from");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_request, reserved) == 24, "touchline_replay_request.reserved");
+
+/* All that a replay found has been sent. */
+struct touchline_replay_end {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t correlation; /* Of the request. */
+    uint64_t position; /* Up to where the log was read. */
+    uint64_t oldest; /* The lowest position that can be asked for; 0 when it is not known. */
+    uint8_t status; /* `ReplayStatus`. */
+    uint8_t reserved[7]; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_REPLAY_END 324u
+TOUCHLINE_ASSERT(sizeof(struct touchline_replay_end) == 40, "touchline_replay_end");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, header) == 0, "touchline_replay_end.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, correlation) == 8, "touchline_replay_end.correlation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, position) == 16, "touchline_replay_end.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, oldest) == 24, "touchline_replay_end.oldest");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, status) == 32, "touchline_replay_end.status");
+TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, reserved) == 33, "touchline_replay_end.reserved");
+
+/* Asks for the open orders and the balances of the session's account as of one position: they come one by one, then a `StateEnd` that names it. */
+struct touchline_state_request {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t correlation; /* The client's own number. */
+};
+#define TOUCHLINE_TEMPLATE_STATE_REQUEST 325u
+TOUCHLINE_ASSERT(sizeof(struct touchline_state_request) == 16, "touchline_state_request");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_request, header) == 0, "touchline_state_request.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_request, correlation) == 8, "touchline_state_request.correlation");
+
+/* What the account has of an asset; assets of which it has nothing are left out. */
+struct touchline_balance_state {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t correlation; /* Of the request. */
+    uint32_t asset; /* The asset. */
+    uint32_t reserved; /* Zero. */
+    int64_t free; /* Free, 10⁻⁸. */
+    int64_t locked; /* Locked by open orders, 10⁻⁸. */
+};
+#define TOUCHLINE_TEMPLATE_BALANCE_STATE 326u
+TOUCHLINE_ASSERT(sizeof(struct touchline_balance_state) == 40, "touchline_balance_state");
+TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, header) == 0, "touchline_balance_state.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, correlation) == 8, "touchline_balance_state.correlation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, asset) == 16, "touchline_balance_state.asset");
+TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, reserved) == 20, "touchline_balance_state.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, free) == 24, "touchline_balance_state.free");
+TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, locked) == 32, "touchline_balance_state.locked");
+
+/* An open order of the account. */
+struct touchline_order_state {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t correlation; /* Of the request. */
+    uint64_t order_id; /* Its number. */
+    uint32_t symbol; /* The symbol. */
+    uint32_t session; /* The session that placed it. */
+    uint8_t side; /* `Side`. */
+    uint8_t order_type; /* `OrderType`. */
+    uint8_t time_in_force; /* `TimeInForce`. */
+    uint8_t reserved[5]; /* Zero. */
+    int64_t price; /* Limit price, 10⁻⁸; 0 for one that has none. */
+    int64_t stop_price; /* Trigger price of a stop that waits, 10⁻⁸; else 0. */
+    int64_t quantity; /* Base quantity, 10⁻⁸. */
+    int64_t remaining; /* Still open, hidden parts included, 10⁻⁸. */
+    int64_t executed_quote; /* Quote executed, 10⁻⁸. */
+    int64_t locked; /* Locked by it, 10⁻⁸. */
+    int64_t order_list_id; /* The list it belongs to. */
+    struct touchline_client_order_id client_order_id; /* The client's name for it. */
+};
+#define TOUCHLINE_TEMPLATE_ORDER_STATE 327u
+TOUCHLINE_ASSERT(sizeof(struct touchline_order_state) == 136, "touchline_order_state");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, header) == 0, "touchline_order_state.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, correlation) == 8, "touchline_order_state.correlation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, order_id) == 16, "touchline_order_state.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, symbol) == 24, "touchline_order_state.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, session) == 28, "touchline_order_state.session");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, side) == 32, "touchline_order_state.side");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, order_type) == 33, "touchline_order_state.order_type");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, time_in_force) == 34, "touchline_order_state.time_in_force");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, reserved) == 35, "touchline_order_state.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, price) == 40, "touchline_order_state.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, stop_price) == 48, "touchline_order_state.stop_price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, quantity) == 56, "touchline_order_state.quantity");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, remaining) == 64, "touchline_order_state.remaining");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, executed_quote) == 72, "touchline_order_state.executed_quote");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, locked) == 80, "touchline_order_state.locked");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, order_list_id) == 88, "touchline_order_state.order_list_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_state, client_order_id) == 96, "touchline_order_state.client_order_id");
+
+/* All of the state has been sent. */
+struct touchline_state_end {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t correlation; /* Of the request. */
+    uint64_t position; /* What came in front of this is true behind the transaction that ends here. */
+    uint32_t orders; /* `OrderState` messages. */
+    uint32_t balances; /* `BalanceState` messages. */
+    uint32_t omitted; /* Open orders that are left out because there were too many. */
+    uint32_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_STATE_END 328u
+TOUCHLINE_ASSERT(sizeof(struct touchline_state_end) == 40, "touchline_state_end");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, header) == 0, "touchline_state_end.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, correlation) == 8, "touchline_state_end.correlation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, position) == 16, "touchline_state_end.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, orders) == 24, "touchline_state_end.orders");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, balances) == 28, "touchline_state_end.balances");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, omitted) == 32, "touchline_state_end.omitted");
+TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, reserved) == 36, "touchline_state_end.reserved");
 
 #endif

@@ -1,17 +1,19 @@
-//! The client library: opens a session with the engine over its local socket, sends commands and
-//! receives replies over the session's shared-memory rings. Used by the adapter's link, by
-//! `touchline admin`, by the benches and by co-located programs. No async runtime: blocking with
-//! [`Receiver::wait`], or poll-style.
+//! The client library: opens a session with the engine, sends commands and receives replies, over
+//! shared-memory rings, TCP or a Unix socket alike. Used by the adapter's link, by `touchline admin`, by
+//! the benches and by programs of their own. No async runtime: blocking with [`Receiver::wait`], or
+//! poll-style.
 //!
 //! [`Client::split`] gives the two directions to two threads. A sender numbers its commands; a
 //! receiver hands replies on at the acknowledgement level that its owner chose.
 
 mod connect;
 mod receiver;
+mod rings;
 mod sender;
+mod stream;
 
 pub use connect::{ConnectError, proof};
-pub use receiver::{ReceiveError, Receiver, Reply};
+pub use receiver::{Notice, ReceiveError, Receiver, Reply};
 pub use sender::{ClientCommand, SendError, Sender};
 
 use crate::message::decode::Event;
@@ -19,9 +21,11 @@ use crate::message::enums::{Lane, RejectReason, Role};
 use crate::message::event::{ENVELOPE_TERMINAL, Rejected};
 use crate::message::handshake::Welcome;
 use crate::text::Name;
-use crate::units::KeyId;
+use crate::units::{Incarnation, KeyId, Position};
 use crate::wait::WaitStrategy;
+use std::fmt;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,11 +45,38 @@ pub enum Acknowledgement {
     Durable,
 }
 
+/// Where the engine is, and what carries the session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Endpoint {
+    /// Rings in shared memory, by the engine's socket: [`SOCKET_NAME`] in its data folder.
+    SharedMemory(PathBuf),
+    /// The engine's Unix socket itself. For traders and readers.
+    Unix(PathBuf),
+    /// The engine's TCP address. For traders and readers.
+    Tcp(SocketAddr),
+}
+
+impl From<PathBuf> for Endpoint {
+    /// Shared memory.
+    fn from(socket: PathBuf) -> Self {
+        Self::SharedMemory(socket)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SharedMemory(path) | Self::Unix(path) => path.display().fmt(formatter),
+            Self::Tcp(address) => address.fmt(formatter),
+        }
+    }
+}
+
 /// How to open a session.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// The engine's socket: [`SOCKET_NAME`] in its data folder.
-    pub socket: PathBuf,
+    /// Where, and over what.
+    pub endpoint: Endpoint,
     /// What the session may do.
     pub role: Role,
     /// How urgently it is polled.
@@ -62,6 +93,11 @@ pub struct ClientOptions {
     pub flags: u8,
     /// When replies are handed on.
     pub acknowledgement: Acknowledgement,
+    /// Last incarnation and position that an earlier connection of the session saw: a log that does not
+    /// have them refuses ([`ConnectError::HistoryLost`]).
+    pub last_seen: Option<(Incarnation, Position)>,
+    /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60; 0: the engine's setting.
+    pub heartbeat_seconds: u8,
     /// How [`Receiver::wait`] waits.
     pub wait: WaitStrategy,
     /// Longest that each step of the handshake may take.
@@ -71,9 +107,9 @@ pub struct ClientOptions {
 impl ClientOptions {
     /// Rings of 1,024 and 4,096 slots, replies as soon as appended, adaptive waiting, 5 s per step.
     #[must_use]
-    pub const fn new(socket: PathBuf, role: Role, lane: Lane, name: Name) -> Self {
+    pub fn new(endpoint: impl Into<Endpoint>, role: Role, lane: Lane, name: Name) -> Self {
         Self {
-            socket,
+            endpoint: endpoint.into(),
             role,
             lane,
             name,
@@ -82,6 +118,8 @@ impl ClientOptions {
             reply_slots: 4096,
             flags: 0,
             acknowledgement: Acknowledgement::Appended,
+            last_seen: None,
+            heartbeat_seconds: 0,
             wait: WaitStrategy::Adaptive,
             handshake_timeout: Duration::from_secs(5),
         }

@@ -12,6 +12,8 @@ pub mod client;
 pub mod credentials;
 pub mod decimal;
 #[cfg(not(loom))]
+pub mod framing;
+#[cfg(not(loom))]
 pub mod log;
 pub mod message;
 pub mod overtaking;

@@ -2,7 +2,7 @@
 //! behind an 8-byte header. The same bytes travel through rings and sockets and lie in the log.
 //!
 //! [`command`] is what goes to the engine, [`event`] what comes back and what the log keeps,
-//! [`handshake`] what opens a session, [`decode`] the one way from hostile bytes to a message, [`fields`]
+//! [`handshake`] what opens a session, [`stream`] what a session over a socket says besides, [`decode`] the one way from hostile bytes to a message, [`fields`]
 //! what tools show of one.
 
 pub mod command;
@@ -11,6 +11,7 @@ pub mod enums;
 pub mod event;
 pub mod fields;
 pub mod handshake;
+pub mod stream;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -24,7 +25,7 @@ pub const SCHEMA_VERSION: u16 = 1;
 /// Protocol version of the handshake: a peer with another major is refused.
 pub const PROTOCOL_MAJOR: u16 = 1;
 /// Raised by additions that an older peer may ignore.
-pub const PROTOCOL_MINOR: u16 = 0;
+pub const PROTOCOL_MINOR: u16 = 1;
 
 /// The SBE message header, in front of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

@@ -19,12 +19,13 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 /// Headings and the sources that they stand for, below `src/`.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("Commands about orders", "message/command/order.rs"),
     ("Commands that define the venue and move money", "message/command/definition.rs"),
     ("Commands of the engine itself", "message/command/engine.rs"),
     ("Events", "message/event.rs"),
     ("Handshake", "message/handshake.rs"),
+    ("Stream sessions", "message/stream.rs"),
     ("Parts of several messages", "message/command.rs"),
 ];
 

@@ -14,7 +14,7 @@ mod messages;
 use messages::Taken;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use touchline_protocol::message::decode::{Command, Event, Handshake};
+use touchline_protocol::message::decode::{Command, Event, Handshake, Stream};
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
@@ -61,7 +61,9 @@ fn inputs(cases: u64, mut run: impl FnMut(&mut Random)) {
 /// The bodies of messages are zeros but for some bytes: reserved bytes and texts want most to be zero.
 #[test]
 fn any_bytes_are_a_message_or_none() {
-    let templates = Command::TEMPLATES.len() + Event::TEMPLATES.len() + Handshake::TEMPLATES.len();
+    let templates = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES, Stream::TEMPLATES]
+        .concat()
+        .len();
     let mut taken = BTreeMap::<Taken, u64>::new();
     inputs(100_000, |random| {
         let length = 8 * (5 + random.word() % 28);
@@ -75,7 +77,7 @@ fn any_bytes_are_a_message_or_none() {
         messages::read(&random.bytes(length));
     });
     if variable("TOUCHLINE_SEED").is_none() {
-        assert_eq!(taken.len(), 4, "{taken:?}");
+        assert_eq!(taken.len(), 5, "{taken:?}");
     }
 }
 

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::decode::{self, Command, Event, Handshake};
+use touchline_protocol::message::decode::{self, Command, Event, Handshake, Stream};
 use touchline_protocol::message::event::*;
 use touchline_protocol::message::handshake::*;
+use touchline_protocol::message::stream::*;
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::*;
 
@@ -195,13 +196,32 @@ fn handshakes() -> Vec<(&'static str, Vec<u64>)> {
     examples! {
         Hello { protocol_major: 1, protocol_minor: 0, role: 1, lane: 1, flags: 1, key_id: KeyId(2),
             name: text(Name::new("session")), request_slots: 1024, reply_slots: 4096,
+            carrier: 1, acknowledgement: 1, heartbeat_seconds: 6,
             last_incarnation: Incarnation(3), last_position: Position(4), client_nonce: [5; 16] }
         Challenge { nonce: [1; 32] }
         Proof { mac: [2; 32] }
         Welcome { session: SessionId(1), epoch: Epoch(2), last_sequence: Sequence(3),
             incarnation: Incarnation(4), request_slots: 1024, reply_slots: 4096,
-            position: Position(5), log_id: [6; 16] }
-        Refused { reason: 2, protocol_major: 1, protocol_minor: 0, reject_reason: 8 }
+            heartbeat_seconds: 7, position: Position(5), log_id: [6; 16], durable: Position(8) }
+        Refused { reason: 2, protocol_major: 1, protocol_minor: 0, reject_reason: 8,
+            position: Position(9) }
+    }
+}
+
+fn streams() -> Vec<(&'static str, Vec<u64>)> {
+    examples! {
+        Logout { command: command() }
+        Heartbeat { appended: Position(1), durable: Position(2) }
+        SessionClosed { reason: 3 }
+        ReplayRequest { correlation: 1, from: Position(2) }
+        ReplayEnd { correlation: 1, position: Position(2), oldest: Position(3), status: 4 }
+        StateRequest { correlation: 1 }
+        BalanceState { correlation: 1, asset: AssetId(2), free: 3, locked: 4 }
+        OrderState { correlation: 1, order_id: OrderId(2), symbol: SymbolId(3), session: SessionId(4),
+            side: 1, order_type: 2, time_in_force: 3, price: 5, stop_price: 6, quantity: 7, remaining: 8,
+            executed_quote: 9, locked: 10, order_list_id: OrderListId(11),
+            client_order_id: text(ClientOrderId::new("name")) }
+        StateEnd { correlation: 1, position: Position(2), orders: 3, balances: 4, omitted: 5 }
     }
 }
 
@@ -214,7 +234,7 @@ fn hex(words: &[u64]) -> String {
 
 #[test]
 fn the_bytes_of_every_message_stay() {
-    let all: Vec<_> = [commands(), events(), handshakes()].concat();
+    let all: Vec<_> = [commands(), events(), handshakes(), streams()].concat();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/messages.txt");
     let written: String =
         all.iter().map(|(name, words)| format!("{name} {}\n", hex(words))).collect();
@@ -243,5 +263,9 @@ fn every_message_has_an_example_that_decodes() {
     }
     assert_eq!(commands().len(), Command::TEMPLATES.len());
     assert_eq!(events().len(), Event::TEMPLATES.len());
+    for (name, words) in streams() {
+        assert_eq!(decode::stream(bytemuck::cast_slice(&words)).unwrap().name(), name);
+    }
     assert_eq!(handshakes().len(), Handshake::TEMPLATES.len());
+    assert_eq!(streams().len(), Stream::TEMPLATES.len());
 }

@@ -59,12 +59,13 @@ fn garbage_on_the_socket_ends_that_connection_only() {
 fn a_hello_that_cannot_be_meant_is_refused_even_with_a_good_proof() {
     let venue = Venue::up(&[]);
     let key = venue.key_a();
-    let changes: [(&str, usize, u8); 9] = [
+    let changes: [(&str, usize, u8); 10] = [
         ("schema", 4, 0),
         ("role zero", 12, 0),
         ("role nine", 12, 9),
         ("lane zero", 13, 0),
-        ("reserved byte", 15, 1),
+        ("unknown carrier", 15, 9),
+        ("reserved byte", 71, 1),
         ("no name", 24, 0),
         ("name beyond its end", 24, 200),
         ("slots that are no power of two", 56, 3),

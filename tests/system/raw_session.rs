@@ -98,7 +98,7 @@ pub(crate) fn dial(socket: &Path) -> UnixStream {
 }
 
 /// Reads one message; `None` when the engine has closed the connection instead.
-pub(crate) fn read_message(stream: &mut UnixStream) -> Option<Vec<u8>> {
+pub(crate) fn read_message(stream: &mut impl Read) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 8];
     if let Err(error) = stream.read_exact(&mut bytes) {
         assert_closed(&error);
@@ -116,7 +116,7 @@ fn assert_closed(error: &io::Error) {
 }
 
 /// True once the engine has closed the connection; waits for it.
-pub(crate) fn is_closed(stream: &mut UnixStream) -> bool {
+pub(crate) fn is_closed(stream: &mut impl Read) -> bool {
     loop {
         match stream.read(&mut [0; 256]) {
             Ok(0) => return true,

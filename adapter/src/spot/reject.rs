@@ -108,7 +108,8 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         | Why::AccountKilled
         | Why::NothingChanged
         | Why::NotReplaceable
-        | Why::SymbolInUse => ApiError::unknown(),
+        | Why::SymbolInUse
+        | Why::RateExceeded => ApiError::unknown(),
     }
 }
 

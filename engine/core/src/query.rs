@@ -11,6 +11,7 @@ pub use views::{
 use crate::book::{DepthLevel, Handle};
 use crate::orders::{IS_ICEBERG, IS_WAITING};
 use crate::pending::Waiter;
+use crate::pool::NONE;
 use crate::{Balance, Core, FeeRates};
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::Side;
@@ -217,6 +218,16 @@ impl Core {
                 of(Side::Buy).chain(of(Side::Sell))
             })
             .map(|order| self.view_order(order.handle))
+    }
+
+    /// All open orders of an account, waiting stops included, oldest placement first; none for an unknown
+    /// account.
+    pub fn open_orders_of(&self, account: AccountId) -> impl Iterator<Item = OpenOrder> {
+        let chains = &self.orders.chains;
+        let first = self.accounts.get(account).and_then(|_| chains.behind(account, NONE));
+        core::iter::successors(first, move |&node| chains.behind(account, node))
+            .filter_map(|node| chains.order(node))
+            .map(|handle| self.view_order(handle))
     }
 
     /// An open order by number.

@@ -9,24 +9,23 @@
 //! room of its replies. When that half is full one `Gap` is written, and nothing more of that kind until
 //! the client has read up to it: who sleeps loses events that the log has, and nothing else.
 
+use super::rate::RateLimit;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
-use touchline_protocol::message::enums::{Lane, RejectReason, Role};
-use touchline_protocol::message::event::{
-    ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Rejected,
-};
+use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 use touchline_protocol::wait::ParkingLine;
 
 /// Slots of the largest reply.
-const REPLY_SLOTS: u64 = ENVELOPED_BYTES_MAX.div_ceil(64) as u64;
+pub(super) const REPLY_SLOTS: u64 = ENVELOPED_BYTES_MAX.div_ceil(64) as u64;
 /// Slots of a gap notice.
 const GAP_SLOTS: u64 = 1;
 /// Slots that are kept free for the answer to a command that was taken.
-const CREDIT_SLOTS: u64 = REPLY_SLOTS + GAP_SLOTS;
+pub(super) const CREDIT_SLOTS: u64 = REPLY_SLOTS + GAP_SLOTS;
 
 /// Why a connection is ended from this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +63,7 @@ pub(super) struct Connection {
     unread_gap: Option<u64>,
     /// It has messages, but at its last poll it had no credit: since when, and how far its reader was.
     starved: Option<Stall>,
+    rate: RateLimit,
 }
 
 /// A reader that stands still while its commands wait.
@@ -78,6 +78,7 @@ impl Connection {
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
         account: Option<AccountId>,
+        rate: RateLimit,
         end: Box<SessionEnd>,
         last_position: Position,
     ) -> Self {
@@ -95,7 +96,12 @@ impl Connection {
             owes_notice: false,
             unread_gap: None,
             starved: None,
+            rate,
         }
+    }
+
+    pub(super) const fn rate(&mut self) -> &mut RateLimit {
+        &mut self.rate
     }
 
     pub(super) const fn session(&self) -> SessionId {
@@ -108,10 +114,6 @@ impl Connection {
 
     pub(super) const fn lane(&self) -> Lane {
         self.lane
-    }
-
-    pub(super) fn is(&self, session: SessionId, epoch: Epoch) -> bool {
-        self.session == session && self.epoch == epoch
     }
 
     pub(super) fn parking_line(&self) -> ParkingLine<'_> {
@@ -285,20 +287,6 @@ impl Connection {
         if !staged {
             self.gap_from.get_or_insert(self.last_position);
         }
-    }
-
-    pub(super) fn reject(
-        &mut self,
-        envelope: Envelope,
-        reason: RejectReason,
-        detail: u32,
-        template_id: u16,
-    ) {
-        let rejected =
-            Rejected { reason: reason.to_wire(), template_id, detail, ..Default::default() };
-        let envelope = Envelope { flags: ENVELOPE_TERMINAL, ..envelope };
-        self.reply(&envelope, bytemuck::bytes_of(&rejected));
-        self.publish(envelope.position);
     }
 
     /// Lets the client see what is staged: the replies of the transaction that ends at `position`.

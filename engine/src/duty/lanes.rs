@@ -1,12 +1,20 @@
 //! The two lanes: whose messages are taken in a turn, how many, and which may be taken while work is
 //! pending. Called by [`super::Duty::turn`].
 
+use super::clients::ClientIndex;
 use super::connection::ConnectionFault;
 use super::transaction::Venue;
-use super::{Duty, execute, is_held_up, template_of};
+use super::{COMMAND_HEADER, Duty, Executed, execute, is_held_up, template_of};
+use crate::notice::alert;
 use touchline_protocol::message::Message;
-use touchline_protocol::message::command::RevokeKey;
-use touchline_protocol::message::enums::Lane;
+use touchline_protocol::message::command::{CommandHeader, RevokeKey};
+use touchline_protocol::message::enums::{CloseReason, Lane};
+
+/// Why a connection is to be ended after a poll.
+enum End {
+    LoggedOut,
+    Fault(ConnectionFault),
+}
 
 impl Duty {
     /// The hot lane, then the cold one; the other way round after a turn in which an order of the hot
@@ -16,6 +24,7 @@ impl Duty {
         let mut work = if cold_first { self.poll_cold() } else { 0 };
         self.next_hot = self.next_hot.wrapping_add(1);
         work += self.poll_hot(self.settings.messages_per_turn);
+        work += self.poll_streams();
         self.cold_was_shut_out = is_held_up(&self.core, &self.writer);
         if !cold_first {
             work += self.poll_cold();
@@ -33,51 +42,99 @@ impl Duty {
     /// At most `limit` messages of each hot session.
     fn poll_hot(&mut self, limit: u32) -> u32 {
         let mut work = 0;
-        let count = self.connections.len();
+        let count = self.clients.connections.len();
         for step in 0..count {
             // A connection that ends in here moves another one: that one waits for the next turn.
             let index = (self.next_hot + step) % count;
-            if index >= self.connections.len() || self.connections[index].lane() != Lane::Hot {
-                continue;
-            }
-            let (done, fault) = self.poll(index, limit);
-            work += done;
-            if let Some(fault) = fault {
-                self.end_connection(index, &fault.to_string());
+            let is_hot =
+                self.clients.connections.get(index).is_some_and(|one| one.lane() == Lane::Hot);
+            if is_hot {
+                let (done, end) = self.poll(index, limit);
+                work += done;
+                self.end_polled(index, end);
             }
         }
         work
     }
 
+    fn end_polled(&mut self, index: usize, end: Option<End>) {
+        let client = ClientIndex::Ring(index);
+        match end {
+            None => {}
+            Some(End::LoggedOut) => {
+                self.end_connection(client, CloseReason::LoggedOut, "it logged out");
+            }
+            Some(End::Fault(fault)) => {
+                self.end_connection(client, CloseReason::Other, &fault.to_string());
+            }
+        }
+    }
+
+    /// At most `stream_messages_per_turn` over all stream sessions: the gateway puts them into the ring
+    /// by turns.
+    fn poll_streams(&mut self) -> u32 {
+        for done in 0..self.settings.stream_messages_per_turn {
+            let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
+            let has_room = writer.can_take() || !writer.control().is_running();
+            if !has_room || is_held_up(core, writer) {
+                return done;
+            }
+            let length = match clients.streams.poll(buffer) {
+                Ok(Some(length)) => length,
+                Ok(None) => return done,
+                Err(fault) => {
+                    // Both ends of these rings are this process's own.
+                    alert!("engine: the gateway's ring: {fault}");
+                    std::process::abort();
+                }
+            };
+            let bytes = buffer.bytes(length);
+            let Some(header) = bytes.get(COMMAND_HEADER) else { continue };
+            let header: CommandHeader = bytemuck::pod_read_unaligned(header);
+            // Of a connection that has ended since: given up, as its client was told or will find out.
+            let Some(client) = clients
+                .streams
+                .find(header.session)
+                .filter(|&index| clients.streams.get(index).epoch == header.epoch)
+                .map(ClientIndex::Stream)
+            else {
+                continue;
+            };
+            let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
+            if execute(&mut venue, clients, client, bytes) == Executed::LoggedOut {
+                self.end_connection(client, CloseReason::LoggedOut, "it logged out");
+            }
+        }
+        self.settings.stream_messages_per_turn
+    }
+
     /// At most `cold_messages_per_turn` over all cold sessions: a record never makes orders wait.
     fn poll_cold(&mut self) -> u32 {
         let mut left = self.settings.cold_messages_per_turn;
-        for _ in 0..self.connections.len() {
+        for _ in 0..self.clients.connections.len() {
             if left == 0 {
                 break;
             }
-            self.next_cold = (self.next_cold + 1) % self.connections.len().max(1);
+            self.next_cold = (self.next_cold + 1) % self.clients.connections.len().max(1);
             let index = self.next_cold;
-            if self.connections.get(index).is_none_or(|one| one.lane() != Lane::Cold) {
+            if self.clients.connections.get(index).is_none_or(|one| one.lane() != Lane::Cold) {
                 continue;
             }
-            let (done, fault) = self.poll(index, left);
+            let (done, end) = self.poll(index, left);
             left -= done;
-            if let Some(fault) = fault {
-                self.end_connection(index, &fault.to_string());
-            }
+            self.end_polled(index, end);
         }
         self.settings.cold_messages_per_turn - left
     }
 
     /// Takes up to `limit` messages of one session. Ends early when the log has no room, when work is
     /// pending that the next message must not overtake, or when the session has no room for replies.
-    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<ConnectionFault>) {
+    fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<End>) {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
-        let Self { core, writer, addressees, connections, buffer, now_ns, .. } = self;
+        let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
         for done in 0..limit {
             let has_room = writer.can_take() || !writer.control().is_running();
-            let connection = &mut connections[index];
+            let connection = &mut clients.connections[index];
             if !has_room || is_held_up(core, writer) && !connection.overtakes() {
                 return (done, None);
             }
@@ -86,13 +143,16 @@ impl Duty {
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
                     let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
-                    execute(&mut venue, connections, index, bytes);
+                    let executed = execute(&mut venue, clients, ClientIndex::Ring(index), bytes);
+                    if executed == Executed::LoggedOut {
+                        return (done + 1, Some(End::LoggedOut));
+                    }
                     if template_of(bytes) == RevokeKey::TEMPLATE {
                         self.close_fenced();
                         return (done + 1, None);
                     }
                 }
-                Err(fault) => return (done, Some(fault)),
+                Err(fault) => return (done, Some(End::Fault(fault))),
             }
         }
         (limit, None)

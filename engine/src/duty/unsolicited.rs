@@ -4,6 +4,7 @@
 //! transaction. Whom an event concerns is decided by the core.
 
 use super::Duty;
+use super::clients::{ClientIndex, Clients};
 use super::connection::Connection;
 use super::transaction::Venue;
 use touchline_protocol::message::event::{ENVELOPE_UNSOLICITED, Envelope};
@@ -13,13 +14,13 @@ impl Duty {
     /// Tells others than the connection that was replied to of the last transaction, which ends at
     /// `position`.
     #[inline]
-    pub(super) fn tell_others(&mut self, replied: Option<usize>, position: Position) {
+    pub(super) fn tell_others(&mut self, replied: Option<ClientIndex>, position: Position) {
         if self.addressees.notes().is_empty() {
             return;
         }
-        let Self { core, writer, addressees, now_ns, connections, .. } = self;
+        let Self { core, writer, addressees, now_ns, clients, .. } = self;
         let venue = Venue { core, writer, addressees, now_ns: *now_ns };
-        tell(&venue, position, connections, replied);
+        tell(&venue, position, clients, replied);
     }
 }
 
@@ -29,13 +30,25 @@ impl Duty {
 pub(super) fn tell(
     venue: &Venue<'_>,
     position: Position,
-    connections: &mut [Connection],
-    replied: Option<usize>,
+    clients: &mut Clients,
+    replied: Option<ClientIndex>,
 ) {
-    for (index, connection) in connections.iter_mut().enumerate() {
-        if Some(index) != replied && connection.takes_unsolicited() {
+    for (index, connection) in clients.connections.iter_mut().enumerate() {
+        if Some(ClientIndex::Ring(index)) != replied && connection.takes_unsolicited() {
             tell_one(venue, position, connection);
         }
+    }
+    let but = match replied {
+        Some(ClientIndex::Stream(index)) => Some(clients.streams.get(index).session),
+        _ => None,
+    };
+    let envelope = Envelope { position, time_ns: venue.now_ns, ..Default::default() };
+    for note in venue.addressees.notes() {
+        let Some(event) = venue.writer.committed_event(note.offset as usize) else { continue };
+        clients.streams.tell(note, &envelope, event, |stream| {
+            Some(stream.session) != but
+                && venue.core.session(stream.session).is_some_and(|one| one.epoch == stream.epoch)
+        });
     }
 }
 

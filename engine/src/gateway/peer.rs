@@ -2,12 +2,14 @@
 //! hostile; a peer holds at most one message's worth of them.
 
 use super::GatewayOptions;
+use super::stream::Terms;
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{SendFlags, send};
 use rustix::process::geteuid;
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use touchline_protocol::client::proof;
 use touchline_protocol::message::command::{
     LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon,
@@ -16,20 +18,31 @@ use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::message::handshake::{
-    Challenge, Hello, Proof, RefusalReason, Refused, Welcome,
+    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Challenge, Hello,
+    Proof, RefusalReason, Refused, Welcome,
 };
 use touchline_protocol::message::{Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use touchline_protocol::ring::{RingCapacities, SessionDescriptors, SessionEnd};
 use touchline_protocol::shm::descriptors::send_with_descriptors;
-use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::units::{Epoch, Incarnation, Position, SessionId};
 
 /// Room for the longest message that a peer may send, in words.
 const BUFFER_WORDS: usize = size_of::<Hello>() / 8;
 
+/// Longest interval of heartbeats that a client may wish for, seconds.
+const HEARTBEAT_SECONDS_MAX: u8 = 60;
+
+/// What carries the session to come.
+enum Carrier {
+    Rings { descriptors: SessionDescriptors, capacities: RingCapacities },
+    Stream(Terms),
+}
+
 enum State {
     AwaitHello,
     AwaitProof { hello: Box<Hello>, nonce: [u8; 32] },
-    AwaitDuty { descriptors: SessionDescriptors, capacities: RingCapacities },
+    AwaitHistory { hello: Box<Hello> },
+    AwaitDuty(Carrier),
     Open { session: SessionId, epoch: Epoch },
 }
 
@@ -37,14 +50,18 @@ enum State {
 pub(super) enum Progress {
     /// More is to come.
     Waiting,
-    /// The peer proved who it is.
-    LogOn { logon: Box<Logon>, end: Box<SessionEnd> },
+    /// The peer proved who it is, and says what it saw last: does the log have it?
+    Check { incarnation: Incarnation, position: Position },
+    /// The peer proved who it is. Without rings the session will be a stream's.
+    LogOn { logon: Box<Logon>, end: Option<Box<SessionEnd>> },
     /// The peer is to be forgotten; with a line to print when it was not its own wish.
     Gone(Option<String>),
 }
 
 pub(super) struct Peer {
-    socket: UnixStream,
+    socket: Arc<OwnedFd>,
+    /// It came over the engine's Unix socket.
+    is_local: bool,
     state: State,
     since: Instant,
     buffer: [u64; BUFFER_WORDS],
@@ -52,9 +69,10 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(socket: UnixStream) -> Self {
+    pub(super) fn new(socket: Arc<OwnedFd>, is_local: bool) -> Self {
         Self {
             socket,
+            is_local,
             state: State::AwaitHello,
             since: Instant::now(),
             buffer: [0; BUFFER_WORDS],
@@ -68,7 +86,12 @@ impl Peer {
 
     /// True once the peer has proved who it is.
     pub(super) const fn is_admitted(&self) -> bool {
-        matches!(self.state, State::Open { .. } | State::AwaitDuty { .. })
+        matches!(self.state, State::Open { .. } | State::AwaitDuty(_))
+    }
+
+    /// True when its session is to be, or would be, a stream's.
+    pub(super) const fn is_stream(&self) -> bool {
+        matches!(self.state, State::AwaitDuty(Carrier::Stream(_)))
     }
 
     pub(super) const fn since(&self) -> Instant {
@@ -83,7 +106,7 @@ impl Peer {
     }
 
     /// Tells the peer that it is refused; it is to be dropped afterwards.
-    pub(super) fn refuse(&mut self, reason: RefusalReason, reject: Option<RejectReason>) {
+    pub(super) fn refuse(&self, reason: RefusalReason, reject: Option<RejectReason>) {
         let refused = Refused {
             reason: reason as u16,
             protocol_major: PROTOCOL_MAJOR,
@@ -92,7 +115,30 @@ impl Peer {
             ..Default::default()
         };
         // A peer that does not read learns it by the socket's end.
-        let _written = self.socket.write_all(bytemuck::bytes_of(&refused));
+        let _written = self.write(bytemuck::bytes_of(&refused));
+    }
+
+    /// Tells the peer that the log, which goes up to `position`, does not have what it saw last.
+    pub(super) fn refuse_history(&self, position: Position) {
+        let refused = Refused {
+            reason: RefusalReason::HistoryLost as u16,
+            protocol_major: PROTOCOL_MAJOR,
+            protocol_minor: PROTOCOL_MINOR,
+            position,
+            ..Default::default()
+        };
+        let _written = self.write(bytemuck::bytes_of(&refused));
+    }
+
+    /// Writes a message of the handshake; false if the socket does not take it at once.
+    fn write(&self, bytes: &[u8]) -> bool {
+        loop {
+            match send(&self.socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Err(Errno::INTR) => {}
+                Ok(count) => return count == bytes.len(),
+                Err(_) => return false,
+            }
+        }
     }
 
     fn refused(&mut self, reason: RefusalReason, why: &str) -> Progress {
@@ -100,37 +146,41 @@ impl Peer {
         Progress::Gone(Some(format!("refused a connection: {why}")))
     }
 
-    /// Reads what there is and goes as far as it leads.
-    pub(super) fn ready(&mut self, options: &GatewayOptions) -> Progress {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.buffer);
-        match self.socket.read(&mut bytes[self.filled..]) {
-            Ok(0) => return Progress::Gone(None),
-            Ok(count) => self.filled += count,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                return Progress::Waiting;
+    /// Takes bytes that came and goes as far as they lead.
+    pub(super) fn received(&mut self, mut bytes: &[u8], options: &GatewayOptions) -> Progress {
+        while !bytes.is_empty() {
+            let into = &mut bytemuck::cast_slice_mut(&mut self.buffer)[self.filled..];
+            let count = bytes.len().min(into.len());
+            into[..count].copy_from_slice(&bytes[..count]);
+            self.filled += count;
+            bytes = &bytes[count..];
+            let progress = match self.state {
+                State::AwaitHello => self.hello(options),
+                State::AwaitProof { .. } => self.proof(options),
+                State::AwaitHistory { .. } | State::AwaitDuty(_) => {
+                    self.refused(RefusalReason::Malformed, "bytes before its session was open")
+                }
+                // A client with rings says nothing more on the socket.
+                State::Open { .. } => {
+                    let why = "closed a connection: bytes after the handshake";
+                    Progress::Gone(Some(why.to_owned()))
+                }
+            };
+            match progress {
+                Progress::Waiting => {}
+                gone @ Progress::Gone(_) => return gone,
+                led if bytes.is_empty() => return led,
+                _ => return self.refused(RefusalReason::Malformed, "bytes behind its messages"),
             }
-            Err(_) => return Progress::Gone(None),
         }
-        match self.state {
-            State::AwaitHello => self.hello(),
-            State::AwaitProof { .. } => self.proof(options),
-            // After the handshake a client says nothing on the socket.
-            State::AwaitDuty { .. } | State::Open { .. } => {
-                Progress::Gone(Some("closed a connection: bytes after the handshake".to_owned()))
-            }
-        }
+        Progress::Waiting
     }
 
     fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.buffer)[..self.filled]
     }
 
-    fn hello(&mut self) -> Progress {
+    fn hello(&mut self, options: &GatewayOptions) -> Progress {
         // The version is judged before the layout, which another major may have changed.
         let Some(start) = self.bytes().first_chunk::<12>() else { return Progress::Waiting };
         let header: MessageHeader = bytemuck::pod_read_unaligned(&start[..8]);
@@ -150,10 +200,10 @@ impl Peer {
             _ => return self.refused(RefusalReason::Malformed, "its Hello is malformed"),
         };
         self.filled = 0;
-        self.judge(hello)
+        self.judge(hello, options)
     }
 
-    fn judge(&mut self, hello: Hello) -> Progress {
+    fn judge(&mut self, hello: Hello, options: &GatewayOptions) -> Progress {
         let (Some(role), Some(lane)) = (Role::from_wire(hello.role), Lane::from_wire(hello.lane))
         else {
             return self.refused(RefusalReason::InvalidHello, "unknown role or lane");
@@ -170,13 +220,16 @@ impl Peer {
         if local != (hello.key_id.0 == 0) {
             return self.refused(RefusalReason::InvalidHello, "role and key do not go together");
         }
+        if let Err((reason, why)) = check_carrier(&hello, local, self.is_local) {
+            return self.refused(reason, why);
+        }
         if local {
             let same_user = socket_peercred(self.socket.as_fd())
                 .is_ok_and(|credentials| credentials.uid == geteuid());
             if !same_user {
                 return self.refused(RefusalReason::RoleNotPermitted, "role of another user");
             }
-            return self.log_on(&hello);
+            return self.proven(hello, options);
         }
         self.challenge(hello)
     }
@@ -187,7 +240,7 @@ impl Peer {
             return self.refused(RefusalReason::NotAuthenticated, &format!("no nonce: {error}"));
         }
         let challenge = Challenge { nonce, ..Default::default() };
-        if self.socket.write_all(bytemuck::bytes_of(&challenge)).is_err() {
+        if !self.write(bytemuck::bytes_of(&challenge)) {
             return Progress::Gone(None);
         }
         self.state = State::AwaitProof { hello: Box::new(hello), nonce };
@@ -214,21 +267,32 @@ impl Peer {
         if difference != 0 {
             return self.refused(RefusalReason::NotAuthenticated, "wrong proof");
         }
-        self.log_on(&hello)
+        self.proven(hello, options)
     }
 
-    fn log_on(&mut self, hello: &Hello) -> Progress {
-        let capacities =
-            match RingCapacities::new(hello.request_slots as usize, hello.reply_slots as usize) {
-                Ok(capacities) => capacities,
-                Err(error) => {
-                    return self.refused(RefusalReason::InvalidHello, &error.to_string());
-                }
-            };
-        let (end, descriptors) = match SessionEnd::create(capacities) {
-            Ok(made) => made,
-            Err(error) => {
-                return self.refused(RefusalReason::TooManySessions, &error.to_string());
+    fn proven(&mut self, hello: Hello, options: &GatewayOptions) -> Progress {
+        let (incarnation, position) = (hello.last_incarnation, hello.last_position);
+        if incarnation.0 == 0 {
+            return self.log_on(&hello, options);
+        }
+        self.state = State::AwaitHistory { hello: Box::new(hello) };
+        Progress::Check { incarnation, position }
+    }
+
+    /// The log has what the peer saw last.
+    pub(super) fn history_is_there(&mut self, options: &GatewayOptions) -> Progress {
+        let State::AwaitHistory { hello } = &self.state else { return Progress::Waiting };
+        let hello = **hello;
+        self.log_on(&hello, options)
+    }
+
+    fn log_on(&mut self, hello: &Hello, options: &GatewayOptions) -> Progress {
+        let (carrier, end) = if hello.carrier == CARRIER_STREAM {
+            (Carrier::Stream(terms(hello, options)), None)
+        } else {
+            match rings(hello) {
+                Ok((carrier, end)) => (carrier, Some(Box::new(end))),
+                Err((reason, why)) => return self.refused(reason, &why),
             }
         };
         let mut logon = Logon {
@@ -241,42 +305,112 @@ impl Peer {
             ..Default::default()
         };
         logon.command.key_id = hello.key_id;
-        self.state = State::AwaitDuty { descriptors, capacities };
-        Progress::LogOn { logon: Box::new(logon), end: Box::new(end) }
+        self.state = State::AwaitDuty(carrier);
+        Progress::LogOn { logon: Box::new(logon), end }
     }
 
-    /// Tells the peer that its session is open, and passes its memory; the descriptors are closed
-    /// here afterwards. False if the peer is gone.
+    /// Tells the peer that its session is open, and passes its memory if it has any; the descriptors are
+    /// closed here afterwards.
     pub(super) fn welcome(
         &mut self,
         options: &GatewayOptions,
         started: &SessionStarted,
         position: Position,
-    ) -> bool {
+        durable: Position,
+    ) -> Welcomed {
         let opened = State::Open { session: started.session, epoch: started.epoch };
-        let State::AwaitDuty { descriptors, capacities } =
-            std::mem::replace(&mut self.state, opened)
-        else {
-            return false;
+        let State::AwaitDuty(carrier) = std::mem::replace(&mut self.state, opened) else {
+            return Welcomed::Gone;
         };
-        let welcome = Welcome {
+        let mut welcome = Welcome {
             session: started.session,
             epoch: started.epoch,
             last_sequence: started.last_sequence,
             incarnation: options.incarnation,
-            request_slots: capacities.requests().slots() as u32,
-            reply_slots: capacities.replies().slots() as u32,
             position,
             log_id: options.log_id,
+            durable,
             ..Default::default()
         };
-        let passed = [
-            descriptors.client_pages.as_fd(),
-            descriptors.engine_pages.as_fd(),
-            options.control.as_fd(),
-        ];
-        send_with_descriptors(&self.socket, bytemuck::bytes_of(&welcome), &passed).is_ok()
+        match carrier {
+            Carrier::Stream(terms) => {
+                welcome.heartbeat_seconds = terms.heartbeat.as_secs() as u32;
+                if self.write(bytemuck::bytes_of(&welcome)) {
+                    Welcomed::Stream(terms)
+                } else {
+                    Welcomed::Gone
+                }
+            }
+            Carrier::Rings { descriptors, capacities } => {
+                welcome.request_slots = capacities.requests().slots() as u32;
+                welcome.reply_slots = capacities.replies().slots() as u32;
+                let passed = [
+                    descriptors.client_pages.as_fd(),
+                    descriptors.engine_pages.as_fd(),
+                    options.control.as_fd(),
+                ];
+                let bytes = bytemuck::bytes_of(&welcome);
+                match send_with_descriptors(&self.socket, bytes, &passed) {
+                    Ok(()) => Welcomed::Rings,
+                    Err(_) => Welcomed::Gone,
+                }
+            }
+        }
     }
+}
+
+/// What became of a peer whose session is open.
+pub(super) enum Welcomed {
+    /// It has its rings, and its socket is only watched for its end.
+    Rings,
+    /// The session goes on over its socket.
+    Stream(Terms),
+    /// It is not there any more.
+    Gone,
+}
+
+type Refusal = (RefusalReason, &'static str);
+
+/// What a session may be carried by: rings by the local socket, streams for who has a key.
+fn check_carrier(hello: &Hello, is_operator: bool, is_local: bool) -> Result<(), Refusal> {
+    match hello.carrier {
+        CARRIER_RINGS if !is_local => Err((RefusalReason::InvalidHello, "shared memory over TCP")),
+        CARRIER_RINGS if hello.acknowledgement != 0 || hello.heartbeat_seconds != 0 => {
+            Err((RefusalReason::InvalidHello, "a wish that only a stream may have"))
+        }
+        CARRIER_RINGS => Ok(()),
+        CARRIER_STREAM if is_operator => {
+            Err((RefusalReason::RoleNotPermitted, "an operator's role over a stream"))
+        }
+        CARRIER_STREAM
+            if ![ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE].contains(&hello.acknowledgement)
+                || hello.heartbeat_seconds > HEARTBEAT_SECONDS_MAX =>
+        {
+            Err((RefusalReason::InvalidHello, "unknown acknowledgement, or heartbeats too rare"))
+        }
+        CARRIER_STREAM => Ok(()),
+        _ => Err((RefusalReason::InvalidHello, "unknown carrier")),
+    }
+}
+
+fn terms(hello: &Hello, options: &GatewayOptions) -> Terms {
+    let seconds = match hello.heartbeat_seconds {
+        0 => options.settings.heartbeat_seconds,
+        wished => wished,
+    };
+    Terms {
+        acknowledgement: hello.acknowledgement,
+        heartbeat: Duration::from_secs(seconds.into()),
+        unsent_bytes: options.settings.unsent_kib << 10,
+    }
+}
+
+fn rings(hello: &Hello) -> Result<(Carrier, SessionEnd), (RefusalReason, String)> {
+    let capacities = RingCapacities::new(hello.request_slots as usize, hello.reply_slots as usize)
+        .map_err(|error| (RefusalReason::InvalidHello, error.to_string()))?;
+    let (end, descriptors) = SessionEnd::create(capacities)
+        .map_err(|error| (RefusalReason::TooManySessions, error.to_string()))?;
+    Ok((Carrier::Rings { descriptors, capacities }, end))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The control page as the engine sees it: watermarks, state, and the signals between duty thread
 //! and keeper. Shared by log writer, keeper and whoever composes the engine.
 
+use crate::gateway::Bell;
 use crate::notice::alert;
 use std::{
     fs, io,
@@ -58,6 +59,7 @@ struct Inner {
     keeper_gone: AtomicBool,
     failure: Mutex<Option<String>>,
     snapshots: OnceLock<SnapshotSchedule>,
+    gateway: OnceLock<Arc<Bell>>,
 }
 
 /// A handle to the control page. Clones share it.
@@ -85,6 +87,7 @@ impl Control {
             keeper_gone: AtomicBool::new(false),
             failure: Mutex::new(None),
             snapshots: OnceLock::new(),
+            gateway: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -180,6 +183,14 @@ impl Control {
         // what was written.
         self.inner.durable.store(position, Ordering::Release);
         EventCounter::new(&self.inner.durable_event).advance();
+        if let Some(bell) = self.inner.gateway.get() {
+            bell.ring_durable();
+        }
+    }
+
+    /// Rings the gateway from now on whenever `durable` has moved and it waits for that.
+    pub(crate) fn ring_when_durable(&self, bell: Arc<Bell>) {
+        self.inner.gateway.get_or_init(|| bell);
     }
 
     pub(crate) fn set_state(&self, state: LogState) {

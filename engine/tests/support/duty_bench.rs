@@ -1,7 +1,6 @@
 //! A duty thread without its process: a real log in a folder, a venue defined in it, and sessions
 //! whose client ends are the test's. Called by the tests of the duty thread, which make its turns.
 
-use mio::Poll;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -50,8 +49,8 @@ pub(crate) fn open_log(environment: &Environment, data: &Path) -> Log {
 pub(crate) struct DutyBench {
     pub(crate) duty: Duty,
     pub(crate) mail: Arc<Mail>,
-    /// The mail's waker belongs to it.
-    _poll: Poll,
+    /// The gateway's end of the rings of stream sessions.
+    _streams: SessionEnd,
 }
 
 impl DutyBench {
@@ -59,20 +58,21 @@ impl DutyBench {
     /// may have left, does not have yet. `stop` ends [`Duty::run`].
     pub(crate) fn new(writer: LogWriter, core: Core, venue: &str, stop: &Arc<AtomicBool>) -> Self {
         let config: EngineConfig = toml::from_str(venue).unwrap();
-        let (poll, mail) = gateway::mail().unwrap();
+        let (mail, rings) = gateway::mail().unwrap();
         let done = core.engine_sequence();
         let mut duty = Duty::new(DutyOptions {
             core,
             writer,
             clock: Clock::start(SystemTime, 0, false).unwrap(),
             mail: Arc::clone(&mail),
+            streams: rings.duty,
             stop: Arc::clone(stop),
             settings: config.engine.clone(),
         });
         for command in Genesis::new(&config).unwrap().remaining(done) {
             duty.own_command(command).unwrap();
         }
-        Self { duty, mail, _poll: poll }
+        Self { duty, mail, _streams: rings.gateway }
     }
 
     /// Opens a session as the gateway does for a peer that proved who it is, and makes one turn. Gives
@@ -84,7 +84,7 @@ impl DutyBench {
     ) -> Result<(SessionEnd, SessionStarted), RejectReason> {
         let (end, descriptors) = SessionEnd::create(capacities).unwrap();
         let client = SessionEnd::attach(&descriptors, capacities).unwrap();
-        let letter = ToDuty::Logon { ticket: 1, logon: Box::new(logon), end: Box::new(end) };
+        let letter = ToDuty::Logon { ticket: 1, logon: Box::new(logon), end: Some(Box::new(end)) };
         self.mail.to_duty.put(letter);
         self.duty.turn();
         loop {
@@ -92,7 +92,7 @@ impl DutyBench {
                 Some(FromDuty::Opened { started, .. }) => return Ok((client, started)),
                 Some(FromDuty::Refused { reason, .. }) => return Err(reason),
                 // The session's older connection, which the logon replaced.
-                Some(FromDuty::Closed { .. }) => {}
+                Some(FromDuty::Closed { .. } | FromDuty::State { .. }) => {}
                 None => panic!("a logon without an answer"),
             }
         }

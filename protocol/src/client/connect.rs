@@ -1,38 +1,45 @@
 //! The client's side of the handshake.
 
-use super::receiver::Watermarks;
-use super::{Client, ClientOptions, Line, Receiver, Sender};
+use super::receiver::Inlet;
+use super::rings::{RingReceiver, Watermarks};
+use super::sender::Outlet;
+use super::stream::{StreamLine, StreamReceiver};
+use super::{Acknowledgement, Client, ClientOptions, Endpoint, Line, Receiver, Sender};
 use crate::log::control;
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
-use crate::message::handshake::{Challenge, Hello, Proof, RefusalReason, Refused, Welcome};
+use crate::message::handshake::{
+    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Challenge, Hello,
+    Proof, RefusalReason, Refused, Welcome,
+};
 use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use crate::ring::{
     CapacityError, MessageBuffer, RingCapacities, SessionDescriptors, SessionEnd, SessionError,
 };
 use crate::shm::descriptors::{PassError, receive_with_descriptors};
 use crate::shm::{ReadOnlyRegion, ShmError};
-use crate::units::KeyId;
+use crate::units::{KeyId, Position};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why no session was opened.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// Nobody listens on the socket.
-    #[error("cannot connect to the engine at {socket}: {source}")]
+    #[error("cannot connect to the engine at {endpoint}: {source}")]
     Connect {
-        /// The socket.
-        socket: PathBuf,
+        /// Where it was looked for.
+        endpoint: Endpoint,
         /// What the system said.
         source: io::Error,
     },
@@ -63,6 +70,15 @@ pub enum ConnectError {
         /// The core's reason, when it was the core.
         reject: Option<RejectReason>,
     },
+    /// The log does not have what the client saw last: see [`RefusalReason::HistoryLost`].
+    #[error(
+        "the engine's log ends at {position} and does not have the position that this client saw: what \
+         it was told since may not have happened"
+    )]
+    HistoryLost {
+        /// How far the log goes.
+        position: Position,
+    },
     /// The descriptors did not come.
     #[error("handshake with the engine: {0}")]
     Pass(#[from] PassError),
@@ -89,17 +105,81 @@ pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
 }
 
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
-    let mut socket = UnixStream::connect(&options.socket)
-        .map_err(|source| ConnectError::Connect { socket: options.socket.clone(), source })?;
-    socket.set_read_timeout(Some(options.handshake_timeout))?;
-    socket.set_write_timeout(Some(options.handshake_timeout))?;
+    let failed = |source| ConnectError::Connect { endpoint: options.endpoint.clone(), source };
+    match &options.endpoint {
+        Endpoint::SharedMemory(path) => {
+            let mut socket = UnixStream::connect(path).map_err(failed)?;
+            socket.set_read_timeout(Some(options.handshake_timeout))?;
+            socket.set_write_timeout(Some(options.handshake_timeout))?;
+            prove(&mut socket, options)?;
+            attach(options, socket)
+        }
+        Endpoint::Unix(path) => {
+            let mut socket = UnixStream::connect(path).map_err(failed)?;
+            socket.set_read_timeout(Some(options.handshake_timeout))?;
+            socket.set_write_timeout(Some(options.handshake_timeout))?;
+            prove(&mut socket, options)?;
+            let welcome = welcome_of_stream(&mut socket)?;
+            socket.set_nonblocking(true)?;
+            Ok(stream_client(options, &welcome, socket.into()))
+        }
+        Endpoint::Tcp(address) => {
+            let mut socket =
+                TcpStream::connect_timeout(address, options.handshake_timeout).map_err(failed)?;
+            socket.set_nodelay(true)?;
+            socket.set_read_timeout(Some(options.handshake_timeout))?;
+            socket.set_write_timeout(Some(options.handshake_timeout))?;
+            prove(&mut socket, options)?;
+            let welcome = welcome_of_stream(&mut socket)?;
+            socket.set_nonblocking(true)?;
+            Ok(stream_client(options, &welcome, socket.into()))
+        }
+    }
+}
+
+/// Says who we are, and proves it if there is a key.
+fn prove(socket: &mut (impl Read + Write), options: &ClientOptions) -> Result<(), ConnectError> {
     let hello = hello(options)?;
     socket.write_all(bytemuck::bytes_of(&hello))?;
     if let Some((_, secret)) = &options.key {
-        let nonce = challenge(&mut socket)?;
+        let nonce = challenge(socket)?;
         let proof = Proof { mac: proof(secret, &nonce, &hello), ..Default::default() };
         socket.write_all(bytemuck::bytes_of(&proof))?;
     }
+    Ok(())
+}
+
+fn hello(options: &ClientOptions) -> io::Result<Hello> {
+    let mut client_nonce = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut client_nonce)?;
+    let is_stream = !matches!(options.endpoint, Endpoint::SharedMemory(_));
+    let is_durable = options.acknowledgement == Acknowledgement::Durable;
+    let (last_incarnation, last_position) = options.last_seen.unwrap_or_default();
+    Ok(Hello {
+        protocol_major: PROTOCOL_MAJOR,
+        protocol_minor: PROTOCOL_MINOR,
+        role: options.role.to_wire(),
+        lane: options.lane.to_wire(),
+        key_id: options.key.as_ref().map_or(KeyId(0), |(key, _)| *key),
+        name: options.name,
+        flags: options.flags,
+        carrier: if is_stream { CARRIER_STREAM } else { CARRIER_RINGS },
+        request_slots: options.request_slots,
+        reply_slots: options.reply_slots,
+        acknowledgement: if is_stream && is_durable {
+            ACKNOWLEDGE_DURABLE
+        } else {
+            ACKNOWLEDGE_APPENDED
+        },
+        heartbeat_seconds: if is_stream { options.heartbeat_seconds } else { 0 },
+        last_incarnation,
+        last_position,
+        client_nonce,
+        ..Default::default()
+    })
+}
+
+fn attach(options: &ClientOptions, socket: UnixStream) -> Result<Client, ConnectError> {
     let (welcome, descriptors, control) = welcome(&socket)?;
     let capacities =
         RingCapacities::new(welcome.request_slots as usize, welcome.reply_slots as usize)?;
@@ -109,26 +189,32 @@ pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
     Ok(assemble(options, welcome, end, &control, socket)?)
 }
 
-fn hello(options: &ClientOptions) -> io::Result<Hello> {
-    let mut client_nonce = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut client_nonce)?;
-    Ok(Hello {
-        protocol_major: PROTOCOL_MAJOR,
-        protocol_minor: PROTOCOL_MINOR,
-        role: options.role.to_wire(),
-        lane: options.lane.to_wire(),
-        key_id: options.key.as_ref().map_or(KeyId(0), |(key, _)| *key),
-        name: options.name,
-        flags: options.flags,
-        request_slots: options.request_slots,
-        reply_slots: options.reply_slots,
-        client_nonce,
-        ..Default::default()
-    })
+fn welcome_of_stream(socket: &mut impl Read) -> Result<Welcome, ConnectError> {
+    let mut words = [0; 16];
+    read_message(socket, &mut words)?;
+    match decode::handshake(bytemuck::cast_slice(&words))? {
+        Handshake::Welcome(welcome) => Ok(*welcome),
+        Handshake::Refused(refused) => Err(refusal(refused)),
+        other => Err(ConnectError::Unexpected(other.name())),
+    }
+}
+
+fn stream_client(options: &ClientOptions, welcome: &Welcome, socket: OwnedFd) -> Client {
+    let heartbeat = Duration::from_secs(u64::from(welcome.heartbeat_seconds.max(1)));
+    let line = Arc::new(StreamLine::new(socket, heartbeat));
+    let sender = Sender {
+        outlet: Outlet::Stream(Arc::clone(&line)),
+        session: welcome.session,
+        epoch: welcome.epoch,
+        last_sequence: welcome.last_sequence,
+    };
+    let receiver = StreamReceiver::new(line, options, welcome.durable);
+    let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
+    Client { sender, receiver, welcome: *welcome }
 }
 
 /// Reads one message of the handshake: the header, then as much as it says, both bounded.
-fn read_message(socket: &mut UnixStream, words: &mut [u64; 16]) -> Result<(), ConnectError> {
+fn read_message(socket: &mut impl Read, words: &mut [u64; 16]) -> Result<(), ConnectError> {
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
     socket.read_exact(&mut bytes[..MessageHeader::BYTES])?;
     let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..MessageHeader::BYTES]);
@@ -140,7 +226,7 @@ fn read_message(socket: &mut UnixStream, words: &mut [u64; 16]) -> Result<(), Co
     Ok(())
 }
 
-fn challenge(socket: &mut UnixStream) -> Result<[u8; 32], ConnectError> {
+fn challenge(socket: &mut impl Read) -> Result<[u8; 32], ConnectError> {
     let mut words = [0; 16];
     read_message(socket, &mut words)?;
     match decode::handshake(bytemuck::cast_slice(&words))? {
@@ -171,6 +257,9 @@ fn refusal(refused: &Refused) -> ConnectError {
         Some(RefusalReason::Version) => {
             ConnectError::Version { major: refused.protocol_major, minor: refused.protocol_minor }
         }
+        Some(RefusalReason::HistoryLost) => {
+            ConnectError::HistoryLost { position: refused.position }
+        }
         reason => {
             ConnectError::Refused { reason, reject: RejectReason::from_wire(refused.reject_reason) }
         }
@@ -186,14 +275,16 @@ fn assemble(
 ) -> Result<Client, ShmError> {
     let line = Arc::new(Line { socket, closed: AtomicBool::new(false) });
     let sender = Sender {
-        output: end.output,
-        signals: end.signals.clone(),
+        outlet: Outlet::Rings {
+            output: end.output,
+            signals: end.signals.clone(),
+            line: Arc::clone(&line),
+        },
         session: welcome.session,
         epoch: welcome.epoch,
         last_sequence: welcome.last_sequence,
-        line: Arc::clone(&line),
     };
-    let receiver = Receiver {
+    let receiver = RingReceiver {
         input: end.input,
         signals: end.signals,
         line,
@@ -207,5 +298,5 @@ fn assemble(
         buffer: Box::new(MessageBuffer::new()),
         parked_for_durable: AtomicU32::new(0),
     };
-    Ok(Client { sender, receiver, welcome })
+    Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome })
 }

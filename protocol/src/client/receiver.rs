@@ -1,25 +1,16 @@
 //! The receiving half of a session: replies in order, at the level that the owner asked for.
 
-use super::{Acknowledgement, Line};
-use crate::message::decode::{DecodeError, EventBuffer, disclose};
-use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope};
-use crate::ring::{Consumer, MessageBuffer, RingFault, SharedInput, Signals};
-use crate::shm::SharedReadOnly;
+use super::rings::RingReceiver;
+use super::stream::StreamReceiver;
+use crate::framing::FrameFault;
+use crate::message::decode::{DecodeError, EventBuffer};
+use crate::message::enums::CloseReason;
+use crate::message::event::{ENVELOPE_REPLAYED, ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope};
+use crate::message::stream::{BalanceState, OrderState, ReplayEnd, StateEnd};
+use crate::ring::RingFault;
 use crate::units::Position;
-use crate::wait::{ParkingLine, WaitStrategy, Waiter};
-use std::collections::VecDeque;
-use std::iter;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 use thiserror::Error;
-
-/// Replies held back for the durable watermark. When they are as many, the ring is not read and the
-/// engine in turn takes no more commands of the session.
-const HELD_MAX: usize = 65_536;
-
-/// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
-const LINE_CHECK: Duration = Duration::from_millis(100);
 
 /// A reply or an unsolicited event.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +28,18 @@ impl Reply {
     pub const fn is_unsolicited(&self) -> bool {
         self.envelope.flags & ENVELOPE_UNSOLICITED != 0
     }
+
+    /// True for what was read from the log because of a [`Sender::request_replay`](super::Sender).
+    #[must_use]
+    pub const fn is_replayed(&self) -> bool {
+        self.envelope.flags & ENVELOPE_REPLAYED != 0
+    }
+
+    /// True for the one last reply to a command.
+    #[must_use]
+    pub const fn is_terminal(&self) -> bool {
+        self.envelope.flags & ENVELOPE_TERMINAL != 0
+    }
 }
 
 /// Why no further reply comes. Commands without a terminal reply are in doubt.
@@ -51,26 +54,34 @@ pub enum ReceiveError {
     /// A reply is not a message of this protocol.
     #[error("reply: {0}")]
     Decode(#[from] DecodeError),
+    /// What the engine sends over the socket are no messages.
+    #[error("replies: {0}")]
+    Frame(#[from] FrameFault),
 }
 
-/// The log's watermarks, as the engine publishes them in its control page.
-pub(super) struct Watermarks {
-    pub(super) durable: SharedReadOnly<AtomicU64>,
-    pub(super) durable_event: SharedReadOnly<AtomicU32>,
+/// What the engine says on a stream besides replies and events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// A replay has ended.
+    Replayed(ReplayEnd),
+    /// A balance, because the state was asked for.
+    Balance(BalanceState),
+    /// An open order, likewise.
+    Order(OrderState),
+    /// The state is complete.
+    State(StateEnd),
+    /// The engine ends the connection; `None` for a reason that this client does not know.
+    Closed(Option<CloseReason>),
 }
 
-/// Receives replies; one thread at a time.
-pub struct Receiver {
-    pub(super) input: Consumer<SharedInput>,
-    pub(super) signals: Signals,
-    pub(super) line: Arc<Line>,
-    pub(super) watermarks: Watermarks,
-    pub(super) acknowledgement: Acknowledgement,
-    pub(super) wait: WaitStrategy,
-    pub(super) held: VecDeque<Reply>,
-    pub(super) buffer: Box<MessageBuffer>,
-    /// The keeper rings whether or not somebody is parked, so this flag is read by nobody.
-    pub(super) parked_for_durable: AtomicU32,
+/// Receives replies; one thread at a time. Over a stream [`poll`](Self::poll) or [`wait`](Self::wait)
+/// must be called often, because they answer for the connection's heartbeats.
+pub struct Receiver(pub(super) Inlet);
+
+/// What replies come over.
+pub(super) enum Inlet {
+    Rings(Box<RingReceiver>),
+    Stream(Box<StreamReceiver>),
 }
 
 impl Receiver {
@@ -78,72 +89,48 @@ impl Receiver {
     ///
     /// # Errors
     /// See [`ReceiveError`]. Replies that came before the end are handed out first; those that are
-    /// not durable by then never are.
+    /// not durable by then never are, if that was asked for.
+    #[inline]
     pub fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
-        if self.acknowledgement == Acknowledgement::Appended {
-            return self.take();
+        match &mut self.0 {
+            Inlet::Rings(rings) => rings.poll(),
+            Inlet::Stream(stream) => stream.poll(),
         }
-        while self.held.len() < HELD_MAX {
-            match self.take() {
-                Ok(Some(reply)) => self.held.push_back(reply),
-                Ok(None) => break,
-                Err(error) => {
-                    return self.next_durable().map_or(Err(error), |reply| Ok(Some(reply)));
-                }
-            }
+    }
+
+    /// What came besides replies up to the last one that was polled, oldest first. Over shared memory
+    /// there is none.
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        match &mut self.0 {
+            Inlet::Rings(_) => None,
+            Inlet::Stream(stream) => stream.next_notice(),
         }
-        Ok(self.next_durable())
     }
 
-    fn next_durable(&mut self) -> Option<Reply> {
-        let first = self.held.front()?;
-        if first.envelope.position > self.durable() { None } else { self.held.pop_front() }
-    }
-
-    fn take(&mut self) -> Result<Option<Reply>, ReceiveError> {
-        let Some(length) = self.input.poll(&mut self.buffer)? else {
-            // What the engine wrote before it closed is read first: look again after the flag.
-            if self.line.is_closed() && !self.input.has_messages() {
-                return Err(ReceiveError::Disconnected);
-            }
-            return Ok(None);
-        };
-        let (envelope, event) = disclose(self.buffer.bytes(length))?;
-        Ok(Some(Reply { envelope, event }))
-    }
-
-    /// Up to where the log is on disk.
+    /// Up to where the log is on disk; over a stream as of the engine's last heartbeat, or of the last
+    /// reply at the durable level.
     #[must_use]
     pub fn durable(&self) -> Position {
-        // The pair is the keeper's release store of the watermark.
-        Position(self.watermarks.durable.view().load_acquire())
+        match &self.0 {
+            Inlet::Rings(rings) => rings.durable(),
+            Inlet::Stream(stream) => stream.durable(),
+        }
     }
 
     /// Waits until a reply may be there, at most for `limit`. May return early.
     pub fn wait(&mut self, limit: Duration) {
-        let mut waiter = Waiter::new(self.wait);
-        let first_held = self.held.front().map(|reply| reply.envelope.position);
-        let (input, durable) = (&self.input, &self.watermarks.durable);
-        let ready = || {
-            input.has_messages()
-                || first_held.is_some_and(|first| Position(durable.view().load_acquire()) >= first)
-        };
-        let ring = self.signals.line();
-        let keeper =
-            ParkingLine::new(&self.parked_for_durable, self.watermarks.durable_event.view());
-        let slice = limit.min(LINE_CHECK);
-        let found = match first_held {
-            None => waiter.wait_until(iter::once(ring), slice, ready),
-            Some(_) => waiter.wait_until([ring, keeper].into_iter(), slice, ready),
-        };
-        if !found {
-            self.line.check();
+        match &mut self.0 {
+            Inlet::Rings(rings) => rings.wait(limit),
+            Inlet::Stream(stream) => stream.wait(limit),
         }
     }
 
     /// False once the engine has closed the connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        !self.line.check()
+        match &self.0 {
+            Inlet::Rings(rings) => rings.is_connected(),
+            Inlet::Stream(stream) => stream.is_connected(),
+        }
     }
 }

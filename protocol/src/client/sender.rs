@@ -1,6 +1,7 @@
 //! The sending half of a session.
 
 use super::Line;
+use super::stream::StreamLine;
 use crate::message::Message;
 use crate::message::command::{
     CancelAll, CancelOrder, CancelOrderList, CancelOrderNamed, CancelReplace, ChangeSymbol,
@@ -8,8 +9,9 @@ use crate::message::command::{
     KillAccount, MassCancel, NewOrder, PlaceOrderList, ReduceOrder, ReplaceOrder, RevokeKey,
     SetAccount, SetFees, SetLimits, SetRules, SetSymbolStatus, SetVenueFilters, Withdraw,
 };
+use crate::message::stream::{Logout, ReplayRequest, StateRequest};
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
-use crate::units::{Epoch, Sequence, SessionId};
+use crate::units::{Epoch, Position, Sequence, SessionId};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -62,7 +64,7 @@ client_commands!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendError {
     /// The engine has not yet taken enough of what was sent before.
-    #[error("the request ring is full")]
+    #[error("the engine has not yet taken what was sent before")]
     Full,
     /// The connection is closed.
     #[error("the engine closed the connection")]
@@ -70,16 +72,50 @@ pub enum SendError {
     /// The engine's ring index cannot be right: the connection is of no more use.
     #[error("request ring: {0}")]
     Ring(RingFault),
+    /// The engine answers this on a stream only.
+    #[error("over shared memory there is no such request: read the log")]
+    StreamOnly,
 }
 
 /// Sends commands; one thread at a time.
 pub struct Sender {
-    pub(super) output: Producer<SharedOutput>,
-    pub(super) signals: Signals,
+    pub(super) outlet: Outlet,
     pub(super) session: SessionId,
     pub(super) epoch: Epoch,
     pub(super) last_sequence: Sequence,
-    pub(super) line: Arc<Line>,
+}
+
+/// What commands leave over.
+pub(super) enum Outlet {
+    Rings { output: Producer<SharedOutput>, signals: Signals, line: Arc<Line> },
+    Stream(Arc<StreamLine>),
+}
+
+impl Outlet {
+    #[inline]
+    fn stage(&mut self, bytes: &[u8]) -> Result<(), SendError> {
+        match self {
+            Self::Stream(line) => line.stage(bytes),
+            Self::Rings { line, .. } if line.is_closed() => Err(SendError::Disconnected),
+            Self::Rings { output, .. } => output.stage(bytes).map_err(|error| match error {
+                PushError::Full { .. } => SendError::Full,
+                PushError::Peer(fault) => SendError::Ring(fault),
+                PushError::Unframed { .. } => unreachable!("every message states its own length"),
+            }),
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        match self {
+            // An error shows itself when the replies end.
+            Self::Stream(line) => line.flush(),
+            Self::Rings { output, signals, .. } => {
+                output.publish();
+                signals.wake_peer();
+            }
+        }
+    }
 }
 
 impl Sender {
@@ -94,33 +130,83 @@ impl Sender {
         Ok(sequence)
     }
 
-    /// Numbers the command and writes it into the ring; it leaves with the next
+    /// Numbers the command and puts it behind what is staged; it leaves with the next
     /// [`publish`](Self::publish).
     ///
     /// # Errors
     /// See [`SendError`].
+    #[inline]
     pub fn stage<C: ClientCommand>(&mut self, command: &mut C) -> Result<Sequence, SendError> {
-        if self.line.is_closed() {
-            return Err(SendError::Disconnected);
-        }
         let sequence = Sequence(self.last_sequence.0 + 1);
+        self.stage_as(command, sequence)?;
+        Ok(sequence)
+    }
+
+    /// As [`stage`](Self::stage), under a sequence of the caller's: a command that may not have arrived
+    /// is sent again under its own. One that was decided is answered with
+    /// [`RejectReason::DuplicateSequence`](crate::message::enums::RejectReason), and nothing happens
+    /// twice. Later commands are numbered above it.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    #[inline]
+    pub fn stage_as<C: ClientCommand>(
+        &mut self,
+        command: &mut C,
+        sequence: Sequence,
+    ) -> Result<(), SendError> {
         let header = command.command_mut();
         header.session = self.session;
         header.epoch = self.epoch;
         header.sequence = sequence;
-        self.output.stage(bytemuck::bytes_of(command)).map_err(|error| match error {
-            PushError::Full { .. } => SendError::Full,
-            PushError::Peer(fault) => SendError::Ring(fault),
-            PushError::Unframed { .. } => unreachable!("every message states its own length"),
-        })?;
-        self.last_sequence = sequence;
-        Ok(sequence)
+        self.outlet.stage(bytemuck::bytes_of(command))?;
+        self.last_sequence = self.last_sequence.max(sequence);
+        Ok(())
     }
 
-    /// Lets the engine see all that is staged, and wakes it if it sleeps.
+    /// Lets the engine see all that is staged, and wakes it if it sleeps. Over a stream what the socket
+    /// does not take now leaves with later calls of any kind, the receiver's included.
+    #[inline]
     pub fn publish(&mut self) {
-        self.output.publish();
-        self.signals.wake_peer();
+        self.outlet.publish();
+    }
+
+    /// Says that nothing more is sent: what was is decided and answered, then the engine ends the
+    /// connection. Dropping both halves instead gives up what the engine has not yet taken.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn log_out(&mut self) -> Result<(), SendError> {
+        let mut logout = Logout::default();
+        (logout.command.session, logout.command.epoch) = (self.session, self.epoch);
+        self.outlet.stage(bytemuck::bytes_of(&logout))?;
+        self.outlet.publish();
+        Ok(())
+    }
+
+    /// Asks for the events of the session's account from a position on: see [`ReplayRequest`].
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn request_replay(&mut self, correlation: u64, from: Position) -> Result<(), SendError> {
+        self.request(bytemuck::bytes_of(&ReplayRequest { correlation, from, ..Default::default() }))
+    }
+
+    /// Asks for the account's open orders and balances: see [`StateRequest`].
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn request_state(&mut self, correlation: u64) -> Result<(), SendError> {
+        self.request(bytemuck::bytes_of(&StateRequest { correlation, ..Default::default() }))
+    }
+
+    fn request(&mut self, bytes: &[u8]) -> Result<(), SendError> {
+        if matches!(self.outlet, Outlet::Rings { .. }) {
+            return Err(SendError::StreamOnly);
+        }
+        self.outlet.stage(bytes)?;
+        self.outlet.publish();
+        Ok(())
     }
 
     /// The session's number.

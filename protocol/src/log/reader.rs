@@ -319,6 +319,30 @@ impl LogReader {
         Ok(true)
     }
 
+    /// True if the log has what an engine of that incarnation had written up to `position`, which is the
+    /// end of a transaction ([`Transaction::end`]): no start has given up a part of it since.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or begins behind it ([`ReadError::TooOld`]).
+    pub fn has(&mut self, incarnation: Incarnation, position: Position) -> Result<bool, ReadError> {
+        let limit = self.limit().unwrap_or(u64::MAX);
+        let start = frame_start(position.0, self.identity.segment_bytes);
+        if !position.0.is_multiple_of(FRAME_ALIGN) || position.0 > limit {
+            return Ok(false);
+        }
+        if start >= limit {
+            return Ok(self.incarnation() == Some(incarnation));
+        }
+        // Whoever wrote the next frame went on where that incarnation was, or where it had ended.
+        match self.load(start) {
+            Ok(Some(header)) => Ok(header.incarnation == incarnation.0
+                || header.kind() == Some(FrameKind::Incarnation)
+                    && header.incarnation > incarnation.0),
+            Ok(None) | Err(ReadError::Damaged { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The position behind the frame that `bookmark` names, if the log has it.
     fn find(&mut self, bookmark: &Bookmark) -> Result<Option<u64>, ReadError> {
         let position = bookmark.position.0;

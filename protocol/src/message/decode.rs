@@ -6,6 +6,7 @@
 
 use super::event::Envelope;
 use super::fields::Fields;
+use super::stream as session;
 use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
 use thiserror::Error;
 
@@ -231,6 +232,15 @@ sum! {
     }
 }
 
+sum! {
+    /// Any message of a stream session that is no command and no event.
+    Stream, stream {
+        session::Logout, session::Heartbeat, session::SessionClosed, session::ReplayRequest,
+        session::ReplayEnd, session::StateRequest, session::BalanceState, session::OrderState,
+        session::StateEnd,
+    }
+}
+
 /// Largest event body with its header, bytes.
 pub const EVENT_BYTES_MAX: usize = 136;
 
@@ -311,7 +321,8 @@ mod tests {
 
     #[test]
     fn template_ids_are_unique() {
-        let all = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES].concat();
+        let all = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES, Stream::TEMPLATES]
+            .concat();
         let distinct: HashSet<u16> = all.iter().map(|(template, _)| *template).collect();
         assert_eq!(distinct.len(), all.len());
     }

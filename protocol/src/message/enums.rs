@@ -322,6 +322,42 @@ wire_enum! {
         NotReplaceable = 56,
         /// Orders are open or the symbol is trading: this cannot be changed now.
         SymbolInUse = 57,
+        /// The session sends more commands a second than it may.
+        RateExceeded = 58,
+    }
+}
+
+wire_enum! {
+    /// Why the engine ends a stream session.
+    CloseReason: u16 {
+        /// The client logged out, and all its commands before that are decided.
+        LoggedOut = 1,
+        /// A newer logon of the session.
+        Replaced = 2,
+        /// The session's key was revoked.
+        KeyRevoked = 3,
+        /// Bytes that are no message of this protocol, or one that does not belong here.
+        Malformed = 4,
+        /// Nothing came for three times the heartbeat's interval.
+        Silent = 5,
+        /// Commands wait, and for too long none of their replies was taken.
+        ReaderStalled = 6,
+        /// The engine ended it for a reason of its own.
+        Other = 7,
+    }
+}
+
+wire_enum! {
+    /// How a replay ended.
+    ReplayStatus: u8 {
+        /// All events up to `position` were sent.
+        Complete = 1,
+        /// The log begins behind the position that was asked for.
+        TooOld = 2,
+        /// The position is none of this log.
+        Unknown = 3,
+        /// The log cannot be read now.
+        Unavailable = 4,
     }
 }
 

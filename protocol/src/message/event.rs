@@ -40,6 +40,8 @@ const _: () = assert!(size_of::<Envelope>() == 40);
 pub const ENVELOPE_TERMINAL: u8 = 1;
 /// Not a reply.
 pub const ENVELOPE_UNSOLICITED: u8 = 2;
+/// Read from the log because the client asked for it; the correlation is the replay's.
+pub const ENVELOPE_REPLAYED: u8 = 4;
 
 message! {
     /// An order was accepted and its funds locked. Fills, if any, follow.

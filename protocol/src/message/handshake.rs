@@ -1,10 +1,20 @@
-//! The handshake on the engine's Unix socket, before a session's rings exist: Hello → (Challenge →
-//! Proof →) Welcome or Refused. Spoken by the engine's gateway and by the client library. Template
-//! ids 300-319.
+//! The handshake, before there is a session: Hello → (Challenge → Proof →) Welcome or Refused. Spoken
+//! by the engine's gateway and by the client library, on the engine's Unix socket and over TCP.
+//! Template ids 300-319.
 
 use super::{MessageHeader, message};
 use crate::text::Name;
 use crate::units::{Epoch, Incarnation, KeyId, Position, Sequence, SessionId};
+
+/// [`Hello::carrier`]: two rings in shared memory, whose descriptors come with the Welcome. Over the
+/// engine's Unix socket only.
+pub const CARRIER_RINGS: u8 = 0;
+/// [`Hello::carrier`]: the connection itself, over which the same messages go on behind the Welcome.
+pub const CARRIER_STREAM: u8 = 1;
+/// [`Hello::acknowledgement`]: replies come as soon as their transaction is appended.
+pub const ACKNOWLEDGE_APPENDED: u8 = 0;
+/// [`Hello::acknowledgement`]: replies come once their transaction is on disk.
+pub const ACKNOWLEDGE_DURABLE: u8 = 1;
 
 message! {
     /// First message of a client.
@@ -21,26 +31,31 @@ message! {
         13 lane: u8,
         /// `LOGON_*` bits.
         14 flags: u8,
-        /// Zero.
-        15 reserved: u8,
+        /// `CARRIER_*`: what carries the session; other numbers are refused.
+        15 carrier: u8,
         /// The trader's key; 0 for roles of the local user.
         16 key_id: KeyId,
         /// The session's name, unique per key; not empty.
         24 name: Name,
         /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384.
+        /// Not looked at for a stream, as is the reply ring's.
         56 request_slots: u32,
         /// Wished capacity of the reply ring, likewise.
         60 reply_slots: u32,
         /// Last incarnation that the client saw; 0 for none.
         64 last_incarnation: Incarnation,
+        /// `ACKNOWLEDGE_*`, of a stream; over rings the client itself waits for the watermark. Zero there.
+        68 acknowledgement: u8,
+        /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting.
+        69 heartbeat_seconds: u8,
         /// Zero.
-        68 reserved_1: u32,
-        /// Last log position that the client saw; 0 for none.
+        70 reserved: [u8; 2],
+        /// Last log position that the client saw: the position of an envelope. 0 for none.
         72 last_position: Position,
         /// Chosen by the client, mixed into the proof.
         80 client_nonce: [u8; 16],
     }
-    reserved { reserved, reserved_1 } texts { name }
+    reserved { reserved } texts { name }
 }
 
 message! {
@@ -66,8 +81,8 @@ message! {
 }
 
 message! {
-    /// The session is open. Three descriptors travel with it: the client pages, the engine pages
-    /// (read-only) and the log's control page (read-only).
+    /// The session is open. With rings three descriptors travel with it: the client pages, the engine
+    /// pages (read-only) and the log's control page (read-only).
     Welcome, template 303, 80 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -79,20 +94,23 @@ message! {
         16 last_sequence: Sequence,
         /// The log's present incarnation.
         24 incarnation: Incarnation,
-        /// Capacity of the request ring in slots.
+        /// Capacity of the request ring in slots; 0 for a stream.
         28 request_slots: u32,
-        /// Capacity of the reply ring in slots.
+        /// Capacity of the reply ring in slots; 0 for a stream.
         32 reply_slots: u32,
-        /// Zero.
-        36 reserved: u32,
+        /// Seconds after which a silent side sends a heartbeat; three times as long a silence ends the
+        /// connection. 0 with rings: none.
+        36 heartbeat_seconds: u32,
         /// Position behind the logon in the log.
         40 position: Position,
         /// The log's identity.
         48 log_id: [u8; 16],
+        /// The log is on disk up to here.
+        64 durable: Position,
         /// Zero.
-        64 reserved_1: [u8; 16],
+        72 reserved: u64,
     }
-    reserved { reserved, reserved_1 } texts {}
+    reserved { reserved } texts {}
 }
 
 message! {
@@ -108,10 +126,10 @@ message! {
         12 protocol_minor: u16,
         /// `RejectReason` when the core rejected the logon, else 0.
         14 reject_reason: u16,
-        /// Zero.
-        16 reserved: u64,
+        /// How far the log goes, when the client's history is lost, else 0.
+        16 position: Position,
     }
-    reserved { reserved } texts {}
+    reserved {} texts {}
 }
 
 /// Why a handshake was refused (wire numbers of [`Refused::reason`]).
@@ -134,6 +152,9 @@ pub enum RefusalReason {
     Rejected = 7,
     /// The engine cannot write its log.
     LogUnavailable = 8,
+    /// The log does not have the incarnation and position that the client saw last: what it was told
+    /// since `position` may not have happened. To go on, log on again without naming them.
+    HistoryLost = 9,
 }
 
 impl RefusalReason {
@@ -149,6 +170,7 @@ impl RefusalReason {
             6 => Self::TooManySessions,
             7 => Self::Rejected,
             8 => Self::LogUnavailable,
+            9 => Self::HistoryLost,
             _ => return None,
         })
     }

@@ -50,7 +50,7 @@ impl From<Errno> for PassError {
 /// # Errors
 /// If `bytes` is empty, there are too many descriptors, or the system refuses.
 pub fn send_with_descriptors(
-    stream: &UnixStream,
+    stream: &impl std::os::fd::AsFd,
     bytes: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), PassError> {

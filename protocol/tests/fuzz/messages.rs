@@ -1,7 +1,7 @@
 //! One input of the fuzz target `messages`: bytes to every decoder of messages, those of the handshake
 //! included. Called by that target and by the test beside this folder.
 
-use touchline_protocol::message::decode::{self, Command, Event, Handshake};
+use touchline_protocol::message::decode::{self, Command, Event, Handshake, Stream};
 use touchline_protocol::message::event::Envelope;
 use touchline_protocol::message::fields::{Fields, Value};
 use touchline_protocol::message::{MessageHeader, SCHEMA_ID, SCHEMA_VERSION};
@@ -25,7 +25,8 @@ fn aligned(bytes: &[u8]) -> Vec<u64> {
 
 /// The first byte picks a template, whose header the rest is given unless it picks none.
 fn with_header(picked: u8, rest: &[u8]) -> Vec<u8> {
-    let templates = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES].concat();
+    let templates =
+        [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES, Stream::TEMPLATES].concat();
     let Some(&(template_id, _)) = templates.get(usize::from(picked)) else { return rest.to_vec() };
     let block_length = u16::try_from(rest.len()).unwrap_or(u16::MAX);
     let header =
@@ -39,6 +40,7 @@ pub(crate) enum Taken {
     Command,
     Event,
     Handshake,
+    Stream,
     Nothing,
 }
 
@@ -72,6 +74,11 @@ pub(crate) fn read(input: &[u8]) -> Taken {
         assert!(bytes.starts_with(message.bytes()));
         show(message.fields());
         return Taken::Handshake;
+    }
+    if let Ok(message) = decode::stream(bytes) {
+        assert!(bytes.starts_with(message.bytes()));
+        show(message.fields());
+        return Taken::Stream;
     }
     Taken::Nothing
 }

@@ -13,7 +13,7 @@ use std::fs;
 use std::time::Instant;
 use tempfile::TempDir;
 use touchline_protocol::client::{
-    Acknowledgement, Client, ClientCommand, ClientOptions, SendError,
+    Acknowledgement, Client, ClientCommand, ClientOptions, Endpoint, SendError,
 };
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::reader::{Follow, LogReader};
@@ -92,7 +92,7 @@ impl Stage {
             acknowledgement: Acknowledgement::Appended,
             ..options(&self.venue, name, Some((key, &secret)))
         };
-        assert_eq!(options.socket, socket(&self.venue));
+        assert_eq!(options.endpoint, Endpoint::SharedMemory(socket(&self.venue)));
         let client = Client::connect(&options).expect("an honest client is let in");
         Trader {
             client,

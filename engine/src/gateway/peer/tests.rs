@@ -2,10 +2,12 @@
 //! as a session, and none gets there twice. `TOUCHLINE_CASES` sets how many there are.
 
 use super::*;
+use crate::config::GatewaySection;
 use proptest::prelude::*;
 use std::fs::File;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::text::Name;
@@ -25,6 +27,9 @@ fn options() -> GatewayOptions {
         log_id: [1; 16],
         incarnation: Incarnation(1),
         connections_max: 8,
+        settings: GatewaySection::default(),
+        reader_stall: Duration::from_secs(5),
+        data: PathBuf::new(),
         engine_stop: Arc::new(AtomicBool::new(false)),
     }
 }
@@ -104,7 +109,8 @@ impl Talk {
         let (client, engine) = UnixStream::pair().unwrap();
         client.set_nonblocking(true).unwrap();
         engine.set_nonblocking(true).unwrap();
-        Self { client, peer: Peer::new(engine), options: options(), log_ons: 0, gone: false }
+        let peer = Peer::new(Arc::new(engine.into()), true);
+        Self { client, peer, options: options(), log_ons: 0, gone: false }
     }
 
     fn send(&mut self, bytes: &[u8], piece: usize) {
@@ -112,9 +118,8 @@ impl Talk {
             if self.gone {
                 return;
             }
-            self.client.write_all(piece).unwrap();
-            match self.peer.ready(&self.options) {
-                Progress::Waiting => {}
+            match self.peer.received(piece, &self.options) {
+                Progress::Waiting | Progress::Check { .. } => {}
                 Progress::Gone(_) => self.gone = true,
                 Progress::LogOn { logon, .. } => {
                     assert!(logon.is_well_formed());

@@ -1,0 +1,106 @@
+//! Whoever the duty thread takes commands from: sessions with rings of their own, and those that share the
+//! gateway's. Called by [`super`] and its parts, which need not know which is which.
+
+use super::connection::Connection;
+use super::streams::Streams;
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
+use touchline_protocol::units::{Epoch, Position, SessionId};
+
+/// One of the clients; good until the next one is removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ClientIndex {
+    /// It has rings of its own.
+    Ring(usize),
+    /// It shares the gateway's.
+    Stream(usize),
+}
+
+/// All of them.
+pub(super) struct Clients {
+    pub(super) connections: Vec<Connection>,
+    pub(super) streams: Streams,
+}
+
+impl Clients {
+    /// The client that is the present connection of a session.
+    pub(super) fn find(&self, session: SessionId, epoch: Epoch) -> Option<ClientIndex> {
+        self.of_session(session).filter(|&client| self.identity(client) == (session, epoch))
+    }
+
+    /// The client of a session, whatever its epoch.
+    pub(super) fn of_session(&self, session: SessionId) -> Option<ClientIndex> {
+        if let Some(index) = self.streams.find(session) {
+            return Some(ClientIndex::Stream(index));
+        }
+        let index = self.connections.iter().position(|one| one.session() == session)?;
+        Some(ClientIndex::Ring(index))
+    }
+
+    /// A client that `wanted` likes.
+    pub(super) fn any(&self, wanted: impl Fn(SessionId, Epoch) -> bool) -> Option<ClientIndex> {
+        let ring = self.connections.iter().position(|one| wanted(one.session(), one.epoch()));
+        ring.map(ClientIndex::Ring).or_else(|| {
+            let stream = self.streams.iter().position(|one| wanted(one.session, one.epoch));
+            stream.map(ClientIndex::Stream)
+        })
+    }
+
+    /// Session and epoch.
+    #[inline]
+    pub(super) fn identity(&self, client: ClientIndex) -> (SessionId, Epoch) {
+        match client {
+            ClientIndex::Ring(index) => {
+                let connection = &self.connections[index];
+                (connection.session(), connection.epoch())
+            }
+            ClientIndex::Stream(index) => {
+                let stream = self.streams.get(index);
+                (stream.session, stream.epoch)
+            }
+        }
+    }
+
+    /// True if the client may send one more command now; it is counted then.
+    #[inline]
+    pub(super) fn admits(&mut self, client: ClientIndex, now_ns: u64) -> bool {
+        match client {
+            ClientIndex::Ring(index) => self.connections[index].rate().admits(now_ns),
+            ClientIndex::Stream(index) => self.streams.get_mut(index).rate.admits(now_ns),
+        }
+    }
+
+    /// Stages one event of the transaction that the client's command caused. A terminal reply always
+    /// fits, by the credit; another may not.
+    #[inline]
+    pub(super) fn reply(&mut self, client: ClientIndex, envelope: &Envelope, event: &[u8]) {
+        match client {
+            ClientIndex::Ring(index) => self.connections[index].reply(envelope, event),
+            ClientIndex::Stream(index) => self.streams.reply(index, envelope, event),
+        }
+    }
+
+    /// Lets the client see what is staged: the replies of the transaction that ends at `position`.
+    #[inline]
+    pub(super) fn publish(&mut self, client: ClientIndex, position: Position) {
+        match client {
+            ClientIndex::Ring(index) => self.connections[index].publish(position),
+            ClientIndex::Stream(index) => self.streams.publish(index, position),
+        }
+    }
+
+    pub(super) fn reject(
+        &mut self,
+        client: ClientIndex,
+        envelope: Envelope,
+        reason: RejectReason,
+        detail: u32,
+        template_id: u16,
+    ) {
+        let rejected =
+            Rejected { reason: reason.to_wire(), template_id, detail, ..Default::default() };
+        let envelope = Envelope { flags: ENVELOPE_TERMINAL, ..envelope };
+        self.reply(client, &envelope, bytemuck::bytes_of(&rejected));
+        self.publish(client, envelope.position);
+    }
+}

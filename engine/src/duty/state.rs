@@ -1,0 +1,62 @@
+//! What an account has, for a session that asks: its open orders and balances as messages, as of the last
+//! transaction. Called by [`super::Duty`] for a letter of the gateway, between two transactions.
+
+use touchline_core::{Core, OpenOrder};
+use touchline_protocol::message::stream::{BalanceState, OrderState, StateEnd};
+use touchline_protocol::units::{AccountId, AssetId, Position, SymbolId};
+
+/// Open orders that are told of at the most: the newest are left out. So the duty thread is held up for
+/// some tens of microseconds at the longest.
+const ORDERS_MAX: usize = 1000;
+
+/// The messages, one behind the other, of the state behind the transaction that ends at `position`.
+pub(super) fn messages(
+    core: &Core,
+    account: AccountId,
+    correlation: u64,
+    position: Position,
+) -> Vec<u8> {
+    let mut messages = Vec::new();
+    let mut end = StateEnd { correlation, position, ..Default::default() };
+    for order in core.open_orders_of(account).take(ORDERS_MAX) {
+        messages.extend_from_slice(bytemuck::bytes_of(&order_state(&order, correlation)));
+        end.orders += 1;
+    }
+    if end.orders as usize == ORDERS_MAX {
+        let symbols = (0..core.counts().symbols).map(SymbolId);
+        let open: u32 = symbols.map(|symbol| core.open_order_count(account, symbol)).sum();
+        end.omitted = open.saturating_sub(end.orders);
+    }
+    for asset in (0..core.counts().assets).map(AssetId) {
+        let Some(balance) = core.balance(account, asset) else { continue };
+        if balance.free.0 != 0 || balance.locked.0 != 0 {
+            let (free, locked) = (balance.free.0, balance.locked.0);
+            let told = BalanceState { correlation, asset, free, locked, ..Default::default() };
+            messages.extend_from_slice(bytemuck::bytes_of(&told));
+            end.balances += 1;
+        }
+    }
+    messages.extend_from_slice(bytemuck::bytes_of(&end));
+    messages
+}
+
+fn order_state(order: &OpenOrder, correlation: u64) -> OrderState {
+    OrderState {
+        correlation,
+        order_id: order.order_id,
+        symbol: order.symbol,
+        session: order.session,
+        side: order.side.to_wire(),
+        order_type: order.order_type.to_wire(),
+        time_in_force: order.time_in_force.to_wire(),
+        price: order.price.0,
+        stop_price: order.stop_price.0,
+        quantity: order.quantity.0,
+        remaining: order.remaining.0,
+        executed_quote: order.executed_quote.0,
+        locked: order.locked.0,
+        order_list_id: order.order_list_id,
+        client_order_id: order.client_order_id,
+        ..Default::default()
+    }
+}

@@ -1,0 +1,279 @@
+//! The stream sessions (TCP, Unix sockets) as the duty thread sees them: all of them share one pair of
+//! rings with the gateway thread, which names the session in each message. Called by [`super::clients`]
+//! and [`super::lanes`].
+//!
+//! The gateway is this process's own, empties the reply ring whatever the clients do, and holds each
+//! session's credit against its socket. So here only the ring itself has to be kept from being full: no
+//! command is taken without room for its terminal reply, and what others do takes half of the ring at the
+//! most. What does not fit is owed to the session as one `Gap`.
+//!
+//! On this ring the reserved bytes of an envelope hold the low 24 bits of the connection's epoch, so that
+//! the gateway never gives a reply of an older connection to a newer one.
+
+use super::connection::{CREDIT_SLOTS, REPLY_SLOTS};
+use super::rate::RateLimit;
+use crate::gateway::Bell;
+use std::sync::Arc;
+use touchline_core::Addressee;
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
+use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
+use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
+use touchline_protocol::wait::ParkingLine;
+
+/// Marks a session that has no stream.
+const NONE: u32 = u32::MAX;
+
+/// One stream session.
+pub(super) struct Stream {
+    pub(super) session: SessionId,
+    pub(super) epoch: Epoch,
+    /// The account of which it takes all events.
+    account: Option<AccountId>,
+    pub(super) rate: RateLimit,
+    /// Position before the first transaction of which an event did not fit.
+    gap_from: Option<Position>,
+    /// Position behind the transaction replied to last.
+    last_position: Position,
+    /// Something that is no reply is missing, and nothing says so yet.
+    owes_notice: bool,
+    /// The last event it was told of: a trade between two of its orders is noted twice.
+    told: Option<(Position, u32)>,
+}
+
+/// All of them, and the rings.
+pub(super) struct Streams {
+    end: SessionEnd,
+    bell: Arc<Bell>,
+    list: Vec<Stream>,
+    /// Where each session's stream is in the list; grows with logons only.
+    by_session: Vec<u32>,
+    /// Streams that take all events of their account.
+    watchers: usize,
+    /// Streams that owe a notice.
+    owing: usize,
+    replied: bool,
+    is_starved: bool,
+}
+
+impl Streams {
+    /// Over the duty thread's end of the rings and the gateway's bell.
+    pub(super) const fn new(end: SessionEnd, bell: Arc<Bell>) -> Self {
+        Self {
+            end,
+            bell,
+            list: Vec::new(),
+            by_session: Vec::new(),
+            watchers: 0,
+            owing: 0,
+            replied: false,
+            is_starved: false,
+        }
+    }
+
+    pub(super) fn parking_line(&self) -> ParkingLine<'_> {
+        self.end.signals.line()
+    }
+
+    pub(super) const fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    /// True when there is a message that may be taken.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.is_starved && self.end.input.has_messages()
+    }
+
+    pub(super) fn add(
+        &mut self,
+        (session, epoch): (SessionId, Epoch),
+        account: Option<AccountId>,
+        rate: RateLimit,
+        last_position: Position,
+    ) {
+        let at = session.0 as usize;
+        if self.by_session.len() <= at {
+            self.by_session.resize(at + 1, NONE);
+        }
+        self.by_session[at] = self.list.len() as u32;
+        self.watchers += usize::from(account.is_some());
+        self.list.push(Stream {
+            session,
+            epoch,
+            account,
+            rate,
+            gap_from: None,
+            last_position,
+            owes_notice: false,
+            told: None,
+        });
+    }
+
+    /// The stream of a session, if it has one.
+    #[inline]
+    pub(super) fn find(&self, session: SessionId) -> Option<usize> {
+        match self.by_session.get(session.0 as usize) {
+            None | Some(&NONE) => None,
+            Some(&index) => Some(index as usize),
+        }
+    }
+
+    pub(super) fn get(&self, index: usize) -> &Stream {
+        &self.list[index]
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> &mut Stream {
+        &mut self.list[index]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.list.iter()
+    }
+
+    pub(super) fn remove(&mut self, index: usize) -> Stream {
+        let removed = self.list.swap_remove(index);
+        self.by_session[removed.session.0 as usize] = NONE;
+        if let Some(moved) = self.list.get(index) {
+            self.by_session[moved.session.0 as usize] = index as u32;
+        }
+        self.watchers -= usize::from(removed.account.is_some());
+        self.owing -= usize::from(removed.owes_notice);
+        removed
+    }
+
+    /// The next message of whatever session, unless there is no room for its answer.
+    #[inline]
+    pub(super) fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
+        self.is_starved = self.end.output.free_slots(CREDIT_SLOTS)? < CREDIT_SLOTS;
+        if self.is_starved { Ok(None) } else { self.end.input.poll(into) }
+    }
+
+    /// Stages one event of the transaction that a command caused.
+    #[inline]
+    pub(super) fn reply(&mut self, index: usize, envelope: &Envelope, event: &[u8]) {
+        if envelope.flags & ENVELOPE_TERMINAL != 0 {
+            self.stage_gap(index, envelope);
+        } else if self.list[index].gap_from.is_some() || !self.has_room(REPLY_SLOTS + CREDIT_SLOTS)
+        {
+            self.miss(index);
+            return;
+        }
+        self.stage(index, envelope, event);
+    }
+
+    /// Lets the gateway see what is staged of the transaction that ends at `position`.
+    #[inline]
+    pub(super) fn publish(&mut self, index: usize, position: Position) {
+        self.end.output.publish();
+        self.list[index].last_position = position;
+        self.replied = true;
+    }
+
+    /// The streams that are to be told of an event beside `but`, whose command caused it.
+    pub(super) fn tell(
+        &mut self,
+        note: &Addressee,
+        envelope: &Envelope,
+        event: &[u8],
+        is_told: impl Fn(&Stream) -> bool,
+    ) {
+        if let Some(index) = self.find(note.session)
+            && is_told(&self.list[index])
+        {
+            self.tell_one(index, note, envelope, event);
+        }
+        if self.watchers > 0 && note.account.is_some() {
+            for index in 0..self.list.len() {
+                if self.list[index].account == note.account && is_told(&self.list[index]) {
+                    self.tell_one(index, note, envelope, event);
+                }
+            }
+        }
+    }
+
+    fn tell_one(&mut self, index: usize, note: &Addressee, envelope: &Envelope, event: &[u8]) {
+        let half = self.end.output.capacity().slots() as u64 / 2;
+        let has_room = self.has_room(half);
+        let stream = &mut self.list[index];
+        let this = Some((envelope.position, note.offset));
+        if stream.told == this {
+            return;
+        }
+        stream.told = this;
+        if !has_room || stream.gap_from.is_some() && stream.owes_notice {
+            self.miss(index);
+            let stream = &mut self.list[index];
+            self.owing += usize::from(!stream.owes_notice);
+            stream.owes_notice = true;
+            return;
+        }
+        let envelope =
+            Envelope { session: stream.session, flags: ENVELOPE_UNSOLICITED, ..*envelope };
+        self.stage_gap(index, &envelope);
+        self.stage(index, &envelope, event);
+        self.publish(index, envelope.position);
+    }
+
+    /// Says at `position` to whom something is missing that it is, where there is room again.
+    #[inline]
+    pub(super) fn announce_gaps(&mut self, position: Position, time_ns: u64) {
+        if self.owing > 0 {
+            self.announce(position, time_ns);
+        }
+    }
+
+    #[cold]
+    fn announce(&mut self, position: Position, time_ns: u64) {
+        let half = self.end.output.capacity().slots() as u64 / 2;
+        for index in 0..self.list.len() {
+            if self.list[index].owes_notice && self.has_room(half) {
+                let (session, flags) = (self.list[index].session, ENVELOPE_UNSOLICITED);
+                let envelope = Envelope { position, time_ns, session, flags, ..Default::default() };
+                self.stage_gap(index, &envelope);
+                self.publish(index, position);
+            }
+        }
+    }
+
+    fn has_room(&mut self, wanted: u64) -> bool {
+        self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted)
+    }
+
+    fn miss(&mut self, index: usize) {
+        let stream = &mut self.list[index];
+        stream.gap_from.get_or_insert(stream.last_position);
+    }
+
+    #[inline]
+    fn stage_gap(&mut self, index: usize, envelope: &Envelope) {
+        let stream = &mut self.list[index];
+        if let Some(from) = stream.gap_from.take() {
+            self.owing -= usize::from(stream.owes_notice);
+            stream.owes_notice = false;
+            let gap = Gap { from, ..Default::default() };
+            let envelope = Envelope { flags: envelope.flags & ENVELOPE_UNSOLICITED, ..*envelope };
+            self.stage(index, &envelope, bytemuck::bytes_of(&gap));
+        }
+    }
+
+    #[inline]
+    fn stage(&mut self, index: usize, envelope: &Envelope, event: &[u8]) {
+        let [low, middle, high, _] = self.list[index].epoch.0.to_le_bytes();
+        let envelope = Envelope { reserved: [low, middle, high], ..*envelope };
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let staged = enclose(&envelope, event, &mut enclosed)
+            .is_some_and(|length| self.end.output.stage(&enclosed[..length]).is_ok());
+        if !staged {
+            self.miss(index);
+        }
+    }
+
+    /// Wakes the gateway if it sleeps: once per turn, because a wake is a system call.
+    #[inline]
+    pub(super) fn wake_if_replied(&mut self) {
+        if self.replied {
+            self.replied = false;
+            self.bell.ring();
+        }
+    }
+}

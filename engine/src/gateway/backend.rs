@@ -1,0 +1,64 @@
+//! What the gateway needs of the kernel's socket interface: one trait, and whoever carries it out
+//! ([`super::epoll`], `io_uring` where it is permitted).
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which listening socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Listener {
+    /// The engine's Unix socket.
+    Local,
+    /// The TCP address.
+    Tcp,
+}
+
+/// Most bytes that one [`Happened::Received`] tells of.
+pub(super) const READ_BYTES: usize = 16 << 10;
+
+/// What a turn found.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// A connection was made.
+    Accepted(Listener, OwnedFd),
+    /// None can be accepted now.
+    AcceptFailed(io::Error),
+    /// Bytes came; [`Backend::bytes`] shows them until the next turn.
+    Received(usize, Range<usize>),
+    /// All of what [`Backend::send`] was given has been taken; the buffer comes back, emptied.
+    Sent(usize, Vec<u8>),
+    /// So many bytes of it were taken, and the rest is not yet.
+    Progressed(usize, usize),
+    /// The peer has ended the connection, or it failed. Nothing more comes of it.
+    Ended(usize),
+}
+
+/// Sockets by tickets. A ticket is never used twice.
+pub(super) trait Backend {
+    /// As in the setting `gateway.backend`.
+    fn name(&self) -> &'static str;
+
+    /// Accepts connections from now on.
+    fn listen(&mut self, which: Listener, socket: OwnedFd) -> io::Result<()>;
+
+    /// Reads what comes on a socket from now on.
+    fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()>;
+
+    /// Reads no more of it until it is no more held: the peer's own sending stops then.
+    fn hold(&mut self, ticket: usize, held: bool);
+
+    /// Sends all of the buffer. To be called again for the same ticket only after [`Happened::Sent`].
+    fn send(&mut self, ticket: usize, buffer: Vec<u8>, happened: &mut Vec<Happened>);
+
+    /// Forgets a socket; what is not sent is given up.
+    fn forget(&mut self, ticket: usize);
+
+    /// Waits until something happens or the bell rings, at most for `limit`, and adds what happened.
+    fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()>;
+
+    /// The bytes of a [`Happened::Received`] of the last turn.
+    fn bytes(&self, at: &Range<usize>) -> &[u8];
+}

@@ -1,0 +1,270 @@
+//! What sessions ask of the log: is what they saw last still part of it, and the events of their account
+//! from a position on. Read by a thread of its own, because files are slow; the gateway asks for one piece
+//! after the other, when there is room for it.
+
+use super::bell::Bell;
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
+use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
+use touchline_protocol::message::enums::ReplayStatus;
+use touchline_protocol::message::event::{ENVELOPE_REPLAYED, Envelope};
+use touchline_protocol::message::stream::ReplayEnd;
+use touchline_protocol::units::{AccountId, Incarnation, Position, SessionId};
+
+/// Replays at once; another one is refused.
+const REPLAYS_MAX: usize = 16;
+/// Bytes of a piece, roughly: it ends with the first transaction beyond. None is longer than a frame with
+/// its envelopes.
+pub(super) const PIECE_BYTES: usize = 16 << 10;
+/// Frames that are read for one piece at the most, so that nobody waits for a long one.
+const FRAMES_PER_PIECE: usize = 10_000;
+
+/// A question.
+pub(super) enum Ask {
+    /// Does the log have what was seen last?
+    Check { ticket: usize, incarnation: Incarnation, position: Position },
+    /// Begin a replay, and give its first piece.
+    Replay(Replay),
+    /// Give its next piece.
+    More { ticket: usize },
+    /// Its session is gone, or wants another one.
+    Drop { ticket: usize },
+}
+
+/// A replay that is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Replay {
+    pub(super) ticket: usize,
+    pub(super) session: SessionId,
+    pub(super) account: AccountId,
+    pub(super) correlation: u64,
+    pub(super) from: Position,
+    /// Up to what is durable, or what is appended.
+    pub(super) is_durable: bool,
+}
+
+/// An answer.
+pub(super) enum Answer {
+    /// Of a check; with the log's end.
+    Checked { ticket: usize, has: bool, end: Position },
+    /// Messages; when it is over, with the last of them a `ReplayEnd`.
+    Piece { ticket: usize, messages: Vec<u8>, is_over: bool },
+}
+
+/// The thread's links.
+pub(super) struct History {
+    asks: Option<Sender<Ask>>,
+    answers: Receiver<Answer>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl History {
+    /// Starts the thread on a data folder.
+    pub(super) fn start(data: PathBuf, bell: Arc<Bell>) -> io::Result<Self> {
+        let (asks, to_do) = mpsc::channel();
+        let (done, answers) = mpsc::channel();
+        let mut librarian = Librarian { data, replays: HashMap::new(), checker: None };
+        let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
+            for ask in to_do {
+                if let Some(answer) = librarian.answer(ask) {
+                    // Nobody listens any more when the gateway ends.
+                    if done.send(answer).is_err() {
+                        return;
+                    }
+                    bell.ring();
+                }
+            }
+        })?;
+        Ok(Self { asks: Some(asks), answers, thread: Some(thread) })
+    }
+
+    pub(super) fn ask(&self, ask: Ask) {
+        if let Some(asks) = &self.asks {
+            // A thread that is gone answers nothing: its sessions wait, others do not.
+            let _sent = asks.send(ask);
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<Answer> {
+        self.answers.try_recv().ok()
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        self.asks = None;
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+struct Librarian {
+    data: PathBuf,
+    replays: HashMap<usize, (Replay, LogReader, Position)>,
+    checker: Option<LogReader>,
+}
+
+impl Librarian {
+    fn answer(&mut self, ask: Ask) -> Option<Answer> {
+        match ask {
+            Ask::Check { ticket, incarnation, position } => {
+                let (has, end) = self.check(incarnation, position).unwrap_or((false, Position(0)));
+                Some(Answer::Checked { ticket, has, end })
+            }
+            Ask::Replay(replay) => Some(self.begin(replay)),
+            Ask::More { ticket } => {
+                let (replay, reader, end) = self.replays.remove(&ticket)?;
+                Some(self.piece(replay, reader, end))
+            }
+            Ask::Drop { ticket } => {
+                self.replays.remove(&ticket);
+                None
+            }
+        }
+    }
+
+    fn check(
+        &mut self,
+        incarnation: Incarnation,
+        position: Position,
+    ) -> Result<(bool, Position), ReadError> {
+        let reader = match &mut self.checker {
+            Some(reader) => reader,
+            none => none.insert(LogReader::open(&self.data, Follow::Appended)?),
+        };
+        Ok((reader.has(incarnation, position)?, reader.watermark()))
+    }
+
+    fn begin(&mut self, replay: Replay) -> Answer {
+        if self.replays.len() >= REPLAYS_MAX {
+            return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
+        }
+        let follow = if replay.is_durable { Follow::Durable } else { Follow::Appended };
+        match LogReader::open(&self.data, follow) {
+            Ok(mut reader) => {
+                let (oldest, end) = (reader.position(), reader.watermark());
+                if replay.from.0 == 0 {
+                    return self.piece(replay, reader, end);
+                }
+                if replay.from > end {
+                    return ended(&replay, ReplayStatus::Unknown, end, oldest);
+                }
+                if replay.from < oldest {
+                    return ended(&replay, ReplayStatus::TooOld, end, oldest);
+                }
+                reader.seek(replay.from);
+                self.piece(replay, reader, end)
+            }
+            Err(_) => ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0)),
+        }
+    }
+
+    fn piece(&mut self, replay: Replay, mut reader: LogReader, end: Position) -> Answer {
+        let mut messages = Vec::new();
+        for _ in 0..FRAMES_PER_PIECE {
+            if reader.position() >= end {
+                return over(&replay, ReplayStatus::Complete, reader.position(), messages);
+            }
+            match reader.next() {
+                Ok(Some(transaction)) => add(&replay, &transaction, &mut messages),
+                Ok(None) => {
+                    return over(&replay, ReplayStatus::Complete, reader.position(), messages);
+                }
+                Err(ReadError::TooOld { oldest, .. }) => {
+                    return ended(&replay, ReplayStatus::TooOld, end, Position(oldest));
+                }
+                // Of this log's own bytes only a position that is none of its ends is so.
+                Err(ReadError::Damaged { .. }) => {
+                    return over(&replay, ReplayStatus::Unknown, reader.position(), messages);
+                }
+                Err(_) => {
+                    return over(&replay, ReplayStatus::Unavailable, reader.position(), messages);
+                }
+            }
+            if messages.len() >= PIECE_BYTES {
+                break;
+            }
+        }
+        self.replays.insert(replay.ticket, (replay, reader, end));
+        Answer::Piece { ticket: replay.ticket, messages, is_over: false }
+    }
+}
+
+fn over(
+    replay: &Replay,
+    status: ReplayStatus,
+    position: Position,
+    mut messages: Vec<u8>,
+) -> Answer {
+    let correlation = replay.correlation;
+    let status = status.to_wire();
+    let end = ReplayEnd { correlation, position, status, ..Default::default() };
+    messages.extend_from_slice(bytemuck::bytes_of(&end));
+    Answer::Piece { ticket: replay.ticket, messages, is_over: true }
+}
+
+fn ended(replay: &Replay, status: ReplayStatus, position: Position, oldest: Position) -> Answer {
+    let (correlation, status) = (replay.correlation, status.to_wire());
+    let end = ReplayEnd { correlation, position, oldest, status, ..Default::default() };
+    let messages = bytemuck::bytes_of(&end).to_vec();
+    Answer::Piece { ticket: replay.ticket, messages, is_over: true }
+}
+
+/// Adds the events of a transaction that concern the account, each in an envelope as it had live.
+fn add(replay: &Replay, transaction: &Transaction<'_>, messages: &mut Vec<u8>) {
+    let Ok(command) = transaction.command() else { return };
+    let is_own = command.header().session == replay.session;
+    let envelope = Envelope {
+        correlation: replay.correlation,
+        sequence: if is_own { command.header().sequence } else { Default::default() },
+        position: transaction.end(),
+        time_ns: transaction.time_ns(),
+        session: replay.session,
+        flags: ENVELOPE_REPLAYED,
+        ..Default::default()
+    };
+    let mut met = None;
+    for event in transaction.events() {
+        let Ok(event) = event else { return };
+        let told = match event {
+            // A refill names no account: it stands behind the trade that made it necessary.
+            Event::OrderRefilled(refilled) => met == Some(refilled.order_id),
+            event => {
+                if let Event::Trade(trade) = event {
+                    met = (trade.maker_account == replay.account).then_some(trade.maker_order_id);
+                }
+                concerns(&event, replay.account)
+            }
+        };
+        if is_own || told {
+            let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+            if let Some(length) = enclose(&envelope, event.bytes(), &mut enclosed) {
+                messages.extend_from_slice(&enclosed[..length]);
+            }
+        }
+    }
+}
+
+/// True for an event that names the account.
+fn concerns(event: &Event<'_>, account: AccountId) -> bool {
+    match event {
+        Event::OrderAccepted(event) => event.account == account,
+        Event::Trade(event) => event.maker_account == account || event.taker_account == account,
+        Event::OrderResult(event) => event.account == account,
+        Event::OrderCanceled(event) => event.account == account,
+        Event::OrderReduced(event) => event.account == account,
+        Event::OrderReplaced(event) => event.account == account,
+        Event::OrderTriggered(event) => event.account == account,
+        Event::OrderListChanged(event) => event.account == account,
+        Event::SelfTradePrevented(event) => event.account == account,
+        Event::MassCanceled(event) => event.account == account,
+        _ => false,
+    }
+}

@@ -1,0 +1,360 @@
+//! The gateway thread's loop: what the sockets have, what the duty thread says, what the time says. The
+//! handshakes are here, stream sessions in [`super::sessions`].
+
+use super::backend::{Backend, Happened, Listener};
+use super::history::{Answer, Ask, History};
+use super::peer::{Peer, Progress, Welcomed};
+use super::refusals::Refusals;
+use super::sessions::Sessions;
+use super::{GatewayOptions, Mail};
+use crate::log::Control;
+use crate::mailbox::{FromDuty, ToDuty};
+use rustc_hash::FxHashMap;
+use rustix::net::sockopt::set_tcp_nodelay;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use touchline_protocol::message::enums::CloseReason;
+use touchline_protocol::message::event::SessionStarted;
+use touchline_protocol::message::handshake::RefusalReason;
+use touchline_protocol::ring::SessionEnd;
+use touchline_protocol::units::{Epoch, Position, SessionId};
+
+/// A peer that has not finished its handshake by then is closed.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
+/// Connections that only the local user's roles may open, or a quarter of all if that is less: no
+/// trader can lock out admin or adapter.
+const LOCAL_CONNECTIONS: usize = 8;
+/// Peers in their handshake at once; one more closes the oldest of them.
+const HANDSHAKES_MAX: usize = 256;
+/// How often deadlines are looked at while there are any.
+const TICK: Duration = Duration::from_millis(250);
+/// Longest sleep: nothing depends on it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// Sleep while the duty thread's ring is full: nobody tells of room in it.
+const STUCK: Duration = Duration::from_millis(1);
+/// Turns without work before the first yield, and before the first sleep: as of
+/// [`touchline_protocol::wait`].
+const SPINS: u32 = 50;
+const YIELDS: u32 = 120;
+
+pub(super) struct Gateway {
+    pub(super) options: GatewayOptions,
+    /// Its watermarks.
+    pub(super) log: Control,
+    pub(super) backend: Box<dyn Backend + Send>,
+    pub(super) mail: Arc<Mail>,
+    pub(super) history: History,
+    /// In their handshake, or with rings of their own.
+    pub(super) peers: FxHashMap<usize, Peer>,
+    open: FxHashMap<(SessionId, Epoch), usize>,
+    pub(super) sessions: Sessions,
+    next_ticket: usize,
+    pub(super) refusals: Refusals,
+    pub(super) now: Instant,
+    ticked: Instant,
+    happened: Vec<Happened>,
+    answer: Option<Answer>,
+}
+
+impl Gateway {
+    pub(super) fn new(
+        options: GatewayOptions,
+        log: Control,
+        backend: Box<dyn Backend + Send>,
+        mail: Arc<Mail>,
+        rings: SessionEnd,
+    ) -> io::Result<Self> {
+        let now = Instant::now();
+        Ok(Self {
+            history: History::start(options.data.clone(), mail.bell())?,
+            options,
+            log,
+            backend,
+            mail,
+            peers: FxHashMap::default(),
+            open: FxHashMap::default(),
+            sessions: Sessions::new(rings),
+            next_ticket: 0,
+            refusals: Refusals::default(),
+            now,
+            ticked: now,
+            happened: Vec::new(),
+            answer: None,
+        })
+    }
+
+    pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut idle_turns = 0;
+        while !stop.load(Ordering::Acquire) {
+            if self.turn(Duration::ZERO)? {
+                idle_turns = 0;
+            } else if self.options.settings.wait == crate::config::Wait::Spin || idle_turns < SPINS
+            {
+                idle_turns += 1;
+                std::hint::spin_loop();
+            } else if idle_turns < SPINS + YIELDS {
+                idle_turns += 1;
+                std::thread::yield_now();
+            } else if self.sleep(stop)? {
+                idle_turns = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// One turn; gives whether there was anything to do.
+    fn turn(&mut self, limit: Duration) -> io::Result<bool> {
+        let mut happened = std::mem::take(&mut self.happened);
+        self.backend.turn(limit, &mut happened)?;
+        self.mail.bell.unpark();
+        self.now = Instant::now();
+        let mut worked = !happened.is_empty();
+        for one in happened.drain(..) {
+            self.take(one);
+        }
+        self.happened = happened;
+        worked |= self.read_mail();
+        worked |= self.read_answers();
+        worked |= self.pass_on();
+        worked |= self.sessions.drain(&self.mail);
+        self.flush();
+        if self.now.duration_since(self.ticked) >= TICK {
+            self.ticked = self.now;
+            self.close_late_peers();
+            self.tick_sessions();
+        }
+        Ok(worked)
+    }
+
+    /// One turn that waits for what comes.
+    fn sleep(&mut self, stop: &AtomicBool) -> io::Result<bool> {
+        self.mail.bell.park(self.sessions.awaits_durable());
+        self.answer = self.answer.take().or_else(|| self.history.next());
+        let has_work = stop.load(Ordering::Acquire)
+            || self.mail.from_duty.has_mail()
+            || self.answer.is_some()
+            || self.sessions.has_work(self.durable());
+        self.turn(if has_work { Duration::ZERO } else { self.patience() })
+    }
+
+    /// Until the next deadline, roughly: idle costs nothing.
+    fn patience(&self) -> Duration {
+        if self.sessions.is_stuck() {
+            return STUCK;
+        }
+        let shaking = self.peers.values().any(|peer| !peer.is_open());
+        if shaking || !self.sessions.is_empty() { TICK } else { LONGEST_SLEEP }
+    }
+
+    /// The log is on disk up to here.
+    pub(super) fn durable(&self) -> Position {
+        self.log.durable()
+    }
+
+    pub(super) fn take(&mut self, happened: Happened) {
+        match happened {
+            Happened::Accepted(listener, socket) => self.admit(listener, socket),
+            Happened::AcceptFailed(error) => {
+                self.refusals.print(&format!("cannot accept a connection: {error}"));
+            }
+            Happened::Received(ticket, at) => {
+                if self.peers.contains_key(&ticket) {
+                    self.peer_received(ticket, &at);
+                } else {
+                    self.session_received(ticket, &at);
+                }
+            }
+            Happened::Sent(ticket, buffer) => self.session_sent(ticket, buffer),
+            Happened::Progressed(ticket, bytes) => self.session_progressed(ticket, bytes),
+            Happened::Ended(ticket) => {
+                if self.peers.contains_key(&ticket) {
+                    self.remove(ticket);
+                } else {
+                    self.session_ended(ticket);
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, listener: Listener, socket: OwnedFd) {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        if listener == Listener::Tcp {
+            // Without it a client of ours waits 40 ms for a reply: told, and served all the same.
+            if let Err(error) = set_tcp_nodelay(&socket, true) {
+                self.refusals.print(&format!("TCP_NODELAY: {error}"));
+            }
+        }
+        let socket = Arc::new(socket);
+        if let Err(error) = self.backend.watch(ticket, Arc::clone(&socket)) {
+            self.refusals.print(&format!("cannot watch a connection: {error}"));
+            return;
+        }
+        let shaking = self.peers.iter().filter(|(_, peer)| !peer.is_admitted());
+        if shaking.clone().count() >= HANDSHAKES_MAX
+            && let Some(oldest) = shaking.map(|(ticket, _)| *ticket).min()
+        {
+            self.refusals.print("closed a connection: too many are in their handshake");
+            self.remove(oldest);
+        }
+        self.peers.insert(ticket, Peer::new(socket, listener == Listener::Local));
+    }
+
+    /// True when one more session of a key, or of the local user's roles, may be opened.
+    fn has_place(&self, is_local: bool, is_stream: bool) -> bool {
+        // The peer itself is admitted already.
+        let admitted = self.peers.values().filter(|peer| peer.is_admitted());
+        if is_stream {
+            let coming = admitted.filter(|peer| peer.is_stream()).count();
+            return self.sessions.len() + coming <= self.options.settings.sessions;
+        }
+        let most = self.options.connections_max;
+        let kept_back = if is_local { 0 } else { LOCAL_CONNECTIONS.min(most / 4) };
+        admitted.filter(|peer| !peer.is_stream()).count() + kept_back <= most
+    }
+
+    fn peer_received(&mut self, ticket: usize, at: &std::ops::Range<usize>) {
+        let Some(peer) = self.peers.get_mut(&ticket) else { return };
+        let progress = peer.received(self.backend.bytes(at), &self.options);
+        self.go_on(ticket, progress);
+    }
+
+    fn go_on(&mut self, ticket: usize, progress: Progress) {
+        match progress {
+            Progress::Waiting => {}
+            Progress::Check { incarnation, position } => {
+                self.history.ask(Ask::Check { ticket, incarnation, position });
+            }
+            Progress::LogOn { logon, end } => {
+                if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
+                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end });
+                } else if let Some(peer) = self.forget_peer(ticket) {
+                    peer.refuse(RefusalReason::TooManySessions, None);
+                    let setting =
+                        if end.is_none() { "gateway.sessions" } else { "engine.connections" };
+                    self.refusals.print(&format!("refused a session: {setting} are in use"));
+                }
+            }
+            Progress::Gone(why) => {
+                if let Some(why) = why {
+                    self.refusals.print(&why);
+                }
+                self.remove(ticket);
+            }
+        }
+    }
+
+    fn forget_peer(&mut self, ticket: usize) -> Option<Peer> {
+        let peer = self.peers.remove(&ticket)?;
+        self.backend.forget(ticket);
+        Some(peer)
+    }
+
+    /// Forgets a peer; dropping its socket closes it.
+    fn remove(&mut self, ticket: usize) {
+        let Some(peer) = self.forget_peer(ticket) else { return };
+        if let Some((session, epoch)) = peer.session() {
+            self.open.remove(&(session, epoch));
+            self.mail.tell_duty(ToDuty::Ended { session, epoch });
+        }
+    }
+
+    fn read_mail(&mut self) -> bool {
+        let mut had_mail = false;
+        while let Some(letter) = self.mail.from_duty.take() {
+            had_mail = true;
+            match letter {
+                FromDuty::Opened { ticket, started, position } => {
+                    self.welcome(ticket, &started, position);
+                }
+                FromDuty::Refused { ticket, reason } => {
+                    if let Some(peer) = self.forget_peer(ticket) {
+                        peer.refuse(RefusalReason::Rejected, Some(reason));
+                        self.refusals.print(&format!("refused a logon: {reason:?}"));
+                    }
+                }
+                FromDuty::State { ticket, messages } => self.state_came(ticket, &messages),
+                FromDuty::Closed { session, epoch, reason, why, end } => {
+                    let is_stream = end.is_none();
+                    drop(end);
+                    if reason != CloseReason::LoggedOut {
+                        self.refusals.print(&format!("session {session} ended: {why}"));
+                    }
+                    if is_stream {
+                        // All that it was to be told is in the ring by now.
+                        self.sessions.drain(&self.mail);
+                        self.close_session(session, epoch, reason);
+                    } else if let Some(ticket) = self.open.remove(&(session, epoch)) {
+                        self.forget_peer(ticket);
+                    }
+                }
+            }
+        }
+        self.sessions.forget_early();
+        had_mail
+    }
+
+    fn welcome(&mut self, ticket: usize, started: &SessionStarted, position: Position) {
+        let identity = (started.session, started.epoch);
+        let durable = self.durable();
+        let welcomed = self
+            .peers
+            .get_mut(&ticket)
+            .map_or(Welcomed::Gone, |peer| peer.welcome(&self.options, started, position, durable));
+        match welcomed {
+            Welcomed::Rings => {
+                self.open.insert(identity, ticket);
+            }
+            Welcomed::Stream(terms) => {
+                self.peers.remove(&ticket);
+                self.sessions.open(ticket, started, terms, (position, self.now));
+            }
+            Welcomed::Gone => {
+                self.forget_peer(ticket);
+                self.mail.tell_duty(ToDuty::Ended { session: identity.0, epoch: identity.1 });
+            }
+        }
+    }
+
+    fn read_answers(&mut self) -> bool {
+        let mut had_answers = false;
+        while let Some(answer) = self.answer.take().or_else(|| self.history.next()) {
+            had_answers = true;
+            match answer {
+                Answer::Checked { ticket, has: true, .. } => {
+                    if let Some(peer) = self.peers.get_mut(&ticket) {
+                        let progress = peer.history_is_there(&self.options);
+                        self.go_on(ticket, progress);
+                    }
+                }
+                Answer::Checked { ticket, has: false, end } => {
+                    if let Some(peer) = self.forget_peer(ticket) {
+                        peer.refuse_history(end);
+                        self.refusals
+                            .print("refused a session: what it saw last is not in the log");
+                    }
+                }
+                Answer::Piece { ticket, messages, is_over } => {
+                    self.history_came(ticket, &messages, is_over);
+                }
+            }
+        }
+        had_answers
+    }
+
+    fn close_late_peers(&mut self) {
+        let late: Vec<usize> = self
+            .peers
+            .iter()
+            .filter(|(_, peer)| !peer.is_open() && peer.since().elapsed() > HANDSHAKE_LIMIT)
+            .map(|(ticket, _)| *ticket)
+            .collect();
+        for ticket in late {
+            self.refusals.print("closed a connection whose handshake took over 5 s");
+            self.remove(ticket);
+        }
+    }
+}

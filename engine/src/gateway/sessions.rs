@@ -1,0 +1,440 @@
+//! The stream sessions of the gateway: bytes to the duty thread's ring by turns, its replies to sockets.
+//! Called by [`super::service`] in each of its turns.
+
+use super::Mail;
+use super::history::{Ask, PIECE_BYTES, Replay};
+use super::service::Gateway;
+use super::stream::{Next, Stream, Terms};
+use crate::mailbox::ToDuty;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Instant;
+use touchline_protocol::log::MAX_FRAME_BYTES;
+use touchline_protocol::message::MessageHeader;
+use touchline_protocol::message::decode::ENVELOPED_BYTES_MAX;
+use touchline_protocol::message::enums::CloseReason;
+use touchline_protocol::message::event::{Envelope, SessionStarted};
+use touchline_protocol::ring::{MessageBuffer, PushError, SessionEnd};
+use touchline_protocol::units::{Epoch, Position, SessionId};
+
+/// Messages of one session that are passed on before it is another's turn.
+const MESSAGES_PER_TURN: usize = 16;
+/// Replies taken out of the ring per turn.
+const REPLIES_PER_TURN: usize = 4096;
+/// Room that is waited for before a piece of history is asked for.
+const PIECE_ROOM: usize = PIECE_BYTES + 2 * MAX_FRAME_BYTES;
+/// Where the envelope lies in a message of the ring, and its reserved bytes in it.
+const ENVELOPE: Range<usize> = MessageHeader::BYTES..MessageHeader::BYTES + size_of::<Envelope>();
+const RESERVED: Range<usize> = ENVELOPE.end - 3..ENVELOPE.end;
+
+/// Where a session's connection is.
+#[derive(Clone, Copy)]
+struct Route {
+    ticket: usize,
+    /// The low 24 bits of its epoch, as they stand in the ring's envelopes.
+    epoch: [u8; 3],
+}
+
+/// All stream sessions, and this side's end of the rings.
+pub(super) struct Sessions {
+    rings: SessionEnd,
+    buffer: Box<MessageBuffer>,
+    streams: FxHashMap<usize, Stream>,
+    /// By session number.
+    routes: Vec<Option<Route>>,
+    /// Those whose input is to be passed on, by turns.
+    ready: VecDeque<usize>,
+    /// Those whose output is to be looked at.
+    dirty: Vec<usize>,
+    /// Those that wait for the durable watermark.
+    holding: Vec<usize>,
+    /// Where the watermark was when they were looked at.
+    durable: Position,
+    /// Replays of which a piece is to be asked for when there is room.
+    hungry: Vec<usize>,
+    /// Replies for sessions whose opening is in mail that is not read yet.
+    early: VecDeque<Vec<u8>>,
+    /// The duty thread's ring was full.
+    is_stuck: bool,
+}
+
+fn low_bytes(epoch: Epoch) -> [u8; 3] {
+    let [low, middle, high, _] = epoch.0.to_le_bytes();
+    [low, middle, high]
+}
+
+impl Sessions {
+    pub(super) fn new(rings: SessionEnd) -> Self {
+        Self {
+            rings,
+            buffer: Box::default(),
+            streams: FxHashMap::default(),
+            routes: Vec::new(),
+            ready: VecDeque::new(),
+            dirty: Vec::new(),
+            holding: Vec::new(),
+            durable: Position(0),
+            hungry: Vec::new(),
+            early: VecDeque::new(),
+            is_stuck: false,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// True when messages wait for room in the duty thread's ring.
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// True when something is held back until the log is on disk.
+    pub(super) fn awaits_durable(&self) -> bool {
+        !self.holding.is_empty()
+    }
+
+    /// True when there is something to do that no socket tells of.
+    pub(super) fn has_work(&self, durable: Position) -> bool {
+        self.rings.input.has_messages()
+            || !self.ready.is_empty() && !self.is_stuck
+            || !self.dirty.is_empty()
+            || !self.holding.is_empty() && durable != self.durable
+    }
+
+    pub(super) fn open(
+        &mut self,
+        ticket: usize,
+        started: &SessionStarted,
+        terms: Terms,
+        (position, now): (Position, Instant),
+    ) {
+        let at = started.session.0 as usize;
+        if self.routes.len() <= at {
+            self.routes.resize(at + 1, None);
+        }
+        self.routes[at] = Some(Route { ticket, epoch: low_bytes(started.epoch) });
+        self.streams.insert(ticket, Stream::new(started, terms, position, now));
+        self.deliver_early();
+    }
+
+    fn mark_ready(&mut self, ticket: usize) {
+        if let Some(stream) = self.streams.get_mut(&ticket)
+            && !stream.is_ready
+        {
+            stream.is_ready = true;
+            self.ready.push_back(ticket);
+        }
+    }
+
+    fn mark_dirty(&mut self, ticket: usize) {
+        if let Some(stream) = self.streams.get_mut(&ticket)
+            && !stream.is_dirty
+        {
+            stream.is_dirty = true;
+            self.dirty.push(ticket);
+        }
+    }
+
+    /// The connection that a reply is for, if it is still there.
+    fn route(&self, envelope: &Envelope) -> Option<usize> {
+        let route = self.routes.get(envelope.session.0 as usize)?.as_ref()?;
+        (route.epoch == envelope.reserved).then_some(route.ticket)
+    }
+
+    fn find(&self, session: SessionId, epoch: Epoch) -> Option<usize> {
+        let route = self.routes.get(session.0 as usize)?.as_ref()?;
+        let stream = self.streams.get(&route.ticket)?;
+        (stream.epoch == epoch).then_some(route.ticket)
+    }
+
+    /// Takes replies out of the ring and gives each to its session; gives whether there was one. With mail
+    /// that is not read, the letter that opens a session may be in it: what comes for one that is not
+    /// there is kept until it is read.
+    pub(super) fn drain(&mut self, mail: &Mail) -> bool {
+        let mut taken = 0;
+        while taken < REPLIES_PER_TURN {
+            // Both ends of these rings are this process's own: a fault here is a broken engine, which
+            // the duty thread finds too.
+            let Ok(Some(length)) = self.rings.input.poll(&mut self.buffer) else { break };
+            taken += 1;
+            let mut message = [0; ENVELOPED_BYTES_MAX];
+            let Some(message) = message.get_mut(..length) else { continue };
+            message.copy_from_slice(self.buffer.bytes(length));
+            if !self.deliver(message) && mail.from_duty.has_mail() {
+                self.early.push_back(message.to_vec());
+            }
+        }
+        self.rings.input.release();
+        taken > 0
+    }
+
+    /// Gives a message of the ring to its session; false if that is not there.
+    fn deliver(&mut self, message: &mut [u8]) -> bool {
+        let Some(envelope) = message.get_mut(ENVELOPE) else { return false };
+        let mut envelope: Envelope = bytemuck::pod_read_unaligned(envelope);
+        let Some(ticket) = self.route(&envelope) else { return false };
+        let Some(stream) = self.streams.get_mut(&ticket) else { return false };
+        envelope.reserved = [0; 3];
+        message[RESERVED].fill(0);
+        stream.put(&envelope, message);
+        let has_input = stream.has_input();
+        self.mark_dirty(ticket);
+        if has_input {
+            self.mark_ready(ticket);
+        }
+        true
+    }
+
+    /// Delivers what came before its session's opening was known.
+    fn deliver_early(&mut self) {
+        for mut message in std::mem::take(&mut self.early) {
+            if !self.deliver(&mut message) {
+                self.early.push_back(message);
+            }
+        }
+    }
+
+    /// All mail is read: what is for nobody was for a connection that has ended.
+    pub(super) fn forget_early(&mut self) {
+        self.early.clear();
+    }
+
+    /// Forgets a session; gives it back.
+    fn remove(&mut self, ticket: usize) -> Option<Stream> {
+        let stream = self.streams.remove(&ticket)?;
+        let at = stream.session.0 as usize;
+        if self.routes[at].is_some_and(|route| route.ticket == ticket) {
+            self.routes[at] = None;
+        }
+        Some(stream)
+    }
+}
+
+impl Gateway {
+    pub(super) fn session_received(&mut self, ticket: usize, at: &Range<usize>) {
+        let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
+        stream.received(self.backend.bytes(at), self.now);
+        if stream.is_full() && !stream.is_held {
+            stream.is_held = true;
+            self.backend.hold(ticket, true);
+        }
+        self.sessions.mark_ready(ticket);
+    }
+
+    pub(super) fn session_sent(&mut self, ticket: usize, buffer: Vec<u8>) {
+        if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+            stream.sent(buffer);
+            self.sessions.mark_dirty(ticket);
+            self.sessions.mark_ready(ticket);
+        }
+    }
+
+    pub(super) fn session_progressed(&mut self, ticket: usize, bytes: usize) {
+        if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+            stream.progressed(bytes);
+            self.sessions.mark_ready(ticket);
+        }
+    }
+
+    /// The socket is gone: what was not passed on is given up.
+    pub(super) fn session_ended(&mut self, ticket: usize) {
+        self.backend.forget(ticket);
+        self.history.ask(Ask::Drop { ticket });
+        if let Some(stream) = self.sessions.remove(ticket)
+            && !stream.is_closing()
+        {
+            let (session, epoch) = (stream.session, stream.epoch);
+            self.mail.tell_duty(ToDuty::Ended { session, epoch });
+        }
+    }
+
+    /// The duty thread has ended a session, for this reason.
+    pub(super) fn close_session(&mut self, session: SessionId, epoch: Epoch, reason: CloseReason) {
+        let Some(ticket) = self.sessions.find(session, epoch) else { return };
+        self.sessions.routes[session.0 as usize] = None;
+        if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+            stream.close(reason, self.now);
+            self.sessions.mark_dirty(ticket);
+        }
+    }
+
+    /// Ends a session from this side.
+    fn end_session(&mut self, ticket: usize, reason: CloseReason, why: &str) {
+        let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
+        let (session, epoch) = (stream.session, stream.epoch);
+        stream.close(reason, self.now);
+        self.refusals.print(&format!("session {session} ended: {why}"));
+        self.sessions.routes[session.0 as usize] = None;
+        self.sessions.mark_dirty(ticket);
+        self.mail.tell_duty(ToDuty::Ended { session, epoch });
+    }
+
+    /// Passes messages on to the duty thread, some of each session before it is the next one's turn.
+    pub(super) fn pass_on(&mut self) -> bool {
+        self.sessions.is_stuck = false;
+        let mut has_passed = false;
+        for _ in 0..self.sessions.ready.len() {
+            let Some(ticket) = self.sessions.ready.pop_front() else { break };
+            let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
+            stream.is_ready = false;
+            let has_more = self.pass_on_some(ticket, &mut has_passed);
+            self.release(ticket);
+            if has_more {
+                self.sessions.mark_ready(ticket);
+            }
+            if self.sessions.is_stuck {
+                break;
+            }
+        }
+        if has_passed {
+            self.sessions.rings.output.publish();
+            self.sessions.rings.signals.wake_peer();
+        }
+        has_passed
+    }
+
+    /// Passes some messages of one session on; true when it may have more.
+    fn pass_on_some(&mut self, ticket: usize, has_passed: &mut bool) -> bool {
+        for _ in 0..MESSAGES_PER_TURN {
+            let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return false };
+            match stream.next() {
+                Next::Nothing => return false,
+                Next::Done => self.sessions.mark_dirty(ticket),
+                Next::Command(length) => {
+                    match self.sessions.rings.output.stage(stream.message(length)) {
+                        Ok(()) => {
+                            stream.passed_on(length);
+                            *has_passed = true;
+                        }
+                        Err(PushError::Full { .. }) => {
+                            self.sessions.is_stuck = true;
+                            return true;
+                        }
+                        Err(error) => {
+                            let why = error.to_string();
+                            self.end_session(ticket, CloseReason::Malformed, &why);
+                            return false;
+                        }
+                    }
+                }
+                Next::Replay { correlation, from } => {
+                    let replay = Replay {
+                        ticket,
+                        session: stream.session,
+                        account: stream.account,
+                        correlation,
+                        from,
+                        is_durable: stream.is_durable,
+                    };
+                    self.history.ask(Ask::Drop { ticket });
+                    self.history.ask(Ask::Replay(replay));
+                }
+                Next::State { correlation } => {
+                    stream.awaits_state = true;
+                    let account = stream.account;
+                    self.mail.tell_duty(ToDuty::State { ticket, account, correlation });
+                    return false;
+                }
+                Next::End(reason, why) => {
+                    self.end_session(ticket, reason, &why);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Reads a session's socket again when there is room for what it has.
+    fn release(&mut self, ticket: usize) {
+        if let Some(stream) = self.sessions.streams.get_mut(&ticket)
+            && stream.is_held
+            && !stream.is_full()
+        {
+            stream.is_held = false;
+            self.backend.hold(ticket, false);
+        }
+    }
+
+    /// What an account has came for a session.
+    pub(super) fn state_came(&mut self, ticket: usize, messages: &[u8]) {
+        if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+            stream.awaits_state = false;
+            stream.put_plain(messages);
+            self.sessions.mark_dirty(ticket);
+            self.sessions.mark_ready(ticket);
+        }
+    }
+
+    /// A piece of its account's history came for a session.
+    pub(super) fn history_came(&mut self, ticket: usize, messages: &[u8], is_over: bool) {
+        let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
+        stream.put_plain(messages);
+        self.sessions.mark_dirty(ticket);
+        if !is_over {
+            self.sessions.hungry.push(ticket);
+        }
+    }
+
+    /// Hands what may leave to the sockets.
+    pub(super) fn flush(&mut self) {
+        let durable = self.durable();
+        if durable != self.sessions.durable {
+            self.sessions.durable = durable;
+            for ticket in std::mem::take(&mut self.sessions.holding) {
+                if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+                    stream.is_holding = false;
+                }
+                self.sessions.mark_dirty(ticket);
+            }
+        }
+        let mut sent = Vec::new();
+        while let Some(ticket) = self.sessions.dirty.pop() {
+            let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
+            stream.is_dirty = false;
+            if let Some(leaving) = stream.take(durable, self.now) {
+                self.backend.send(ticket, leaving, &mut sent);
+            }
+            if stream.awaits_durable() && !stream.is_holding {
+                stream.is_holding = true;
+                self.sessions.holding.push(ticket);
+            }
+            if stream.is_over(self.now) {
+                self.session_ended(ticket);
+            }
+            for one in sent.drain(..) {
+                self.take(one);
+            }
+        }
+        let sessions = &mut self.sessions;
+        sessions.hungry.retain(|ticket| {
+            let Some(stream) = sessions.streams.get(ticket) else { return false };
+            let has_room = stream.spare_room() >= PIECE_ROOM;
+            if has_room {
+                self.history.ask(Ask::More { ticket: *ticket });
+            }
+            !has_room
+        });
+    }
+
+    /// Heartbeats, and peers that are silent or do not read.
+    pub(super) fn tick_sessions(&mut self) {
+        let watermarks = (self.log.appended(), self.durable());
+        let tickets: Vec<usize> = self.sessions.streams.keys().copied().collect();
+        for ticket in tickets {
+            let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
+            if let Some((reason, why)) =
+                stream.tick(self.now, self.options.reader_stall, watermarks)
+            {
+                self.end_session(ticket, reason, &why);
+            }
+            self.sessions.mark_dirty(ticket);
+        }
+        self.flush();
+    }
+}

@@ -1,0 +1,356 @@
+//! One session over a socket: frames in, replies out, heartbeats. It knows neither ring nor socket: the
+//! gateway hands it bytes, asks it for the next message to pass on, and takes what is to leave. Every byte
+//! from the client is hostile, and costs nobody but its sender: input and output are bounded.
+
+mod outgoing;
+
+use outgoing::Outgoing;
+use std::time::{Duration, Instant};
+use touchline_protocol::framing::{FrameBuffer, FrameFault};
+use touchline_protocol::message::command::CommandHeader;
+use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, Stream as Said, enclose};
+use touchline_protocol::message::enums::{CloseReason, RejectReason};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted};
+use touchline_protocol::message::handshake::ACKNOWLEDGE_DURABLE;
+use touchline_protocol::message::stream::{Heartbeat, Logout, SessionClosed};
+use touchline_protocol::message::{Message, MessageHeader};
+use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
+
+use super::backend::READ_BYTES;
+
+/// Room for what came and is not passed on yet.
+const INPUT_BYTES: usize = 2 * READ_BYTES;
+/// Where the command header lies in every command.
+const COMMAND_HEADER: std::ops::Range<usize> =
+    MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
+/// Template ids of commands.
+const COMMANDS: std::ops::RangeInclusive<u16> = 1..=99;
+/// Intervals without a sign of life after which a peer counts as gone.
+const SILENT_INTERVALS: u32 = 3;
+/// So long a session that is ended may take to read why.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What the next message of a session is.
+pub(super) enum Next {
+    /// None is whole, or there is no credit for the answer to one.
+    Nothing,
+    /// For the duty thread: so many bytes at [`Stream::message`].
+    Command(usize),
+    /// For the log: a replay.
+    Replay {
+        /// Of the request.
+        correlation: u64,
+        /// From where on.
+        from: Position,
+    },
+    /// For the duty thread, by mail.
+    State {
+        /// Of the request.
+        correlation: u64,
+    },
+    /// Something was dealt with here: ask again.
+    Done,
+    /// The session is to be ended.
+    End(CloseReason, String),
+}
+
+/// What the handshake agreed on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// `ACKNOWLEDGE_*`.
+    pub(super) acknowledgement: u8,
+    /// Silence after which a side says something.
+    pub(super) heartbeat: Duration,
+    /// Bytes that may wait for the client.
+    pub(super) unsent_bytes: usize,
+}
+
+/// One session.
+pub(super) struct Stream {
+    pub(super) session: SessionId,
+    pub(super) epoch: Epoch,
+    pub(super) account: AccountId,
+    pub(super) is_durable: bool,
+    input: FrameBuffer,
+    /// What came when there was no room any more: no more than was under way.
+    overflow: Vec<u8>,
+    outgoing: Outgoing,
+    heartbeat: Duration,
+    heard: Instant,
+    said: Instant,
+    /// Since when commands wait for a client that takes nothing.
+    stalled: Option<Instant>,
+    /// The socket is not read.
+    pub(super) is_held: bool,
+    /// It is among those whose output is to be looked at.
+    pub(super) is_dirty: bool,
+    /// It is among those whose input is to be passed on.
+    pub(super) is_ready: bool,
+    /// It is among those that wait for the durable watermark.
+    pub(super) is_holding: bool,
+    /// Its state is being gathered: what it says behind that waits.
+    pub(super) awaits_state: bool,
+    /// It has said that it sends nothing more.
+    has_logged_out: bool,
+    /// Until when its last words may take.
+    closing: Option<Instant>,
+}
+
+impl Stream {
+    pub(super) fn new(
+        started: &SessionStarted,
+        terms: Terms,
+        position: Position,
+        now: Instant,
+    ) -> Self {
+        let is_durable = terms.acknowledgement == ACKNOWLEDGE_DURABLE;
+        Self {
+            session: started.session,
+            epoch: started.epoch,
+            account: started.account,
+            is_durable,
+            input: FrameBuffer::new(INPUT_BYTES),
+            overflow: Vec::new(),
+            outgoing: Outgoing::new(started.session, terms.unsent_bytes, is_durable, position),
+            heartbeat: terms.heartbeat,
+            heard: now,
+            said: now,
+            stalled: None,
+            is_held: false,
+            is_dirty: false,
+            is_ready: false,
+            is_holding: false,
+            awaits_state: false,
+            has_logged_out: false,
+            closing: None,
+        }
+    }
+
+    /// Bytes came.
+    pub(super) fn received(&mut self, mut bytes: &[u8], now: Instant) {
+        self.heard = now;
+        if self.has_logged_out || self.closing.is_some() {
+            return;
+        }
+        while self.overflow.is_empty() && !bytes.is_empty() {
+            match self.input.push(bytes) {
+                0 => break,
+                count => bytes = &bytes[count..],
+            }
+        }
+        self.overflow.extend_from_slice(bytes);
+    }
+
+    /// True when one more read could find no room.
+    pub(super) fn is_full(&self) -> bool {
+        !self.overflow.is_empty() || self.input.room() < READ_BYTES
+    }
+
+    /// True when something came that is not passed on yet.
+    pub(super) const fn has_input(&self) -> bool {
+        !self.input.is_empty()
+    }
+
+    /// Decides what is to be done with the next message.
+    pub(super) fn next(&mut self) -> Next {
+        self.take_overflow();
+        if self.closing.is_some() || self.has_logged_out || self.awaits_state {
+            return Next::Nothing;
+        }
+        let frame = match self.input.peek() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Next::Nothing,
+            Err(fault) => return malformed(&fault),
+        };
+        if !self.outgoing.has_credit() {
+            return Next::Nothing;
+        }
+        let length = frame.len();
+        // Of whatever version: what the duty thread cannot read it answers.
+        let template = template_of(frame);
+        if COMMANDS.contains(&template) || template == Logout::TEMPLATE {
+            return self.command(length, template);
+        }
+        let said = match decode::stream(frame) {
+            Ok(Said::Heartbeat(_)) => Next::Done,
+            Ok(Said::ReplayRequest(request)) => {
+                Next::Replay { correlation: request.correlation, from: request.from }
+            }
+            Ok(Said::StateRequest(request)) => Next::State { correlation: request.correlation },
+            _ => Next::End(CloseReason::Malformed, format!("template {template} in a session")),
+        };
+        self.input.take(length);
+        said
+    }
+
+    /// A command goes on as it is, under the session's own name only.
+    fn command(&mut self, length: usize, template: u16) -> Next {
+        let header = self.message(length).get(COMMAND_HEADER);
+        let Some(header) = header.map(bytemuck::pod_read_unaligned::<CommandHeader>) else {
+            self.reject(&CommandHeader::default(), RejectReason::Malformed, template);
+            self.input.take(length);
+            return Next::Done;
+        };
+        if (header.session, header.epoch) != (self.session, self.epoch) {
+            self.reject(&header, RejectReason::StaleEpoch, template);
+            self.input.take(length);
+            return Next::Done;
+        }
+        Next::Command(length)
+    }
+
+    /// The message that [`Next::Command`] told of.
+    pub(super) fn message(&self, length: usize) -> &[u8] {
+        match self.input.peek() {
+            Ok(Some(frame)) if frame.len() == length => frame,
+            _ => &[],
+        }
+    }
+
+    /// That message was passed on.
+    pub(super) fn passed_on(&mut self, length: usize) {
+        let template = template_of(self.message(length));
+        self.input.take(length);
+        if template == Logout::TEMPLATE {
+            self.has_logged_out = true;
+        } else {
+            self.outgoing.passed_on();
+        }
+    }
+
+    fn take_overflow(&mut self) {
+        if !self.overflow.is_empty() {
+            let count = self.input.push(&self.overflow);
+            self.overflow.drain(..count);
+        }
+    }
+
+    /// Answers a command that is not passed on.
+    fn reject(&mut self, header: &CommandHeader, reason: RejectReason, template_id: u16) {
+        let rejected = Rejected { reason: reason.to_wire(), template_id, ..Default::default() };
+        let (position, time_ns) = self.outgoing.last();
+        let envelope = Envelope {
+            correlation: header.correlation,
+            sequence: header.sequence,
+            position,
+            time_ns,
+            session: self.session,
+            flags: ENVELOPE_TERMINAL,
+            ..Default::default()
+        };
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let length = enclose(&envelope, bytemuck::bytes_of(&rejected), &mut enclosed)
+            .expect("a rejection is no larger than the largest event");
+        // It counts as the answer to a command under way.
+        self.outgoing.passed_on();
+        self.outgoing.put(&envelope, &enclosed[..length]);
+    }
+
+    /// An event for the session, in its envelope.
+    pub(super) fn put(&mut self, envelope: &Envelope, message: &[u8]) {
+        if self.closing.is_none() {
+            self.outgoing.put(envelope, message);
+        }
+    }
+
+    /// Messages that are no events, behind what is there.
+    pub(super) fn put_plain(&mut self, messages: &[u8]) {
+        if self.closing.is_none() {
+            self.outgoing.put_plain(messages);
+        }
+    }
+
+    /// Room for what was asked for besides commands.
+    pub(super) const fn spare_room(&self) -> usize {
+        self.outgoing.spare_room()
+    }
+
+    /// What is to leave, if the socket is free.
+    pub(super) fn take(&mut self, durable: Position, now: Instant) -> Option<Vec<u8>> {
+        self.outgoing.release(durable);
+        self.outgoing.announce_gap();
+        let leaving = self.outgoing.take();
+        if leaving.is_some() {
+            self.said = now;
+        }
+        leaving
+    }
+
+    /// The socket has taken so many bytes.
+    pub(super) const fn progressed(&mut self, bytes: usize) {
+        self.outgoing.progressed(bytes);
+        self.stalled = None;
+    }
+
+    /// The socket has taken all that it was given.
+    pub(super) fn sent(&mut self, buffer: Vec<u8>) {
+        self.outgoing.sent(buffer);
+        self.stalled = None;
+    }
+
+    /// True when something waits for the durable watermark.
+    pub(super) fn awaits_durable(&self) -> bool {
+        self.outgoing.awaits_durable()
+    }
+
+    /// Says why the session ends; nothing is said behind that.
+    pub(super) fn close(&mut self, reason: CloseReason, now: Instant) {
+        if self.closing.is_none() {
+            let closed = SessionClosed { reason: reason.to_wire(), ..Default::default() };
+            self.outgoing.put_plain(bytemuck::bytes_of(&closed));
+            self.closing = Some(now + LINGER);
+        }
+    }
+
+    /// True when nothing is left to say, or its time is over.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.closing.is_some_and(|end| now >= end || self.outgoing.used() == 0)
+    }
+
+    /// True when it is ended and only its last words are left.
+    pub(super) const fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Looks at the time: says something after a silence, and gives up a peer that is silent or does not
+    /// read.
+    pub(super) fn tick(
+        &mut self,
+        now: Instant,
+        stall_limit: Duration,
+        (appended, durable): (Position, Position),
+    ) -> Option<(CloseReason, String)> {
+        if self.closing.is_some() {
+            return None;
+        }
+        if now.duration_since(self.said) >= self.heartbeat && self.outgoing.used() == 0 {
+            let heartbeat = Heartbeat { appended, durable, ..Default::default() };
+            self.outgoing.put_plain(bytemuck::bytes_of(&heartbeat));
+        }
+        let silence = now.duration_since(self.heard);
+        // A peer that is not read cannot be heard.
+        if silence >= self.heartbeat * SILENT_INTERVALS && !self.is_held {
+            let why = format!("nothing came for {} s", silence.as_secs());
+            return Some((CloseReason::Silent, why));
+        }
+        let waits = self.outgoing.waits_for_reader() && !self.input.is_empty();
+        if !waits {
+            self.stalled = None;
+            return None;
+        }
+        let since = *self.stalled.get_or_insert(now);
+        (now.duration_since(since) >= stall_limit).then(|| {
+            let why = format!("it has read none of its replies for {} s", stall_limit.as_secs());
+            (CloseReason::ReaderStalled, why)
+        })
+    }
+}
+
+fn template_of(frame: &[u8]) -> u16 {
+    let head = frame.get(..MessageHeader::BYTES);
+    head.map_or(0, |head| bytemuck::pod_read_unaligned::<MessageHeader>(head).template_id)
+}
+
+fn malformed(fault: &FrameFault) -> Next {
+    Next::End(CloseReason::Malformed, fault.to_string())
+}

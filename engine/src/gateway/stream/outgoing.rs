@@ -1,0 +1,267 @@
+//! What is to leave for one stream session: bounded, in order, held back for the durable watermark if the
+//! session asked for that, and with a `Gap` where something did not fit. Called by [`super::Stream`].
+//!
+//! The rules are those of a reply ring: terminal replies always fit, because no command is passed on
+//! without room for its own; the events in front of one use what is left; what others do uses half of the
+//! room at the most, and is told again only after the client has taken the notice that some was missing.
+
+use std::collections::VecDeque;
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
+use touchline_protocol::message::{Message, MessageHeader};
+use touchline_protocol::units::{Position, SessionId};
+
+/// Room for the answer to one command, bytes: the largest reply and two notices of a gap.
+const CREDIT_BYTES: usize = ENVELOPED_BYTES_MAX + 2 * GAP_BYTES;
+
+const GAP_BYTES: usize = size_of::<Gap>() + size_of::<Envelope>();
+
+/// Commands that are passed on and not answered yet, at the most: so much of the duty thread's ring one
+/// session may take.
+const IN_FLIGHT_MAX: usize = 64;
+
+/// The queue of one session.
+pub(super) struct Outgoing {
+    session: SessionId,
+    /// What is not handed to the socket yet.
+    bytes: Vec<u8>,
+    /// A buffer to go on with while the other one is under way.
+    spare: Vec<u8>,
+    /// Bytes that the socket has been given and has not taken.
+    under_way: usize,
+    /// Bytes handed to the socket since the session began.
+    handed: u64,
+    /// Up to here, counted as `handed` is, everything may leave.
+    released: u64,
+    /// What may leave when the log is on disk up to a position: ends, counted as `handed` is.
+    marks: VecDeque<(u64, Position)>,
+    waits_for_durable: bool,
+    durable: Position,
+    capacity: usize,
+    /// Commands whose terminal reply is still to come.
+    in_flight: usize,
+    /// Position behind the transaction that was told of last, and behind the one before that.
+    current: Position,
+    previous: Position,
+    time_ns: u64,
+    /// Position before the first transaction of which an event did not fit.
+    gap_from: Option<Position>,
+    /// Something that is no reply is missing, and nothing says so yet.
+    owes_notice: bool,
+    /// End, counted as `handed` is, of a notice that must be taken before others are told of again.
+    unread_gap: Option<u64>,
+}
+
+impl Outgoing {
+    /// Of a session that begins at `position`, for so many bytes.
+    pub(super) const fn new(
+        session: SessionId,
+        capacity: usize,
+        waits_for_durable: bool,
+        position: Position,
+    ) -> Self {
+        Self {
+            session,
+            bytes: Vec::new(),
+            spare: Vec::new(),
+            under_way: 0,
+            handed: 0,
+            released: 0,
+            marks: VecDeque::new(),
+            waits_for_durable,
+            durable: Position(0),
+            capacity,
+            in_flight: 0,
+            current: position,
+            previous: position,
+            time_ns: 0,
+            gap_from: None,
+            owes_notice: false,
+            unread_gap: None,
+        }
+    }
+
+    /// Bytes that the client has not taken.
+    pub(super) const fn used(&self) -> usize {
+        self.bytes.len() + self.under_way
+    }
+
+    /// Position and time of what was told of last.
+    pub(super) const fn last(&self) -> (Position, u64) {
+        (self.current, self.time_ns)
+    }
+
+    /// True when one more command may be passed on: its answer will fit.
+    pub(super) const fn has_credit(&self) -> bool {
+        self.in_flight < IN_FLIGHT_MAX
+            && self.used() + (self.in_flight + 1) * CREDIT_BYTES <= self.capacity
+    }
+
+    /// True when commands wait for the client to read, and for nothing else.
+    pub(super) const fn waits_for_reader(&self) -> bool {
+        self.in_flight == 0 && !self.has_credit()
+    }
+
+    /// Room beside what answers to commands under way need.
+    pub(super) const fn spare_room(&self) -> usize {
+        self.capacity.saturating_sub(self.used() + (self.in_flight + 1) * CREDIT_BYTES)
+    }
+
+    /// A command was passed on.
+    pub(super) const fn passed_on(&mut self) {
+        self.in_flight += 1;
+    }
+
+    /// True when something waits for the durable watermark.
+    pub(super) fn awaits_durable(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
+    /// Puts an event in its envelope into the queue, or notes that it is missing.
+    pub(super) fn put(&mut self, envelope: &Envelope, message: &[u8]) {
+        if envelope.position != self.current {
+            self.previous = self.current;
+            self.current = envelope.position;
+        }
+        self.time_ns = envelope.time_ns;
+        if envelope.flags & ENVELOPE_TERMINAL != 0 {
+            self.in_flight = self.in_flight.saturating_sub(1);
+            self.put_gap(envelope);
+            self.push(message, envelope.position);
+        } else if envelope.flags & ENVELOPE_UNSOLICITED != 0 {
+            self.put_unsolicited(envelope, message);
+        } else if self.gap_from.is_some() || message.len() > self.spare_room() {
+            self.miss(message);
+        } else {
+            self.push(message, envelope.position);
+        }
+    }
+
+    fn put_unsolicited(&mut self, envelope: &Envelope, message: &[u8]) {
+        let has_room = self.used() + GAP_BYTES + message.len() <= self.capacity / 2;
+        if self.has_caught_up() && has_room {
+            self.put_gap(envelope);
+            self.push(message, envelope.position);
+        } else {
+            self.miss(message);
+            self.owes_notice = true;
+        }
+    }
+
+    /// Puts a message that waits for nothing into the queue, behind what is there.
+    pub(super) fn put_plain(&mut self, message: &[u8]) {
+        self.push(message, Position(0));
+    }
+
+    /// Says that something is missing, once there is room and the client has read the last such notice.
+    pub(super) fn announce_gap(&mut self) {
+        if !self.owes_notice || !self.has_caught_up() || self.used() > self.capacity / 4 {
+            return;
+        }
+        let envelope = Envelope {
+            position: self.current,
+            time_ns: self.time_ns,
+            flags: ENVELOPE_UNSOLICITED,
+            ..Default::default()
+        };
+        self.put_gap(&envelope);
+    }
+
+    fn has_caught_up(&mut self) -> bool {
+        let taken = self.handed - self.under_way as u64;
+        self.unread_gap = self.unread_gap.filter(|&end| taken < end);
+        self.unread_gap.is_none()
+    }
+
+    /// Notes what is missing: of a notice that itself finds no room, what that one was about.
+    fn miss(&mut self, message: &[u8]) {
+        let header: Option<MessageHeader> =
+            message.get(..MessageHeader::BYTES).map(bytemuck::pod_read_unaligned);
+        let told = header.filter(|header| header.template_id == Gap::TEMPLATE).and_then(|_| {
+            let (_, event) = disclose(message).ok()?;
+            match event.event() {
+                Ok(touchline_protocol::message::decode::Event::Gap(gap)) => Some(gap.from),
+                _ => None,
+            }
+        });
+        let from = told.unwrap_or(self.previous);
+        let known = self.gap_from.unwrap_or(from);
+        self.gap_from = Some(known.min(from));
+    }
+
+    fn put_gap(&mut self, envelope: &Envelope) {
+        let Some(from) = self.gap_from.take() else { return };
+        let gap = Gap { from, ..Default::default() };
+        let flags = envelope.flags & ENVELOPE_UNSOLICITED;
+        let session = self.session;
+        let envelope = Envelope { session, flags, ..*envelope };
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let length = enclose(&envelope, bytemuck::bytes_of(&gap), &mut enclosed)
+            .expect("a gap is no larger than the largest event");
+        self.push(&enclosed[..length], envelope.position);
+        if self.owes_notice {
+            self.owes_notice = false;
+            self.unread_gap = Some(self.handed + self.bytes.len() as u64);
+        }
+    }
+
+    fn push(&mut self, message: &[u8], position: Position) {
+        self.bytes.extend_from_slice(message);
+        let end = self.handed + self.bytes.len() as u64;
+        let position = match self.marks.back() {
+            // What stands behind something that waits leaves after it.
+            Some(&(_, last)) => position.max(last),
+            None => position,
+        };
+        if !self.waits_for_durable || position <= self.durable {
+            self.released = end;
+            return;
+        }
+        match self.marks.back_mut() {
+            Some((last_end, last)) if *last == position => *last_end = end,
+            _ => self.marks.push_back((end, position)),
+        }
+    }
+
+    /// The log is on disk up to `durable`.
+    pub(super) fn release(&mut self, durable: Position) {
+        self.durable = durable;
+        while let Some(&(end, position)) = self.marks.front()
+            && position <= durable
+        {
+            self.released = end;
+            self.marks.pop_front();
+        }
+    }
+
+    /// What may leave now, if the socket is free.
+    pub(super) fn take(&mut self) -> Option<Vec<u8>> {
+        let count = (self.released - self.handed.min(self.released)) as usize;
+        if self.under_way > 0 || count == 0 {
+            return None;
+        }
+        let mut leaving = std::mem::take(&mut self.spare);
+        if count == self.bytes.len() {
+            std::mem::swap(&mut leaving, &mut self.bytes);
+        } else {
+            leaving.extend(self.bytes.drain(..count));
+        }
+        self.handed += count as u64;
+        self.under_way = count;
+        Some(leaving)
+    }
+
+    /// The socket has taken so many bytes.
+    pub(super) const fn progressed(&mut self, bytes: usize) {
+        self.under_way = self.under_way.saturating_sub(bytes);
+    }
+
+    /// The socket has taken all that it was given.
+    pub(super) fn sent(&mut self, buffer: Vec<u8>) {
+        self.under_way = 0;
+        self.spare = buffer;
+    }
+}
+
+#[cfg(test)]
+mod tests;

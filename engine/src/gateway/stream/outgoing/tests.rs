@@ -1,0 +1,197 @@
+//! Any mixture of commands, events of others, a slow socket and a late disk: every command gets its
+//! terminal reply, nothing leaves before it is on disk, and what is missing lies within a gap that is told.
+
+use super::*;
+use proptest::prelude::*;
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::event::{Done, OrderCanceled, Rejected};
+
+const CAPACITY: usize = 16 << 10;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Commands are passed on, as many as there is credit for.
+    PassOn(usize),
+    /// One is answered, behind so many other events.
+    Answer(usize),
+    /// Events of others.
+    Told(usize),
+    /// The disk reaches the newest transaction but so many.
+    Durable(u64),
+    /// The socket takes so much of what it was given.
+    Taken(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(
+        prop_oneof![
+            (1usize..80).prop_map(Step::PassOn),
+            (0usize..100).prop_map(Step::Answer),
+            (1usize..60).prop_map(Step::Told),
+            (0u64..20).prop_map(Step::Durable),
+            (1usize..20_000).prop_map(Step::Taken),
+        ],
+        0..150,
+    )
+}
+
+/// The socket, and the client behind it.
+struct Client {
+    given: Option<Vec<u8>>,
+    taken: usize,
+    bytes: Vec<u8>,
+}
+
+impl Client {
+    fn take(&mut self, outgoing: &mut Outgoing, count: usize) {
+        let Some(given) = &self.given else { return };
+        let end = given.len().min(self.taken + count);
+        self.bytes.extend_from_slice(&given[self.taken..end]);
+        if end == given.len() {
+            let mut buffer = self.given.take().unwrap();
+            buffer.clear();
+            outgoing.sent(buffer);
+        } else {
+            outgoing.progressed(end - self.taken);
+            self.taken = end;
+        }
+    }
+}
+
+struct Run {
+    outgoing: Outgoing,
+    client: Client,
+    position: u64,
+    durable: u64,
+    /// What was told, by number: its position, and whether it was a terminal reply.
+    told: Vec<(u64, bool)>,
+    under_way: usize,
+}
+
+impl Run {
+    fn new(waits_for_durable: bool) -> Self {
+        let outgoing = Outgoing::new(SessionId(1), CAPACITY, waits_for_durable, Position(1));
+        let client = Client { given: None, taken: 0, bytes: Vec::new() };
+        Self { outgoing, client, position: 1, durable: 0, told: Vec::new(), under_way: 0 }
+    }
+
+    /// An event with a number of its own, of the transaction that ends at `position`.
+    fn put(&mut self, flags: u8, event: &[u8]) {
+        let correlation = self.told.len() as u64;
+        let position = Position(self.position);
+        let session = SessionId(1);
+        let envelope = Envelope { correlation, position, session, flags, ..Default::default() };
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let length = enclose(&envelope, event, &mut enclosed).unwrap();
+        self.told.push((self.position, flags & ENVELOPE_TERMINAL != 0));
+        self.outgoing.put(&envelope, &enclosed[..length]);
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::PassOn(count) => {
+                for _ in 0..count {
+                    if self.outgoing.has_credit() {
+                        self.outgoing.passed_on();
+                        self.under_way += 1;
+                    }
+                }
+            }
+            Step::Answer(events) if self.under_way > 0 => {
+                self.under_way -= 1;
+                self.position += 1;
+                for _ in 0..events {
+                    self.put(0, bytemuck::bytes_of(&OrderCanceled::default()));
+                }
+                self.put(ENVELOPE_TERMINAL, bytemuck::bytes_of(&Done::default()));
+            }
+            Step::Answer(_) => {}
+            Step::Told(events) => {
+                self.position += 1;
+                for _ in 0..events {
+                    self.put(ENVELOPE_UNSOLICITED, bytemuck::bytes_of(&Rejected::default()));
+                }
+            }
+            Step::Durable(behind) => {
+                self.durable = self.durable.max(self.position.saturating_sub(behind));
+            }
+            Step::Taken(count) => self.client.take(&mut self.outgoing, count),
+        }
+        self.outgoing.release(Position(self.durable));
+        self.outgoing.announce_gap();
+        if self.client.given.is_none() {
+            self.client.given = self.outgoing.take();
+            self.client.taken = 0;
+            let is_late = self.outgoing.waits_for_durable && self.client.given.is_some();
+            assert!(!is_late || self.client.given_is_durable(self.durable), "sent too early");
+        }
+        assert!(self.outgoing.used() <= CAPACITY, "{} bytes are kept", self.outgoing.used());
+    }
+
+    /// All that the client reads in the end: numbers, and what gaps say is missing.
+    fn read(&mut self) -> (Vec<u64>, Vec<(u64, u64)>) {
+        self.durable = self.position;
+        for _ in 0..1000 {
+            self.step(&Step::Taken(usize::MAX / 2));
+        }
+        let (mut numbers, mut gaps) = (Vec::new(), Vec::new());
+        for (envelope, event) in messages(&self.client.bytes) {
+            match event.event().unwrap() {
+                Event::Gap(gap) => gaps.push((gap.from.0, envelope.position.0)),
+                _ => numbers.push(envelope.correlation),
+            }
+        }
+        (numbers, gaps)
+    }
+}
+
+impl Client {
+    fn given_is_durable(&self, durable: u64) -> bool {
+        let given = self.given.as_deref().unwrap_or_default();
+        messages(given).iter().all(|(envelope, _)| envelope.position.0 <= durable)
+    }
+}
+
+fn messages(mut bytes: &[u8]) -> Vec<(Envelope, touchline_protocol::message::decode::EventBuffer)> {
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let length = touchline_protocol::framing::frame_length(bytes).unwrap().unwrap();
+        found.push(disclose(&bytes[..length]).unwrap());
+        bytes = &bytes[length..];
+    }
+    found
+}
+
+proptest! {
+    #[test]
+    fn answers_always_come_and_what_is_missing_is_told(
+        steps in steps(), waits_for_durable in any::<bool>()
+    ) {
+        let mut run = Run::new(waits_for_durable);
+        steps.iter().for_each(|step| run.step(step));
+        let told = run.told.len();
+        let (numbers, gaps) = run.read();
+        prop_assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");
+        for number in 0..told as u64 {
+            if numbers.binary_search(&number).is_ok() {
+                continue;
+            }
+            let (position, is_terminal) = run.told[number as usize];
+            prop_assert!(!is_terminal, "an answer is missing");
+            let is_told = gaps.iter().any(|&(from, to)| from < position && position <= to);
+            prop_assert!(is_told, "{position} is missing, and none of {gaps:?} says so");
+        }
+    }
+}
+
+#[test]
+fn who_reads_nothing_misses_what_others_do_and_nothing_else() {
+    let mut run = Run::new(false);
+    run.step(&Step::PassOn(10));
+    run.step(&Step::Told(10_000));
+    run.step(&Step::Answer(3));
+    let (numbers, gaps) = run.read();
+    assert!(numbers.len() < 10_004 && numbers.contains(&10_003), "the answer comes");
+    assert_eq!(gaps, [(1, 3)]);
+}

@@ -1,0 +1,106 @@
+//! The receiving half of a session over shared memory. Called by [`super::Receiver`].
+
+use super::receiver::{ReceiveError, Reply};
+use super::{Acknowledgement, Line};
+use crate::message::decode::disclose;
+use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
+use crate::shm::SharedReadOnly;
+use crate::units::Position;
+use crate::wait::{ParkingLine, WaitStrategy, Waiter};
+use std::collections::VecDeque;
+use std::iter;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+
+/// Replies held back for the durable watermark. When they are as many, the ring is not read and the
+/// engine in turn takes no more commands of the session.
+const HELD_MAX: usize = 65_536;
+
+/// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
+const LINE_CHECK: Duration = Duration::from_millis(100);
+
+/// The log's watermarks, as the engine publishes them in its control page.
+pub(super) struct Watermarks {
+    pub(super) durable: SharedReadOnly<AtomicU64>,
+    pub(super) durable_event: SharedReadOnly<AtomicU32>,
+}
+
+/// Reads the reply ring and holds replies back for the durable watermark.
+pub(super) struct RingReceiver {
+    pub(super) input: Consumer<SharedInput>,
+    pub(super) signals: Signals,
+    pub(super) line: Arc<Line>,
+    pub(super) watermarks: Watermarks,
+    pub(super) acknowledgement: Acknowledgement,
+    pub(super) wait: WaitStrategy,
+    pub(super) held: VecDeque<Reply>,
+    pub(super) buffer: Box<MessageBuffer>,
+    /// The keeper rings whether or not somebody is parked, so this flag is read by nobody.
+    pub(super) parked_for_durable: AtomicU32,
+}
+
+impl RingReceiver {
+    pub(super) fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+        if self.acknowledgement == Acknowledgement::Appended {
+            return self.take();
+        }
+        while self.held.len() < HELD_MAX {
+            match self.take() {
+                Ok(Some(reply)) => self.held.push_back(reply),
+                Ok(None) => break,
+                Err(error) => {
+                    return self.next_durable().map_or(Err(error), |reply| Ok(Some(reply)));
+                }
+            }
+        }
+        Ok(self.next_durable())
+    }
+
+    fn next_durable(&mut self) -> Option<Reply> {
+        let first = self.held.front()?;
+        if first.envelope.position > self.durable() { None } else { self.held.pop_front() }
+    }
+
+    fn take(&mut self) -> Result<Option<Reply>, ReceiveError> {
+        let Some(length) = self.input.poll(&mut self.buffer)? else {
+            // What the engine wrote before it closed is read first: look again after the flag.
+            if self.line.is_closed() && !self.input.has_messages() {
+                return Err(ReceiveError::Disconnected);
+            }
+            return Ok(None);
+        };
+        let (envelope, event) = disclose(self.buffer.bytes(length))?;
+        Ok(Some(Reply { envelope, event }))
+    }
+
+    pub(super) fn durable(&self) -> Position {
+        // The pair is the keeper's release store of the watermark.
+        Position(self.watermarks.durable.view().load_acquire())
+    }
+
+    pub(super) fn wait(&mut self, limit: Duration) {
+        let mut waiter = Waiter::new(self.wait);
+        let first_held = self.held.front().map(|reply| reply.envelope.position);
+        let (input, durable) = (&self.input, &self.watermarks.durable);
+        let ready = || {
+            input.has_messages()
+                || first_held.is_some_and(|first| Position(durable.view().load_acquire()) >= first)
+        };
+        let ring = self.signals.line();
+        let keeper =
+            ParkingLine::new(&self.parked_for_durable, self.watermarks.durable_event.view());
+        let slice = limit.min(LINE_CHECK);
+        let found = match first_held {
+            None => waiter.wait_until(iter::once(ring), slice, ready),
+            Some(_) => waiter.wait_until([ring, keeper].into_iter(), slice, ready),
+        };
+        if !found {
+            self.line.check();
+        }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        !self.line.check()
+    }
+}

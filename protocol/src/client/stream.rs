@@ -1,0 +1,287 @@
+//! A session over TCP or a Unix socket: messages out, frames in, heartbeats. Called by
+//! [`super::Sender`] and [`super::Receiver`], which two threads may hold; what they share is a lock that
+//! is held for a copy, or for one system call that does not wait.
+
+use super::receiver::{Notice, ReceiveError, Reply};
+use super::sender::SendError;
+use super::{Acknowledgement, ClientOptions};
+use crate::framing::FrameBuffer;
+use crate::message::decode::{self, DecodeError, Stream, disclose};
+use crate::message::enums::CloseReason;
+use crate::message::stream::Heartbeat;
+use crate::units::Position;
+use crate::wait::WaitStrategy;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes that may wait for the socket; a command that finds no room is [`SendError::Full`].
+const UNSENT_MAX: usize = 256 << 10;
+
+/// Room for what came and is not read yet.
+const RECEIVED_BYTES: usize = 256 << 10;
+
+/// Looks at the socket before the first sleep.
+const LOOKS: u32 = 100;
+
+/// Template ids of messages that are no events.
+const STREAM_TEMPLATES: std::ops::RangeInclusive<u16> = 320..=339;
+
+/// What both halves share.
+pub(super) struct StreamLine {
+    socket: OwnedFd,
+    outgoing: Mutex<Outgoing>,
+    /// Something waits for the socket: kept beside the lock so that a reader need not take it.
+    has_unsent: AtomicBool,
+    closed: AtomicBool,
+    heartbeat: Duration,
+}
+
+struct Outgoing {
+    bytes: Vec<u8>,
+    /// How many of them the socket has taken.
+    sent: usize,
+    last_sent: Instant,
+}
+
+impl StreamLine {
+    /// Over a connected socket that does not block.
+    pub(super) fn new(socket: OwnedFd, heartbeat: Duration) -> Self {
+        let outgoing = Outgoing { bytes: Vec::new(), sent: 0, last_sent: Instant::now() };
+        Self {
+            socket,
+            outgoing: Mutex::new(outgoing),
+            has_unsent: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            heartbeat,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Outgoing> {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn stage(&self, message: &[u8]) -> Result<(), SendError> {
+        if self.is_closed() {
+            return Err(SendError::Disconnected);
+        }
+        let mut outgoing = self.lock();
+        if outgoing.bytes.len() - outgoing.sent + message.len() > UNSENT_MAX {
+            self.flush_locked(&mut outgoing);
+        }
+        if outgoing.bytes.len() - outgoing.sent + message.len() > UNSENT_MAX {
+            return Err(SendError::Full);
+        }
+        outgoing.bytes.extend_from_slice(message);
+        Ok(())
+    }
+
+    /// Gives the socket as much as it takes.
+    pub(super) fn flush(&self) {
+        self.flush_locked(&mut self.lock());
+    }
+
+    fn flush_locked(&self, outgoing: &mut Outgoing) {
+        while outgoing.sent < outgoing.bytes.len() && !self.is_closed() {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match send(&self.socket, &outgoing.bytes[outgoing.sent..], flags) {
+                Ok(count) => {
+                    outgoing.sent += count;
+                    outgoing.last_sent = Instant::now();
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => self.close(),
+            }
+        }
+        if outgoing.sent == outgoing.bytes.len() {
+            outgoing.bytes.clear();
+            outgoing.sent = 0;
+        } else if outgoing.sent > UNSENT_MAX / 2 {
+            outgoing.bytes.drain(..outgoing.sent);
+            outgoing.sent = 0;
+        }
+        self.has_unsent.store(!outgoing.bytes.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Sends what waits, and a heartbeat if nothing was sent for so long.
+    fn tend(&self) {
+        let mut outgoing = self.lock();
+        if outgoing.bytes.is_empty() && outgoing.last_sent.elapsed() >= self.heartbeat {
+            outgoing.bytes.extend_from_slice(bytemuck::bytes_of(&Heartbeat::default()));
+        }
+        // What is staged and not published goes too: order is all that counts.
+        if !outgoing.bytes.is_empty() {
+            self.flush_locked(&mut outgoing);
+        }
+    }
+}
+
+/// The receiving half.
+pub(super) struct StreamReceiver {
+    line: Arc<StreamLine>,
+    buffer: FrameBuffer,
+    notices: VecDeque<Notice>,
+    durable: Position,
+    acknowledgement: Acknowledgement,
+    wait: WaitStrategy,
+    /// When the line was last tended.
+    tended: Instant,
+}
+
+impl StreamReceiver {
+    pub(super) fn new(line: Arc<StreamLine>, options: &ClientOptions, durable: Position) -> Self {
+        Self {
+            line,
+            buffer: FrameBuffer::new(RECEIVED_BYTES),
+            notices: VecDeque::new(),
+            durable,
+            acknowledgement: options.acknowledgement,
+            wait: options.wait,
+            tended: Instant::now(),
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+        loop {
+            while let Some(frame) = self.buffer.peek()? {
+                let length = frame.len();
+                let template = decode::header(frame)?.template_id;
+                if STREAM_TEMPLATES.contains(&template) {
+                    let notice = Self::read_notice(frame, &mut self.durable)?;
+                    self.notices.extend(notice);
+                    self.buffer.take(length);
+                    continue;
+                }
+                let (envelope, event) = disclose(frame)?;
+                self.buffer.take(length);
+                if self.acknowledgement == Acknowledgement::Durable {
+                    self.durable = self.durable.max(envelope.position);
+                }
+                return Ok(Some(Reply { envelope, event }));
+            }
+            if !self.receive()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    pub(super) fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    fn read_notice(frame: &[u8], durable: &mut Position) -> Result<Option<Notice>, DecodeError> {
+        Ok(match decode::stream(frame)? {
+            Stream::Heartbeat(heartbeat) => {
+                *durable = heartbeat.durable.max(*durable);
+                None
+            }
+            Stream::SessionClosed(closed) => {
+                Some(Notice::Closed(CloseReason::from_wire(closed.reason)))
+            }
+            Stream::ReplayEnd(end) => Some(Notice::Replayed(*end)),
+            Stream::BalanceState(balance) => Some(Notice::Balance(*balance)),
+            Stream::OrderState(order) => Some(Notice::Order(*order)),
+            Stream::StateEnd(end) => Some(Notice::State(*end)),
+            other @ (Stream::Logout(_) | Stream::ReplayRequest(_) | Stream::StateRequest(_)) => {
+                let template = decode::header(other.bytes())?.template_id;
+                return Err(DecodeError::Template { template });
+            }
+        })
+    }
+
+    /// Reads what the socket has; false when it has nothing.
+    fn receive(&mut self) -> Result<bool, ReceiveError> {
+        if self.line.is_closed() {
+            return Err(ReceiveError::Disconnected);
+        }
+        loop {
+            match recv(&self.line.socket, self.buffer.space(), RecvFlags::DONTWAIT) {
+                Ok((0, _)) => break,
+                Ok((count, _)) => {
+                    self.buffer.filled(count);
+                    return Ok(true);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.tend_sometimes();
+                    return Ok(false);
+                }
+                Err(_) => break,
+            }
+        }
+        self.line.close();
+        Err(ReceiveError::Disconnected)
+    }
+
+    fn tend_sometimes(&mut self) {
+        if self.line.has_unsent.load(Ordering::Relaxed)
+            || self.tended.elapsed() >= self.line.heartbeat / 4
+        {
+            self.tended = Instant::now();
+            self.line.tend();
+        }
+    }
+
+    pub(super) const fn durable(&self) -> Position {
+        self.durable
+    }
+
+    pub(super) fn wait(&mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        let mut looks = 0;
+        loop {
+            if !self.buffer.peek().is_ok_and(|frame| frame.is_none()) || self.line.is_closed() {
+                return;
+            }
+            // An end is told by the next poll.
+            if self.receive().unwrap_or(true) {
+                continue;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            looks += 1;
+            if self.wait == WaitStrategy::Adaptive && looks > LOOKS {
+                self.sleep(left.min(self.line.heartbeat / 4));
+            }
+        }
+    }
+
+    fn sleep(&self, limit: Duration) {
+        let mut wanted = PollFlags::IN;
+        wanted.set(PollFlags::OUT, self.line.has_unsent.load(Ordering::Relaxed));
+        let timeout = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        // Whatever comes of it is looked at again.
+        let _ready = poll(&mut [PollFd::new(&self.line.socket, wanted)], Some(&timeout));
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        if !self.line.is_closed() {
+            let mut byte = [0];
+            let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+            let ended = match recv(&self.line.socket, &mut byte[..], flags) {
+                Ok((count, _)) => count == 0,
+                Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
+            };
+            if ended {
+                self.line.close();
+            }
+        }
+        !self.line.is_closed()
+    }
+}

@@ -1,0 +1,358 @@
+//! Sessions over TCP and Unix sockets: they trade as those over shared memory do, in whatever pieces the
+//! bytes come, and learn what they missed.
+
+use super::binary::{KEY_A, KEY_B};
+use super::http::Key;
+use super::process::eventually;
+use super::raw_session::limit_body;
+use super::stream_client::{
+    LOGOUT, Member, RawStream, address, arguments, limit, options, send, tcp, unix, venue,
+};
+use super::units::WHOLE;
+use super::venue::{Part, Venue};
+use std::time::Duration;
+use touchline_protocol::client::{
+    Acknowledgement, CallError, ClientOptions, ConnectError, Endpoint, Notice,
+};
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::message::command::{
+    CancelOrder, CreateKey, Deposit, KEY_BINARY, KEY_TRADE, LOGON_CANCEL_ON_DISCONNECT,
+};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{
+    CloseReason, Lane, OrderStatus, RejectReason, ReplayStatus, Role, Side,
+};
+use touchline_protocol::message::handshake::RefusalReason;
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{AccountId, AssetId, Incarnation, KeyId, Position, SymbolId};
+
+fn whole() -> i64 {
+    i64::try_from(WHOLE).expect("it is small")
+}
+
+#[test]
+fn all_carriers_meet_in_one_book_and_makers_are_told() {
+    let venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let shared = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+        for (maker, taker) in [
+            (tcp(&venue), unix(&venue)),
+            (unix(&venue), shared.clone()),
+            (shared.clone(), tcp(&venue)),
+        ] {
+            let name = format!("maker-{}", acknowledgement as u8);
+            let mut wishes = options(maker.clone(), &name, (KEY_A, &a));
+            wishes.acknowledgement = acknowledgement;
+            let mut maker = Member::open(&wishes).expect("an honest client is let in");
+            let mut taker = Member::connect(taker, "taker", (KEY_B, &b));
+            let resting = maker.place(limit(Side::Sell, 30_000, 3));
+            let taken = taker.place(limit(Side::Buy, 30_000, 2));
+            assert_eq!(taken.status, OrderStatus::Filled.to_wire());
+            let told = maker.wait_for(touchline_protocol::client::Reply::is_unsolicited);
+            assert!(matches!(told.event.event(), Ok(Event::Trade(trade))
+                if trade.maker_order_id == resting.order_id && trade.quantity == 2 * whole()));
+            if acknowledgement == Acknowledgement::Durable {
+                assert!(told.envelope.position <= maker.client.receiver().durable());
+            }
+            let order_id = resting.order_id;
+            let cancel = CancelOrder { symbol: SymbolId(0), order_id, ..Default::default() };
+            let reply = maker.call(cancel).expect("the rest is open");
+            assert!(matches!(reply.event.event(), Ok(Event::OrderCanceled(_))));
+        }
+    }
+}
+
+#[test]
+fn messages_may_come_in_any_pieces() {
+    let venue = venue(&[]);
+    let a = venue.key_a();
+    for piece in [1, 3, 7, 100, 1000, 1 << 20] {
+        let name = format!("pieces-{piece}");
+        let mut raw = RawStream::open(&tcp(&venue), (KEY_A, &a), &name, (60, piece));
+        let count = if piece == 1 { 20 } else { 2000 };
+        let orders: Vec<u8> =
+            (0..count).flat_map(|_| raw.command(1, &limit_body(1, 10 * whole(), 0))).collect();
+        // Read at the same time: so many answers are more than the gateway keeps.
+        let mut writer = raw.socket.try_clone().expect("a socket can be shared");
+        let sending = std::thread::spawn(move || send(&mut writer, &orders, piece));
+        let expected: Vec<u64> = (1..=count).collect();
+        assert_eq!(raw.read_answers(count as usize), expected);
+        sending.join().expect("it was all sent");
+    }
+}
+
+#[test]
+fn who_is_silent_is_given_up_and_who_says_something_is_not() {
+    let venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let mut wishes = options(tcp(&venue), "quiet", (KEY_B, &b));
+    wishes.heartbeat_seconds = 1;
+    let mut quiet = Member::open(&wishes).expect("an honest client is let in");
+    let waiting = std::thread::spawn(move || {
+        // Longer than a silence may last; nothing is expected but that the connection lives on.
+        for _ in 0..50 {
+            quiet.client.receiver().wait(Duration::from_millis(100));
+            assert!(quiet.client.receiver().poll().expect("the connection lives").is_none());
+        }
+        quiet.assert_alive();
+    });
+    let mut dead = RawStream::open(&tcp(&venue), (KEY_A, &a), "dead", (1, 4096));
+    assert_eq!(dead.closed(), Some(CloseReason::Silent.to_wire()));
+    waiting.join().expect("who answers heartbeats is kept");
+}
+
+#[test]
+fn a_logout_is_answered_behind_all_that_came_before_it() {
+    let venue = venue(&[]);
+    let a = venue.key_a();
+    let mut raw = RawStream::open(&tcp(&venue), (KEY_A, &a), "leaving", (60, 4096));
+    let count = 50;
+    let mut bytes: Vec<u8> =
+        (0..count).flat_map(|_| raw.command(1, &limit_body(1, 10 * whole(), whole()))).collect();
+    let mut logout = raw.command(LOGOUT, &[]);
+    bytes.append(&mut logout);
+    send(&mut raw.socket, &bytes, bytes.len());
+    assert_eq!(raw.read_answers(count), (1..=count as u64).collect::<Vec<_>>());
+    assert_eq!(raw.closed(), Some(CloseReason::LoggedOut.to_wire()));
+    let mut again = Member::connect(tcp(&venue), "leaving", (KEY_A, &a));
+    assert_eq!(again.client.welcome().last_sequence.0, count as u64, "all of them are decided");
+    again.assert_alive();
+
+    let shared = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    let mut member = Member::connect(shared, "leaving-memory", (KEY_A, &a));
+    member.assert_alive();
+    member.client.sender().log_out().expect("the ring has room");
+    assert!(eventually(|| !member.client.receiver().is_connected()), "it logged out");
+}
+
+#[test]
+fn a_newer_logon_ends_the_older_connection_and_takes_its_orders_away() {
+    let venue = venue(&[]);
+    let a = venue.key_a();
+    let mut wishes = options(tcp(&venue), "twice", (KEY_A, &a));
+    wishes.flags = LOGON_CANCEL_ON_DISCONNECT;
+    let mut older = Member::open(&wishes).expect("an honest client is let in");
+    let resting = older.place(limit(Side::Sell, 40_000, 1));
+    let mut newer = Member::open(&wishes).expect("an honest client is let in");
+    let (_, notices) = older.until(|notice| matches!(notice, Notice::Closed(_)));
+    assert_eq!(notices, [Notice::Closed(Some(CloseReason::Replaced))]);
+    assert_eq!(newer.client.welcome().epoch.0, older.client.welcome().epoch.0 + 1);
+    let order_id = resting.order_id;
+    let told = newer.wait_for(|reply| reply.is_unsolicited());
+    assert!(matches!(told.event.event(), Ok(Event::OrderCanceled(canceled))
+        if canceled.order_id == order_id));
+    newer.place(limit(Side::Sell, 40_000, 1));
+    drop(newer);
+    let mut a = venue.a();
+    assert!(eventually(|| a.balances()["BTC"].1 == 0), "a lost connection takes its orders along");
+}
+
+#[test]
+fn a_session_asks_for_what_it_has_and_what_it_missed() {
+    let venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let mut maker = Member::connect(tcp(&venue), "maker", (KEY_A, &a));
+    let first = maker.place(limit(Side::Sell, 30_000, 5));
+    let seen = maker.call(limit(Side::Sell, 31_000, 1)).expect("it is good").envelope.position;
+    let mut taker = Member::connect(unix(&venue), "taker", (KEY_B, &b));
+    for _ in 0..3 {
+        taker.place(limit(Side::Buy, 30_000, 1));
+    }
+    drop(maker);
+    let mut maker = Member::connect(tcp(&venue), "maker", (KEY_A, &a));
+    maker.client.sender().request_replay(77, seen).expect("it is connected");
+    let (replies, notices) = maker.until(|notice| matches!(notice, Notice::Replayed(_)));
+    let Some(Notice::Replayed(end)) = notices.last() else { panic!("{notices:?}") };
+    assert_eq!((end.correlation, end.status), (77, ReplayStatus::Complete.to_wire()));
+    let trades: Vec<_> = replies
+        .iter()
+        .filter(|reply| reply.is_replayed())
+        .filter_map(|reply| match reply.event.event() {
+            Ok(Event::Trade(trade)) => Some((trade.maker_order_id, trade.quantity)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(trades, [(first.order_id, whole()); 3]);
+    assert!(replies.iter().all(|reply| reply.envelope.position > seen));
+
+    maker.client.sender().request_state(78).expect("it is connected");
+    let (_, notices) = maker.until(|notice| matches!(notice, Notice::State(_)));
+    let orders: Vec<_> = notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Order(order) => Some((order.price, order.remaining)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(orders, [(30_000 * whole(), 2 * whole()), (31_000 * whole(), whole())]);
+    let btc = notices.iter().find_map(|notice| match notice {
+        Notice::Balance(balance) if balance.asset == AssetId(0) => {
+            Some((balance.free, balance.locked))
+        }
+        _ => None,
+    });
+    assert_eq!(btc, Some((994 * whole(), 3 * whole())));
+
+    for (from, status) in [
+        (Position(seen.0 + 8), ReplayStatus::Unknown),
+        (Position(1 << 60), ReplayStatus::Unknown),
+        (Position(0), ReplayStatus::Complete),
+        (Position(64), ReplayStatus::Unknown),
+    ] {
+        maker.client.sender().request_replay(79, from).expect("it is connected");
+        let (_, notices) = maker.until(|notice| matches!(notice, Notice::Replayed(_)));
+        let Some(Notice::Replayed(end)) = notices.last() else { panic!("{notices:?}") };
+        assert_eq!(end.status, status.to_wire(), "{from}");
+    }
+    maker.assert_alive();
+}
+
+#[test]
+fn a_client_that_saw_more_than_the_log_has_is_told() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    let a = venue.key_a();
+    let endpoint = |venue: &mut Venue| Endpoint::Tcp(address(&venue.part(Part::Engine).lines()));
+    let tcp = endpoint(&mut venue);
+    let mut member = Member::connect(tcp.clone(), "told", (KEY_A, &a));
+    let seen = member.call(limit(Side::Buy, 10, 1)).expect("it is good").envelope.position;
+    let incarnation = member.client.welcome().incarnation;
+    let mut wishes = options(tcp, "told", (KEY_A, &a));
+    wishes.last_seen = Some((incarnation, seen));
+    drop(Member::open(&wishes).expect("the log has it"));
+    for seen in [
+        (incarnation, Position(seen.0 + 64)),
+        (incarnation, Position(1 << 40)),
+        (Incarnation(incarnation.0 + 1), seen),
+        (incarnation, Position(seen.0 + 1)),
+    ] {
+        let mut wishes = wishes.clone();
+        wishes.last_seen = Some(seen);
+        let refused = Member::open(&wishes).err();
+        assert!(matches!(refused, Some(ConnectError::HistoryLost { .. })), "{seen:?} {refused:?}");
+    }
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    wishes.endpoint = endpoint(&mut venue);
+    let member = Member::open(&wishes).expect("a killed engine loses nothing");
+    assert_eq!(member.client.welcome().last_sequence.0, 1);
+    venue.kill9(Part::Engine);
+    venue.lose_live_window();
+    venue.start_engine();
+    wishes.endpoint = endpoint(&mut venue);
+    // Durable or not, it says which: the position is there, or it is told that it is not.
+    match Member::open(&wishes) {
+        Ok(member) => assert_eq!(member.client.welcome().last_sequence.0, 1),
+        Err(ConnectError::HistoryLost { position }) => assert!(position <= seen),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_session_sends_no_faster_than_it_may() {
+    let venue = venue(&["engine.commands_per_second=20"]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let shared = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    for (endpoint, name) in [(tcp(&venue), "fast"), (shared, "fast-memory")] {
+        let mut fast = Member::connect(endpoint, name, (KEY_A, &a));
+        let reasons: Vec<_> = (0..2000)
+            .map(|_| match fast.call(limit(Side::Buy, 10, 1)) {
+                Ok(_) => None,
+                Err(CallError::Rejected { reason, .. }) => Some(reason),
+                Err(error) => panic!("{error}"),
+            })
+            .collect();
+        assert!(reasons[..20].iter().all(Option::is_none), "as many at once are allowed");
+        assert!(reasons.contains(&Some(RejectReason::RateExceeded)));
+        let mut other = Member::connect(tcp(&venue), "other", (KEY_B, &b));
+        other.assert_alive();
+    }
+}
+
+#[test]
+fn what_may_not_come_over_a_socket_is_refused_with_a_reason() {
+    let venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let refusal = |wishes: &ClientOptions| match Member::open(wishes) {
+        Err(ConnectError::Refused { reason, .. }) => reason,
+        Err(error) => panic!("{error}"),
+        Ok(_) => None,
+    };
+    let mut operator = options(tcp(&venue), "boss", (KEY_A, &a));
+    (operator.role, operator.key) = (Role::Admin, None);
+    assert_eq!(refusal(&operator), Some(RefusalReason::RoleNotPermitted));
+    operator.endpoint = unix(&venue);
+    assert_eq!(refusal(&operator), Some(RefusalReason::RoleNotPermitted));
+    let wrong = options(tcp(&venue), "thief", (KEY_A, &b));
+    assert_eq!(refusal(&wrong), Some(RefusalReason::NotAuthenticated));
+    let mut slow = options(tcp(&venue), "slow", (KEY_A, &a));
+    slow.heartbeat_seconds = 61;
+    assert_eq!(refusal(&slow), Some(RefusalReason::InvalidHello));
+
+    let mut reader = options(tcp(&venue), "reader", (KEY_A, &a));
+    reader.role = Role::ReadOnly;
+    let mut reader = Member::open(&reader).expect("a reader is let in");
+    let reason = |outcome: Result<_, CallError>| match outcome {
+        Err(CallError::Rejected { reason, .. }) => reason,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was carried out"),
+    };
+    assert_eq!(reason(reader.call(limit(Side::Buy, 10, 1))), RejectReason::RoleNotPermitted);
+    let mut trader = Member::connect(tcp(&venue), "trader", (KEY_A, &a));
+    let (account, asset) = (AccountId(1), AssetId(0));
+    let deposit = Deposit { account, asset, amount: whole(), ..Default::default() };
+    assert_eq!(reason(trader.call(deposit)), RejectReason::RoleNotPermitted);
+    trader.assert_alive();
+}
+
+/// New keys of the first account, with their secrets.
+fn new_keys(venue: &Venue, count: usize) -> Vec<(u64, Key)> {
+    let socket = venue.data().join("engine.sock");
+    let name = Name::new("keys").expect("a short name");
+    let wishes = ClientOptions::new(socket, Role::Admin, Lane::Cold, name);
+    let mut admin = Member::open(&wishes).expect("an admin is let in");
+    let master = MasterKey::load(&venue.data().join("master.key")).expect("it is there");
+    let new_key = |_| {
+        let permissions = KEY_BINARY | KEY_TRADE;
+        let account = AccountId(1);
+        let made = admin.call(CreateKey { account, permissions, ..Default::default() });
+        match made.expect("an admin may").event.event() {
+            Ok(Event::Done(done)) => {
+                (done.id, Key { api: String::new(), secret: master.secret(KeyId(done.id)) })
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    (0..count).map(new_key).collect()
+}
+
+#[test]
+fn a_thousand_sessions_are_served() {
+    let sessions: usize = 1000;
+    let venue = venue(&["limits.sessions=2000", "gateway.sessions=1000"]);
+    // A key has 32 sessions at the most.
+    let keys = new_keys(&venue, 32);
+    let mut members: Vec<Member> = Vec::new();
+    for index in 0..sessions {
+        let name = format!("one-of-many-{index}");
+        match Member::open(&options(tcp(&venue), &name, (keys[index % 32].0, &keys[index % 32].1)))
+        {
+            Ok(member) => members.push(member),
+            Err(error) => panic!("{index}: {error}"),
+        }
+    }
+    let one_more = Member::open(&options(tcp(&venue), "one-more", (KEY_A, &venue.key_a()))).err();
+    assert!(matches!(
+        one_more,
+        Some(ConnectError::Refused { reason: Some(RefusalReason::TooManySessions), .. })
+    ));
+    for member in &mut members {
+        let mut order = limit(Side::Buy, 10, 0);
+        order.quantity = whole() / 10;
+        member.client.sender().send(&mut order).expect("it has room");
+    }
+    for member in &mut members {
+        let reply = member.wait_for(touchline_protocol::client::Reply::is_terminal);
+        assert_eq!(reply.envelope.sequence.0, 1);
+    }
+}
