@@ -20,5 +20,7 @@ mod lists;
 mod many;
 #[path = "sweeps/rejects.rs"]
 mod rejects;
+#[path = "sweeps/stored.rs"]
+mod stored;
 #[path = "sweeps/world.rs"]
 mod world;
