@@ -13,6 +13,9 @@ use cli::{Arguments, Command};
 use std::process::ExitCode;
 use touchline_protocol::causes::with_causes;
 
+/// Exit code of a child of `up` that would end the same way if it were started again.
+pub(crate) const NOT_AGAIN: u8 = 3;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = |()| ExitCode::SUCCESS;
@@ -28,7 +31,10 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             notice::alert!("touchline: {}", with_causes(error.as_ref()));
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(touchline_adapter::RunError::Pruned { .. }) => ExitCode::from(NOT_AGAIN),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

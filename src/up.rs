@@ -8,7 +8,7 @@ use crate::cli::{SettingsArguments, UpArguments};
 use crate::notice::{alert, say};
 use crate::settings::{self, Settings};
 use anyhow::{Context, Result, bail, ensure};
-use child::{Child, Role};
+use child::{Child, Role, is_for_good};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::{self, DirBuilder};
@@ -33,6 +33,15 @@ enum Notice {
     Line(Role, String),
     /// A child's standard output closed: it ended, or is about to.
     Closed(Role),
+}
+
+/// How the first start of a child went.
+enum FirstStart {
+    Ready,
+    /// `up` itself is to end.
+    ToldToEnd,
+    /// The child cannot run here, and has said why.
+    EndedForGood,
 }
 
 pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
@@ -125,13 +134,21 @@ struct Supervisor {
 impl Supervisor {
     fn run(&mut self, arguments: &UpArguments, settings: &Settings) -> Result<()> {
         self.engine.start()?;
-        if !self.await_first_start(Role::Engine)? {
-            return Ok(());
+        match self.await_first_start(Role::Engine)? {
+            FirstStart::Ready => {}
+            FirstStart::ToldToEnd => return Ok(()),
+            FirstStart::EndedForGood => bail!("the engine cannot run on this data folder"),
         }
         let _pid_file = PidFile::write(arguments.data.data.join("up.pid"))?;
         self.adapter.start()?;
-        if !self.await_first_start(Role::Adapter)? {
-            return Ok(());
+        match self.await_first_start(Role::Adapter)? {
+            FirstStart::Ready => {}
+            FirstStart::ToldToEnd => return Ok(()),
+            FirstStart::EndedForGood => {
+                self.adapter.tell_for_good();
+                say!("touchline: ready without REST: the engine takes binary sessions only");
+                return self.supervise();
+            }
         }
         let address = self.adapter.address.clone().context("the adapter named no address")?;
         // A restarted adapter must answer where the first one did, also when port 0 was asked for.
@@ -147,20 +164,23 @@ impl Supervisor {
         }
     }
 
-    /// Waits until a child is ready. False: told to end. A child that dies before it was ever ready
-    /// is not restarted: it says why, and would say it again.
-    fn await_first_start(&mut self, role: Role) -> Result<bool> {
+    /// Waits until a child is ready. One that dies before it was ever ready is not restarted: it says
+    /// why, and would say it again.
+    fn await_first_start(&mut self, role: Role) -> Result<FirstStart> {
         loop {
             match self.notices.recv()? {
-                Notice::End => return Ok(false),
+                Notice::End => return Ok(FirstStart::ToldToEnd),
                 Notice::Line(from, line) => {
                     self.child(from).line(&line);
                     if from == role && self.child(role).is_ready() {
-                        return Ok(true);
+                        return Ok(FirstStart::Ready);
                     }
                 }
                 Notice::Closed(from) => {
                     let status = self.child(from).reap()?;
+                    if from == role && is_for_good(status) {
+                        return Ok(FirstStart::EndedForGood);
+                    }
                     bail!("the {from} ended before it was ready ({status})");
                 }
             }

@@ -36,6 +36,11 @@ impl fmt::Display for Role {
     }
 }
 
+/// Whether a child that ended with `status` would end so again.
+pub(super) fn is_for_good(status: ExitStatus) -> bool {
+    status.code() == Some(i32::from(crate::NOT_AGAIN))
+}
+
 /// A child process and what is known of it.
 pub(super) struct Child {
     role: Role,
@@ -125,11 +130,23 @@ impl Child {
         Ok(process.wait()?)
     }
 
-    /// The child died: plans its restart.
+    /// The child died: plans its restart, unless it would die again.
     pub(super) fn died(&mut self) -> Result<()> {
         let status = self.reap()?;
+        if is_for_good(status) {
+            self.tell_for_good();
+            return Ok(());
+        }
         self.plan_restart(&format!("died ({status})"));
         Ok(())
+    }
+
+    /// Tells that a child is not started again; why, it has said itself.
+    pub(super) fn tell_for_good(&self) {
+        alert!(
+            "touchline: the {} would end like this each time and is not started again; the rest goes on",
+            self.role
+        );
     }
 
     fn plan_restart(&mut self, why: &str) {

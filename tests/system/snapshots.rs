@@ -159,8 +159,12 @@ fn pruned() -> Venue {
     load.pass(load.position + MIB);
     let (code, _, errors) = log(data, &["prune"]);
     assert!(code == Some(1) && errors.contains("--yes"), "{errors}");
+    // Who only looks leaves nothing behind, so it may look at what it must not write.
+    let lock = data.join("snapshots/lock");
+    fs::remove_file(&lock).expect("who made the snapshot has left it");
     let listed = object(data, &["prune", "--dry-run"]);
     assert_eq!(listed.at("segments").items().len(), 2);
+    assert!(!lock.exists());
     assert!(data.join("log/00000000.seg").exists());
     let path = snapshots(data).pop().expect("one was made");
     let good = fs::read(&path).expect("it can be read");
@@ -186,6 +190,24 @@ fn pruned() -> Venue {
     );
     drop(load);
     venue
+}
+
+/// The supervisor says once that the adapter is not started again, and goes on with the engine.
+fn up_serves_a_pruned_log_without_rest(venue: &Venue) {
+    let arguments = venue.arguments("up", true);
+    let mut up = Process::start(&borrowed(&arguments));
+    up.wait_for(0, "end of the adapter", |line| line.contains("was pruned"));
+    up.wait_for(0, "ready line", |line| line.contains("ready without REST"));
+    let engine = venue.pid("engine").expect("its pid file is there while it runs");
+    assert!(is_alive(engine));
+    up.signal(Signal::TERM);
+    assert_eq!(up.wait_for_end().code(), Some(0));
+    assert!(!is_alive(engine));
+    up.wait_for(0, "word that it is not", |line| line.contains("is not started again"));
+    let lines = up.lines();
+    let told = lines.iter().filter(|line| line.contains("is not started again"));
+    assert_eq!(told.count(), 1, "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("restart in")), "{lines:?}");
 }
 
 #[test]
@@ -214,10 +236,12 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_says_why_it_does_not() {
     let arguments = venue.arguments("adapter", true);
     let mut adapter = Process::start(&borrowed(&arguments));
     adapter.wait_for(0, "reason", |line| line.contains("was pruned"));
-    assert!(!adapter.wait_for_end().success());
+    assert_eq!(adapter.wait_for_end().code(), Some(3), "not to be started again");
+
+    venue.kill9(Part::Engine);
+    up_serves_a_pruned_log_without_rest(&venue);
 
     // Without a snapshot such a log is refused, and nothing of it is touched.
-    venue.kill9(Part::Engine);
     for path in snapshots(venue.data()) {
         fs::remove_file(path).expect("it can be removed");
     }
