@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::fstatvfs;
 use rustix::process::{getpid, nice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use thiserror::Error;
@@ -32,6 +33,9 @@ const LOWEST_PRIORITY: i32 = 19;
 
 /// How much of a snapshot is written before it is synced.
 const SYNC_BYTES: usize = 4 << 20;
+
+/// Log segments that are to find room on the disk behind a snapshot.
+const SEGMENTS_KEPT_FREE: u64 = 2;
 
 /// Of processes, the first to go when memory runs out.
 const OOM_SCORE_MAX: &str = "1000";
@@ -293,6 +297,43 @@ fn publish(
 struct Paced<'file> {
     file: &'file File,
     unsynced: usize,
+    room: Room,
+}
+
+/// What is left of the disk to the log, whose next segments must find room.
+struct Room {
+    /// Bytes that are to stay free.
+    kept: u64,
+    /// Bytes that are free where a file lies.
+    free: fn(&File) -> io::Result<u64>,
+}
+
+impl Room {
+    /// For the log of which `segments` are.
+    const fn of(segments: &Segments) -> Self {
+        Self { kept: SEGMENTS_KEPT_FREE * segments.identity.segment_bytes, free: free_bytes }
+    }
+
+    fn check(&self, file: &File) -> io::Result<()> {
+        let free = (self.free)(file)?;
+        if free >= self.kept + SYNC_BYTES as u64 {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!(
+                "{free} bytes are free, and {} of them are left to the log for its next \
+                 {SEGMENTS_KEPT_FREE} segments: make room, or prune",
+                self.kept
+            ),
+        ))
+    }
+}
+
+/// Bytes that are free for this user on the disk of `file`.
+fn free_bytes(file: &File) -> io::Result<u64> {
+    let disk = fstatvfs(file)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 impl Write for Paced<'_> {
@@ -307,7 +348,8 @@ impl Write for Paced<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.unsynced = 0;
-        self.file.sync_data()
+        self.file.sync_data()?;
+        self.room.check(self.file)
     }
 }
 
@@ -318,7 +360,9 @@ fn write(
     core: &Core,
 ) -> io::Result<(u64, u64)> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let mut to = BufWriter::with_capacity(SYNC_BYTES / 4, Paced { file: &file, unsynced: 0 });
+    let room = Room::of(segments);
+    room.check(&file)?;
+    let mut to = BufWriter::with_capacity(SYNC_BYTES / 4, Paced { file: &file, unsynced: 0, room });
     to.write_all(&[0; HEADER_BYTES])?;
     let mut blocks = BlockWriter::new(to, segments.identity.salt);
     let state_hash = core.write_snapshot(&mut |portion| blocks.add(portion))?;
@@ -395,6 +439,32 @@ pub fn lower_priority() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_snapshot_ends_where_the_log_needs_the_rest_of_the_disk() {
+        let file = tempfile::tempfile().unwrap();
+        let enough: fn(&File) -> io::Result<u64> = |_| Ok(9 << 20);
+        let less: fn(&File) -> io::Result<u64> = |file| Ok((13 << 20) - file.metadata()?.len());
+        let mut whole =
+            Paced { file: &file, unsynced: 0, room: Room { kept: 5 << 20, free: enough } };
+        for _ in 0..4 {
+            whole.write_all(&[7; 2 << 20]).unwrap();
+        }
+        file.set_len(0).unwrap();
+        let mut cut = Paced { room: Room { kept: 5 << 20, free: less }, ..whole };
+        let mut written = 0;
+        let error = loop {
+            match cut.write_all(&[7; 1 << 20]) {
+                Ok(()) => written += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("left to the log"), "{error}");
+        // Never into what is kept.
+        assert!(written < 8, "{written} MiB of 13, of which 5 are kept");
+        assert!(free_bytes(&file).is_ok());
+    }
 
     #[test]
     fn what_cannot_be_used_takes_the_place_of_nothing_that_can() {
