@@ -154,7 +154,8 @@ struct LogArguments {
     #[arg(long, value_name = "N", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     commands: u32,
-    /// Pin the writer to this core while it appends on schedule, as engine.core pins the duty thread;
+    /// Pin the writer to this core while it appends on schedule, and keep the log's other threads
+    /// off it, as engine.core does;
     /// best one that takes no interrupts of the disk
     #[arg(long, value_name = "N")]
     core: Option<usize>,

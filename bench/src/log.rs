@@ -52,7 +52,8 @@ pub struct LogOptions {
     pub rounds: usize,
     /// Commands of the log that is replayed and verified.
     pub commands: usize,
-    /// Core that the writer is pinned to while it appends on schedule.
+    /// Core that the writer is pinned to while it appends on schedule, and that the log's other threads
+    /// leave to it.
     pub core: Option<usize>,
 }
 
@@ -77,7 +78,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         // First, so that the files are in the page cache when they are replayed.
         let verify = verify::measure(&flow)?;
         let replay = replay::measure(&flow, &commands)?;
-        let mut subject = Subject::new(&options.scratch)?;
+        let mut subject = Subject::new(&options.scratch, options.core)?;
         let append = append::measure(&mut subject)?;
         let durable = match &disk {
             Some(disk) => Some(DurableRound {

@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod cores;
 pub mod duty;
 pub mod gateway;
 pub mod genesis;

@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, SystemTime};
 use crate::config::{EngineConfig, WindowPlace};
+use crate::cores;
 use crate::duty::{Duty, DutyOptions};
 use crate::gateway::{self, GatewayOptions, Mail};
 use crate::genesis::Genesis;
@@ -101,6 +102,11 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let genesis = Genesis::new(&options.config)?;
     check_data_path(&options.data)?;
     let master_key = master_key(&options.data)?;
+    if let Some(core) = options.config.engine.core
+        && let Err(error) = cores::keep_off(core)
+    {
+        alert!("engine: the other threads may run on the duty thread's core {core}: {error}");
+    }
     let table_seed = getrandom::u64().context("no random table seed")?;
     let mut core = Core::with_table_seed(table_seed);
     let (log, defined) = open_log(&options, &mut core, table_seed)?;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
+use touchline_engine::cores::keep_off;
 use touchline_engine::log::{BeginError, Control};
 
 use super::storage::Writes;
@@ -163,9 +164,12 @@ fn watched(
     let control = subject.log.control.clone();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watching = thread::Builder::new()
-            .name("client".to_owned())
-            .spawn_scoped(scope, || watch(&control, &stop, base))?;
+        let watching =
+            thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, || {
+                // Where it cannot, it runs where it may.
+                let _refused = core.map(keep_off);
+                watch(&control, &stop, base)
+            })?;
         let ending = RaiseAtEnd(&stop);
         let appended = schedule(subject, base, core, RECORDS, into)?;
         subject.settle()?;

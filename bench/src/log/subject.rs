@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::thread::sched_setaffinity;
 use tempfile::TempDir;
+use touchline_engine::cores::keep_off;
 use touchline_engine::log::{
     self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
 };
@@ -101,8 +103,8 @@ pub(super) fn wait_for_room(writer: &mut LogWriter) -> Result<()> {
 }
 
 impl Subject {
-    /// A new log below `scratch`.
-    pub(super) fn new(scratch: &Path) -> Result<Self> {
+    /// A new log below `scratch`, whose threads leave `core` to the one that writes, as an engine's do.
+    pub(super) fn new(scratch: &Path, core: Option<usize>) -> Result<Self> {
         let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
         let storage = SwitchedStorage::new();
         let environment = Environment {
@@ -110,7 +112,11 @@ impl Subject {
             shared_memory: window.path().to_owned(),
             ..Environment::default()
         };
+        let before = core.map(keep_off).transpose()?;
         let log = log::open_in(&environment, &options(data.path()), &mut Nothing, &mut |_| {})?;
+        if let Some(before) = before {
+            sched_setaffinity(None, &before)?;
+        }
         let page = ReadOnlyRegion::map_file(&File::open(log.control.path())?, CONTROL_BYTES)?;
         let prepared = page.u64_at(PREPARED_UNTIL_OFFSET)?;
         Ok(Self { log, storage, prepared, _data: data, _window: window })

@@ -2,7 +2,9 @@
 //! written, so that what becomes durable waits neither for its zeros nor for its syncs. Owned by the
 //! [`super::disk::DiskLog`] of a running keeper.
 //!
-//! One segment is made ahead of the highest that was written to. A failure harms nothing while that one
+//! One segment is made ahead of the highest that was written to, a little at a time: the zeros go to the
+//! same disk as the writes, which a burst of them would hold up. They keep a lead over how far the present
+//! segment is written, and are otherwise spread. A failure harms nothing while that one
 //! has room: it is told, and tried again each second. Once the keeper waits for the segment, one more
 //! try decides.
 
@@ -10,7 +12,10 @@ use std::{
     any::Any,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -20,6 +25,19 @@ use crate::notice::alert;
 
 /// Pause before a segment that could not be made is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// Zeros written at once while there is time.
+const SMALL_PART: u64 = 128 << 10;
+
+/// Zeros written at once while there is none.
+const LARGE_PART: u64 = 1 << 20;
+
+/// Pause behind a small part.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Bytes by which the zeros of the next segment lead the writes into the present one, at least: as much
+/// as may be written during a pause.
+const LEAD: u64 = 4 << 20;
 
 /// What keeper and maker tell each other.
 #[derive(Default)]
@@ -40,6 +58,8 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Bytes of the highest segment that was written to which are written.
+    written: AtomicU64,
 }
 
 impl Shared {
@@ -85,6 +105,12 @@ impl Ahead {
         state.wanted = state.wanted.max(number);
         drop(state);
         self.shared.changed.notify_all();
+    }
+
+    /// Tells how many bytes of the highest segment that was written to are written.
+    pub(super) fn keep_pace(&self, written: u64) {
+        // SYNC: orders nothing; the maker only hurries by it.
+        self.shared.written.store(written, Ordering::Relaxed);
     }
 
     /// Waits until the segment `number` exists; gives the number behind the highest that does.
@@ -134,11 +160,16 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
             State { is_needed, .. } => Turn::Make { is_needed: *is_needed },
         };
         let Turn::Make { is_needed } = turn else { return };
-        match maker.make_some() {
+        let leads = maker.zeroed() >= shared.written.load(Ordering::Relaxed) + LEAD;
+        let has_time = leads && !is_needed;
+        match maker.make_some(if has_time { SMALL_PART } else { LARGE_PART }) {
             Ok(()) => {
                 is_told = false;
                 shared.state().next = maker.next();
                 shared.changed.notify_all();
+                if has_time {
+                    pause(shared, PAUSE);
+                }
             }
             // The keeper came for it only during this try, or not yet: that one does not count.
             Err(error) if !is_needed => {
@@ -146,7 +177,7 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
                     alert!("log: {error}; the present segment has room left, trying again");
                 }
                 is_told = true;
-                pause(shared);
+                pause(shared, AGAIN);
             }
             Err(error) => {
                 let mut state = shared.state();
@@ -158,10 +189,10 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
     }
 }
 
-/// A while without a try, unless the keeper needs one.
-fn pause(shared: &Shared) {
+/// So long without another part, unless the keeper needs one.
+fn pause(shared: &Shared, time: Duration) {
     let goes_on = |state: &mut State| !state.is_needed && !state.stop;
-    let waited = shared.changed.wait_timeout_while(shared.state(), AGAIN, goes_on);
+    let waited = shared.changed.wait_timeout_while(shared.state(), time, goes_on);
     drop(waited.unwrap_or_else(PoisonError::into_inner));
 }
 
@@ -173,3 +204,6 @@ pub(super) fn message(panic: &(dyn Any + Send)) -> &str {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message")
 }
+
+#[cfg(test)]
+mod tests;

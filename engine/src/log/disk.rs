@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use memmap2::MmapMut;
+use memmap2::{Advice, MmapMut};
 use thiserror::Error;
 use touchline_protocol::log::{
     BLOCK_BYTES, SEGMENT_HEADER_BYTES, segment::LogIdentity, segment_path,
@@ -22,8 +22,8 @@ use super::{
     storage::{BlockFile, Storage},
 };
 
-/// Zeros written at once when a segment is made: a write of the keeper's may come behind them.
-const ZEROS_BYTES: u64 = 512 << 10;
+/// Zeros written at once when a segment is made and somebody waits for it, or soon will.
+const ZEROS_BYTES: u64 = 1 << 20;
 
 /// A disk call that failed.
 #[derive(Debug, Error)]
@@ -44,8 +44,11 @@ pub(crate) fn disk_error(what: &'static str, path: &Path) -> impl FnOnce(io::Err
 
 /// Zeroed memory at a page boundary, which direct writes need.
 pub(crate) fn aligned_buffer(bytes: u64) -> Result<MmapMut, DiskError> {
-    MmapMut::map_anon(usize::try_from(bytes).unwrap_or(usize::MAX))
-        .map_err(disk_error("reserving memory for", Path::new("disk buffers")))
+    let buffer = MmapMut::map_anon(usize::try_from(bytes).unwrap_or(usize::MAX))
+        .map_err(disk_error("reserving memory for", Path::new("disk buffers")))?;
+    // Large pages spare a direct write looking up each small one; where there are none it goes without.
+    let _unknown = buffer.advise(Advice::HugePage);
+    Ok(buffer)
 }
 
 /// The temporary name of a segment that is being made.
@@ -77,14 +80,20 @@ impl SegmentMaker {
         self.next
     }
 
-    /// Does a bounded part of making the next segment.
-    pub(super) fn make_some(&mut self) -> Result<(), DiskError> {
-        if self.zero_some(self.next)? { self.finish() } else { Ok(()) }
+    /// Bytes of the next segment that are zeros on disk already.
+    pub(super) fn zeroed(&self) -> u64 {
+        self.unfinished.as_ref().map_or(0, |unfinished| unfinished.zeroed)
+    }
+
+    /// Does a part of making the next segment: writes at most so many zeros, a multiple of
+    /// [`BLOCK_BYTES`], of which it never writes more than 1 MiB.
+    pub(super) fn make_some(&mut self, bytes: u64) -> Result<(), DiskError> {
+        if self.zero_some(self.next, bytes)? { self.finish() } else { Ok(()) }
     }
 
     /// Makes the first segment with its header.
     fn make_first(&mut self) -> Result<(), DiskError> {
-        while !self.zero_some(0)? {}
+        while !self.zero_some(0, ZEROS_BYTES)? {}
         let mut header = aligned_buffer(SEGMENT_HEADER_BYTES)?;
         self.identity.write_header(0, &mut header);
         if let Some(unfinished) = &self.unfinished {
@@ -97,8 +106,9 @@ impl SegmentMaker {
         self.finish()
     }
 
-    /// Writes some zeros into the segment `number` that is being made; true when all are written.
-    fn zero_some(&mut self, number: u64) -> Result<bool, DiskError> {
+    /// Writes at most `bytes` zeros into the segment `number` that is being made; true when all are
+    /// written.
+    fn zero_some(&mut self, number: u64, bytes: u64) -> Result<bool, DiskError> {
         let path = unfinished_path(&segment_path(&self.folder, number));
         let segment_bytes = self.identity.segment_bytes;
         let unfinished = match self.unfinished.take() {
@@ -112,7 +122,7 @@ impl SegmentMaker {
             }
         };
         let unfinished = self.unfinished.insert(unfinished);
-        let count = ZEROS_BYTES.min(segment_bytes - unfinished.zeroed);
+        let count = bytes.min(ZEROS_BYTES).min(segment_bytes - unfinished.zeroed);
         unfinished
             .file
             .write_blocks(unfinished.zeroed, &self.zeros[..count as usize])
@@ -210,8 +220,12 @@ impl DiskLog {
             }
         }
         let Some((_, file)) = &self.open else { return Ok(()) };
-        file.write_blocks(position % self.segment_bytes, bytes)
-            .map_err(disk_error("writing", &path))
+        let offset = position % self.segment_bytes;
+        file.write_blocks(offset, bytes).map_err(disk_error("writing", &path))?;
+        if let Making::Ahead(ahead) = &self.making {
+            ahead.keep_pace(offset + bytes.len() as u64);
+        }
+        Ok(())
     }
 
     /// Returns when the segment `number` exists.
@@ -219,7 +233,7 @@ impl DiskLog {
         while self.next <= number {
             self.next = match &mut self.making {
                 Making::Here(maker) => {
-                    maker.make_some()?;
+                    maker.make_some(ZEROS_BYTES)?;
                     maker.next()
                 }
                 Making::Ahead(ahead) => ahead.wait_for(number)?,
