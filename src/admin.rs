@@ -1,11 +1,14 @@
-//! `touchline admin`: provisions a running venue over an admin session. Every action is one logged
-//! command and is reported once it is durable.
+//! `touchline admin`: operates a running venue over an admin session. Every action is one logged
+//! command and is reported once it is durable; only the addresses of keys are a file of the adapters.
+
+mod accounts;
+mod keys;
+mod symbols;
 
 use crate::cli::{AdminAction, AdminArguments};
-use crate::names::Names;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -13,38 +16,66 @@ use std::time::Duration;
 use touchline_protocol::client::{
     Acknowledgement, Client, ClientCommand, ClientOptions, SOCKET_NAME,
 };
-use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::{
-    ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
-    Deposit, KEY_ALL, PERMISSION_SPOT, SetRules,
+    PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT, PERMISSION_TRADE_GROUP_2, SetRules,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
-use touchline_protocol::message::event::Done;
+use touchline_protocol::message::event::{Done, MassCanceled};
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{Amount, KeyId};
 
+/// A kill or an expiry of very many orders takes many transactions.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// What an action did: for people, and as an object.
+type Report = (String, Value);
 
 pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
     let data = &arguments.data.data;
     // One admin at a time: a second logon of the same session would cut the first one off.
     let _turn = take_turn(data)?;
-    let (text, object) = match &arguments.action {
-        AdminAction::Account { name, maker_rate, taker_rate } => {
-            create_account(data, name, maker_rate, taker_rate)?
-        }
-        AdminAction::Deposit { account, asset, amount } => deposit(data, account, asset, amount)?,
-        AdminAction::Key { account } => create_key(data, account)?,
-        AdminAction::Rules { version } => set_rules(data, *version)?,
-    };
+    let (text, object) = perform(data, &arguments.action)?;
     if arguments.json {
         println!("{object}");
     } else {
         println!("{text}");
     }
     Ok(())
+}
+
+fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
+    match action {
+        AdminAction::Account { name, maker_rate, taker_rate } => {
+            accounts::create(data, name, maker_rate, taker_rate)
+        }
+        AdminAction::Deposit(movement) => accounts::deposit(data, movement),
+        AdminAction::Withdraw(movement) => accounts::withdraw(data, movement),
+        AdminAction::CanTrade { account, may } => accounts::can_trade(data, account, *may),
+        AdminAction::Permissions { account, permissions } => {
+            accounts::permissions(data, account, permissions)
+        }
+        AdminAction::Fees { maker, taker, buyer, seller, account, symbol, .. } => {
+            let rates = match (maker, taker) {
+                (Some(maker), Some(taker)) => Some([maker, taker, buyer, seller]),
+                _ => None,
+            };
+            accounts::fees(data, rates, account.as_deref(), symbol.as_deref())
+        }
+        AdminAction::Kill { account } => accounts::kill(data, account, true),
+        AdminAction::Unkill { account } => accounts::kill(data, account, false),
+        AdminAction::Key { account, kinds, addresses } => {
+            keys::create(data, account, kinds, addresses.as_deref())
+        }
+        AdminAction::RevokeKey { key } => keys::revoke(data, key),
+        AdminAction::KeyAddresses { key, networks } => keys::set_addresses(data, key, networks),
+        AdminAction::Asset { name, precision } => symbols::define_asset(data, name, *precision),
+        AdminAction::Symbol(action) => symbols::perform(data, action),
+        AdminAction::Exchange { max_orders, max_algo_orders } => {
+            symbols::set_exchange_filters(data, *max_orders, *max_algo_orders)
+        }
+        AdminAction::Rules { version } => set_rules(data, *version),
+    }
 }
 
 fn take_turn(data: &Path) -> Result<File> {
@@ -60,67 +91,7 @@ fn take_turn(data: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn create_account(
-    data: &Path,
-    name: &str,
-    maker_rate: &str,
-    taker_rate: &str,
-) -> Result<(String, serde_json::Value)> {
-    let mut command = CreateAccount {
-        name: Name::new(name)
-            .filter(|name| name.is_valid() && !name.is_empty())
-            .with_context(|| format!("name {name:?} is not 1 to 31 printable characters"))?,
-        maker_rate: decimal_of("--maker-rate", maker_rate)?,
-        taker_rate: decimal_of("--taker-rate", taker_rate)?,
-        flags: ACCOUNT_CAN_TRADE | ACCOUNT_CAN_WITHDRAW | ACCOUNT_CAN_DEPOSIT,
-        permissions: PERMISSION_SPOT,
-        ..Default::default()
-    };
-    let done = send(data, &mut command)?;
-    Ok((
-        format!("account {name} has number {}", done.id),
-        json!({"account": name, "number": done.id}),
-    ))
-}
-
-fn deposit(
-    data: &Path,
-    account: &str,
-    asset: &str,
-    amount: &str,
-) -> Result<(String, serde_json::Value)> {
-    let amount = decimal_of("amount", amount)?;
-    let names = Names::read(data)?;
-    let mut command = Deposit {
-        account: names.account(account)?,
-        asset: names.asset(asset)?,
-        amount,
-        ..Default::default()
-    };
-    let done = send(data, &mut command)?;
-    let (free, locked) = (Amount(done.free).to_string(), Amount(done.locked).to_string());
-    Ok((
-        format!("account {account} has {free} {asset} free, {locked} locked"),
-        json!({"account": account, "asset": asset, "free": free, "locked": locked}),
-    ))
-}
-
-fn create_key(data: &Path, account: &str) -> Result<(String, serde_json::Value)> {
-    let master = MasterKey::load(&data.join("master.key"))?;
-    let mut command = CreateKey {
-        account: Names::read(data)?.account(account)?,
-        permissions: KEY_ALL,
-        ..Default::default()
-    };
-    let done = send(data, &mut command)?;
-    let (key, secret) = (master.api_key(KeyId(done.id)), master.secret(KeyId(done.id)));
-    Ok((
-        format!("API_KEY={key}\nSECRET_KEY={secret}"),
-        json!({"account": account, "number": done.id, "apiKey": key, "secretKey": secret}),
-    ))
-}
-
-fn set_rules(data: &Path, version: u32) -> Result<(String, serde_json::Value)> {
+fn set_rules(data: &Path, version: u32) -> Result<Report> {
     let mut command = SetRules { rules: version, ..Default::default() };
     send(data, &mut command)
         .with_context(|| format!("rules {version}: versions go up one by one, as far as known"))?;
@@ -131,14 +102,65 @@ fn decimal_of(what: &str, text: &str) -> Result<i64> {
     decimal::parse(text.as_bytes()).with_context(|| format!("{what} {text:?}"))
 }
 
+/// Bits of the permissions with these names, commas between (spot contract §2 Enumerations).
+fn permission_bits(text: &str) -> Result<u8> {
+    const NAMES: [(&str, u8); 4] = [
+        ("SPOT", PERMISSION_SPOT),
+        ("MARGIN", PERMISSION_MARGIN),
+        ("LEVERAGED", PERMISSION_LEVERAGED),
+        ("TRD_GRP_002", PERMISSION_TRADE_GROUP_2),
+    ];
+    bits("permission", &NAMES, text)
+}
+
+/// The bits of the names in a list with commas.
+fn bits(what: &str, names: &[(&str, u8)], text: &str) -> Result<u8> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).try_fold(0, |bits, name| {
+        let found = names.iter().find(|(known, _)| *known == name);
+        let (_, bit) = found.with_context(|| {
+            let known: Vec<_> = names.iter().map(|(known, _)| *known).collect();
+            format!("{what} {name:?} is none of {}", known.join(", "))
+        })?;
+        Ok(bits | bit)
+    })
+}
+
+/// Sends a command that one thing comes of.
 fn send<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Done> {
+    match call(data, command)? {
+        Answer::Done(done) => Ok(done),
+        Answer::MassCanceled(_) => bail!("the engine answered with MassCanceled"),
+    }
+}
+
+/// The engine's last word.
+enum Answer {
+    Done(Done),
+    MassCanceled(MassCanceled),
+}
+
+fn call<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Answer> {
     let name = Name::new("admin").unwrap_or_default();
     let mut options = ClientOptions::new(data.join(SOCKET_NAME), Role::Admin, Lane::Cold, name);
     options.acknowledgement = Acknowledgement::Durable;
     let mut client = Client::connect(&options)?;
     let reply = client.call(command, LIMIT)?;
     match reply.event.event()? {
-        Event::Done(done) => Ok(*done),
+        Event::Done(done) => Ok(Answer::Done(*done)),
+        Event::MassCanceled(canceled) => Ok(Answer::MassCanceled(*canceled)),
         other => bail!("the engine answered with {}", other.name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_are_named_by_lists() {
+        assert_eq!(permission_bits("SPOT, TRD_GRP_002").unwrap(), 9);
+        assert_eq!(permission_bits("").unwrap(), 0);
+        let error = permission_bits("SPOT,spot").unwrap_err().to_string();
+        assert_eq!(error, "permission \"spot\" is none of SPOT, MARGIN, LEVERAGED, TRD_GRP_002");
     }
 }

@@ -1,5 +1,9 @@
 //! The command line: what can be asked of the executable, and the help texts.
 
+mod admin;
+
+pub(crate) use admin::{AdminAction, AdminArguments, Movement, SymbolAction, SymbolSettings};
+
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,7 +29,7 @@ pub(crate) enum Command {
     Engine(EngineArguments),
     /// Run the REST adapter alone, beside an engine on the same data folder
     Adapter(AdapterArguments),
-    /// Provision a running venue: accounts, deposits, API keys, behaviour version
+    /// Operate a running venue: accounts, money, API keys, symbols, fees, the kill switch
     Admin(AdminArguments),
     /// Look at a venue's log: info, verify, dump, diff, replay; snapshot it, prune it
     Log(LogArguments),
@@ -96,51 +100,6 @@ pub(crate) struct AdapterArguments {
     /// End when this parent process dies
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) supervised: Option<i32>,
-}
-
-#[derive(Args, Debug, Clone)]
-pub(crate) struct AdminArguments {
-    #[command(flatten)]
-    pub(crate) data: DataArguments,
-    /// Print one JSON object instead of text
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    #[command(subcommand)]
-    pub(crate) action: AdminAction,
-}
-
-#[derive(Subcommand, Debug, Clone)]
-pub(crate) enum AdminAction {
-    /// Create an account; prints its number
-    Account {
-        /// Unique name, 1 to 31 printable characters
-        name: String,
-        /// Commission as the maker, share of the received amount
-        #[arg(long, default_value = "0.001")]
-        maker_rate: String,
-        /// Commission as the taker, share of the received amount
-        #[arg(long, default_value = "0.001")]
-        taker_rate: String,
-    },
-    /// Add to an account's free balance
-    Deposit {
-        /// Name or number of the account
-        account: String,
-        /// Name of the asset
-        asset: String,
-        /// Amount, such as 1.5
-        amount: String,
-    },
-    /// Create an API key with every permission; prints it and its secret
-    Key {
-        /// Name or number of the account
-        account: String,
-    },
-    /// Raise the behaviour version of a venue that was made by an older build, for good
-    Rules {
-        /// The next version
-        version: u32,
-    },
 }
 
 #[derive(Args, Debug, Clone)]

@@ -1,18 +1,25 @@
-//! What the log says of a venue's accounts, assets and keys. Called by `admin`, which takes names, and
+//! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin`, which takes names, and
 //! by the ready block, which shows keys.
 
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::path::Path;
 use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::message::command::{
+    ChangeSymbol, CommandHeader, CreateAccount, DefineSymbol, SetAccount,
+};
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::units::{AccountId, AssetId, KeyId};
+use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId};
 
-/// Names of accounts and assets, as the log defines them.
+/// Accounts, assets, keys and symbols, as the log defines them.
 #[derive(Default)]
 pub(crate) struct Names {
     accounts: Vec<(String, AccountId)>,
+    settings: BTreeMap<AccountId, SetAccount>,
     assets: Vec<(String, AssetId)>,
     keys: Vec<(KeyId, AccountId)>,
+    symbols: Vec<(String, SymbolId)>,
+    definitions: BTreeMap<SymbolId, ChangeSymbol>,
 }
 
 impl Names {
@@ -25,23 +32,75 @@ impl Names {
                 Ok(Event::Done(done)) => Some(done.id),
                 _ => None,
             });
-            let Some(number) = done else { continue };
-            let id = u32::try_from(number).unwrap_or(u32::MAX);
-            match transaction.command() {
-                Ok(Command::CreateAccount(account)) => {
-                    names.accounts.push((account.name.to_string(), AccountId(id)));
-                }
-                Ok(Command::DefineAsset(asset)) => {
-                    names.assets.push((asset.name.to_string(), AssetId(id)));
-                }
-                Ok(Command::CreateKey(key)) => names.keys.push((KeyId(number), key.account)),
-                Ok(Command::RevokeKey(revoked)) => {
-                    names.keys.retain(|(key, _)| *key != revoked.key);
-                }
-                _ => {}
-            }
+            let (Some(number), Ok(command)) = (done, transaction.command()) else { continue };
+            names.note(command, number);
         }
         Ok(names)
+    }
+
+    /// Takes over what a command defined; `number` is that of what it made.
+    fn note(&mut self, command: Command<'_>, number: u64) {
+        let id = u32::try_from(number).unwrap_or(u32::MAX);
+        match command {
+            Command::CreateAccount(made) => {
+                let account = AccountId(id);
+                self.accounts.push((made.name.to_string(), account));
+                let CreateAccount { flags, permissions, .. } = *made;
+                let set = SetAccount { account, flags, permissions, ..Default::default() };
+                self.settings.insert(account, set);
+            }
+            Command::SetAccount(set) => {
+                self.settings.insert(set.account, *set);
+            }
+            Command::DefineAsset(asset) => {
+                self.assets.push((asset.name.to_string(), AssetId(id)));
+            }
+            Command::CreateKey(key) => self.keys.push((KeyId(number), key.account)),
+            Command::RevokeKey(revoked) => self.keys.retain(|(key, _)| *key != revoked.key),
+            Command::DefineSymbol(made) => {
+                let symbol = SymbolId(id);
+                self.symbols.push((made.name.to_string(), symbol));
+                let DefineSymbol { order_types, flags, permissions, filters, .. } = *made;
+                let definition = ChangeSymbol {
+                    symbol,
+                    order_types,
+                    flags,
+                    permissions,
+                    filters,
+                    ..Default::default()
+                };
+                self.definitions.insert(symbol, definition);
+            }
+            Command::ChangeSymbol(changed) => {
+                self.definitions.insert(changed.symbol, *changed);
+            }
+            _ => {}
+        }
+    }
+
+    /// The command that would set the account to what it is.
+    pub(crate) fn account_settings(&self, name: &str) -> Result<SetAccount> {
+        let account = self.account(name)?;
+        let set = self.settings.get(&account).context("the account is the venue's own")?;
+        Ok(SetAccount { command: CommandHeader::default(), ..*set })
+    }
+
+    /// The command that would change the symbol to what it is.
+    pub(crate) fn symbol_definition(&self, name: &str) -> Result<ChangeSymbol> {
+        let symbol = self.symbol(name)?;
+        let definition = self.definitions.get(&symbol).context("the symbol has no definition")?;
+        Ok(ChangeSymbol { command: CommandHeader::default(), ..*definition })
+    }
+
+    pub(crate) fn symbol(&self, name: &str) -> Result<SymbolId> {
+        find(&self.symbols, "symbol", name)
+    }
+
+    /// A key that is not revoked.
+    pub(crate) fn key(&self, key: KeyId) -> Result<KeyId> {
+        let known = self.keys.iter().any(|(known, _)| *known == key);
+        anyhow::ensure!(known, "no key {}, or it is revoked", key.0);
+        Ok(key)
     }
 
     /// By name, or else by number.

@@ -2,6 +2,7 @@
 //! outside (REST, the binary protocol, signals, exit codes), against the service contract.
 
 mod system {
+    mod admin;
     mod audit;
     mod bad_input;
     mod binary;

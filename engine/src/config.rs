@@ -299,6 +299,14 @@ impl OrderTypes {
     ];
 }
 
+impl OrderTypes {
+    /// The names of the types, in the order of their numbers.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let is_taken = move |kind: OrderType| self.bits & 1 << kind.to_wire() != 0;
+        Self::NAMES.into_iter().filter(move |(_, kind)| is_taken(*kind)).map(|(name, _)| name)
+    }
+}
+
 impl Default for OrderTypes {
     fn default() -> Self {
         Self { bits: 1 << OrderType::Limit.to_wire() | 1 << OrderType::Market.to_wire() }
@@ -327,8 +335,10 @@ impl<'de> Deserialize<'de> for OrderTypes {
 #[serde(deny_unknown_fields, default)]
 pub struct ExchangeSection {
     /// EXCHANGE_MAX_NUM_ORDERS maxNumOrders; 0: no limit.
+    #[serde(alias = "EXCHANGE_MAX_NUM_ORDERS")]
     pub max_orders: u32,
-    /// EXCHANGE_MAX_NUM_ALGO_ORDERS maxNumAlgoOrders; 0: no limit.
+    /// EXCHANGE_MAX_NUM_ALGO_ORDERS maxNumAlgoOrders, which the contract spells in two ways; 0: no limit.
+    #[serde(alias = "EXCHANGE_MAX_NUM_ALGO_ORDERS", alias = "EXCHANGE_MAX_ALGO_ORDERS")]
     pub max_algo_orders: u32,
 }
 

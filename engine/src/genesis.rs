@@ -1,5 +1,5 @@
 //! The venue's definition as commands: what a new log begins with. Called once by the engine's
-//! start; replay never reads configuration.
+//! start, and for single symbols by `touchline admin`; replay never reads configuration.
 //!
 //! The commands carry the sequences 1, 2, … of the engine's own session, so a first start that was
 //! cut off goes on where it stopped.
@@ -55,7 +55,7 @@ impl Genesis {
             genesis.push(DefineAsset { name, precision: asset.precision, ..Default::default() });
         }
         for symbol in &config.symbols {
-            genesis.push(define_symbol(symbol, &assets)?);
+            genesis.push(define_symbol(symbol, |asset| assets.get(asset).copied())?);
         }
         // Each key is a command of its own: a number too many must not fill the memory first.
         let keys: u64 = config.accounts.iter().map(|account| u64::from(account.keys)).sum();
@@ -120,9 +120,13 @@ impl Genesis {
     }
 }
 
-fn define_symbol(
+/// The command that defines a symbol as its section says; `asset_of` finds an asset by its name.
+///
+/// # Errors
+/// A name that is malformed, or an asset that there is not.
+pub fn define_symbol(
     symbol: &SymbolSection,
-    assets: &HashMap<&str, AssetId>,
+    asset_of: impl Fn(&str) -> Option<AssetId>,
 ) -> Result<DefineSymbol, ConfigError> {
     let in_alphabet =
         |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
@@ -132,7 +136,7 @@ fn define_symbol(
             wrong("symbols.name", &symbol.name, "1 to 20 characters of A-Z, 0-9, -, _ and .")
         })?;
     let asset = |key: &str, name: &str| {
-        assets.get(name).copied().ok_or_else(|| wrong(key, name, "the name of an asset"))
+        asset_of(name).ok_or_else(|| wrong(key, name, "the name of an asset"))
     };
     Ok(DefineSymbol {
         name,
@@ -140,20 +144,28 @@ fn define_symbol(
         quote: asset("symbols.quote", &symbol.quote)?,
         status: SymbolStatus::Trading.to_wire(),
         order_types: symbol.order_types.bits,
-        flags: [
-            (symbol.iceberg, SYMBOL_ICEBERG),
-            (symbol.oco, SYMBOL_OCO),
-            (symbol.quote_quantity, SYMBOL_QUOTE_QUANTITY),
-        ]
-        .iter()
-        .fold(0, |flags, (is_set, flag)| if *is_set { flags | flag } else { flags }),
+        flags: symbol_flags(symbol),
         permissions: PERMISSION_SPOT,
-        filters: filters(symbol),
+        filters: symbol_filters(symbol),
         ..Default::default()
     })
 }
 
-fn filters(symbol: &SymbolSection) -> SymbolFilters {
+/// The `SYMBOL_*` bits of a section.
+#[must_use]
+pub fn symbol_flags(symbol: &SymbolSection) -> u8 {
+    [
+        (symbol.iceberg, SYMBOL_ICEBERG),
+        (symbol.oco, SYMBOL_OCO),
+        (symbol.quote_quantity, SYMBOL_QUOTE_QUANTITY),
+    ]
+    .iter()
+    .fold(0, |flags, (is_set, flag)| if *is_set { flags | flag } else { flags })
+}
+
+/// The filters of a section.
+#[must_use]
+pub fn symbol_filters(symbol: &SymbolSection) -> SymbolFilters {
     SymbolFilters {
         price_min: symbol.price_min.0,
         price_max: symbol.price_max.0,
@@ -265,6 +277,15 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(symbol(keys).filters, expected);
+    }
+
+    #[test]
+    fn both_spellings_of_a_filter_of_the_exchange_are_taken() {
+        for name in ["max_algo_orders", "EXCHANGE_MAX_NUM_ALGO_ORDERS", "EXCHANGE_MAX_ALGO_ORDERS"]
+        {
+            let config: EngineConfig = toml::from_str(&format!("[exchange]\n{name} = 7")).unwrap();
+            assert_eq!(config.exchange.max_algo_orders, 7, "{name}");
+        }
     }
 
     #[test]

@@ -89,6 +89,7 @@ fn security(security: Security) -> &'static [&'static str] {
         Security::UserStream => &["USER_STREAM"],
         Security::Trade => &["TRADE"],
         Security::UserData => &["USER_DATA", "SIGNED"],
+        Security::Bearer => &[],
     }
 }
 

@@ -1,0 +1,110 @@
+//! API keys: creating and revoking them, and where they may be used from. Called by `admin`.
+
+use super::{Report, bits, send};
+use crate::names::Names;
+use anyhow::{Context, Result};
+use serde_json::json;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use touchline_adapter::limits::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses};
+use touchline_adapter::limits::network::Network;
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::message::command::{
+    CreateKey, KEY_BINARY, KEY_MARKET_DATA, KEY_TRADE, KEY_USER_DATA, KEY_USER_STREAM, RevokeKey,
+};
+use touchline_protocol::units::KeyId;
+
+/// What a key may be for (spot contract §5.3), and the binary protocol.
+const KINDS: [(&str, u8); 5] = [
+    ("trade", KEY_TRADE),
+    ("user-data", KEY_USER_DATA),
+    ("user-stream", KEY_USER_STREAM),
+    ("market-data", KEY_MARKET_DATA),
+    ("binary", KEY_BINARY),
+];
+
+/// A key that may be used from some addresses only gets its list in front of anybody who knows it.
+pub(super) fn create(
+    data: &Path,
+    account: &str,
+    kinds: &str,
+    addresses: Option<&str>,
+) -> Result<Report> {
+    let master = MasterKey::load(&data.join("master.key"))?;
+    let networks: Vec<_> =
+        addresses.into_iter().flat_map(|list| list.split(',')).map(str::trim).collect();
+    let networks = networks_of(&networks)?;
+    let mut command = CreateKey {
+        account: Names::read(data)?.account(account)?,
+        permissions: bits("kind", &KINDS, kinds)?,
+        ..Default::default()
+    };
+    let number = KeyId(send(data, &mut command)?.id);
+    if !networks.is_empty() {
+        write_addresses(data, number, networks)?;
+    }
+    let (key, secret) = (master.api_key(number), master.secret(number));
+    Ok((
+        format!("API_KEY={key}\nSECRET_KEY={secret}"),
+        json!({"account": account, "number": number.0, "apiKey": key, "secretKey": secret}),
+    ))
+}
+
+pub(super) fn revoke(data: &Path, key: &str) -> Result<Report> {
+    let key = number_of(data, key)?;
+    let mut command = RevokeKey { key: Names::read(data)?.key(key)?, ..Default::default() };
+    send(data, &mut command)?;
+    Ok((format!("key {} is revoked", key.0), json!({"number": key.0, "revoked": true})))
+}
+
+pub(super) fn set_addresses(data: &Path, key: &str, networks: &[String]) -> Result<Report> {
+    let key = number_of(data, key)?;
+    Names::read(data)?.key(key)?;
+    let networks = networks_of(networks)?;
+    let shown: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    write_addresses(data, key, networks)?;
+    let from = if shown.is_empty() { "anywhere".to_owned() } else { shown.join(", ") };
+    Ok((
+        format!("key {} may be used from {from}", key.0),
+        json!({"number": key.0, "networks": shown}),
+    ))
+}
+
+/// A key as clients send it, or its number.
+fn number_of(data: &Path, key: &str) -> Result<KeyId> {
+    if let Ok(number) = key.parse() {
+        return Ok(KeyId(number));
+    }
+    let master = MasterKey::load(&data.join("master.key"))?;
+    master.key_id(key).with_context(|| format!("{key:?} is no key of this venue"))
+}
+
+fn networks_of(texts: &[impl AsRef<str>]) -> Result<Vec<Network>> {
+    texts.iter().map(|text| Ok(text.as_ref().parse()?)).collect()
+}
+
+/// Changes one key's line. Adapters see the old file or the new one.
+fn write_addresses(data: &Path, key: KeyId, networks: Vec<Network>) -> Result<()> {
+    let path = data.join(KEY_ADDRESSES_FILE);
+    let shown = || path.display().to_string();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(shown),
+    };
+    let mut lists = KeyAddresses::from_text(&text).with_context(shown)?;
+    lists.set(key, networks);
+    let beside = path.with_extension("new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)
+        .with_context(shown)?;
+    file.write_all(lists.to_text().as_bytes()).with_context(shown)?;
+    file.sync_data().with_context(shown)?;
+    fs::rename(&beside, &path).with_context(shown)
+}

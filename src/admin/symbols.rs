@@ -1,0 +1,263 @@
+//! Assets and symbols: defining and changing them, their status, the end of all orders of one. Called by
+//! `admin`.
+
+use super::{Answer, Report, call, permission_bits, send};
+use crate::cli::{SymbolAction, SymbolSettings};
+use crate::names::Names;
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use std::path::Path;
+use toml::{Table, Value};
+use touchline_engine::config::{OrderTypes, SymbolSection};
+use touchline_engine::genesis;
+use touchline_protocol::message::command::{
+    ChangeSymbol, DefineAsset, ExpireAll, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
+    SYMBOL_QUOTE_QUANTITY, SetSymbolStatus, SetVenueFilters,
+};
+use touchline_protocol::message::enums::SymbolStatus;
+use touchline_protocol::text::AssetName;
+use touchline_protocol::units::Amount;
+
+/// The statuses of a symbol (spot contract §2 Enumerations).
+const STATUSES: [(&str, SymbolStatus); 7] = [
+    ("PRE_TRADING", SymbolStatus::PreTrading),
+    ("TRADING", SymbolStatus::Trading),
+    ("POST_TRADING", SymbolStatus::PostTrading),
+    ("END_OF_DAY", SymbolStatus::EndOfDay),
+    ("HALT", SymbolStatus::Halt),
+    ("AUCTION_MATCH", SymbolStatus::AuctionMatch),
+    ("BREAK", SymbolStatus::Break),
+];
+
+pub(super) fn define_asset(data: &Path, name: &str, precision: u8) -> Result<Report> {
+    let mut command = DefineAsset {
+        name: AssetName::new(name)
+            .filter(|name| name.is_valid() && !name.is_empty())
+            .with_context(|| format!("name {name:?} is not 1 to 15 printable characters"))?,
+        precision,
+        ..Default::default()
+    };
+    let number = send(data, &mut command)?.id;
+    Ok((format!("asset {name} has number {number}"), json!({"asset": name, "number": number})))
+}
+
+pub(super) fn perform(data: &Path, action: &SymbolAction) -> Result<Report> {
+    match action {
+        SymbolAction::Add { name, base, quote, settings } => {
+            add(data, name, (base, quote), settings)
+        }
+        SymbolAction::Change { name, settings } => change(data, name, settings),
+        SymbolAction::Status { name, status } => set_status(data, name, status),
+        SymbolAction::Expire { name } => expire(data, name),
+    }
+}
+
+fn add(
+    data: &Path,
+    name: &str,
+    (base, quote): (&str, &str),
+    settings: &SymbolSettings,
+) -> Result<Report> {
+    let names = Names::read(data)?;
+    let mut table = Table::new();
+    for (key, text) in [("name", name), ("base", base), ("quote", quote)] {
+        table.insert(key.to_owned(), Value::String(text.to_owned()));
+    }
+    let section = section(table, &settings.keys)?;
+    let mut command = genesis::define_symbol(&section, |asset| names.asset(asset).ok())?;
+    command.permissions = match &settings.permissions {
+        Some(permissions) => permission_bits(permissions)?,
+        None => PERMISSION_SPOT,
+    };
+    let number = send(data, &mut command)?.id;
+    Ok((format!("symbol {name} has number {number}"), json!({"symbol": name, "number": number})))
+}
+
+fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> {
+    let mut command = Names::read(data)?.symbol_definition(name)?;
+    let section = section(present(&command), &settings.keys)?;
+    command.order_types = section.order_types.bits;
+    command.flags = genesis::symbol_flags(&section);
+    command.filters = genesis::symbol_filters(&section);
+    if let Some(permissions) = &settings.permissions {
+        command.permissions = permission_bits(permissions)?;
+    }
+    send(data, &mut command)?;
+    Ok((format!("symbol {name} is changed"), json!({"symbol": name, "changed": settings.keys})))
+}
+
+/// A symbol's keys of `venue.toml`, some of them as `KEY=VALUE`; a value that is no TOML is a text, and
+/// so is a number where a decimal belongs.
+fn section(mut table: Table, keys: &[String]) -> Result<SymbolSection> {
+    for assignment in keys {
+        let Some((key, text)) = assignment.split_once('=') else {
+            bail!("{assignment:?}: expected KEY=VALUE");
+        };
+        if ["name", "base", "quote"].contains(&key) {
+            bail!("{assignment:?}: a symbol keeps its name and its assets");
+        }
+        let parsed = format!("value = {text}").parse::<Table>().ok();
+        let value = match parsed.and_then(|mut parsed| parsed.remove("value")) {
+            Some(value @ (Value::Boolean(_) | Value::Array(_))) => value,
+            Some(Value::Integer(number)) if is_count(key) => Value::Integer(number),
+            Some(Value::String(text)) => Value::String(text),
+            _ => Value::String(text.to_owned()),
+        };
+        table.insert(key.to_owned(), value);
+    }
+    table.try_into().context("keys of a symbol")
+}
+
+/// Whether a key of a symbol is a count or a number of minutes, no decimal.
+fn is_count(key: &str) -> bool {
+    key.ends_with("_minutes")
+        || ["iceberg_parts", "max_orders", "max_algo_orders", "max_iceberg_orders"].contains(&key)
+}
+
+/// A symbol's definition in the keys of `venue.toml`.
+fn present(symbol: &ChangeSymbol) -> Table {
+    let filters = &symbol.filters;
+    let decimals = [
+        ("price_min", filters.price_min),
+        ("price_max", filters.price_max),
+        ("tick_size", filters.tick_size),
+        ("percent_price_up", filters.percent_price_up),
+        ("percent_price_down", filters.percent_price_down),
+        ("lot_min", filters.lot_min),
+        ("lot_max", filters.lot_max),
+        ("lot_step", filters.lot_step),
+        ("market_lot_min", filters.market_lot_min),
+        ("market_lot_max", filters.market_lot_max),
+        ("market_lot_step", filters.market_lot_step),
+        ("min_notional", filters.min_notional),
+        ("max_position", filters.max_position),
+    ];
+    let counts = [
+        ("percent_price_minutes", filters.percent_price_minutes),
+        ("min_notional_minutes", filters.min_notional_minutes),
+        ("iceberg_parts", filters.iceberg_parts),
+        ("max_orders", filters.max_orders),
+        ("max_algo_orders", filters.max_algo_orders),
+        ("max_iceberg_orders", filters.max_iceberg_orders),
+    ];
+    let flags = [
+        ("iceberg", symbol.flags & SYMBOL_ICEBERG != 0),
+        ("oco", symbol.flags & SYMBOL_OCO != 0),
+        ("quote_quantity", symbol.flags & SYMBOL_QUOTE_QUANTITY != 0),
+        ("min_notional_applies_to_market", filters.min_notional_applies_to_market != 0),
+    ];
+    let types = OrderTypes { bits: symbol.order_types }.names();
+    let types = types.map(|name| Value::String(name.to_owned())).collect();
+    let mut table = Table::new();
+    table.insert("order_types".to_owned(), Value::Array(types));
+    for (key, units) in decimals {
+        table.insert(key.to_owned(), Value::String(Amount(units).to_string()));
+    }
+    for (key, count) in counts {
+        table.insert(key.to_owned(), Value::Integer(count.into()));
+    }
+    for (key, is_set) in flags {
+        table.insert(key.to_owned(), Value::Boolean(is_set));
+    }
+    table
+}
+
+fn set_status(data: &Path, name: &str, status: &str) -> Result<Report> {
+    let found = STATUSES.iter().find(|(known, _)| *known == status);
+    let (_, value) = found.with_context(|| {
+        let known = STATUSES.map(|(known, _)| known).join(", ");
+        format!("status {status:?} is none of {known}")
+    })?;
+    let mut command = SetSymbolStatus {
+        symbol: Names::read(data)?.symbol(name)?,
+        status: value.to_wire(),
+        ..Default::default()
+    };
+    send(data, &mut command)?;
+    Ok((format!("symbol {name} is {status}"), json!({"symbol": name, "status": status})))
+}
+
+fn expire(data: &Path, name: &str) -> Result<Report> {
+    let mut command = ExpireAll { symbol: Names::read(data)?.symbol(name)?, ..Default::default() };
+    let Answer::MassCanceled(expired) = call(data, &mut command)? else {
+        bail!("the engine did not say how many orders have expired");
+    };
+    let (orders, lists) = (expired.orders, expired.lists);
+    Ok((
+        format!("{orders} orders of {name} have expired, and {lists} lists"),
+        json!({"symbol": name, "orders": orders, "lists": lists}),
+    ))
+}
+
+pub(super) fn set_exchange_filters(
+    data: &Path,
+    max_orders: u32,
+    max_algo_orders: u32,
+) -> Result<Report> {
+    let mut command = SetVenueFilters { max_orders, max_algo_orders, ..Default::default() };
+    send(data, &mut command)?;
+    Ok((
+        format!("an account may have {max_orders} orders open, {max_algo_orders} of them stops"),
+        json!({"maxOrders": max_orders, "maxAlgoOrders": max_algo_orders}),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchline_protocol::message::command::SymbolFilters;
+
+    const ONE: i64 = 100_000_000;
+
+    fn symbol() -> ChangeSymbol {
+        ChangeSymbol {
+            order_types: 0b1000_0110,
+            flags: SYMBOL_OCO,
+            filters: SymbolFilters {
+                tick_size: ONE / 100,
+                max_position: 7 * ONE,
+                percent_price_minutes: 5,
+                max_iceberg_orders: 3,
+                min_notional_applies_to_market: 1,
+                ..Default::default()
+            },
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_change_without_keys_changes_nothing() {
+        let section = section(present(&symbol()), &[]).unwrap();
+        assert_eq!(section.order_types.bits, symbol().order_types);
+        assert_eq!(genesis::symbol_flags(&section), symbol().flags);
+        assert_eq!(genesis::symbol_filters(&section), symbol().filters);
+    }
+
+    #[test]
+    fn keys_are_those_of_the_settings_file() {
+        let keys =
+            |keys: &[&str]| -> Vec<String> { keys.iter().map(|key| (*key).to_owned()).collect() };
+        let sent = keys(&[
+            "tick_size=1",
+            "lot_step=0.5",
+            "oco=false",
+            "max_orders=9",
+            "order_types=[\"MARKET\"]",
+        ]);
+        let changed = section(present(&symbol()), &sent).unwrap();
+        let filters = genesis::symbol_filters(&changed);
+        assert_eq!((filters.tick_size, filters.lot_step, filters.max_orders), (ONE, ONE / 2, 9));
+        assert_eq!(filters.max_position, 7 * ONE);
+        assert_eq!((genesis::symbol_flags(&changed), changed.order_types.bits), (0, 0b100));
+        for (bad, named) in [
+            ("tick_size", "KEY=VALUE"),
+            ("tick=1", "tick"),
+            ("tick_size=x", "tick_size"),
+            ("name=X", "keeps its name"),
+            ("max_orders=many", "max_orders"),
+        ] {
+            let error = section(present(&symbol()), &keys(&[bad])).unwrap_err();
+            assert!(format!("{error:#}").contains(named), "{bad}: {error:#}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `touchline admin`: what an operator does to a running venue is seen by its clients over REST.
+
+use super::http::{Key, Request, Response};
+use super::json::Json;
+use super::orders::assert_texts;
+use super::process::{Process, eventually};
+use super::trader::Trader;
+use super::units::WHOLE;
+use super::venue::{UNLIMITED, Venue};
+
+/// Runs `touchline admin --json` to its end; success and what it printed.
+fn run(venue: &Venue, arguments: &[&str]) -> (bool, String) {
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let mut process = Process::start(&[&["admin", "--data", data, "--json"], arguments].concat());
+    let status = process.wait_for_end();
+    (status.success(), process.lines().join("\n"))
+}
+
+fn admin(venue: &Venue, arguments: &[&str]) -> Json {
+    let (success, output) = run(venue, arguments);
+    assert!(success, "admin {arguments:?} failed: {output}");
+    Json::parse(&output)
+}
+
+fn refused(venue: &Venue, arguments: &[&str], says: &str) {
+    let (success, output) = run(venue, arguments);
+    assert!(!success && output.contains(says), "admin {arguments:?}: {output}");
+}
+
+const LIMIT: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=10000";
+
+fn place(trader: &mut Trader) -> Response {
+    trader.call("POST", "/api/v3/order", LIMIT)
+}
+
+fn symbol(venue: &Venue, name: &str) -> Json {
+    let info = venue.http().get(&format!("/api/v3/exchangeInfo?symbol={name}")).ok();
+    info.at("symbols").items()[0].clone()
+}
+
+fn disabled() -> (u16, i128, String) {
+    (400, -2010, "This action is disabled on this account.".to_owned())
+}
+
+#[test]
+fn money_fees_and_permissions_of_an_account() {
+    let venue = Venue::up(&[]);
+    let (mut a, mut b) = (venue.a(), venue.b());
+    let balance = admin(&venue, &["withdraw", "A", "USDT", "10000000"]);
+    assert_texts(&balance, &[("free", "0.00000000"), ("asset", "USDT")]);
+    assert_eq!(a.balances()["USDT"], (0, 0));
+    refused(&venue, &["withdraw", "A", "USDT", "0.00000001"], "InsufficientBalance");
+    admin(&venue, &["deposit", "A", "USDT", "500000"]);
+    assert_eq!(a.balances()["USDT"], (500_000 * WHOLE, 0));
+
+    admin(&venue, &["can-trade", "A", "false"]);
+    assert_eq!(place(&mut a).error(), disabled());
+    assert_eq!(a.account().at("canTrade"), &Json::Bool(false));
+    let cancel = a.call("DELETE", "/api/v3/order", "symbol=BTCUSDT&orderId=1").error();
+    assert_eq!(cancel, (400, -2011, disabled().2));
+    admin(&venue, &["can-trade", "A", "true"]);
+    place(&mut a).ok();
+
+    admin(&venue, &["permissions", "A", "MARGIN,TRD_GRP_002"]);
+    let not_permitted = "This symbol is not permitted for this account.".to_owned();
+    assert_eq!(place(&mut a).error(), (400, -2010, not_permitted));
+    let permissions = a.account().at("permissions").clone();
+    let names: Vec<_> = permissions.items().iter().map(Json::text).collect();
+    assert_eq!(names, ["MARGIN", "TRD_GRP_002"]);
+    assert_eq!(a.account().at("canTrade"), &Json::Bool(true), "flags stay");
+    admin(&venue, &["permissions", "A", "SPOT"]);
+
+    // The pair's rates come before the account's.
+    admin(&venue, &["fees", "0.001", "0.002", "0.0003", "0.0004", "--account", "A"]);
+    let account = a.account();
+    let shown = ["makerCommission", "takerCommission", "buyerCommission", "sellerCommission"]
+        .map(|key| account.integer_at(key));
+    assert_eq!(shown, [10, 20, 3, 4]);
+    b.limit("BTCUSDT", "SELL", "3", "20000");
+    let taken = |a: &mut Trader| {
+        let bought = a.limit("BTCUSDT", "BUY", "1", "20000");
+        bought.at("fills").items()[0].text_at("commission").to_owned()
+    };
+    assert_eq!(taken(&mut a), "0.00230000", "as taker and as buyer");
+    admin(&venue, &["fees", "0", "0.01", "--account", "A", "--symbol", "BTCUSDT"]);
+    assert_eq!(taken(&mut a), "0.01000000");
+    admin(&venue, &["fees", "--withdraw", "--account", "A", "--symbol", "BTCUSDT"]);
+    assert_eq!(taken(&mut a), "0.00230000");
+    refused(&venue, &["fees", "0.1", "0.1"], "--account");
+    refused(&venue, &["permissions", "A", "FRIEND"], "FRIEND");
+}
+
+#[test]
+fn the_kill_switch_ends_all_that_is_open_and_refuses_what_comes() {
+    let venue = Venue::up(&[]);
+    let (mut a, mut b) = (venue.a(), venue.b());
+    let id = place(&mut a).ok().integer_at("orderId");
+    a.limit("ETHUSDT", "BUY", "1", "1000");
+    place(&mut b).ok();
+    let killed = admin(&venue, &["kill", "A"]);
+    assert_eq!((killed.integer_at("orders"), killed.integer_at("lists")), (2, 0));
+    assert_eq!(a.order("BTCUSDT", id).text_at("status"), "CANCELED");
+    assert_eq!(a.call("GET", "/api/v3/openOrders", "").ok().items(), []);
+    assert_eq!(place(&mut a).error(), disabled());
+    assert_eq!(b.call("GET", "/api/v3/openOrders", "").ok().items().len(), 1);
+    admin(&venue, &["unkill", "A"]);
+    place(&mut a).ok();
+}
+
+#[test]
+fn keys_are_limited_to_kinds_and_addresses_and_can_be_revoked() {
+    let proxies = ["--set", "adapter.trusted_proxies=[\"127.0.0.1\"]"];
+    let venue = Venue::up(&[&UNLIMITED[..], &proxies].concat());
+    let key = |arguments: &[&str]| {
+        let made = admin(&venue, arguments);
+        let text = |name| made.text_at(name).to_owned();
+        (Key { api: text("apiKey"), secret: text("secretKey") }, made.integer_at("number"))
+    };
+    let rejected = (401, -2015, "Invalid API-key, IP, or permissions for action.".to_owned());
+    let calls = [
+        ("trade", "DELETE", "/api/v3/order", "symbol=BTCUSDT&orderId=1"),
+        ("user-data", "GET", "/api/v3/account", ""),
+        ("user-stream", "POST", "/api/v3/userDataStream", ""),
+        ("market-data", "GET", "/api/v3/historicalTrades", "symbol=BTCUSDT"),
+    ];
+    for (kind, ..) in calls {
+        let (key, _) = key(&["key", "A", "--kinds", kind]);
+        let mut trader = venue.trader(key);
+        for (needed, method, path, parameters) in calls {
+            let is_signed = matches!(needed, "trade" | "user-data");
+            let request = if is_signed {
+                trader.request(method, path, parameters)
+            } else {
+                Request::new(method, format!("{path}?{parameters}"))
+                    .header("X-SVC-APIKEY", &trader.key.api)
+            };
+            let reply = trader.http.call(&request);
+            let is_allowed = needed == kind;
+            assert_eq!(reply.status == 401, !is_allowed, "{kind} key for {needed}: {reply:?}");
+            if !is_allowed {
+                assert_eq!(reply.error(), rejected);
+            }
+        }
+    }
+
+    // From two places only; then from one; then from anywhere; then from nowhere.
+    let (key, number) = key(&["key", "A", "--addresses", "192.0.2.0/24,2001:db8::/32"]);
+    let mut trader = venue.trader(key.clone());
+    let mut status_from = |client: &str| {
+        let request = trader.request("GET", "/api/v3/account", "");
+        trader.http.call(&request.header("X-Forwarded-For", client)).status
+    };
+    let number = number.to_string();
+    assert!(eventually(|| status_from("198.51.100.1") == 401));
+    assert_eq!((status_from("192.0.2.9"), status_from("2001:db8::9")), (200, 200));
+    admin(&venue, &["key-addresses", &number, "198.51.100.1"]);
+    assert!(eventually(|| status_from("198.51.100.1") == 200));
+    assert_eq!(status_from("192.0.2.9"), 401);
+    admin(&venue, &["key-addresses", &key.api]);
+    assert!(eventually(|| status_from("192.0.2.9") == 200));
+    admin(&venue, &["revoke-key", &key.api]);
+    assert_eq!(status_from("192.0.2.9"), 401);
+    refused(&venue, &["revoke-key", &number], "revoked");
+    refused(&venue, &["revoke-key", "9999"], "9999");
+    refused(&venue, &["key-addresses", "1", "10.0.0.1/8"], "10.0.0.1/8");
+    refused(&venue, &["key", "A", "--kinds", "trade,fly"], "fly");
+}
+
+#[test]
+fn symbols_are_defined_changed_closed_and_emptied() {
+    let venue = Venue::up(&[]);
+    let (mut a, mut b) = (venue.a(), venue.b());
+    let asset = admin(&venue, &["asset", "DOGE", "--precision", "4"]);
+    assert_eq!(asset.integer_at("number"), 3);
+    admin(&venue, &["symbol", "add", "DOGEUSDT", "DOGE", "USDT", "tick_size=0.01", "lot_step=1"]);
+    admin(&venue, &["deposit", "A", "DOGE", "1000"]);
+    let added = symbol(&venue, "DOGEUSDT");
+    assert_texts(&added, &[("status", "TRADING"), ("baseAsset", "DOGE")]);
+    assert_eq!(added.integer_at("baseAssetPrecision"), 4);
+    let order = "symbol=DOGEUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=5&price=0.25";
+    let id = a.place(order).integer_at("orderId");
+    let stop = order.replace("type=LIMIT", "type=LIMIT_MAKER").replace("&timeInForce=GTC", "");
+    assert_eq!(a.call("POST", "/api/v3/order", &stop).error().1, -1116);
+
+    let types = "order_types=[\"LIMIT\",\"LIMIT_MAKER\"]";
+    admin(&venue, &["symbol", "change", "DOGEUSDT", types, "min_notional=2"]);
+    a.place(&stop.replace("quantity=5", "quantity=8"));
+    let refusal = a.call("POST", "/api/v3/order", order).error();
+    assert_eq!(refusal, (400, -1013, "Filter failure: MIN_NOTIONAL".to_owned()));
+    let coarse = ["symbol", "change", "DOGEUSDT", "tick_size=0.05"];
+    refused(&venue, &coarse, "SymbolInUse");
+
+    for status in ["PRE_TRADING", "POST_TRADING", "END_OF_DAY", "AUCTION_MATCH", "BREAK", "HALT"] {
+        admin(&venue, &["symbol", "status", "DOGEUSDT", status]);
+        assert_eq!(symbol(&venue, "DOGEUSDT").text_at("status"), status);
+        let closed = a.call("POST", "/api/v3/order", &order.replace("quantity=5", "quantity=8"));
+        assert_eq!(closed.error(), (400, -1013, "Market is closed.".to_owned()), "{status}");
+    }
+    // What is open stays, and can be cancelled; the rest is expired by the exchange.
+    a.cancel(&format!("symbol=DOGEUSDT&orderId={id}"));
+    let expired = admin(&venue, &["symbol", "expire", "DOGEUSDT"]);
+    assert_eq!((expired.integer_at("orders"), expired.integer_at("lists")), (1, 0));
+    assert_eq!(a.order("DOGEUSDT", id + 1).text_at("status"), "EXPIRED");
+    assert_eq!(a.balances()["DOGE"], (1000 * WHOLE, 0));
+    admin(&venue, &coarse);
+    admin(&venue, &["symbol", "status", "DOGEUSDT", "TRADING"]);
+    let filters = symbol(&venue, "DOGEUSDT").at("filters").clone();
+    assert_eq!(filters.items()[0].text_at("tickSize"), "0.05000000");
+    assert_eq!(filters.items()[1].text_at("stepSize"), "1.00000000", "what is not named stays");
+
+    admin(&venue, &["exchange", "--max-orders", "1", "--max-algo-orders", "0"]);
+    place(&mut b).ok();
+    let refusal = place(&mut b).error();
+    assert_eq!(refusal, (400, -2010, "Filter failure: EXCHANGE_MAX_NUM_ORDERS".to_owned()));
+    for (arguments, says) in [
+        (&["symbol", "add", "dogeusdt", "DOGE", "USDT"][..], "dogeusdt"),
+        (&["symbol", "add", "CATUSDT", "CAT", "USDT"], "CAT"),
+        (&["symbol", "add", "DOGEUSDT", "DOGE", "USDT"], "AlreadyDefined"),
+        (&["symbol", "change", "NONE", "oco=true"], "NONE"),
+        (&["symbol", "change", "DOGEUSDT", "wings=2"], "wings"),
+        (&["symbol", "status", "DOGEUSDT", "OPEN"], "OPEN"),
+        (&["asset", "DOGE"], "AlreadyDefined"),
+    ] {
+        refused(&venue, arguments, says);
+    }
+}
