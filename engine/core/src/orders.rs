@@ -84,6 +84,21 @@ impl OrderRecord {
     }
 }
 
+/// What the venue keeps of each open order: always two cache lines, never three or four.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Slot {
+    record: OrderRecord,
+    client_order_id: ClientOrderId,
+}
+
+const _: () = assert!(size_of::<Slot>() == 96);
+
+impl Slot {
+    const VACANT: Self =
+        Self { record: OrderRecord::VACANT, client_order_id: ClientOrderId::EMPTY };
+}
+
 /// What few orders need, apart from the record so that matching does not touch it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OrderDetails {
@@ -125,9 +140,8 @@ impl Default for OrderDetails {
 /// All open orders.
 #[derive(Debug)]
 pub(crate) struct Orders {
-    records: Vec<OrderRecord>,
+    slots: Vec<Slot>,
     details: Vec<OrderDetails>,
-    client_order_ids: Vec<ClientOrderId>,
     by_id: Table,
     /// Only orders that have a client order id.
     by_client_order_id: Table,
@@ -158,9 +172,8 @@ fn bought(record: &OrderRecord) -> u128 {
 impl Orders {
     pub(crate) const fn new(seed: Seed) -> Self {
         Self {
-            records: Vec::new(),
+            slots: Vec::new(),
             details: Vec::new(),
-            client_order_ids: Vec::new(),
             by_id: Table::new(),
             by_client_order_id: Table::new(),
             lists: Lists::new(seed),
@@ -174,11 +187,10 @@ impl Orders {
     }
 
     pub(crate) fn try_grow(&mut self, limits: &Limits) -> Result<(), TryReserveError> {
-        let more = (limits.open_orders as usize).saturating_sub(self.records.len());
-        let wanted = self.records.len() + more;
-        self.records.try_reserve_exact(more)?;
+        let more = (limits.open_orders as usize).saturating_sub(self.slots.len());
+        let wanted = self.slots.len() + more;
+        self.slots.try_reserve_exact(more)?;
         self.details.try_reserve_exact(more)?;
-        self.client_order_ids.try_reserve_exact(more)?;
         self.by_id.try_grow(limits.open_orders)?;
         self.by_client_order_id.try_grow(limits.open_orders)?;
         self.lists.try_grow(limits.open_orders)?;
@@ -193,22 +205,21 @@ impl Orders {
         // Each pending work keeps one place at the most (of the urgent sweeps only one has begun), and so
         // does a triggered stop while it takes.
         self.chains.try_grow(limits.accounts, limits.open_orders + limits.pending_work + 2)?;
-        self.records.resize(wanted, OrderRecord::VACANT);
+        self.slots.resize(wanted, Slot::VACANT);
         self.details.resize(wanted, OrderDetails::default());
-        self.client_order_ids.resize(wanted, ClientOrderId::EMPTY);
         Ok(())
     }
 
     /// The record of an open order.
     #[inline(always)]
     pub(crate) fn record(&self, handle: Handle) -> &OrderRecord {
-        &self.records[handle.0 as usize]
+        &self.slots[handle.0 as usize].record
     }
 
     /// As [`record`](Self::record), to change.
     #[inline(always)]
     pub(crate) fn record_mut(&mut self, handle: Handle) -> &mut OrderRecord {
-        &mut self.records[handle.0 as usize]
+        &mut self.slots[handle.0 as usize].record
     }
 
     /// The details of an open order.
@@ -324,7 +335,7 @@ impl Orders {
         let (pair, bought) = (record.pair, bought(record));
         self.open.at_mut(pair).bought -= bought;
         for handle in [stop, limit] {
-            self.records[handle.0 as usize].flags |= IS_PAIRED;
+            self.record_mut(handle).flags |= IS_PAIRED;
             self.details[handle.0 as usize].list = slot;
         }
     }
@@ -338,7 +349,7 @@ impl Orders {
 
     /// The client order id of an open order; empty for none.
     pub(crate) fn client_order_id(&self, handle: Handle) -> &ClientOrderId {
-        &self.client_order_ids[handle.0 as usize]
+        &self.slots[handle.0 as usize].client_order_id
     }
 
     /// Open orders of an account on a symbol.
@@ -352,7 +363,7 @@ impl Orders {
     pub(crate) fn find(&self, pools: &BookPools, symbol: SymbolId, id: OrderId) -> Option<Handle> {
         self.by_id
             .find(self.seed.order(symbol.0, id.0), |at| {
-                pools.id(at) == id && self.records[at as usize].symbol == symbol
+                pools.id(at) == id && self.slots[at as usize].record.symbol == symbol
             })
             .map(Handle)
     }
@@ -371,9 +382,10 @@ impl Orders {
         }
         self.by_client_order_id
             .find(self.seed.client_order_id(account, symbol, name), |at| {
-                self.client_order_ids[at as usize] == *name
+                let slot = &self.slots[at as usize];
+                slot.client_order_id == *name
                     && pools.owner(at) == account.0
-                    && self.records[at as usize].symbol == symbol
+                    && slot.record.symbol == symbol
             })
             .map(Handle)
     }
@@ -394,13 +406,13 @@ impl Orders {
             self.details[handle.0 as usize] = details;
         }
         self.chains.set_order(record.place, Some(handle));
-        self.records[handle.0 as usize] = record;
-        // Read back from here on: a copy that is looked at in parts is made in parts, and slowly.
-        let name_here = &mut self.client_order_ids[handle.0 as usize];
-        *name_here = *name;
+        let slot = &mut self.slots[handle.0 as usize];
+        slot.record = record;
+        slot.client_order_id = *name;
         self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
-        if !name_here.is_empty() {
-            let hash = self.seed.client_order_id(account, symbol, name_here);
+        // Looked at where it is now: a copy on its way that is looked at in parts is made in parts, slowly.
+        if !slot.client_order_id.is_empty() {
+            let hash = self.seed.client_order_id(account, symbol, &slot.client_order_id);
             self.by_client_order_id.insert(hash, handle.0);
         }
         let counts = self.open.at_mut(record.pair);
@@ -425,7 +437,7 @@ impl Orders {
         (quantity, open): (i64, i64),
     ) {
         let at = order.handle.0 as usize;
-        let record = &mut self.records[at];
+        let record = &mut self.slots[at].record;
         let counts = self.open.at_mut(record.pair);
         counts.bought -= bought(record);
         record.quantity = quantity;
