@@ -12,6 +12,7 @@ mod system {
     mod contract;
     mod crash;
     mod definition;
+    mod error_codes;
     mod hostile;
     mod http;
     mod json;
