@@ -115,6 +115,10 @@ impl BlockFile for SwitchedFile {
         if self.switch.lets_through() { self.file.write_blocks(offset, bytes) } else { Ok(()) }
     }
 
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.switch.lets_through() { self.file.write_unsynced(offset, bytes) } else { Ok(()) }
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file.sync()
     }

@@ -68,6 +68,10 @@ impl BlockFile for ReadOnlyFile {
         refused()
     }
 
+    fn write_unsynced(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
+        refused()
+    }
+
     fn sync(&self) -> io::Result<()> {
         refused()
     }

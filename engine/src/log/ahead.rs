@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Bytes by which the zeros of the next segment lead the writes into the present one, at least: as much
 /// as may be written during a pause.
-const LEAD: u64 = 4 << 20;
+const LEAD: u64 = 2 << 20;
 
 /// What keeper and maker tell each other.
 #[derive(Default)]

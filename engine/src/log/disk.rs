@@ -125,7 +125,7 @@ impl SegmentMaker {
         let count = bytes.min(ZEROS_BYTES).min(segment_bytes - unfinished.zeroed);
         unfinished
             .file
-            .write_blocks(unfinished.zeroed, &self.zeros[..count as usize])
+            .write_unsynced(unfinished.zeroed, &self.zeros[..count as usize])
             .map_err(disk_error("filling", &path))?;
         unfinished.zeroed += count;
         Ok(unfinished.zeroed == segment_bytes)

@@ -76,6 +76,14 @@ pub trait BlockFile: Send {
     /// As the system says. How much was written is then unknown, and it is not to be tried again.
     fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// As [`BlockFile::write_blocks`], but durable only after [`BlockFile::sync`]: for a file that nobody
+    /// relies on before that. Each durable write into new space has the file system commit its journal,
+    /// which other files' writes wait for.
+    ///
+    /// # Errors
+    /// As there.
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
     /// Makes the file's length and space durable, and whatever was written to it.
     ///
     /// # Errors
@@ -96,7 +104,7 @@ impl Storage for FileStorage {
     }
 
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
-        let file = DirectFile::open(
+        let mut file = DirectFile::open(
             path,
             OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600),
         )?;
@@ -105,6 +113,7 @@ impl Storage for FileStorage {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.buffered.set_len(bytes)?,
             reserved => reserved?,
         }
+        file.unsynced = open_direct(path, OFlags::DIRECT)?;
         Ok(Box::new(file))
     }
 
@@ -131,18 +140,24 @@ struct DirectFile {
     buffered: File,
     /// Opened with O_DIRECT and O_DSYNC.
     direct: Option<File>,
+    /// Opened with O_DIRECT, if the file is new.
+    unsynced: Option<File>,
 }
 
 impl DirectFile {
     fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
         let buffered = how.open(path)?;
-        let flags = (OFlags::DIRECT | OFlags::DSYNC).bits() as i32;
-        let direct = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
-        let direct = match direct {
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => None,
-            opened => Some(opened?),
-        };
-        Ok(Self { buffered, direct })
+        let direct = open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?;
+        Ok(Self { buffered, direct, unsynced: None })
+    }
+}
+
+/// Opens an existing file past the page cache; `None` where the file system refuses that.
+fn open_direct(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
+    let flags = flags.bits() as i32;
+    match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(None),
+        opened => Ok(Some(opened?)),
     }
 }
 
@@ -167,6 +182,12 @@ impl BlockFile for DirectFile {
         }
     }
 
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        debug_assert!(offset.is_multiple_of(BLOCK_BYTES));
+        debug_assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES));
+        self.unsynced.as_ref().unwrap_or(&self.buffered).write_all_at(bytes, offset)
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.buffered.sync_all()
     }
@@ -186,8 +207,17 @@ mod tests {
         let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
         block.fill(7);
         file.write_blocks(BLOCK_BYTES, &block).unwrap();
+        file.write_unsynced(0, &block).unwrap();
+        file.sync().unwrap();
         let other = FileStorage.open(&path).unwrap();
         let mut read = [1; 20];
+        other.write_unsynced(2 * BLOCK_BYTES, &block).unwrap();
+        for offset in [0, 3 * BLOCK_BYTES - 20] {
+            other.read(offset, &mut read).unwrap();
+            assert_eq!(read, [7; 20]);
+        }
+        block.fill(0);
+        file.write_unsynced(0, &block).unwrap();
         other.read(BLOCK_BYTES - 10, &mut read).unwrap();
         assert_eq!(read[10..], [7; 10]);
         assert!(other.read(3 * BLOCK_BYTES - 10, &mut read).is_err());

@@ -2,10 +2,10 @@
 //! every test here.
 //!
 //! What programs see and what is durable are kept apart: the names of files until their folder is
-//! synced, the length of a new file until it is synced, and, on a disk without direct writes, written
-//! sectors until the write's sync is done. An *accident* is planned for one changing call: the call is
-//! done in part, every later one fails, and the test then lets the process die ([`SimDisk::die`]) or
-//! cuts the power ([`SimDisk::cut_power`]).
+//! synced, the length of a new file until it is synced, and sectors that were written without a sync, as
+//! all are on a disk without direct writes until the write's own sync is done. An *accident* is planned
+//! for one changing call: the call is done in part, every later one fails, and the test then lets the
+//! process die ([`SimDisk::die`]) or cuts the power ([`SimDisk::cut_power`]).
 //!
 //! The fault model is the one that the log is written for: of a write in flight each 512-byte sector is
 //! old or new, in any combination; changes of names reach the disk in the order in which they were made.
@@ -490,6 +490,30 @@ impl BlockFile for SimFile {
                 file.behind.entry(from / SECTOR + index).or_insert_with(|| old.to_vec());
             }
             if survives || !state.is_direct {
+                old.copy_from_slice(new);
+            }
+        }
+        outcome.result()
+    }
+
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        assert!(offset.is_multiple_of(BLOCK_BYTES), "whole blocks are written");
+        assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
+        let held = self.disk.0.is_held.lock().unwrap();
+        drop(self.disk.0.released.wait_while(held, |held| *held).unwrap());
+        let mut state = self.disk.state();
+        let state = &mut *state;
+        let outcome = state.call(Call::Write)?;
+        let survivors = match outcome {
+            Outcome::Done => vec![true; bytes.len() / SECTOR],
+            Outcome::Interrupted => state.survivors(bytes.len() / SECTOR),
+        };
+        let file = state.files.get_mut(&self.file).unwrap();
+        let first = offset as usize / SECTOR;
+        for ((sector, new), survives) in (first..).zip(bytes.chunks(SECTOR)).zip(survivors) {
+            if survives {
+                let old = &mut file.bytes[sector * SECTOR..][..SECTOR];
+                file.behind.entry(sector).or_insert_with(|| old.to_vec());
                 old.copy_from_slice(new);
             }
         }

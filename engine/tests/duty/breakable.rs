@@ -72,6 +72,13 @@ impl BlockFile for BreakableFile {
         self.file.write_blocks(offset, bytes)
     }
 
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(io::Error::from_raw_os_error(IO_ERROR));
+        }
+        self.file.write_unsynced(offset, bytes)
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file.sync()
     }

@@ -262,6 +262,10 @@ impl BlockFile for TestFile {
         self.0.write_all_at(bytes, offset)
     }
 
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_blocks(offset, bytes)
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.1.changing()
     }
