@@ -26,6 +26,7 @@ mod system {
     mod process;
     mod public_data;
     mod random;
+    mod random_calls;
     mod raw_session;
     mod readers;
     mod rules;
