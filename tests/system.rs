@@ -29,6 +29,7 @@ mod system {
     mod random_calls;
     mod raw_session;
     mod readers;
+    mod reconnects;
     mod rules;
     mod snapshots;
     mod stream_client;

@@ -95,9 +95,11 @@ impl Default for EngineSection {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayBackend {
-    /// The best that is permitted.
+    /// io_uring where it is permitted, else epoll.
     #[default]
     Auto,
+    /// Completions, a system call per turn; epoll where it is refused.
+    IoUring,
     /// Readiness, a system call per read and write.
     Epoll,
 }

@@ -13,6 +13,7 @@ mod refusals;
 mod service;
 mod sessions;
 mod stream;
+mod uring;
 
 pub use bell::Bell;
 
@@ -171,12 +172,15 @@ pub fn start(
     Ok(GatewayHandle { mail, stop, thread, socket })
 }
 
+/// The backend that was asked for; epoll, and a line that says so, where io_uring is not permitted.
 fn choose_backend(wanted: GatewayBackend, mail: &Mail) -> io::Result<Box<dyn Backend + Send>> {
-    match wanted {
-        GatewayBackend::Auto | GatewayBackend::Epoll => {
-            Ok(Box::new(epoll::Epoll::new(mail.bell())?))
+    if wanted != GatewayBackend::Epoll {
+        match uring::Uring::new(mail.bell()) {
+            Ok(uring) => return Ok(Box::new(uring)),
+            Err(error) => say!("gateway: io_uring is refused ({error}), so it is epoll"),
         }
     }
+    Ok(Box::new(epoll::Epoll::new(mail.bell())?))
 }
 
 fn listen(socket: &Path) -> io::Result<OwnedFd> {

@@ -4,17 +4,20 @@
 //! poll-style.
 //!
 //! [`Client::split`] gives the two directions to two threads. A sender numbers its commands; a
-//! receiver hands replies on at the acknowledgement level that its owner chose.
+//! receiver hands replies on at the acknowledgement level that its owner chose. [`SteadyClient`] comes
+//! back by itself when a connection is lost, and does nothing twice.
 
 mod connect;
 mod receiver;
 mod rings;
 mod sender;
+mod steady;
 mod stream;
 
 pub use connect::{ConnectError, proof};
 pub use receiver::{Notice, ReceiveError, Receiver, Reply};
 pub use sender::{ClientCommand, SendError, Sender};
+pub use steady::{Back, SteadyClient, Told};
 
 use crate::message::decode::Event;
 use crate::message::enums::{Lane, RejectReason, Role};

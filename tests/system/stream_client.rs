@@ -8,6 +8,7 @@ use super::raw_session::{
 };
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
+use std::cell::Cell;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
@@ -31,16 +32,40 @@ pub(crate) fn arguments<'a>(settings: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = UNLIMITED.to_vec();
     arguments.extend(["--set", "gateway.tcp=127.0.0.1:0"]);
     settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-    if let Ok(backend) = std::env::var("TOUCHLINE_GATEWAY") {
-        let setting: &str = format!("gateway.backend={backend}").leak();
-        arguments.extend(["--set", setting]);
-    }
+    arguments.extend(["--set", BACKEND.get()]);
     arguments
 }
 
+thread_local! {
+    /// Of the venues of the test that runs on this thread.
+    static BACKEND: Cell<&'static str> = const { Cell::new("gateway.backend=auto") };
+}
+
+/// Runs a test once more, over epoll.
+pub(crate) fn run_over_epoll(test: fn()) {
+    BACKEND.set("gateway.backend=epoll");
+    test();
+}
+
+/// The tests of a module once more, over epoll.
+macro_rules! over_epoll {
+    ($($name:ident),* $(,)?) => {
+        mod over_epoll {
+            $(
+                #[test]
+                fn $name() {
+                    $crate::system::stream_client::run_over_epoll(super::$name);
+                }
+            )*
+        }
+    };
+}
+pub(crate) use over_epoll;
+
 /// Where it listens; of the last engine if it was started again.
 pub(crate) fn address(lines: &[String]) -> SocketAddr {
-    let line = lines.iter().rev().find(|line| line.contains("gateway: ")).expect("it is printed");
+    let is_address = |line: &&String| line.contains("gateway: ") && line.contains("tcp=");
+    let line = lines.iter().rev().find(is_address).expect("it is printed");
     let at = line.find("tcp=").expect("it listens on TCP") + 4;
     let text = line[at..].split_whitespace().next().expect("an address");
     text.parse().expect("an address and a port")

@@ -6,7 +6,8 @@ use super::http::Key;
 use super::process::eventually;
 use super::raw_session::limit_body;
 use super::stream_client::{
-    LOGOUT, Member, RawStream, address, arguments, limit, options, send, tcp, unix, venue,
+    LOGOUT, Member, RawStream, address, arguments, limit, options, over_epoll, send, tcp, unix,
+    venue,
 };
 use super::units::WHOLE;
 use super::venue::{Part, Venue};
@@ -356,3 +357,16 @@ fn a_thousand_sessions_are_served() {
         assert_eq!(reply.envelope.sequence.0, 1);
     }
 }
+
+over_epoll!(
+    all_carriers_meet_in_one_book_and_makers_are_told,
+    messages_may_come_in_any_pieces,
+    who_is_silent_is_given_up_and_who_says_something_is_not,
+    a_logout_is_answered_behind_all_that_came_before_it,
+    a_newer_logon_ends_the_older_connection_and_takes_its_orders_away,
+    a_session_asks_for_what_it_has_and_what_it_missed,
+    a_client_that_saw_more_than_the_log_has_is_told,
+    a_session_sends_no_faster_than_it_may,
+    what_may_not_come_over_a_socket_is_refused_with_a_reason,
+    a_thousand_sessions_are_served,
+);

@@ -3,7 +3,7 @@
 use super::binary::{KEY_A, KEY_B};
 use super::process::eventually;
 use super::raw_session::{REFUSED, is_closed, limit_body, message, number, read_message, template};
-use super::stream_client::{LOGOUT, Member, RawStream, send, tcp, venue};
+use super::stream_client::{LOGOUT, Member, RawStream, over_epoll, send, tcp, venue};
 use super::units::WHOLE;
 use std::io::Write;
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
@@ -171,3 +171,11 @@ fn half_messages_and_ends_in_the_middle_leave_nothing() {
     honest.assert_alive();
     assert_eq!(venue.a().balances()["BTC"].1, 0, "nothing of it rests");
 }
+
+over_epoll!(
+    bytes_that_are_no_messages_end_their_connection_and_nobody_elses,
+    well_framed_nonsense_is_answered_and_spoils_nothing,
+    a_client_that_floods_and_never_reads_is_given_up_alone,
+    a_slow_reader_gets_every_answer,
+    half_messages_and_ends_in_the_middle_leave_nothing,
+);

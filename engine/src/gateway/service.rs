@@ -231,8 +231,9 @@ impl Gateway {
             Progress::LogOn { logon, end } => {
                 if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
                     self.mail.tell_duty(ToDuty::Logon { ticket, logon, end });
-                } else if let Some(peer) = self.forget_peer(ticket) {
+                } else if let Some(peer) = self.peers.get(&ticket) {
                     peer.refuse(RefusalReason::TooManySessions, None);
+                    self.forget_peer(ticket);
                     let setting =
                         if end.is_none() { "gateway.sessions" } else { "engine.connections" };
                     self.refusals.print(&format!("refused a session: {setting} are in use"));
@@ -271,8 +272,9 @@ impl Gateway {
                     self.welcome(ticket, &started, position);
                 }
                 FromDuty::Refused { ticket, reason } => {
-                    if let Some(peer) = self.forget_peer(ticket) {
+                    if let Some(peer) = self.peers.get(&ticket) {
                         peer.refuse(RefusalReason::Rejected, Some(reason));
+                        self.forget_peer(ticket);
                         self.refusals.print(&format!("refused a logon: {reason:?}"));
                     }
                 }
@@ -331,8 +333,9 @@ impl Gateway {
                     }
                 }
                 Answer::Checked { ticket, has: false, end } => {
-                    if let Some(peer) = self.forget_peer(ticket) {
+                    if let Some(peer) = self.peers.get(&ticket) {
                         peer.refuse_history(end);
+                        self.forget_peer(ticket);
                         self.refusals
                             .print("refused a session: what it saw last is not in the log");
                     }

@@ -2,7 +2,6 @@
 
 use super::Line;
 use super::stream::StreamLine;
-use crate::message::Message;
 use crate::message::command::{
     CancelAll, CancelOrder, CancelOrderList, CancelOrderNamed, CancelReplace, ChangeSymbol,
     CommandHeader, CreateAccount, CreateKey, DefineAsset, DefineSymbol, Deposit, ExpireAll,
@@ -10,6 +9,7 @@ use crate::message::command::{
     SetAccount, SetFees, SetLimits, SetRules, SetSymbolStatus, SetVenueFilters, Withdraw,
 };
 use crate::message::stream::{Logout, ReplayRequest, StateRequest};
+use crate::message::{Message, MessageHeader};
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
 use crate::units::{Epoch, Position, Sequence, SessionId};
 use std::sync::Arc;
@@ -160,6 +160,21 @@ impl Sender {
         header.epoch = self.epoch;
         header.sequence = sequence;
         self.outlet.stage(bytemuck::bytes_of(command))?;
+        self.last_sequence = self.last_sequence.max(sequence);
+        Ok(())
+    }
+
+    /// [`stage_as`](Self::stage_as), of a command's bytes.
+    pub(super) fn stage_bytes(
+        &mut self,
+        bytes: &mut [u8],
+        sequence: Sequence,
+    ) -> Result<(), SendError> {
+        let range = MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
+        let mut header: CommandHeader = bytemuck::pod_read_unaligned(&bytes[range.clone()]);
+        (header.session, header.epoch, header.sequence) = (self.session, self.epoch, sequence);
+        bytes[range].copy_from_slice(bytemuck::bytes_of(&header));
+        self.outlet.stage(bytes)?;
         self.last_sequence = self.last_sequence.max(sequence);
         Ok(())
     }

@@ -1,0 +1,302 @@
+//! The gateway's sockets by completion: io_uring with multishot accept and receive into buffers that the
+//! kernel picks, and one system call per turn for all that was asked for. While the gateway spins, a look
+//! at what has happened is a read of memory.
+
+mod ring;
+
+use super::backend::{Backend, Happened, Listener, READ_BYTES};
+use super::bell::Bell;
+use ring::{Completion, Ring};
+use rustc_hash::FxHashMap;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a request is for, in the upper bits of its name; the ticket stands in the lower ones.
+const KIND_SHIFT: u32 = 56;
+const NOTHING: u64 = 0;
+const ACCEPT_LOCAL: u64 = 1;
+const ACCEPT_TCP: u64 = 2;
+const BELL: u64 = 3;
+const RECEIVE: u64 = 4;
+const SEND: u64 = 5;
+
+/// Completions that are looked at per turn.
+const COMPLETIONS_PER_TURN: usize = 1024;
+
+const fn name(kind: u64, ticket: usize) -> u64 {
+    kind << KIND_SHIFT | ticket as u64
+}
+
+/// A socket that is watched, or was and has requests under way.
+struct Watched {
+    socket: Arc<OwnedFd>,
+    /// A receive is under way.
+    is_receiving: bool,
+    is_held: bool,
+    /// How much of what is being sent the socket has taken.
+    sending: Option<usize>,
+    /// It ended: nothing is told of it any more.
+    has_ended: bool,
+    is_forgotten: bool,
+}
+
+/// The backend.
+pub(super) struct Uring {
+    ring: Ring,
+    bell: Arc<Bell>,
+    listeners: Vec<(Listener, OwnedFd)>,
+    sockets: FxHashMap<usize, Watched>,
+    /// Buffers that the last turn told of.
+    shown: Vec<u16>,
+    /// Sockets whose receive ended for want of buffers.
+    starved: Vec<usize>,
+}
+
+impl Uring {
+    /// Makes the ring, and tries on a pair of sockets whether the kernel permits what is needed.
+    pub(super) fn new(bell: Arc<Bell>) -> io::Result<Self> {
+        let mut ring = Ring::new()?;
+        try_receive(&mut ring)?;
+        ring.poll(name(BELL, 0), bell.event());
+        Ok(Self {
+            ring,
+            bell,
+            listeners: Vec::new(),
+            sockets: FxHashMap::default(),
+            shown: Vec::new(),
+            starved: Vec::new(),
+        })
+    }
+
+    fn listen_on(&mut self, which: Listener) {
+        let kind = if which == Listener::Local { ACCEPT_LOCAL } else { ACCEPT_TCP };
+        if let Some((_, socket)) = self.listeners.iter().find(|(one, _)| *one == which) {
+            self.ring.accept(name(kind, 0), socket.as_fd());
+        }
+    }
+
+    fn receive(&mut self, ticket: usize) {
+        if let Some(watched) = self.sockets.get_mut(&ticket)
+            && !(watched.is_receiving || watched.is_held || watched.has_ended)
+        {
+            watched.is_receiving = true;
+            self.ring.receive(name(RECEIVE, ticket), watched.socket.as_fd());
+        }
+    }
+
+    fn complete(&mut self, completion: &Completion, happened: &mut Vec<Happened>) {
+        let ticket = (completion.user & ((1 << KIND_SHIFT) - 1)) as usize;
+        match completion.user >> KIND_SHIFT {
+            ACCEPT_LOCAL => self.accepted(Listener::Local, completion, happened),
+            ACCEPT_TCP => self.accepted(Listener::Tcp, completion, happened),
+            BELL => {
+                self.bell.quiet();
+                if !completion.has_more {
+                    self.ring.poll(name(BELL, 0), self.bell.event());
+                }
+            }
+            RECEIVE => self.received(ticket, completion, happened),
+            SEND => self.sent(ticket, completion, happened),
+            _ => {}
+        }
+    }
+
+    fn accepted(&mut self, which: Listener, completion: &Completion, happened: &mut Vec<Happened>) {
+        match completion.result {
+            Ok(descriptor) => {
+                happened.push(Happened::Accepted(which, ring::accepted(descriptor)));
+            }
+            Err(Errno::INTR | Errno::CONNABORTED | Errno::AGAIN) => {}
+            Err(error) => happened.push(Happened::AcceptFailed(error.into())),
+        }
+        if !completion.has_more {
+            self.listen_on(which);
+        }
+    }
+
+    fn received(&mut self, ticket: usize, completion: &Completion, happened: &mut Vec<Happened>) {
+        self.shown.extend(completion.buffer);
+        let Some(watched) = self.sockets.get_mut(&ticket) else { return };
+        watched.is_receiving = completion.has_more;
+        let is_told = !watched.is_forgotten;
+        match (completion.result, completion.buffer) {
+            (Ok(count), Some(buffer)) if count > 0 => {
+                let start = usize::from(buffer) * READ_BYTES;
+                if is_told {
+                    happened.push(Happened::Received(ticket, start..start + count as usize));
+                }
+                if !completion.has_more {
+                    self.receive(ticket);
+                }
+            }
+            (Err(Errno::NOBUFS), _) => self.starved.push(ticket),
+            // Held, or held and let go again before the kernel knew.
+            (Err(Errno::CANCELED), _) => self.receive(ticket),
+            (Err(Errno::INTR | Errno::AGAIN), _) => self.receive(ticket),
+            _ => {
+                watched.has_ended = true;
+                if is_told {
+                    happened.push(Happened::Ended(ticket));
+                }
+            }
+        }
+        self.bury(ticket);
+    }
+
+    fn sent(&mut self, ticket: usize, completion: &Completion, happened: &mut Vec<Happened>) {
+        let Some(mut buffer) = self.ring.sent(completion) else { return };
+        let Some(watched) = self.sockets.get_mut(&ticket) else { return };
+        let Some(before) = watched.sending.take() else { return };
+        match completion.result {
+            _ if watched.is_forgotten => {}
+            Ok(count) if before + (count as usize) < buffer.len() => {
+                let sent = before + count as usize;
+                watched.sending = Some(sent);
+                self.ring.send(completion.user, watched.socket.as_fd(), buffer, sent);
+                happened.push(Happened::Progressed(ticket, count as usize));
+            }
+            Ok(_) => {
+                buffer.clear();
+                happened.push(Happened::Sent(ticket, buffer));
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {
+                watched.sending = Some(before);
+                self.ring.send(completion.user, watched.socket.as_fd(), buffer, before);
+            }
+            Err(_) => {
+                watched.has_ended = true;
+                happened.push(Happened::Ended(ticket));
+            }
+        }
+        self.bury(ticket);
+    }
+
+    /// Drops a forgotten socket once the kernel has no request for it: its number is not used again
+    /// before that.
+    fn bury(&mut self, ticket: usize) {
+        if let Some(watched) = self.sockets.get(&ticket)
+            && watched.is_forgotten
+            && !watched.is_receiving
+            && watched.sending.is_none()
+        {
+            self.sockets.remove(&ticket);
+        }
+    }
+}
+
+impl Backend for Uring {
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn listen(&mut self, which: Listener, socket: OwnedFd) -> io::Result<()> {
+        // Of a socket that does not block the kernel would say so instead of waiting for it.
+        let flags = fcntl_getfl(&socket)?;
+        fcntl_setfl(&socket, flags - OFlags::NONBLOCK)?;
+        self.listeners.push((which, socket));
+        self.listen_on(which);
+        Ok(())
+    }
+
+    fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()> {
+        let watched = Watched {
+            socket,
+            is_receiving: false,
+            is_held: false,
+            sending: None,
+            has_ended: false,
+            is_forgotten: false,
+        };
+        self.sockets.insert(ticket, watched);
+        self.receive(ticket);
+        Ok(())
+    }
+
+    fn hold(&mut self, ticket: usize, held: bool) {
+        let Some(watched) = self.sockets.get_mut(&ticket) else { return };
+        watched.is_held = held;
+        if held && watched.is_receiving {
+            self.ring.cancel(name(RECEIVE, ticket), name(NOTHING, 0));
+        } else {
+            self.receive(ticket);
+        }
+    }
+
+    fn send(&mut self, ticket: usize, buffer: Vec<u8>, _: &mut Vec<Happened>) {
+        if let Some(watched) = self.sockets.get_mut(&ticket)
+            && watched.sending.is_none()
+            && !watched.has_ended
+        {
+            watched.sending = Some(0);
+            self.ring.send(name(SEND, ticket), watched.socket.as_fd(), buffer, 0);
+        }
+    }
+
+    fn forget(&mut self, ticket: usize) {
+        let Some(watched) = self.sockets.get_mut(&ticket) else { return };
+        watched.is_forgotten = true;
+        watched.is_held = true;
+        // Ends what is under way; a socket that is not connected any more has nothing under way.
+        let _ended = shutdown(&watched.socket, Shutdown::Both);
+        if watched.is_receiving {
+            self.ring.cancel(name(RECEIVE, ticket), name(NOTHING, 0));
+        }
+        self.bury(ticket);
+    }
+
+    fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()> {
+        for buffer in std::mem::take(&mut self.shown) {
+            self.ring.give_back(buffer, name(NOTHING, 0));
+        }
+        for ticket in std::mem::take(&mut self.starved) {
+            self.receive(ticket);
+        }
+        self.ring.submit(limit)?;
+        for _ in 0..COMPLETIONS_PER_TURN {
+            let Some(completion) = self.ring.next() else { break };
+            self.complete(&completion, happened);
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, at: &Range<usize>) -> &[u8] {
+        self.ring.bytes(at)
+    }
+}
+
+/// Receives a byte over a pair of sockets, as sessions will.
+fn try_receive(ring: &mut Ring) -> io::Result<()> {
+    let (near, far) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::io::write(&far, &[1])?;
+    drop(far);
+    ring.receive(name(RECEIVE, 0), near.as_fd());
+    let mut received = 0;
+    for _ in 0..100 {
+        ring.submit(Duration::from_millis(100))?;
+        while let Some(completion) = ring.next() {
+            if completion.user != name(RECEIVE, 0) {
+                completion.result?;
+                continue;
+            }
+            received += completion.result?;
+            if let Some(buffer) = completion.buffer {
+                ring.give_back(buffer, name(NOTHING, 0));
+            }
+            if !completion.has_more {
+                return if received == 1 {
+                    Ok(())
+                } else {
+                    Err(io::Error::other("a receive lost bytes"))
+                };
+            }
+        }
+    }
+    Err(io::Error::other("a receive does not end"))
+}

@@ -1,0 +1,213 @@
+//! io_uring with safe edges: whatever the kernel may still write to or read from belongs to this module
+//! until the kernel says that it is done. Called by [`super::Uring`] alone.
+//!
+//! Two kinds of memory are lent to the kernel. The pool that receives are written into is leaked when the
+//! ring is made, so it outlives any request; a part of it is shown only between the completion that names
+//! it and its being given back. A buffer that is being sent is kept in a table until its completion.
+#![allow(unsafe_code, reason = "requests hand addresses to the kernel")]
+
+use super::super::backend::READ_BYTES;
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustc_hash::FxHashMap;
+use rustix::io::Errno;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// Requests that may wait for a submission.
+const ENTRIES: u32 = 1024;
+/// Completions that the kernel keeps; it keeps more where it can.
+const COMPLETIONS: u32 = 4096;
+/// Buffers of [`READ_BYTES`] that receives are written into.
+const BUFFERS: u16 = 256;
+/// The group that they belong to.
+const GROUP: u16 = 0;
+/// Readable, as poll(2) says it.
+const READABLE: u32 = 1;
+const NO_SIGNAL: i32 = 0x4000;
+const CLOSE_ON_EXEC: i32 = 0x80000;
+
+/// The socket that an accept made: its descriptor is nobody else's.
+pub(super) fn accepted(descriptor: u32) -> OwnedFd {
+    // SAFETY: the kernel has just opened it for the completion that names it, and each completion is
+    // taken once; so nobody else owns it, and nobody else closes it.
+    unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
+}
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Completion {
+    /// As the request was named.
+    pub(super) user: u64,
+    /// Bytes, a descriptor, or an error.
+    pub(super) result: Result<u32, Errno>,
+    /// More completions of the same request will come.
+    pub(super) has_more: bool,
+    /// The buffer that was written into.
+    pub(super) buffer: Option<u16>,
+}
+
+/// The ring.
+pub(super) struct Ring {
+    ring: IoUring,
+    pool: NonNull<u8>,
+    /// Buffers that are ours at present: the kernel has filled them.
+    is_ours: Box<[bool]>,
+    /// What is being sent, by request. Never freed while the kernel may read it, so not by a drop.
+    sending: ManuallyDrop<FxHashMap<u64, Vec<u8>>>,
+}
+
+// SAFETY: the pool is plain leaked memory without ties to a thread, and all access to it goes through
+// `&self` or `&mut self` of this one owner; the ring itself is Send.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Makes a ring, and gives the kernel its buffers.
+    pub(super) fn new() -> io::Result<Self> {
+        let ring = IoUring::builder().setup_cqsize(COMPLETIONS).build(ENTRIES)?;
+        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
+            return Err(io::Error::other("the kernel is too old for it"));
+        }
+        let pool = vec![0_u8; usize::from(BUFFERS) * READ_BYTES].leak();
+        let mut made = Self {
+            ring,
+            pool: NonNull::from(pool).cast(),
+            is_ours: vec![true; usize::from(BUFFERS)].into_boxed_slice(),
+            sending: ManuallyDrop::default(),
+        };
+        for buffer in 0..BUFFERS {
+            made.give_back(buffer, 0);
+        }
+        Ok(made)
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) {
+        loop {
+            // SAFETY: each caller names what its entry points to: the leaked pool, a buffer that stays
+            // in `sending` until its completion, or nothing. A descriptor that is not open any more is an
+            // error of the request and touches no memory of ours.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return;
+            }
+            // The queue is full: the kernel empties it. What it refuses now it is asked again.
+            let _submitted = self.ring.submit();
+        }
+    }
+
+    /// Accepts connections until an error.
+    pub(super) fn accept(&mut self, user: u64, listener: BorrowedFd<'_>) {
+        // Points to nothing.
+        let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()));
+        self.push(&accept.flags(CLOSE_ON_EXEC).build().user_data(user));
+    }
+
+    /// Tells whenever the descriptor is readable.
+    pub(super) fn poll(&mut self, user: u64, descriptor: BorrowedFd<'_>) {
+        // Points to nothing.
+        let poll = opcode::PollAdd::new(types::Fd(descriptor.as_raw_fd()), READABLE);
+        self.push(&poll.multi(true).build().user_data(user));
+    }
+
+    /// Receives until an error, the end, or until no buffer is left.
+    pub(super) fn receive(&mut self, user: u64, socket: BorrowedFd<'_>) {
+        // Writes into the leaked pool only, into buffers that `is_ours` does not name.
+        let receive = opcode::RecvMulti::new(types::Fd(socket.as_raw_fd()), GROUP);
+        self.push(&receive.build().user_data(user));
+    }
+
+    /// Sends the buffer from `from` on; it is kept until the completion of `user`.
+    pub(super) fn send(&mut self, user: u64, socket: BorrowedFd<'_>, buffer: Vec<u8>, from: usize) {
+        let bytes = &buffer[from..];
+        // Points into the buffer's heap memory, which does not move with the Vec and is neither changed
+        // nor freed before `sent` takes it out of the table.
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
+        self.sending.insert(user, buffer);
+        self.push(&send.flags(NO_SIGNAL).build().user_data(user));
+    }
+
+    /// The buffer of a send, whose completion has come.
+    pub(super) fn sent(&mut self, completion: &Completion) -> Option<Vec<u8>> {
+        self.sending.remove(&completion.user)
+    }
+
+    /// Asks for the request to be given up.
+    pub(super) fn cancel(&mut self, target: u64, user: u64) {
+        // Points to nothing.
+        self.push(&opcode::AsyncCancel::new(target).build().user_data(user));
+    }
+
+    /// Lets the kernel write into a buffer again.
+    pub(super) fn give_back(&mut self, buffer: u16, user: u64) {
+        let index = usize::from(buffer);
+        if !std::mem::replace(&mut self.is_ours[index], false) {
+            return;
+        }
+        // SAFETY: `index` is below BUFFERS, or the line above had panicked: the address is in the pool.
+        let address = unsafe { self.pool.add(index * READ_BYTES) };
+        // From here on nothing shows these bytes: `bytes` looks at `is_ours`.
+        let provide =
+            opcode::ProvideBuffers::new(address.as_ptr(), READ_BYTES as i32, 1, GROUP, buffer);
+        self.push(&provide.build().user_data(user));
+    }
+
+    /// A range of the pool; empty unless it lies in one buffer that is ours.
+    pub(super) fn bytes(&self, range: &Range<usize>) -> &[u8] {
+        let index = range.start / READ_BYTES;
+        let end = (index + 1) * READ_BYTES;
+        if range.end < range.start
+            || range.end > end
+            || !self.is_ours.get(index).copied().unwrap_or(false)
+        {
+            return &[];
+        }
+        // SAFETY: the range lies in the pool, which is leaked, initialised memory; the kernel has
+        // completed its write to this buffer and gets it back only by `give_back`, which takes `&mut
+        // self` and so ends this borrow.
+        unsafe { std::slice::from_raw_parts(self.pool.add(range.start).as_ptr(), range.len()) }
+    }
+
+    /// Hands the kernel what is queued and waits for a completion, at most for `limit`; without a limit,
+    /// and with nothing queued, it is no system call.
+    pub(super) fn submit(&mut self, limit: Duration) -> io::Result<()> {
+        let is_pending = !self.ring.completion().is_empty();
+        let outcome = if limit.is_zero() || is_pending {
+            if self.ring.submission().is_empty() {
+                return Ok(());
+            }
+            self.ring.submit()
+        } else {
+            let timeout = Timespec::from(limit);
+            self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        };
+        match outcome {
+            Err(error)
+                if ![Errno::TIME, Errno::INTR, Errno::BUSY, Errno::AGAIN]
+                    .iter()
+                    .any(|errno| error.raw_os_error() == Some(errno.raw_os_error())) =>
+            {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The next completion.
+    pub(super) fn next(&mut self) -> Option<Completion> {
+        let entry = self.ring.completion().next()?;
+        let buffer = cqueue::buffer_select(entry.flags());
+        if let Some(buffer) = buffer
+            && let Some(is_ours) = self.is_ours.get_mut(usize::from(buffer))
+        {
+            *is_ours = true;
+        }
+        let result =
+            u32::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
+        let has_more = cqueue::more(entry.flags());
+        Some(Completion { user: entry.user_data(), result, has_more, buffer })
+    }
+}

@@ -1,0 +1,234 @@
+//! A client that outlives its connections: it keeps what it sent until it is answered, connects again, and
+//! sends again what was not decided. Used by programs that must not do anything twice.
+//!
+//! What makes that safe is the session's own sequence. The Welcome of a new connection names the last one
+//! that was decided: what lies above it is sent again under its own sequence; what lies below was decided
+//! while its answer was lost, and is named, so that its outcome can be read from the log or by a replay.
+
+use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
+use crate::message::event::ENVELOPE_REPLAYED;
+use crate::units::{Incarnation, Position, Sequence};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Commands without an answer at the most; one more is [`SendError::Full`].
+const UNDECIDED_MAX: usize = 65_536;
+/// Pause behind the first attempt to connect that failed, and the longest one.
+const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
+
+/// What a [`SteadyClient`] tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Back {
+    /// The connection is lost; the client tries to come back by itself.
+    Lost,
+    /// It is back. The commands named were decided while their answers were lost; all others without an
+    /// answer have been sent again.
+    Returned {
+        /// Sequences whose outcome is to be looked up: accepted if the log has events under them, else
+        /// rejected.
+        decided: Vec<Sequence>,
+        /// How many commands were sent again.
+        resent: usize,
+    },
+}
+
+/// A reply, or news of the connection.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// As [`super::Receiver::poll`] gives it.
+    Reply(Box<Reply>),
+    /// As [`super::Receiver::next_notice`] gives it.
+    Notice(Notice),
+    /// About the connection.
+    Connection(Back),
+}
+
+struct Undecided {
+    sequence: Sequence,
+    bytes: Vec<u8>,
+    has_left: bool,
+}
+
+/// A session that is opened again whenever its connection is lost.
+pub struct SteadyClient {
+    options: ClientOptions,
+    client: Option<Client>,
+    undecided: VecDeque<Undecided>,
+    last_sequence: Sequence,
+    try_at: Instant,
+    pause: Duration,
+}
+
+impl SteadyClient {
+    /// Opens the session for the first time.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub fn connect(options: ClientOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect(&options)?;
+        let last_sequence = client.welcome().last_sequence;
+        let mut steady = Self {
+            options,
+            client: Some(client),
+            undecided: VecDeque::new(),
+            last_sequence,
+            try_at: Instant::now(),
+            pause: PAUSES[0],
+        };
+        steady.saw_welcome();
+        Ok(steady)
+    }
+
+    /// The connection, while there is one: for requests that need not survive it.
+    pub const fn connection(&mut self) -> Option<&mut Client> {
+        self.client.as_mut()
+    }
+
+    /// Incarnation and position that were seen last: from where on to ask for what was missed.
+    #[must_use]
+    pub const fn last_seen(&self) -> Option<(Incarnation, Position)> {
+        self.options.last_seen
+    }
+
+    /// Commands without an answer.
+    #[must_use]
+    pub fn undecided(&self) -> usize {
+        self.undecided.len()
+    }
+
+    /// The log does not have what was seen last ([`ConnectError::HistoryLost`]), and the caller knows:
+    /// the next attempt goes on with what the log has.
+    pub const fn accept_history_loss(&mut self) {
+        self.options.last_seen = None;
+    }
+
+    /// Numbers the command and sends it, now or when the connection is back. The caller has set
+    /// `correlation`, `key_id` and `not_after_ns`; a command that would be of no use later says so by the
+    /// latter.
+    ///
+    /// # Errors
+    /// [`SendError::Full`], and whatever else the connection itself is not the cause of.
+    pub fn send<C: ClientCommand>(&mut self, command: &mut C) -> Result<Sequence, SendError> {
+        if self.undecided.len() >= UNDECIDED_MAX {
+            return Err(SendError::Full);
+        }
+        let sequence = Sequence(self.last_sequence.0 + 1);
+        command.command_mut().sequence = sequence;
+        let bytes = bytemuck::bytes_of(command).to_vec();
+        self.undecided.push_back(Undecided { sequence, bytes, has_left: false });
+        self.last_sequence = sequence;
+        self.send_waiting();
+        Ok(sequence)
+    }
+
+    /// Sends what has not left over this connection yet, in order, as far as there is room.
+    fn send_waiting(&mut self) {
+        let Some(client) = &mut self.client else { return };
+        let first = self.undecided.partition_point(|one| one.has_left);
+        for one in self.undecided.range_mut(first..) {
+            if client.sender.stage_bytes(&mut one.bytes, one.sequence).is_err() {
+                // Full: the next poll tries again. Anything else shows when replies are polled.
+                break;
+            }
+            one.has_left = true;
+        }
+        client.sender.publish();
+    }
+
+    /// The next reply or news; connects again if it is time for that.
+    ///
+    /// # Errors
+    /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there is no error.
+    pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
+        let Some(client) = &mut self.client else { return self.come_back() };
+        if let Some(notice) = client.receiver.next_notice() {
+            return Ok(Some(Told::Notice(notice)));
+        }
+        match client.receiver.poll() {
+            Ok(Some(reply)) => {
+                self.saw(&reply);
+                Ok(Some(Told::Reply(Box::new(reply))))
+            }
+            Ok(None) => {
+                if self.undecided.back().is_some_and(|last| !last.has_left) {
+                    self.send_waiting();
+                }
+                Ok(None)
+            }
+            Err(_) => {
+                self.client = None;
+                self.try_at = Instant::now();
+                self.pause = PAUSES[0];
+                Ok(Some(Told::Connection(Back::Lost)))
+            }
+        }
+    }
+
+    /// Waits until there may be something to poll, at most for `limit`.
+    pub fn wait(&mut self, limit: Duration) {
+        match &mut self.client {
+            Some(client) => client.receiver.wait(limit),
+            None => {
+                let pause = self.try_at.saturating_duration_since(Instant::now());
+                std::thread::sleep(pause.min(limit));
+            }
+        }
+    }
+
+    fn saw(&mut self, reply: &Reply) {
+        if reply.envelope.flags & ENVELOPE_REPLAYED != 0 {
+            return;
+        }
+        if let Some((_, position)) = &mut self.options.last_seen {
+            *position = (*position).max(reply.envelope.position);
+        }
+        if reply.is_terminal() {
+            let sequence = reply.envelope.sequence;
+            let found = self.undecided.iter().position(|one| one.sequence == sequence);
+            if let Some(index) = found {
+                self.undecided.remove(index);
+            }
+        }
+    }
+
+    fn saw_welcome(&mut self) {
+        if let Some(client) = &self.client {
+            let welcome = client.welcome();
+            self.options.last_seen = Some((welcome.incarnation, welcome.position));
+        }
+    }
+
+    fn come_back(&mut self) -> Result<Option<Told>, ConnectError> {
+        if Instant::now() < self.try_at {
+            return Ok(None);
+        }
+        match Client::connect(&self.options) {
+            Ok(client) => {
+                let decided_to = client.welcome().last_sequence;
+                let decided: Vec<Sequence> = self
+                    .undecided
+                    .iter()
+                    .map(|one| one.sequence)
+                    .filter(|&sequence| sequence <= decided_to)
+                    .collect();
+                self.undecided.retain(|one| one.sequence > decided_to);
+                self.undecided.iter_mut().for_each(|one| one.has_left = false);
+                self.last_sequence = self.last_sequence.max(decided_to);
+                self.client = Some(client);
+                self.saw_welcome();
+                self.send_waiting();
+                let resent = self.undecided.len();
+                Ok(Some(Told::Connection(Back::Returned { decided, resent })))
+            }
+            Err(ConnectError::Connect { .. } | ConnectError::Io(_)) => {
+                self.try_at = Instant::now() + self.pause;
+                self.pause = (self.pause * 2).min(PAUSES[1]);
+                Ok(None)
+            }
+            Err(error) => {
+                self.try_at = Instant::now() + self.pause;
+                Err(error)
+            }
+        }
+    }
+}

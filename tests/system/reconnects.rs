@@ -1,0 +1,193 @@
+//! The in-flight contract of `protocol/FORMATS.md`, case by case: what a client knows after each kind of
+//! failure, and that nothing it sends again happens twice.
+
+use super::binary::KEY_A;
+use super::process::WATCHDOG;
+use super::stream_client::{Member, address, arguments, limit, options, unix};
+use super::venue::{Part, Venue};
+use std::collections::BTreeSet;
+use std::time::Instant;
+use touchline_protocol::client::{
+    Acknowledgement, Back, CallError, ClientOptions, ConnectError, Endpoint, Notice, SteadyClient,
+    Told,
+};
+use touchline_protocol::message::command::NewOrder;
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::{KeyId, Sequence};
+
+fn shared(venue: &Venue) -> Endpoint {
+    Endpoint::SharedMemory(venue.data().join("engine.sock"))
+}
+
+fn tcp(venue: &mut Venue) -> Endpoint {
+    Endpoint::Tcp(address(&venue.part(Part::Engine).lines()))
+}
+
+/// An order that can be told from all others.
+fn numbered(number: usize) -> NewOrder {
+    let name = format!("order-{number}");
+    let client_order_id = ClientOrderId::new(&name).expect("a short name");
+    let mut order = NewOrder { client_order_id, ..limit(Side::Buy, 10, 1) };
+    order.command.key_id = KeyId(KEY_A);
+    order.command.correlation = number as u64;
+    order
+}
+
+/// The names of what the account has open.
+fn open_orders(venue: &Venue) -> Vec<String> {
+    let mut reader = Member::connect(unix(venue), "reader", (KEY_A, &venue.key_a()));
+    reader.client.sender().request_state(1).expect("it is connected");
+    let (_, notices) = reader.until(|notice| matches!(notice, Notice::State(_)));
+    let name = |notice: &Notice| match notice {
+        Notice::Order(order) => Some(order.client_order_id.as_str().to_owned()),
+        _ => None,
+    };
+    notices.iter().filter_map(name).collect()
+}
+
+/// Sends orders, kills the engine in the middle, and goes on until each is decided.
+fn through_a_kill(venue: &mut Venue, options: ClientOptions, count: usize, lose_window: bool) {
+    let durable = options.acknowledgement == Acknowledgement::Durable;
+    let mut client = SteadyClient::connect(options).expect("an honest client is let in");
+    let begin = Instant::now();
+    let mut answered = BTreeSet::new();
+    let mut is_killed = false;
+    let mut returns = 0;
+    let (first, rest) = (0..count / 2, count / 2..count);
+    let send = |client: &mut SteadyClient, numbers: std::ops::Range<usize>| {
+        numbers.for_each(|number| {
+            client.send(&mut numbered(number)).expect("there is room");
+        });
+    };
+    send(&mut client, first);
+    while client.undecided() > 0 {
+        if answered.len() >= 10 && !is_killed {
+            is_killed = true;
+            venue.kill9(Part::Engine);
+            if lose_window {
+                venue.lose_live_window();
+            }
+            send(&mut client, rest.clone());
+            venue.start_engine();
+        }
+        match client.poll() {
+            Ok(Some(Told::Reply(reply))) => match reply.event.event() {
+                Ok(Event::Rejected(rejected)) => panic!("{rejected:?}"),
+                _ if reply.is_terminal() => {
+                    assert!(answered.insert(reply.envelope.sequence), "two answers to one");
+                }
+                _ => {}
+            },
+            Ok(Some(Told::Connection(Back::Returned { decided, .. }))) => {
+                returns += 1;
+                answered.extend(decided);
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => client.wait(WATCHDOG / 100),
+            Err(ConnectError::HistoryLost { .. }) => {
+                // A power cut may take back what was only appended, and it is told.
+                assert!(lose_window && !durable, "nothing durable is ever lost");
+                client.accept_history_loss();
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "{} are undecided", client.undecided());
+    }
+    assert!(is_killed && returns == 1);
+    let expected: BTreeSet<Sequence> = (1..=count as u64).map(Sequence).collect();
+    assert_eq!(answered, expected, "each command has an answer");
+    if lose_window && !durable {
+        return;
+    }
+    let open = open_orders(venue);
+    let distinct: BTreeSet<&String> = open.iter().collect();
+    assert_eq!((open.len(), distinct.len()), (count, count), "each is there once");
+}
+
+#[test]
+fn an_engine_killed_in_the_middle_does_everything_once() {
+    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+        for endpoint in [shared, unix] {
+            let mut venue = Venue::separate(&arguments(&[]));
+            let mut wishes = options(endpoint(&venue), "steady", (KEY_A, &venue.key_a()));
+            wishes.acknowledgement = acknowledgement;
+            through_a_kill(&mut venue, wishes, 150, false);
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_takes_back_nothing_durable_and_tells_what_else() {
+    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+        let mut venue = Venue::separate(&arguments(&[]));
+        let mut wishes = options(unix(&venue), "steady", (KEY_A, &venue.key_a()));
+        wishes.acknowledgement = acknowledgement;
+        through_a_kill(&mut venue, wishes, 150, true);
+    }
+}
+
+#[test]
+fn what_is_sent_again_is_decided_once() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    for (endpoint, name) in [(shared(&venue), "memory"), (tcp(&mut venue), "tcp")] {
+        let wishes = options(endpoint, name, (KEY_A, &venue.key_a()));
+        let mut member = Member::open(&wishes).expect("an honest client is let in");
+        member.place(limit(Side::Buy, 10, 1));
+        // Rejected: nothing is decided under its sequence, and it may be sent again.
+        let wrong = member.call(NewOrder { price: 0, ..limit(Side::Buy, 10, 1) });
+        assert!(matches!(wrong, Err(CallError::Rejected { .. })));
+        drop(member);
+        let mut member = Member::open(&wishes).expect("it is let in again");
+        assert_eq!(member.client.welcome().last_sequence, Sequence(1));
+        for (sequence, expected) in [
+            (1, Some(RejectReason::DuplicateSequence)),
+            (2, None),
+            (2, Some(RejectReason::DuplicateSequence)),
+            (9, None),
+            (5, Some(RejectReason::DuplicateSequence)),
+        ] {
+            let mut order = limit(Side::Buy, 10, 1);
+            order.command.key_id = KeyId(KEY_A);
+            let sender = member.client.sender();
+            sender.stage_as(&mut order, Sequence(sequence)).expect("there is room");
+            sender.publish();
+            let reply = member.wait_for(touchline_protocol::client::Reply::is_terminal);
+            let reason = match reply.event.event() {
+                Ok(Event::Rejected(rejected)) => RejectReason::from_wire(rejected.reason),
+                _ => None,
+            };
+            assert_eq!(reason, expected, "sequence {sequence}");
+        }
+        drop(member);
+    }
+    assert_eq!(open_orders(&venue).len(), 2 * 3, "three orders over each carrier");
+}
+
+/// The connection dies and the engine does not: what was not taken is given up, the rest is decided.
+#[test]
+fn a_lost_connection_leaves_a_prefix_decided() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    for (endpoint, name) in [(shared(&venue), "memory"), (tcp(&mut venue), "tcp")] {
+        let wishes = options(endpoint, name, (KEY_A, &venue.key_a()));
+        let mut member = Member::open(&wishes).expect("an honest client is let in");
+        for number in 0..50 {
+            let mut order = NewOrder { client_order_id: Default::default(), ..numbered(number) };
+            member.client.sender().send(&mut order).expect("there is room");
+        }
+        drop(member);
+        let member = Member::open(&wishes).expect("it is let in again");
+        let decided = member.client.welcome().last_sequence.0;
+        assert!(decided <= 50);
+        let open = open_orders(&venue).len() as u64;
+        drop(member);
+        // Of the second carrier the first one's orders are there too: all 50 of it were made up for.
+        assert!(open >= decided);
+        let mut member = Member::open(&wishes).expect("it is let in again");
+        for _ in decided..50 {
+            member.place(limit(Side::Buy, 10, 1));
+        }
+    }
+    assert_eq!(open_orders(&venue).len(), 100);
+}
