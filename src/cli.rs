@@ -143,9 +143,9 @@ pub(crate) enum LogAction {
     ///
     /// Every snapshot is read to its end first; without one, or if any is not whole, nothing is removed.
     /// What cannot be rebuilt any more: states before the oldest snapshot (`replay`, `dump`, `diff`), and
-    /// whatever reads the log from its beginning. The REST adapter of this build is such a reader: it
-    /// keeps no history of its own and does not start on a log that was pruned. Nothing tells which other
-    /// readers still need the segments, so --yes is required.
+    /// whatever reads the log from its beginning. The REST adapter goes on from its own history, which
+    /// cannot be made anew then if it is lost. Nothing tells which other readers still need the segments,
+    /// so --yes is required.
     Prune(PruneArguments),
 }
 

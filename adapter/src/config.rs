@@ -79,7 +79,8 @@ pub struct AdapterConfig {
     /// Name of this adapter, 1 to 27 letters, digits and dashes: adapters that run at the same time
     /// on one engine need different ones.
     pub instance: String,
-    /// Closed orders that can be queried, the newest ones; 1 to 100,000,000.
+    /// Closed orders that are kept in memory, in front of the history, the newest ones; 1 to
+    /// 100,000,000.
     pub closed_orders: usize,
 }
 

@@ -1,23 +1,33 @@
-//! The history: every trade and candle. Filled by
+//! The history: every trade, ended order, ended list and candle, and what they were called. Filled by
 //! the fold of the views, read by the handlers of the spot service.
 //!
-//! It stands in memory, in tables that a [`Reader`] reads page by page.
+//! What was added of late stands in memory in two layers: one that grows, and one that is being
+//! written to the store. What is older stands in the store alone. A [`Reader`] sees them as one.
 
 pub(crate) mod candles;
 pub(crate) mod intervals;
+pub(crate) mod names;
 mod reader;
 pub(crate) mod rows;
 pub(crate) mod statistics;
+pub(crate) mod store;
+pub mod writer;
 
-use touchline_protocol::units::{SymbolId, TradeId};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::text::ClientOrderId;
+use touchline_protocol::units::{Position, SymbolId, TradeId};
 
 use candles::{Candle, Running, Tier};
+use names::Named;
 pub(crate) use reader::{Direction, Reader};
-use rows::{Key, Rows, SideRow, TradeRow, of_candles, of_symbol, side_id};
-
-/// Why the history cannot be read: no reason as long as it is all in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HistoryError {}
+use rows::{
+    Key, ListRow, NameRow, OrderRow, Rows, SideRow, TradeRow, of_candles, of_symbol, side_id,
+};
+pub use store::HistoryError;
+use store::{Batch, Reached, Store};
 
 /// What is known of a symbol's trades without looking at any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,11 +52,70 @@ pub(crate) struct Sides {
 #[derive(Debug, Clone, Default)]
 pub struct History {
     rows: Rows,
+    frozen: Option<Arc<Batch>>,
+    store: Option<Store>,
     /// By symbol number.
     markets: Vec<Market>,
+    /// Names that were given.
+    names: u64,
+    /// How far the log was folded.
+    reached: Reached,
+    /// Behind the last transaction that was frozen.
+    frozen_end: u64,
 }
 
 impl History {
+    /// What stands in a store that goes so far; what comes is added behind it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn of(
+        store: Store,
+        reached: Option<Reached>,
+        symbols: usize,
+    ) -> Result<Self, HistoryError> {
+        let reached = reached.unwrap_or_default();
+        let mut history = Self {
+            store: Some(store),
+            names: reached.names,
+            reached,
+            frozen_end: reached.end,
+            ..Self::default()
+        };
+        let reader = history.reader()?;
+        let market = |symbol: usize| {
+            let symbol = SymbolId(u32::try_from(symbol).unwrap_or(u32::MAX));
+            reader.market(symbol)
+        };
+        let markets = (0..symbols).map(market).collect::<Result<_, _>>()?;
+        drop(reader);
+        history.markets = markets;
+        Ok(history)
+    }
+
+    /// The next transaction was folded.
+    pub(crate) fn folded(&mut self, transaction: &Transaction<'_>) {
+        let bookmark = transaction.bookmark();
+        self.reached = Reached {
+            position: bookmark.position.0,
+            end: transaction.end().0,
+            time_ns: transaction.time_ns(),
+            incarnation: bookmark.incarnation.0,
+            crc: bookmark.crc,
+            ..self.reached
+        };
+    }
+
+    /// Behind the last transaction of the log that was folded; the log's beginning before the first.
+    pub(crate) const fn reached(&self) -> Position {
+        Position(self.reached.end)
+    }
+
+    /// Rows that are not being written yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Adds a trade.
     pub(crate) fn trade(&mut self, symbol: SymbolId, id: TradeId, row: TradeRow, sides: &Sides) {
         let (id, group) = (id.0, of_symbol(symbol));
@@ -79,6 +148,26 @@ impl History {
         }
     }
 
+    /// Adds an order that has ended.
+    pub(crate) fn ended_order(&mut self, group: u64, id: u64, row: OrderRow) {
+        self.rows.orders.insert(Key { group, id }, row);
+        self.name(Named::Order(group), row.client_order_id, id);
+    }
+
+    /// Adds a list that has ended.
+    pub(crate) fn ended_list(&mut self, group: u64, id: u64, row: ListRow) {
+        self.rows.lists.insert(Key { group, id }, row);
+        self.name(Named::List(group), row.client_order_id, id);
+    }
+
+    fn name(&mut self, named: Named, name: ClientOrderId, id: u64) {
+        if !name.is_empty() {
+            let key = Key { group: self.names / names::ERA, id: named.hash(&name) };
+            self.rows.names.insert(key, NameRow { id });
+            self.names += 1;
+        }
+    }
+
     /// What is known of a symbol's trades without looking at any.
     #[must_use]
     pub(crate) fn market(&self, symbol: SymbolId) -> Market {
@@ -88,9 +177,41 @@ impl History {
     /// All of it as it is now.
     ///
     /// # Errors
-    /// None as long as it is all in memory.
+    /// When the store has too many readers.
     pub(crate) fn reader(&self) -> Result<Reader<'_>, HistoryError> {
-        Ok(Reader { layers: vec![&self.rows] })
+        let frozen = self.frozen.as_ref().map(|batch| &batch.rows);
+        let store = self.store.as_ref().map(Store::reader).transpose()?;
+        let layers = [Some(&self.rows), frozen].into_iter().flatten().collect();
+        Ok(Reader { layers, store, names: self.names })
+    }
+
+    /// Sets the growing layer aside to be written, with what the state adds to it. The layer before
+    /// must have been thawed.
+    pub(crate) fn freeze(&mut self, mut state: Batch) -> Arc<Batch> {
+        for (symbol, market) in (0..).map(SymbolId).zip(&mut self.markets) {
+            for (tier, running) in Tier::ALL.into_iter().zip(&mut market.running) {
+                if let Some(running) = running {
+                    keep(&mut self.rows, symbol, tier, running);
+                    running.is_new = false;
+                }
+            }
+        }
+        state.rows = std::mem::take(&mut self.rows);
+        state.reached = Reached { names: self.names, lists: state.reached.lists, ..self.reached };
+        self.frozen_end = self.reached.end;
+        let batch = Arc::new(state);
+        self.frozen = Some(Arc::clone(&batch));
+        batch
+    }
+
+    /// True if something was folded since the last freeze.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.reached.end != self.frozen_end
+    }
+
+    /// Forgets what was set aside: it is in the store.
+    pub(crate) fn thaw(&mut self) -> Option<Arc<Batch>> {
+        self.frozen.take()
     }
 }
 
@@ -106,6 +227,23 @@ impl Market {
     /// The candle of a tier that still grows, with when it began.
     pub(crate) fn running(&self, tier: Tier) -> Option<(u64, Candle)> {
         self.running[tier as usize].map(|running| (running.open_ms, running.candle))
+    }
+}
+
+impl Reader<'_> {
+    /// A symbol's market as the rows tell it.
+    fn market(&self, symbol: SymbolId) -> Result<Market, HistoryError> {
+        let whole = || 0..=u64::MAX;
+        let last = self.edge(of_symbol(symbol), whole(), Direction::Backward)?;
+        let mut running = [None; Tier::ALL.len()];
+        for (tier, running) in Tier::ALL.into_iter().zip(&mut running) {
+            let group = of_candles(symbol, tier);
+            self.scan(group, whole(), Direction::Backward, |open_ms, candle| {
+                *running = Some(Running { open_ms, candle, is_new: false });
+                ControlFlow::Break(())
+            })?;
+        }
+        Ok(Market { last, running })
     }
 }
 

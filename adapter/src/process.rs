@@ -1,6 +1,7 @@
 //! The adapter process: views, link and front put together, started, watched and ended in order.
 //! Called by the executable.
 
+mod archive;
 mod claim;
 mod open_files;
 
@@ -18,18 +19,20 @@ use signal_hook::iterator::Signals;
 use thiserror::Error;
 use touchline_protocol::client::{ClientOptions, SOCKET_NAME};
 use touchline_protocol::credentials::{MasterKey, MasterKeyError};
-use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment::SegmentError;
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::text::Name;
 
 use crate::config::{AdapterConfig, ConfigError};
 use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
+use crate::history::HistoryError;
+use crate::history::writer::{Gate, Work, Writer};
 use crate::limits::{Keeper, KeeperError, Limits};
 use crate::link::Link;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
-use crate::views::state::State;
+use crate::views::state::{Archive, RestoreError};
 use crate::views::tailer::{TailError, Tailer, Watermark};
 use claim::Claim;
 pub use claim::ClaimError;
@@ -76,10 +79,17 @@ pub enum RunError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] ReadError),
-    /// The beginning of the log is gone, which the views are made from.
+    /// The history cannot be read or written.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// An empty history cannot be begun.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// The beginning of the log is gone, and there is no history of it.
     #[error(
-        "the log begins at position {position}: what was before it was pruned, and the views are made \
-         from the log's beginning; bring the pruned segments back from a copy"
+        "the log begins at position {position}: what was before it was pruned, and no history of this \
+         adapter goes as far as that; bring the pruned segments or the adapter's history folder back \
+         from a copy"
     )]
     Pruned {
         /// Its first position.
@@ -119,6 +129,8 @@ enum Notice {
     Stop,
     /// The tailer has ended by itself.
     ViewsEnded(Option<TailError>),
+    /// The history cannot be written any more.
+    HistoryEnded(HistoryError),
 }
 
 /// Runs the adapter until SIGINT or SIGTERM. Waits for the engine's log and keys if they are not
@@ -169,6 +181,8 @@ struct EngineFiles {
     reader: LogReader,
     /// For the watermark.
     second_reader: LogReader,
+    /// For how far the log is durable.
+    third_reader: LogReader,
     keys: MasterKey,
 }
 
@@ -182,11 +196,13 @@ fn wait_for_engine_files(
     loop {
         let open = || LogReader::open(&options.data, follow);
         let missing = match (
-            open().and_then(|reader| Ok((reader, open()?))),
+            open().and_then(|reader| {
+                Ok((reader, open()?, LogReader::open(&options.data, Follow::Durable)?))
+            }),
             MasterKey::load(&options.data.join(MASTER_KEY_FILE)),
         ) {
-            (Ok((reader, second_reader)), Ok(keys)) => {
-                return Ok(Some(EngineFiles { reader, second_reader, keys }));
+            (Ok((reader, second_reader, third_reader)), Ok(keys)) => {
+                return Ok(Some(EngineFiles { reader, second_reader, third_reader, keys }));
             }
             (Err(error), _) if is_not_there_yet(&error) || error.is_shortage() => error.to_string(),
             (Err(error), _) => return Err(error.into()),
@@ -222,8 +238,11 @@ struct Parts {
     front: FrontHandle,
     link: Arc<Link>,
     tailer: Tailer,
+    history: Writer,
     views: Arc<Views>,
     keeper: Keeper,
+    /// Holds the history's folder.
+    _archive: Archive,
 }
 
 impl Parts {
@@ -232,16 +251,27 @@ impl Parts {
         files: EngineFiles,
         sender: Sender<Notice>,
     ) -> Result<Self, RunError> {
-        let EngineFiles { reader, second_reader, keys } = files;
-        if reader.position().0 > 0 {
-            return Err(RunError::Pruned { position: reader.position().0 });
-        }
+        let EngineFiles { mut reader, second_reader, third_reader, keys } = files;
         let config = &options.config;
+        let (archive, state) = archive::open(options, &mut reader)?;
         let watermark = Watermark::new(second_reader);
-        let views = Views::new(State::new(config.closed_orders), move || watermark.now());
-        let views = Arc::new(views);
-        let tailer = Tailer::start(reader, Arc::clone(&views), move |end| {
+        let views = Arc::new(Views::new(state, move || watermark.now()));
+        let durable = Watermark::new(third_reader);
+        let gate = Arc::new(Gate::default());
+        let work = Work {
+            views: Arc::clone(&views),
+            store: archive.store(),
+            durable: Box::new(move || durable.now()),
+            gate: Arc::clone(&gate),
+        };
+        let history_ended = sender.clone();
+        let history = Writer::start(work, move |error| {
             // The main thread may be gone already: then nobody needs to be told.
+            let _gone = history_ended.send(Notice::HistoryEnded(error));
+        })
+        .map_err(|source| RunError::Thread { name: "history", source })?;
+        let tailer = Tailer::start(reader, Arc::clone(&views), Some(gate), move |end| {
+            // As above.
             let _gone = sender.send(Notice::ViewsEnded(end));
         })
         .map_err(|source| RunError::Thread { name: "views", source })?;
@@ -262,7 +292,7 @@ impl Parts {
             ..FrontConfig::new(options.http)
         };
         let front = Front::start(front, Arc::new(spot))?;
-        Ok(Self { front, link, tailer, views, keeper })
+        Ok(Self { front, link, tailer, history, views, keeper, _archive: archive })
     }
 
     /// Says when all is ready, and waits for the end.
@@ -285,7 +315,7 @@ impl Parts {
 
     /// Requests first, so that each gets its answer; then what answers them.
     fn end(self) {
-        let Self { front, link, tailer, views: _, keeper } = self;
+        let Self { front, link, tailer, history, views: _, keeper, _archive } = self;
         let cut_off = front.shutdown(LAST_REQUESTS);
         if cut_off > 0 {
             alert!("adapter: {cut_off} connections were cut off");
@@ -293,6 +323,8 @@ impl Parts {
         link.stop();
         drop(tailer);
         drop(keeper);
+        // Writes what is still in memory, so that the next start begins there.
+        drop(history);
     }
 }
 
@@ -301,6 +333,7 @@ fn end_of(notice: Option<Notice>) -> Result<(), RunError> {
         None | Some(Notice::Stop) => Ok(()),
         Some(Notice::ViewsEnded(Some(error))) => Err(RunError::Views(error)),
         Some(Notice::ViewsEnded(None)) => Err(RunError::ViewsEnded),
+        Some(Notice::HistoryEnded(error)) => Err(RunError::History(error)),
     }
 }
 

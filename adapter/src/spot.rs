@@ -12,6 +12,7 @@ mod intake;
 mod market;
 mod market_data;
 mod names;
+mod paging;
 mod place;
 mod query;
 mod reject;

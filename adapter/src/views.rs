@@ -68,13 +68,13 @@ pub struct Views {
 }
 
 impl Views {
-    /// Views at the log's beginning. `watermark` tells at any moment up to where the log stands at
+    /// Views that hold what `state` does. `watermark` tells at any moment up to where the log stands at
     /// the adapter's acknowledgement level.
     #[must_use]
     pub fn new(state: State, watermark: impl Fn() -> Position + Send + Sync + 'static) -> Self {
         Self {
+            reached: AtomicU64::new(state.history.reached().0),
             state: RwLock::new(state),
-            reached: AtomicU64::new(0),
             acknowledged: AtomicU64::new(0),
             watermark: Box::new(watermark),
             stopped: AtomicBool::new(false),
@@ -140,7 +140,7 @@ impl Views {
     }
 
     /// Changes the state; readers see none of it before `change` returns.
-    fn write<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+    pub(crate) fn write<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -49,6 +49,7 @@ fn the_views_hold_what_the_core_holds() {
         println!("seed {seed}");
         let mut run = Run::new(seed);
         (0..STEPS).for_each(|step| run.step(step));
+        run.venue.past.check(&run.venue.state);
         for (name, more) in &run.venue.commands {
             let sum = commands.entry(name).or_default();
             sum.accepted += more.accepted;

@@ -2,6 +2,7 @@
 //! bytes of its transaction, and the two are compared. Called by [`super::commands`].
 
 use super::compare::compare;
+use super::past::Past;
 use std::collections::{BTreeMap, BTreeSet};
 use touchline_adapter::views::state::State;
 use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox, Reject};
@@ -25,6 +26,7 @@ pub(crate) struct Outcomes {
 pub(crate) struct Venue {
     pub(crate) core: Core,
     pub(crate) state: State,
+    pub(crate) past: Past,
     pub(crate) time_ns: u64,
     position: u64,
     /// Next sequence by session.
@@ -41,10 +43,11 @@ pub(crate) struct Venue {
 
 impl Venue {
     pub(crate) fn new() -> Self {
+        let (past, state) = Past::new();
         Self {
             core: Core::new(),
-            // Few are remembered, so that forgetting is part of it.
-            state: State::new(20),
+            state,
+            past,
             time_ns: START_NS,
             position: 4096,
             sequences: BTreeMap::new(),
@@ -114,13 +117,16 @@ impl Venue {
                 .map(decode::event)
                 .fold(format!("{command:?}"), |told, event| format!("{told}\n{event:?}"))
         };
-        let folded = self.state.fold(self.time_ns, command, outbox.events().map(decode::event));
+        let events: Vec<_> = outbox.events().collect();
+        self.past.note(self.position, self.time_ns, bytemuck::cast_slice(&bytes), &events);
+        let folded = self.past.fold(&mut self.state);
         folded.unwrap_or_else(|error| panic!("{error} in {}", told()));
         for event in outbox.events().map(|bytes| decode::event(bytes).expect("a sound event")) {
             compare_order_counts(&self.state, event, self.time_ns, M::NAME);
         }
         compare(&self.core, &self.state, &self.continuing)
             .unwrap_or_else(|difference| panic!("{difference} behind {}", told()));
+        self.past.go_on(&mut self.state);
         Ok(())
     }
 }

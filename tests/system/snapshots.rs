@@ -211,7 +211,7 @@ fn up_serves_a_pruned_log_without_rest(venue: &Venue) {
 }
 
 #[test]
-fn a_pruned_log_goes_on_and_starts_and_an_adapter_says_why_it_does_not() {
+fn a_pruned_log_goes_on_and_starts_and_an_adapter_whose_history_ends_before_it_says_so() {
     let mut venue = pruned();
     let before = object(venue.data(), &["replay"]);
     venue.kill9(Part::Engine);

@@ -52,6 +52,12 @@ impl Trader {
         self.http.call(&request)
     }
 
+    /// Sends a request with the key alone, unsigned.
+    pub(crate) fn keyed(&mut self, method: &str, path: &str, parameters: &str) -> Response {
+        let request = Request::new(method, format!("{path}?{parameters}"));
+        self.http.call(&request.header(&self.key_header, &self.key.api))
+    }
+
     /// Places an order that has to be accepted.
     pub(crate) fn place(&mut self, parameters: &str) -> Json {
         self.call("POST", "/api/v3/order", parameters).ok()

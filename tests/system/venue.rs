@@ -244,6 +244,12 @@ impl Venue {
         assert_eq!(remove_live_window(&self.data), 1, "the window of a killed engine is there");
     }
 
+    /// Removes what a stopped engine may have left in shared memory.
+    pub(crate) fn forget_live_window(&self) {
+        assert!(self.engine.is_none() && self.up.is_none(), "an engine uses the window");
+        remove_live_window(&self.data);
+    }
+
     /// Waits until the engine answers commands through the adapter: cancelling an order that never
     /// was is rejected by the engine alone, and changes nothing.
     pub(crate) fn wait_until_engine_answers(&self) {

@@ -1,9 +1,11 @@
-//! Reads the history as one: layers of rows, the newest of which counts.
+//! Reads the history as one: what is in memory, newest first, laid over what is in the store. Used by
+//! the handlers and by [`super::statistics`].
 
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::HistoryError;
 use super::rows::{Key, Row, Rows};
+use super::store::StoreReader;
 
 /// Which way a range is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,9 @@ pub(crate) enum Direction {
 pub(crate) struct Reader<'a> {
     /// Newest first: a row of a layer stands before rows of the same key in the layers behind it.
     pub(super) layers: Vec<&'a Rows>,
+    pub(super) store: Option<StoreReader<'a>>,
+    /// Names that were given.
+    pub(super) names: u64,
 }
 
 /// A part of a table, in order.
@@ -27,7 +32,7 @@ impl Reader<'_> {
     /// Shows the rows of a group whose numbers are in `ids` until it is told to stop.
     ///
     /// # Errors
-    /// When a layer cannot be read.
+    /// When the store cannot be read.
     pub(crate) fn scan<R: Row>(
         &self,
         group: u64,
@@ -80,13 +85,16 @@ impl Reader<'_> {
                 Direction::Backward => Box::new(found.rev()),
             });
         }
+        if let Some(store) = &self.store {
+            ranges.push(store.range::<R>(keys, direction)?);
+        }
         Ok(ranges)
     }
 
     /// The first `limit` rows of a range in its direction, lowest number first.
     ///
     /// # Errors
-    /// When a layer cannot be read.
+    /// When the store cannot be read.
     pub(crate) fn page<R: Row>(
         &self,
         group: u64,
@@ -105,10 +113,22 @@ impl Reader<'_> {
         Ok(page)
     }
 
+    /// One row.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn get<R: Row>(&self, group: u64, id: u64) -> Result<Option<R>, HistoryError> {
+        let key = Key { group, id };
+        if let Some(row) = self.layers.iter().find_map(|rows| R::of(rows).get(&key)) {
+            return Ok(Some(*row));
+        }
+        self.store.as_ref().map_or(Ok(None), |store| store.get(key))
+    }
+
     /// The first row of a range in its direction.
     ///
     /// # Errors
-    /// When a layer cannot be read.
+    /// When the store cannot be read.
     pub(crate) fn edge<R: Row>(
         &self,
         group: u64,
@@ -127,7 +147,7 @@ impl Reader<'_> {
     /// behind that one: as many looks as the numbers have bits.
     ///
     /// # Errors
-    /// When a layer cannot be read.
+    /// When the store cannot be read.
     pub(crate) fn first_not<R: Row>(
         &self,
         group: u64,

@@ -1,5 +1,6 @@
-//! What the history keeps: one fixed-size row per trade, per side of a trade and per candle. Made by
-//! the fold, read by the handlers.
+//! What the history keeps: one fixed-size row per trade, per side of a trade, per ended order and
+//! list, per client id and per candle. Made by the fold, written to the store as they are, read by the
+//! handlers.
 //!
 //! Every table is sorted by the same kind of key: a group, within which rows count up. So a page is
 //! one range of one group, and what comes last in the venue comes last in its group.
@@ -7,9 +8,13 @@
 use std::collections::BTreeMap;
 
 use bytemuck::{Pod, Zeroable};
+use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, SymbolId};
 
 use super::candles::{Candle, Tier};
+
+/// Bytes of a key in the store.
+pub(crate) const KEY_BYTES: usize = 16;
 
 /// Where a row stands in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +25,21 @@ pub(crate) struct Key {
     pub(crate) id: u64,
 }
 
+impl Key {
+    /// As it lies in the store, where keys are compared byte by byte.
+    #[expect(clippy::big_endian_bytes, reason = "so that they sort as the numbers do")]
+    pub(crate) fn bytes(self) -> [u8; KEY_BYTES] {
+        ((u128::from(self.group) << 64) | u128::from(self.id)).to_be_bytes()
+    }
+
+    /// Reads what [`Key::bytes`] wrote; `None` for any other length.
+    #[expect(clippy::big_endian_bytes, reason = "so that they sort as the numbers do")]
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let whole = u128::from_be_bytes(bytes.try_into().ok()?);
+        Some(Self { group: (whole >> 64) as u64, id: whole as u64 })
+    }
+}
+
 /// The group of a symbol's trades.
 pub(crate) const fn of_symbol(symbol: SymbolId) -> u64 {
     symbol.0 as u64
@@ -28,6 +48,11 @@ pub(crate) const fn of_symbol(symbol: SymbolId) -> u64 {
 /// The group of an account's orders and trades on a symbol.
 pub(crate) const fn of_account(account: AccountId, symbol: SymbolId) -> u64 {
     (account.0 as u64) << 32 | symbol.0 as u64
+}
+
+/// The group of an account's order lists.
+pub(crate) const fn of_lists(account: AccountId) -> u64 {
+    account.0 as u64
 }
 
 /// The group of a symbol's candles.
@@ -67,8 +92,72 @@ pub(crate) struct SideRow {
     pub(crate) order_list: i64,
 }
 
+/// An ended order (table by account, symbol and order number), or an open one in the state that a
+/// restart begins with. Money is in 10⁻⁸.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct OrderRow {
+    pub(crate) order_list: i64,
+    pub(crate) price: i64,
+    pub(crate) quantity: i64,
+    pub(crate) executed: i64,
+    pub(crate) executed_quote: i64,
+    pub(crate) stop_price: i64,
+    pub(crate) iceberg_quantity: i64,
+    pub(crate) quote_quantity: i64,
+    pub(crate) visible: i64,
+    pub(crate) time_ms: u64,
+    pub(crate) update_ms: u64,
+    /// Its first trade; 0 for none.
+    pub(crate) first_trade: u64,
+    /// Its last trade; 0 for none.
+    pub(crate) last_trade: u64,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) account: u32,
+    pub(crate) symbol: u32,
+    pub(crate) status: u8,
+    pub(crate) time_in_force: u8,
+    pub(crate) order_type: u8,
+    pub(crate) side: u8,
+    /// 1: it is, or was, live on the book.
+    pub(crate) working: u8,
+    /// 1: it stands in the book.
+    pub(crate) resting: u8,
+    pub(crate) reserved: [u8; 2],
+}
+
+/// An order list that came to its end (table by account and list number), or an open one in the state
+/// that a restart begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct ListRow {
+    pub(crate) limit_order: u64,
+    pub(crate) stop_order: u64,
+    pub(crate) time_ms: u64,
+    pub(crate) update_ms: u64,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) limit_client_order_id: ClientOrderId,
+    pub(crate) stop_client_order_id: ClientOrderId,
+    pub(crate) account: u32,
+    pub(crate) symbol: u32,
+    pub(crate) status_type: u8,
+    pub(crate) status: u8,
+    pub(crate) reserved: [u8; 6],
+}
+
+/// What a client called an order or a list (table by era and hash, see [`super::names`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct NameRow {
+    /// The order or the list.
+    pub(crate) id: u64,
+}
+
 /// A row of one table.
 pub(crate) trait Row: Pod {
+    /// The table's name in the store.
+    const TABLE: &'static str;
+
     /// The table in memory.
     fn of(rows: &Rows) -> &BTreeMap<Key, Self>;
 }
@@ -78,13 +167,30 @@ pub(crate) trait Row: Pod {
 pub(crate) struct Rows {
     pub(crate) trades: BTreeMap<Key, TradeRow>,
     pub(crate) sides: BTreeMap<Key, SideRow>,
+    pub(crate) orders: BTreeMap<Key, OrderRow>,
+    pub(crate) lists: BTreeMap<Key, ListRow>,
+    pub(crate) names: BTreeMap<Key, NameRow>,
     pub(crate) candles: BTreeMap<Key, Candle>,
+}
+
+impl Rows {
+    /// Rows in all tables.
+    pub(crate) fn len(&self) -> usize {
+        self.trades.len()
+            + self.sides.len()
+            + self.orders.len()
+            + self.lists.len()
+            + self.names.len()
+            + self.candles.len()
+    }
 }
 
 macro_rules! tables {
     ($($row:ty: $table:ident),* $(,)?) => {
         $(
             impl Row for $row {
+                const TABLE: &'static str = stringify!($table);
+
                 fn of(rows: &Rows) -> &BTreeMap<Key, Self> {
                     &rows.$table
                 }
@@ -96,12 +202,17 @@ macro_rules! tables {
 tables! {
     TradeRow: trades,
     SideRow: sides,
+    OrderRow: orders,
+    ListRow: lists,
+    NameRow: names,
     Candle: candles,
 }
 
 const _: () = {
     assert!(size_of::<TradeRow>() == 80);
     assert!(size_of::<SideRow>() == 16);
+    assert!(size_of::<OrderRow>() == 160);
+    assert!(size_of::<ListRow>() == 168);
 };
 
 #[cfg(test)]
@@ -109,7 +220,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_of_a_trade_have_a_number() {
+    fn keys_sort_in_the_store_as_in_memory() {
+        let key = |group, id| Key { group, id };
+        let keys = [key(0, 1), key(0, 256), key(1, 0), key(255, u64::MAX), key(256, 0)];
+        assert!(keys.is_sorted());
+        assert!(keys.map(Key::bytes).is_sorted());
+        for key in keys {
+            assert_eq!(Key::read(&key.bytes()), Some(key));
+        }
+        assert_eq!(Key::read(&[0; 15]), None);
         assert!(side_id(7, false) < side_id(7, true) && side_id(7, true) < side_id(8, false));
     }
 }

@@ -7,12 +7,27 @@ use super::candles::Candle;
 use super::intervals::{INTERVALS, Interval};
 use super::rows::{self, SideRow, TradeRow, of_account};
 use super::statistics::{Filled, SymbolHistory, Window};
+use super::store::{Batch, Identity, Store};
 use super::{Direction, History, Sides};
 
 const SYMBOL: SymbolId = SymbolId(3);
 
 /// Wednesday, 15 November 2023, 22:13:20 UTC.
 const BEGIN_MS: u64 = 1_700_086_400_000;
+
+/// What happens to the store behind a trade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Nothing,
+    /// What is new is set aside, and stays so for a while.
+    Freeze,
+    /// It is in the store, and still in memory.
+    Commit,
+    /// It is in the store alone.
+    Thaw,
+    /// The adapter is killed and starts again with what is in the store.
+    Reopen,
+}
 
 /// One trade: how long after the one before it, at what, by whom.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +37,7 @@ struct Step {
     quantity: i64,
     buyer_is_maker: bool,
     same_aggregate: bool,
+    then: Then,
 }
 
 /// From the same millisecond to some weeks later.
@@ -37,13 +53,22 @@ fn gaps() -> impl Strategy<Value = u64> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (gaps(), 1..1_000_i64, 1..1_000_000_i64, any::<bool>(), any::<bool>()).prop_map(
-        |(after_ms, price, quantity, buyer_is_maker, same_aggregate)| Step {
+    let then = prop_oneof![
+        12 => Just(Then::Nothing),
+        1 => Just(Then::Freeze),
+        1 => Just(Then::Commit),
+        1 => Just(Then::Thaw),
+        1 => Just(Then::Reopen),
+    ];
+    let money = (1..1_000_i64, 1..1_000_000_i64);
+    let step = (gaps(), money, any::<bool>(), any::<bool>(), then).prop_map(
+        |(after_ms, (price, quantity), buyer_is_maker, same_aggregate, then)| Step {
             after_ms,
             price: price * 1_000_000,
             quantity,
             buyer_is_maker,
             same_aggregate,
+            then,
         },
     );
     prop::collection::vec(step, 0..120)
@@ -191,8 +216,107 @@ fn compare(history: &History, trades: &[(u64, TradeRow)], now_ms: u64) {
     }
 }
 
+/// A history with a store.
+struct Site {
+    folder: tempfile::TempDir,
+    /// `None` only while it is opened again: a process may open it once.
+    store: Option<Store>,
+    history: History,
+    frozen: Option<std::sync::Arc<Batch>>,
+}
+
+const IDENTITY: Identity = Identity::of([7; 16]);
+
+impl Site {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, reached) = Store::open(folder.path(), IDENTITY).unwrap();
+        assert_eq!(reached, None);
+        let history = History::of(store.clone(), reached, 0).unwrap();
+        Self { folder, store: Some(store), history, frozen: None }
+    }
+
+    fn then(&mut self, then: Then) {
+        match then {
+            Then::Nothing => {}
+            Then::Freeze => {
+                self.save();
+                self.frozen = Some(self.history.freeze(Batch::default()));
+            }
+            Then::Commit => {
+                self.save();
+                let batch = self.history.freeze(Batch::default());
+                self.store.as_ref().unwrap().commit(&batch).unwrap();
+                self.frozen = Some(batch);
+            }
+            Then::Thaw => self.save(),
+            Then::Reopen => {
+                self.frozen = None;
+                self.history = History::default();
+                self.store = None;
+                let (store, reached) = Store::open(self.folder.path(), IDENTITY).unwrap();
+                self.history = History::of(store.clone(), reached, SYMBOL.0 as usize + 1).unwrap();
+                self.store = Some(store);
+            }
+        }
+    }
+
+    /// Brings what was set aside to the store.
+    fn save(&mut self) {
+        if let Some(batch) = self.frozen.take() {
+            self.store.as_ref().unwrap().commit(&batch).unwrap();
+            self.history.thaw();
+        }
+    }
+}
+
+#[test]
+fn a_store_of_another_log_is_emptied() {
+    let mut site = Site::new();
+    let trades = trades(&[Step {
+        after_ms: 0,
+        price: 5_000_000,
+        quantity: 3,
+        buyer_is_maker: true,
+        same_aggregate: false,
+        then: Then::Nothing,
+    }]);
+    fill(&mut site.history, &trades);
+    site.then(Then::Freeze);
+    site.save();
+    let Site { folder, store, history, .. } = site;
+    drop((store, history));
+    let count = |identity| {
+        let (store, reached) = Store::open(folder.path(), identity).unwrap();
+        let history = History::of(store, reached, 4).unwrap();
+        let reader = history.reader().unwrap();
+        let page = reader.page::<TradeRow>(3, 0..=u64::MAX, Direction::Forward, 9).unwrap();
+        (page.len(), reached.is_some(), history.market(SYMBOL).last.is_some())
+    };
+    assert_eq!(count(IDENTITY), (1, true, true));
+    assert_eq!(count(Identity::of([8; 16])), (0, false, false));
+    assert_eq!(count(IDENTITY), (0, false, false));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn memory_and_store_are_read_as_one(steps in steps(), later in gaps()) {
+        let trades = trades(&steps);
+        let mut site = Site::new();
+        for ((step, next), index) in steps.iter().zip(&trades).zip(1..) {
+            fill(&mut site.history, std::slice::from_ref(next));
+            site.then(step.then);
+            if step.then == Then::Reopen {
+                // What was not committed comes again from the log.
+                let kept = site.history.market(SYMBOL).last.map_or(0, |(id, _)| id as usize);
+                fill(&mut site.history, &trades[kept..index]);
+            }
+        }
+        let now = trades.last().map_or(BEGIN_MS, |(_, trade)| trade.time_ms) + later;
+        compare(&site.history, &trades, now);
+    }
 
     #[test]
     fn sums_of_candles_are_sums_of_trades(steps in steps(), later in gaps()) {

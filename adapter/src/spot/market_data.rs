@@ -14,22 +14,8 @@ use super::intake::Intake;
 use crate::api_error::ApiError;
 use crate::history::HistoryError;
 use crate::history::statistics::SymbolHistory;
-use crate::parameters::ParameterError;
 use crate::views::state::State;
 use crate::views::venue::Symbol;
-
-/// Entries of a page if none is asked for, and at the most (spot contract §8 Page sizes).
-const PAGE: (u32, u32) = (500, 1000);
-
-/// Reads `limit`.
-fn page_size(intake: &Intake<'_>) -> Result<usize, ParameterError> {
-    Ok(intake.parameters.page_size("limit", PAGE.0, PAGE.1)? as usize)
-}
-
-/// Reads an optional number or time, which is never negative.
-fn number(intake: &Intake<'_>, name: &'static str) -> Result<Option<u64>, ParameterError> {
-    Ok(intake.parameters.long(name)?.and_then(|value| u64::try_from(value).ok()))
-}
 
 /// Refuses a symbol that does not exist.
 fn known(intake: &Intake<'_>, name: &str) -> Result<(), ApiError> {

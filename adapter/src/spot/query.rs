@@ -1,7 +1,8 @@
 //! The endpoints that read an account: its orders, balances and order counts (spot contract §4). Order
-//! lists are in `lists`.
+//! lists are in `lists`, pages of what has been in `past`.
 
 pub(super) mod lists;
+pub(super) mod past;
 
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW,
@@ -51,16 +52,14 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let order = intake.read(|state| {
         let symbol = state.venue.symbol_named(symbol).ok_or(ApiError::invalid_symbol())?.id;
         let order = match name.order_id {
-            Some(id) => state.orders.get(symbol, id),
-            None => state.orders.latest(account, symbol, name.client_order_id),
+            Some(id) => state.order(account, symbol, id)?,
+            None => state.order_named(account, symbol, name.client_order_id)?,
         };
-        // Somebody else's order is as unknown as none.
-        let order =
-            order.filter(|order| order.account == account).ok_or(ApiError::order_not_found())?;
+        let order = order.ok_or(ApiError::order_not_found())?;
         if !name.client_order_id.is_empty() && order.client_order_id != name.client_order_id {
             return Err(ApiError::client_order_id_mismatch());
         }
-        Ok(order.clone())
+        Ok(order)
     })?;
     json(200, &full_order(symbol, &order))
 }

@@ -188,6 +188,25 @@ impl Extras {
     }
 }
 
+/// GET /myTrades.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AccountTrade<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) id: u64,
+    pub(super) order_id: u64,
+    pub(super) order_list_id: i64,
+    pub(super) price: Decimal,
+    pub(super) qty: Decimal,
+    pub(super) quote_qty: Decimal,
+    pub(super) commission: Decimal,
+    pub(super) commission_asset: &'a str,
+    pub(super) time: u64,
+    pub(super) is_buyer: bool,
+    pub(super) is_maker: bool,
+    pub(super) is_best_match: bool,
+}
+
 /// An order list, in queries without reports of its orders.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -170,6 +170,13 @@ fn trading() -> Vec<Route<Handler>> {
         ),
         row(Delete, "/api/v3/openOrders", trade, &["symbol"], ByEngine(cancel::all)),
         row(Get, "/api/v3/openOrders", by_symbol, &["symbol"], FromViews(query::open_orders)),
+        row(
+            Get,
+            "/api/v3/allOrders",
+            user_data(10),
+            &["symbol", "orderId", "startTime", "endTime", "limit"],
+            FromViews(query::past::orders),
+        ),
         Route { order_cost: 2, ..oco },
         row(
             Delete,
@@ -185,6 +192,13 @@ fn trading() -> Vec<Route<Handler>> {
             &["orderListId", "origClientOrderId", "listClientOrderId"],
             FromViews(query::lists::one),
         ),
+        row(
+            Get,
+            "/api/v3/allOrderList",
+            user_data(10),
+            &["fromId", "startTime", "endTime", "limit"],
+            FromViews(query::past::lists),
+        ),
         row(Get, "/api/v3/openOrderList", user_data(3), &[], FromViews(query::lists::open)),
     ]
 }
@@ -197,6 +211,13 @@ fn account() -> Vec<Route<Handler>> {
     let order_counts = FromViews(query::order_counts);
     vec![
         row(Get, "/api/v3/account", user_data(10), &[], FromViews(query::account)),
+        row(
+            Get,
+            "/api/v3/myTrades",
+            user_data(10),
+            &["symbol", "orderId", "startTime", "endTime", "fromId", "limit"],
+            FromViews(query::past::trades),
+        ),
         row(Get, "/api/v3/rateLimit/order", user_data(20), &[], order_counts),
         row(Post, stream, user_stream, &[], FromViews(streams::open)),
         row(Put, stream, user_stream, &["listenKey"], FromViews(streams::keep_alive)),

@@ -7,5 +7,6 @@ mod limits;
 mod lists;
 mod market_data;
 mod orders;
+mod past;
 mod queries;
 mod waiting;

@@ -1,6 +1,9 @@
 //! Accounts with their balances, and API keys. Fed by the fold, read for GET /account and for every
 //! signed request.
 
+use std::collections::HashSet;
+
+use bytemuck::{Pod, Zeroable};
 use touchline_protocol::message::command::{CreateAccount, CreateKey, Limits, SetAccount, SetFees};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId};
@@ -90,6 +93,27 @@ pub struct Key {
 pub struct Accounts {
     accounts: Vec<Account>,
     keys: Vec<Key>,
+    /// Balances that have changed since they were last asked for.
+    changed: HashSet<(AccountId, AssetId)>,
+    /// Accounts that have placed orders or whose balances have changed since then.
+    changed_accounts: HashSet<AccountId>,
+}
+
+/// What changes of an account while it trades, besides its balances: as it is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct AccountRow {
+    update_ms: u64,
+    windows: [u64; 2],
+    counts: [u32; 2],
+}
+
+/// What an account has of an asset, as it is saved, 10⁻⁸.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct BalanceRow {
+    free: i64,
+    locked: i64,
 }
 
 /// A change of one balance, 10⁻⁸.
@@ -111,7 +135,71 @@ impl Change {
 impl Accounts {
     /// The fee account alone, which exists from the start.
     pub(super) fn new() -> Self {
-        Self { accounts: vec![Account::default()], keys: Vec::new() }
+        Self {
+            accounts: vec![Account::default()],
+            keys: Vec::new(),
+            changed: HashSet::new(),
+            changed_accounts: HashSet::new(),
+        }
+    }
+
+    /// The balances that have changed since the last call.
+    pub(super) fn take_changed(
+        &mut self,
+    ) -> impl Iterator<Item = (AccountId, AssetId, BalanceRow)> {
+        let accounts = &self.accounts;
+        std::mem::take(&mut self.changed).into_iter().map(|(account, asset)| {
+            let owner = accounts.get(account.0 as usize);
+            let Balance { free, locked } =
+                owner.map(|owner| owner.balance(asset)).unwrap_or_default();
+            (account, asset, BalanceRow { free, locked })
+        })
+    }
+
+    /// The accounts that have changed since the last call.
+    pub(super) fn take_changed_accounts(
+        &mut self,
+    ) -> impl Iterator<Item = (AccountId, AccountRow)> {
+        let accounts = &self.accounts;
+        std::mem::take(&mut self.changed_accounts).into_iter().filter_map(|id| {
+            let account = accounts.get(id.0 as usize)?;
+            let row = AccountRow {
+                update_ms: account.update_ms,
+                windows: account.orders.map(|orders| orders.window),
+                counts: account.orders.map(|orders| orders.count),
+            };
+            Some((id, row))
+        })
+    }
+
+    /// Takes back what was saved of an account.
+    pub(super) fn restore_account(
+        &mut self,
+        account: AccountId,
+        row: &AccountRow,
+    ) -> Result<(), FoldError> {
+        let account = self.get_mut(account)?;
+        account.update_ms = row.update_ms;
+        let [first, second] = row.windows;
+        let [of_first, of_second] = row.counts;
+        account.orders = [(first, of_first), (second, of_second)]
+            .map(|(window, count)| OrderWindow { window, count });
+        Ok(())
+    }
+
+    /// Takes back a balance that was saved; `assets` is the number of defined assets.
+    pub(super) fn restore_balance(
+        &mut self,
+        account: AccountId,
+        asset: AssetId,
+        row: &BalanceRow,
+        assets: usize,
+    ) -> Result<(), FoldError> {
+        let BalanceRow { free, locked } = *row;
+        self.change(Change { account, asset, free, locked }, assets, 0)?;
+        self.changed.remove(&(account, asset));
+        self.changed_accounts.remove(&account);
+        Ok(())
     }
 
     /// The account.
@@ -172,6 +260,7 @@ impl Accounts {
         limits: &Limits,
         time_ns: u64,
     ) -> Result<(), FoldError> {
+        self.changed_accounts.insert(account);
         let account = self.get_mut(account)?;
         let counts = account.order_counts(limits, time_ns);
         let windows = windows_at(limits, time_ns);
@@ -236,6 +325,8 @@ impl Accounts {
         };
         *balance = after;
         owner.update_ms = time_ms;
+        self.changed.insert((account, asset));
+        self.changed_accounts.insert(account);
         Ok(after)
     }
 }

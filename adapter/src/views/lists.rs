@@ -9,6 +9,7 @@ use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId};
 
 use super::accounts::next;
 use super::error::{FoldError, same};
+use crate::history::rows::ListRow;
 
 /// Two orders of which one cancels the other (spot contract §2 Order list).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,44 @@ impl OrderList {
     pub fn is_open(&self) -> bool {
         self.status == ListOrderStatus::Executing
     }
+
+    /// What the history keeps of it.
+    #[must_use]
+    pub(crate) fn row(&self) -> ListRow {
+        ListRow {
+            limit_order: self.limit_order_id.0,
+            stop_order: self.stop_order_id.0,
+            time_ms: self.time_ms,
+            update_ms: self.update_ms,
+            client_order_id: self.client_order_id,
+            limit_client_order_id: self.limit_client_order_id,
+            stop_client_order_id: self.stop_client_order_id,
+            account: self.account.0,
+            symbol: self.symbol.0,
+            status_type: self.status_type.to_wire(),
+            status: self.status.to_wire(),
+            reserved: [0; 6],
+        }
+    }
+
+    /// The list that a row was made of; `None` for a row that no list has made.
+    #[must_use]
+    pub(crate) fn of_row(id: u64, row: &ListRow) -> Option<Self> {
+        Some(Self {
+            order_list_id: OrderListId(id.cast_signed()),
+            account: AccountId(row.account),
+            symbol: SymbolId(row.symbol),
+            client_order_id: row.client_order_id,
+            limit_order_id: OrderId(row.limit_order),
+            stop_order_id: OrderId(row.stop_order),
+            limit_client_order_id: row.limit_client_order_id,
+            stop_client_order_id: row.stop_client_order_id,
+            status_type: ListStatusType::from_wire(row.status_type)?,
+            status: ListOrderStatus::from_wire(row.status)?,
+            time_ms: row.time_ms,
+            update_ms: row.update_ms,
+        })
+    }
 }
 
 /// All open lists and a bounded number of closed ones.
@@ -59,6 +98,8 @@ pub struct Lists {
     /// Oldest first.
     closed: VecDeque<OrderListId>,
     closed_max: usize,
+    /// What has changed since it was last asked for, and whether it was there then.
+    changed: HashMap<OrderListId, bool>,
 }
 
 impl Lists {
@@ -72,6 +113,7 @@ impl Lists {
             placed: 0,
             closed: VecDeque::new(),
             closed_max,
+            changed: HashMap::new(),
         }
     }
 
@@ -101,16 +143,49 @@ impl Lists {
     pub(super) fn place(&mut self, list: OrderList) -> Result<(), FoldError> {
         next("order list", list.order_list_id.0.cast_unsigned(), self.placed)?;
         self.placed += 1;
+        self.changed.insert(list.order_list_id, false);
+        self.insert(list);
+        Ok(())
+    }
+
+    /// Takes back an open list that was saved.
+    pub(super) fn restore(&mut self, list: OrderList) {
+        self.insert(list);
+    }
+
+    /// Lists ever placed.
+    pub(super) const fn placed(&self) -> u64 {
+        self.placed as u64
+    }
+
+    /// So many lists were placed before.
+    pub(super) const fn restore_placed(&mut self, placed: u64) {
+        self.placed = placed as usize;
+    }
+
+    /// What has changed since the last call: open lists as they are now, or nothing for one that was
+    /// there then and is open no more.
+    pub(super) fn take_changed(
+        &mut self,
+    ) -> impl Iterator<Item = (OrderListId, Option<&OrderList>)> {
+        let lists = &self.lists;
+        std::mem::take(&mut self.changed).into_iter().filter_map(|(id, was_there)| {
+            let open = lists.get(&id).filter(|list| list.is_open());
+            (was_there || open.is_some()).then_some((id, open))
+        })
+    }
+
+    fn insert(&mut self, list: OrderList) {
         if !list.client_order_id.is_empty() {
             self.latest.insert((list.account, list.client_order_id), list.order_list_id);
         }
         self.by_account.entry(list.account).or_default().insert(list.order_list_id);
         self.lists.insert(list.order_list_id, list);
-        Ok(())
     }
 
-    /// Takes over how an open list has ended; everything else it must say as it did before.
-    pub(super) fn close(&mut self, ended: OrderList) -> Result<(), FoldError> {
+    /// Takes over how an open list has ended; everything else it must say as it did before. Gives what
+    /// is kept of it.
+    pub(super) fn close(&mut self, ended: OrderList) -> Result<ListRow, FoldError> {
         let id = ended.order_list_id;
         let list = self
             .lists
@@ -127,6 +202,8 @@ impl Lists {
             time_ms: list.time_ms,
             ..ended
         };
+        let row = list.row();
+        self.changed.entry(id).or_insert(true);
         if let Some(open) = self.by_account.get_mut(&ended.account) {
             open.remove(&id);
         }
@@ -139,7 +216,7 @@ impl Lists {
                 self.latest.remove(&name);
             }
         }
-        Ok(())
+        Ok(row)
     }
 }
 

@@ -9,6 +9,7 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
 
 use super::error::FoldError;
+use crate::history::rows::OrderRow;
 
 /// What an order got as the aggressor from one resting order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +93,67 @@ impl Order {
             slice => slice.min(self.remaining()),
         }
     }
+
+    /// What the history keeps of it: all but its fills.
+    #[must_use]
+    pub(crate) fn row(&self) -> OrderRow {
+        OrderRow {
+            order_list: self.order_list_id.0,
+            price: self.price,
+            quantity: self.quantity,
+            executed: self.executed,
+            executed_quote: self.executed_quote,
+            stop_price: self.stop_price,
+            iceberg_quantity: self.iceberg_quantity,
+            quote_quantity: self.quote_quantity,
+            visible: self.visible,
+            time_ms: self.time_ms,
+            update_ms: self.update_ms,
+            first_trade: self.first_trade.0,
+            last_trade: self.last_trade.0,
+            client_order_id: self.client_order_id,
+            account: self.account.0,
+            symbol: self.symbol.0,
+            status: self.status.to_wire(),
+            time_in_force: self.time_in_force.to_wire(),
+            order_type: self.order_type.to_wire(),
+            side: self.side.to_wire(),
+            working: u8::from(self.working),
+            resting: u8::from(self.resting),
+            reserved: [0; 2],
+        }
+    }
+
+    /// The order that a row was made of; `None` for a row that no order has made.
+    #[must_use]
+    pub(crate) fn of_row(id: u64, row: &OrderRow) -> Option<Self> {
+        Some(Self {
+            symbol: SymbolId(row.symbol),
+            order_id: OrderId(id),
+            order_list_id: OrderListId(row.order_list),
+            account: AccountId(row.account),
+            client_order_id: row.client_order_id,
+            price: row.price,
+            quantity: row.quantity,
+            executed: row.executed,
+            executed_quote: row.executed_quote,
+            status: OrderStatus::from_wire(row.status)?,
+            time_in_force: TimeInForce::from_wire(row.time_in_force)?,
+            order_type: OrderType::from_wire(row.order_type)?,
+            side: Side::from_wire(row.side)?,
+            stop_price: row.stop_price,
+            iceberg_quantity: row.iceberg_quantity,
+            quote_quantity: row.quote_quantity,
+            time_ms: row.time_ms,
+            update_ms: row.update_ms,
+            working: row.working != 0,
+            resting: row.resting != 0,
+            visible: row.visible,
+            first_trade: TradeId(row.first_trade),
+            last_trade: TradeId(row.last_trade),
+            fills: Vec::new(),
+        })
+    }
 }
 
 type Key = (SymbolId, OrderId);
@@ -106,6 +168,8 @@ pub struct Orders {
     /// Oldest first.
     closed: VecDeque<Key>,
     closed_max: usize,
+    /// What has changed since it was last asked for, and whether it was there then.
+    changed: HashMap<Key, bool>,
 }
 
 impl Orders {
@@ -118,6 +182,7 @@ impl Orders {
             by_account: HashMap::new(),
             closed: VecDeque::new(),
             closed_max,
+            changed: HashMap::new(),
         }
     }
 
@@ -181,7 +246,26 @@ impl Orders {
         }
         self.by_account.entry(order.account).or_default().insert(key);
         self.orders.insert(key, order);
+        self.changed.insert(key, false);
         Ok(())
+    }
+
+    /// Takes back an open order that was saved.
+    pub(super) fn restore(&mut self, order: Order) -> Result<(), FoldError> {
+        let key = (order.symbol, order.order_id);
+        self.accept(order)?;
+        self.changed.remove(&key);
+        Ok(())
+    }
+
+    /// What has changed since the last call: open orders as they are now, or nothing for one that was
+    /// there then and is open no more.
+    pub(super) fn take_changed(&mut self) -> impl Iterator<Item = (Key, Option<&Order>)> {
+        let orders = &self.orders;
+        std::mem::take(&mut self.changed).into_iter().filter_map(|(key, was_there)| {
+            let open = orders.get(&key).filter(|order| order.status.is_open());
+            (was_there || open.is_some()).then_some((key, open))
+        })
     }
 
     pub(super) fn open_mut(
@@ -189,15 +273,21 @@ impl Orders {
         symbol: SymbolId,
         order: OrderId,
     ) -> Result<&mut Order, FoldError> {
-        self.orders
-            .get_mut(&(symbol, order))
+        let key = (symbol, order);
+        let open = self
+            .orders
+            .get_mut(&key)
             .filter(|order| order.status.is_open())
-            .ok_or(FoldError::NotOpen { symbol, order })
+            .ok_or(FoldError::NotOpen { symbol, order })?;
+        self.changed.entry(key).or_insert(true);
+        Ok(open)
     }
 
-    /// Notes that the order has ended, and forgets the oldest beyond the bound.
-    pub(super) fn close(&mut self, symbol: SymbolId, order: OrderId) {
+    /// Notes that the order has ended, and forgets the oldest beyond the bound. Gives what is kept of
+    /// it.
+    pub(super) fn close(&mut self, symbol: SymbolId, order: OrderId) -> Option<OrderRow> {
         let key = (symbol, order);
+        let ended = self.orders.get(&key).map(Order::row);
         let owner = self.orders.get(&key).map(|order| order.account);
         if let Some(Entry::Occupied(mut keys)) = owner.map(|owner| self.by_account.entry(owner)) {
             keys.get_mut().remove(&key);
@@ -207,13 +297,14 @@ impl Orders {
         }
         self.closed.push_back(key);
         while self.closed.len() > self.closed_max {
-            let Some(oldest) = self.closed.pop_front() else { return };
+            let Some(oldest) = self.closed.pop_front() else { break };
             let Some(order) = self.orders.remove(&oldest) else { continue };
             let name = (order.account, order.symbol, order.client_order_id);
             if self.latest.get(&name) == Some(&order.order_id) {
                 self.latest.remove(&name);
             }
         }
+        ended
     }
 }
 

@@ -4,8 +4,11 @@
 //! It is pure and deterministic: no clock, no thread, no file, and it knows none of the venue's
 //! rules. Events say exactly what moved; where they say something twice, both must agree.
 
+mod lookup;
 mod orders;
+mod saved;
 
+use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::command::EVERY;
 use touchline_protocol::message::decode::{Command, DecodeError, Event};
 use touchline_protocol::message::enums::{Side, SymbolStatus};
@@ -18,6 +21,8 @@ use super::lists::Lists;
 use super::orders::Orders;
 use super::venue::Venue;
 use crate::history::History;
+use saved::Saved;
+pub use saved::{Archive, RestoreError};
 
 /// The highest behaviour version that this build folds. A later one may move money or quantity in
 /// ways that these events do not tell it.
@@ -38,6 +43,9 @@ pub struct State {
     pub history: History,
     /// Time of the last transaction, ns since the epoch; 0 before the first.
     pub time_ns: u64,
+    /// False within a transaction, and for ever behind one that was not sound.
+    is_whole: bool,
+    saved: Saved,
 }
 
 /// What an event needs to know of its transaction.
@@ -59,7 +67,20 @@ impl State {
             lists: Lists::new(closed_orders),
             history: History::default(),
             time_ns: 0,
+            is_whole: true,
+            saved: Saved::default(),
         }
+    }
+
+    /// Folds the next transaction of the log.
+    ///
+    /// # Errors
+    /// As [`State::fold`].
+    pub fn fold_transaction(&mut self, transaction: &Transaction<'_>) -> Result<(), FoldError> {
+        let command = transaction.command()?;
+        self.fold(transaction.time_ns(), command, transaction.events())?;
+        self.history.folded(transaction);
+        Ok(())
     }
 
     /// Folds one transaction: its time, its command and the events it caused.
@@ -76,11 +97,16 @@ impl State {
             return same("transaction time (ns)", time_ns, self.time_ns);
         }
         self.time_ns = time_ns;
+        self.is_whole = false;
         let scene = Scene { command, time_ms: time_ns / 1_000_000 };
         self.command(command)?;
         for event in events {
-            self.event(scene, event?)?;
+            let event = event?;
+            self.event(scene, event)?;
+            self.saved.define(time_ns, command, Some(event));
         }
+        self.saved.define(time_ns, command, None);
+        self.is_whole = true;
         Ok(())
     }
 

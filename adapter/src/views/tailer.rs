@@ -14,6 +14,8 @@ use touchline_protocol::units::Position;
 
 use super::Views;
 use super::error::FoldError;
+use super::state::State;
+use crate::history::writer::Gate;
 
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
 pub const IDLE: Duration = Duration::from_millis(50);
@@ -77,14 +79,16 @@ pub struct Tailer {
 }
 
 impl Tailer {
-    /// Starts the thread. When it ends, for whatever reason, the views are told first and then
-    /// `ended` is called; with `None` if it was stopped.
+    /// Starts the thread. It tells `gate` how many rows wait for the history's store, if there is one.
+    /// When it ends, for whatever reason, the views are told first and then `ended` is called; with
+    /// `None` if it was stopped.
     ///
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
         mut source: impl Source,
         views: Arc<Views>,
+        gate: Option<Arc<Gate>>,
         ended: impl FnOnce(Option<TailError>) + Send + 'static,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -92,7 +96,7 @@ impl Tailer {
         let thread = thread::Builder::new().name("views".to_owned()).spawn(move || {
             // The views are stopped also when the fold panics.
             let guard = StopViews(Arc::clone(&views));
-            let end = follow(&mut source, &views, &own);
+            let end = follow(&mut source, &views, gate.as_deref(), &own);
             drop(guard);
             ended(end.err());
         })?;
@@ -117,15 +121,23 @@ impl Drop for StopViews {
     }
 }
 
-fn follow(source: &mut impl Source, views: &Views, stop: &AtomicBool) -> Result<(), TailError> {
-    let mut reached = Position(0);
+fn follow(
+    source: &mut impl Source,
+    views: &Views,
+    gate: Option<&Gate>,
+    stop: &AtomicBool,
+) -> Result<(), TailError> {
+    let mut reached = views.reached();
     let mut next_look = Instant::now();
     while !stop.load(Ordering::Acquire) {
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();
-        let batch = fold_batch(source, views, &mut reached)?;
+        let (batch, rows) = fold_batch(source, views, &mut reached)?;
         views.move_to(if batch == Batch::End { reached.max(watermark) } else { reached });
+        if let Some(gate) = gate {
+            gate.filled(rows, IDLE);
+        }
         let now = Instant::now();
         if now >= next_look {
             views.expire(now);
@@ -157,31 +169,36 @@ enum Batch {
     Short,
 }
 
-/// Folds up to [`BATCH`] transactions.
+/// Folds up to [`BATCH`] transactions; gives also the rows that wait for the history's store.
 fn fold_batch(
     source: &mut impl Source,
     views: &Views,
     reached: &mut Position,
-) -> Result<Batch, TailError> {
+) -> Result<(Batch, usize), TailError> {
     views.write(|state| {
-        for _ in 0..BATCH {
-            let transaction = match source.next() {
-                Ok(Some(transaction)) => transaction,
-                Ok(None) => return Ok(Batch::End),
-                Err(error) if error.is_shortage() => return Ok(Batch::Short),
-                Err(error) => return Err(error.into()),
-            };
-            transaction
-                .command()
-                .map_err(FoldError::from)
-                .and_then(|command| {
-                    state.fold(transaction.time_ns(), command, transaction.events())
-                })
-                .map_err(|source| TailError::Fold { position: transaction.position(), source })?;
-            *reached = transaction.end();
-        }
-        Ok(Batch::Full)
+        let batch = fold_into(state, source, reached)?;
+        Ok((batch, state.history.waiting()))
     })
+}
+
+fn fold_into(
+    state: &mut State,
+    source: &mut impl Source,
+    reached: &mut Position,
+) -> Result<Batch, TailError> {
+    for _ in 0..BATCH {
+        let transaction = match source.next() {
+            Ok(Some(transaction)) => transaction,
+            Ok(None) => return Ok(Batch::End),
+            Err(error) if error.is_shortage() => return Ok(Batch::Short),
+            Err(error) => return Err(error.into()),
+        };
+        state
+            .fold_transaction(&transaction)
+            .map_err(|source| TailError::Fold { position: transaction.position(), source })?;
+        *reached = transaction.end();
+    }
+    Ok(Batch::Full)
 }
 
 /// Tells at any moment, on any thread, how far the log stands: a reader that never reads.

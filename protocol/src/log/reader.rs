@@ -223,6 +223,12 @@ impl LogReader {
         }
     }
 
+    /// The id of the log, which no other log has.
+    #[must_use]
+    pub const fn log_id(&self) -> [u8; 16] {
+        self.identity.log_id
+    }
+
     /// Where the next frame is looked for.
     #[must_use]
     pub fn position(&self) -> Position {

@@ -1,7 +1,7 @@
 //! GET /klines.
 
 use super::responses::{Kline, Sum};
-use super::{known, number, of_named, page_size};
+use super::{known, of_named};
 use crate::api_error::ApiError;
 use crate::history::HistoryError;
 use crate::history::candles::Candle;
@@ -10,29 +10,26 @@ use crate::history::statistics::{Filled, SymbolHistory};
 use crate::http::Reply;
 use crate::spot::intake::Intake;
 use crate::spot::json;
+use crate::spot::paging::{Span, page_size};
 use crate::spot::responses::Decimal;
 
 /// What is asked for.
 struct Wanted {
     interval: Interval,
-    start: Option<u64>,
-    end: Option<u64>,
+    span: Span,
     limit: usize,
 }
 
 pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let symbol = intake.parameters.required_symbol("symbol")?;
     let name = intake.parameters.required_text("interval")?;
-    let start = number(intake, "startTime")?;
-    let end = number(intake, "endTime")?;
+    let span = Span::read(intake)?;
     let limit = page_size(intake)?;
     intake.open()?;
     known(intake, symbol)?;
     let interval = Interval::named(name).ok_or(ApiError::invalid_interval())?;
-    if start.zip(end).is_some_and(|(start, end)| start > end) {
-        return Err(ApiError::start_after_end());
-    }
-    let wanted = Wanted { interval, start, end, limit };
+    span.check_order()?;
+    let wanted = Wanted { interval, span, limit };
     let candles = of_named(intake, symbol, |history, now_ms| wanted.read(history, now_ms))?;
     let klines: Vec<_> = candles
         .iter()
@@ -52,9 +49,9 @@ impl Wanted {
         let interval = self.interval;
         let Some(begin) = history.begin()? else { return Ok(Vec::new()) };
         let begin = interval.open(begin);
-        let last = interval.open(self.end.unwrap_or(now_ms).min(now_ms));
+        let last = interval.open(self.span.end.unwrap_or(now_ms).min(now_ms));
         let more = self.limit as u64 - 1;
-        let (from, to) = match self.start {
+        let (from, to) = match self.span.start {
             Some(start) => {
                 // No candle begins behind the present one: what is later still needs no calendar.
                 let open = interval.open(start.min(now_ms));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::responses::{AggregateTrade, PublicTrade, Sum};
-use super::{known, number, of_named, page_size};
+use super::{known, of_named};
 use crate::api_error::ApiError;
 use crate::history::rows::{self, TradeRow};
 use crate::history::statistics::SymbolHistory;
@@ -12,12 +12,13 @@ use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
 use crate::spot::json;
+use crate::spot::paging::{Span, number, page_size};
 use crate::spot::responses::Decimal;
 
-/// Span of GET /aggTrades that is too long, ms (spot contract §8).
-const SPAN_MS: u64 = 3_600_000;
+/// Longest span of GET /aggTrades, ms: less than an hour (spot contract §8).
+const SPAN_MS: u64 = 3_600_000 - 1;
 
-/// [`SPAN_MS`] as told to clients.
+/// The span that is too long, as told to clients.
 const SPAN_HOURS: u32 = 1;
 
 pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -63,47 +64,39 @@ fn page(
 pub(in crate::spot) fn aggregate_trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let symbol = intake.parameters.required_symbol("symbol")?;
     let from = number(intake, "fromId")?;
-    let start = number(intake, "startTime")?;
-    let end = number(intake, "endTime")?;
+    let span = Span::read(intake)?;
     let limit = page_size(intake)?;
     intake.open()?;
     known(intake, symbol)?;
-    if from.is_some() && (start.is_some() || end.is_some()) {
+    if from.is_some() && span.is_given() {
         return Err(ParameterError::Combination.into());
     }
-    if let (Some(start), Some(end)) = (start, end) {
-        if start > end {
-            return Err(ApiError::start_after_end());
-        }
-        if end - start >= SPAN_MS {
-            return Err(ApiError::span_too_long(SPAN_HOURS));
-        }
-    }
+    span.check(SPAN_MS, SPAN_HOURS)?;
     let entries = of_named(intake, symbol, |history, _| {
-        let first = match (from, start) {
+        let first = match (from, span.start) {
             (Some(from), _) => history.first_aggregate(from)?,
             (None, Some(start)) => history.first_since(start)?,
-            (None, None) => return newest(history, end, limit),
+            (None, None) => return newest(history, span.end, limit),
         };
         match first {
-            Some(first) => oldest(history, first, end, limit),
+            Some(first) => oldest(history, first, span, limit),
             None => Ok(Vec::new()),
         }
     })?;
     json(200, &entries)
 }
 
-/// The entries that begin with the trade `first` and are not behind `end_ms`, the oldest ones.
+/// The entries that begin with the trade `first` and are not behind the span, the oldest ones.
 fn oldest(
     history: &SymbolHistory<'_>,
     first: u64,
-    end_ms: Option<u64>,
+    span: Span,
     limit: usize,
 ) -> Result<Vec<AggregateTrade>, HistoryError> {
     let mut entries: Vec<AggregateTrade> = Vec::new();
     let (group, ids) = (rows::of_symbol(history.symbol), first..=u64::MAX);
     history.reader.scan(group, ids, Direction::Forward, |id, trade: TradeRow| {
-        if end_ms.is_some_and(|end_ms| trade.time_ms > end_ms) {
+        if !span.reaches(trade.time_ms) {
             return ControlFlow::Break(());
         }
         let is_full = entries.len() == limit;

@@ -35,17 +35,15 @@ pub(in crate::spot) fn one(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let account = intake.signed()?.caller.account;
     let (list, symbol) = intake.read(|state| {
         let list = match (id, name) {
-            (Some(id), _) => state.lists.get(id),
-            (None, Some(name)) => state.lists.latest(account, name),
+            (Some(id), _) => state.list(account, id)?,
+            (None, Some(name)) => state.list_named(account, name)?,
             (None, None) => None,
         };
-        // Somebody else's list is as unknown as none.
-        let list =
-            list.filter(|list| list.account == account).ok_or(ApiError::order_list_not_found())?;
+        let list = list.ok_or(ApiError::order_list_not_found())?;
         if name.is_some_and(|name| name != list.client_order_id) {
             return Err(ApiError::client_order_id_mismatch());
         }
-        Ok((*list, symbol_of(state, list)))
+        Ok((list, symbol_of(state, &list)))
     })?;
     json(200, &shown(&list, symbol.as_str()))
 }

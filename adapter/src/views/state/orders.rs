@@ -11,11 +11,11 @@ use touchline_protocol::message::event::{
     OrderReplaced, OrderResult, OrderTriggered, SelfTradePrevented, Trade,
 };
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{AccountId, OrderId, TradeId};
+use touchline_protocol::units::{AccountId, OrderId, SymbolId, TradeId};
 
 use super::{Scene, State, not_negative, unexpected};
 use crate::history::Sides;
-use crate::history::rows::{SideRow, TradeRow, of_account};
+use crate::history::rows::{OrderRow, SideRow, TradeRow, of_account, of_lists};
 use crate::views::accounts::Change;
 use crate::views::book::Book;
 use crate::views::error::{FoldError, number, same};
@@ -158,13 +158,21 @@ impl State {
         if maker.remaining() == 0 {
             maker.status = OrderStatus::Filled;
             maker.resting = false;
-            self.orders.close(trade.symbol, trade.maker_order_id);
+            let ended = self.orders.close(trade.symbol, trade.maker_order_id);
+            self.order_history(trade.maker_order_id, ended);
         }
         let book = &mut self.venue.symbol_mut(trade.symbol)?.book;
         book.take(trade.symbol, maker_side, trade.price, trade.quantity)?;
         self.trade_history(scene, trade, taker_side, (maker_row, taker_row));
         let released = trade.maker_released;
         self.unlock(scene, trade.maker_account, trade.symbol, maker_side, released)
+    }
+
+    fn order_history(&mut self, order: OrderId, ended: Option<OrderRow>) {
+        if let Some(row) = ended {
+            let group = of_account(AccountId(row.account), SymbolId(row.symbol));
+            self.history.ended_order(group, order.0, row);
+        }
     }
 
     fn trade_history(
@@ -244,12 +252,13 @@ impl State {
         }
         let (account, side) = (order.account, order.side);
         let book = &mut self.venue.symbol_mut(result.symbol)?.book;
+        book.updated(result.book_update_id)?;
         if !status.is_open() {
-            self.orders.close(result.symbol, result.order_id);
+            let ended = self.orders.close(result.symbol, result.order_id);
+            self.order_history(result.order_id, ended);
         } else if order.working {
             rest(order, book, "OrderResult")?;
         }
-        book.updated(result.book_update_id)?;
         self.unlock(scene, account, result.symbol, side, result.released)
     }
 
@@ -274,8 +283,9 @@ impl State {
         let (account, side) = (order.account, order.side);
         let book = &mut self.venue.symbol_mut(canceled.symbol)?.book;
         leave(order, book)?;
-        self.orders.close(canceled.symbol, canceled.order_id);
         book.updated(canceled.book_update_id)?;
+        let ended = self.orders.close(canceled.symbol, canceled.order_id);
+        self.order_history(canceled.order_id, ended);
         self.unlock(scene, account, canceled.symbol, side, canceled.released)
     }
 
@@ -410,7 +420,11 @@ impl State {
         };
         match list.status {
             ListOrderStatus::Executing => self.list_placed(list)?,
-            ListOrderStatus::AllDone => self.lists.close(list)?,
+            ListOrderStatus::AllDone => {
+                let row = self.lists.close(list)?;
+                let id = list.order_list_id.0.cast_unsigned();
+                self.history.ended_list(of_lists(list.account), id, row);
+            }
             ListOrderStatus::Reject => {
                 return Err(unexpected(scene, Event::OrderListChanged(changed)));
             }

@@ -113,7 +113,8 @@ fn site() -> Site {
     };
     let (told, ended) = mpsc::channel();
     let tailer =
-        Tailer::start(source, Arc::clone(&views), move |end| told.send(end).unwrap()).unwrap();
+        Tailer::start(source, Arc::clone(&views), None, move |end| told.send(end).unwrap())
+            .unwrap();
     Site { views, log, ended, tailer }
 }
 

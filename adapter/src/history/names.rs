@@ -1,0 +1,91 @@
+//! Finds ended orders and lists by what their owner called them.
+//!
+//! Names are random, so a table sorted by them would be written all over, and the more so the larger
+//! it is. Here a name is a hash within an *era* of so many names: what is written of late lies close
+//! together, and a look-up asks one era after the other, the newest first.
+
+use sha2::{Digest, Sha256};
+use touchline_protocol::text::ClientOrderId;
+
+use super::HistoryError;
+use super::reader::Reader;
+use super::rows::{ListRow, NameRow, OrderRow};
+
+/// Names of an era.
+pub(super) const ERA: u64 = 1 << 20;
+
+/// What a name is given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// An order: its account's group of orders on the symbol.
+    Order(u64),
+    /// A list: its account's group of lists.
+    List(u64),
+}
+
+impl Named {
+    /// A hash that nobody can aim at another's.
+    #[expect(clippy::host_endian_bytes, reason = "the store is read where it was written")]
+    pub(super) fn hash(self, name: &ClientOrderId) -> u64 {
+        let (kind, group) = match self {
+            Self::Order(group) => (0_u64, group),
+            Self::List(group) => (1, group),
+        };
+        let mut hash = Sha256::new();
+        hash.update(kind.to_ne_bytes());
+        hash.update(group.to_ne_bytes());
+        hash.update(name.as_bytes());
+        let digest = hash.finalize();
+        let first = digest.first_chunk().copied().unwrap_or_default();
+        u64::from_ne_bytes(first)
+    }
+}
+
+impl Reader<'_> {
+    /// The last ended order of the group under this name, with its number.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn order_named(
+        &self,
+        group: u64,
+        name: ClientOrderId,
+    ) -> Result<Option<(u64, OrderRow)>, HistoryError> {
+        self.named(Named::Order(group), name, |id| {
+            let row = self.get::<OrderRow>(group, id)?;
+            Ok(row.filter(|row| row.client_order_id == name))
+        })
+    }
+
+    /// The last ended list of the group under this name, with its number.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn list_named(
+        &self,
+        group: u64,
+        name: ClientOrderId,
+    ) -> Result<Option<(u64, ListRow)>, HistoryError> {
+        self.named(Named::List(group), name, |id| {
+            let row = self.get::<ListRow>(group, id)?;
+            Ok(row.filter(|row| row.client_order_id == name))
+        })
+    }
+
+    /// Asks the eras, the newest first; `row` tells whether the name is that of the row.
+    fn named<R>(
+        &self,
+        named: Named,
+        name: ClientOrderId,
+        row: impl Fn(u64) -> Result<Option<R>, HistoryError>,
+    ) -> Result<Option<(u64, R)>, HistoryError> {
+        let hash = named.hash(&name);
+        for era in (0..=self.names / ERA).rev() {
+            let Some(found) = self.get::<NameRow>(era, hash)? else { continue };
+            if let Some(row) = row(found.id)? {
+                return Ok(Some((found.id, row)));
+            }
+        }
+        Ok(None)
+    }
+}

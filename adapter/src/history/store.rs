@@ -1,0 +1,378 @@
+//! The part of the history that lies on disk: one LMDB file in a folder of its own beside the log.
+//!
+//! It is written in batches by [`super::writer`] alone. A batch is one transaction of the store and
+//! carries the bookmark of the last transaction of the log that it holds: whatever kills the adapter,
+//! the store holds the rows of a beginning of the log, each once, and says which beginning. It is
+//! synced at every commit, because a log that was pruned cannot bring it back.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Bound::Included;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use bytemuck::{Pod, Zeroable};
+use heed::types::Bytes;
+use heed::{Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use thiserror::Error;
+use touchline_protocol::log::transaction::Bookmark;
+use touchline_protocol::units::{Incarnation, Position};
+
+use super::candles::Candle;
+use super::reader::{Direction, Layer};
+use super::rows::{KEY_BYTES, Key, ListRow, NameRow, OrderRow, Row, Rows, SideRow, TradeRow};
+
+/// Raised whenever a row or a key changes its form: a store of another version is made anew.
+const FORMAT: u64 = 1;
+
+/// Address space that the store may come to fill; what it takes on disk grows with it.
+const MAP_BYTES: usize = 1 << 40;
+
+/// The least that is of use where the system gives less address space.
+const MAP_BYTES_MIN: usize = 1 << 30;
+
+/// Readers at the same time: more than there are threads that serve requests.
+const READERS: u32 = 512;
+
+/// Why the store cannot be used.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// The database says so.
+    #[error("the history store: {0}")]
+    Store(#[from] heed::Error),
+    /// A file cannot be made, locked or removed.
+    #[error("the history store: {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process has it.
+    #[error("the history store {} is in use by another adapter", path.display())]
+    Taken {
+        /// Its lock file.
+        path: PathBuf,
+    },
+    /// A key or a row that this build did not write.
+    #[error("the history store: a row of {bytes} bytes in table {table}")]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// What was found.
+        bytes: usize,
+    },
+}
+
+type Table = Database<Bytes, Bytes>;
+
+/// How far the store goes. Written with every batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Reached {
+    /// Begin of the last transaction of the log that it holds.
+    pub(crate) position: u64,
+    /// Behind that transaction.
+    pub(crate) end: u64,
+    /// Time of that transaction, ns since the epoch.
+    pub(crate) time_ns: u64,
+    pub(crate) incarnation: u32,
+    pub(crate) crc: u32,
+    /// Names that were given, which tells the era of the next one.
+    pub(crate) names: u64,
+    /// Order lists that were placed.
+    pub(crate) lists: u64,
+}
+
+impl Reached {
+    /// What that transaction is found again by.
+    pub(crate) const fn bookmark(&self) -> Bookmark {
+        Bookmark {
+            position: Position(self.position),
+            incarnation: Incarnation(self.incarnation),
+            crc: self.crc,
+        }
+    }
+}
+
+/// What one commit brings.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) rows: Rows,
+    /// Rows of the state: what they are now, or nothing if they are no more.
+    pub(crate) state: Vec<(StateTable, Key, Option<Vec<u8>>)>,
+    pub(crate) reached: Reached,
+}
+
+/// Tables of what the views hold in memory, as of the last batch: what a start begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StateTable {
+    /// By order of appearance: definitions as the log has them.
+    Definitions,
+    /// By account: when its balances changed, what it has ordered.
+    Accounts,
+    /// By account and asset.
+    Balances,
+    /// By symbol and number: open orders.
+    OpenOrders,
+    /// By number: open lists.
+    OpenLists,
+    /// By symbol: what its book counts.
+    Books,
+}
+
+impl StateTable {
+    const ALL: [Self; 6] = [
+        Self::Definitions,
+        Self::Accounts,
+        Self::Balances,
+        Self::OpenOrders,
+        Self::OpenLists,
+        Self::Books,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Definitions => "definitions",
+            Self::Accounts => "accounts",
+            Self::Balances => "balances",
+            Self::OpenOrders => "open_orders",
+            Self::OpenLists => "open_lists",
+            Self::Books => "books",
+        }
+    }
+}
+
+/// An open store.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    env: Env<WithoutTls>,
+    meta: Table,
+    history: [(&'static str, Table); 6],
+    state: [Table; StateTable::ALL.len()],
+}
+
+const REACHED: &[u8] = b"reached";
+const IDENTITY: &[u8] = b"identity";
+
+/// What a store belongs to, and its format: any other store is made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Identity {
+    format: u64,
+    log_id: [u8; 16],
+}
+
+impl Identity {
+    /// Of a store of the log with this id, in this build's format.
+    pub(crate) const fn of(log_id: [u8; 16]) -> Self {
+        Self { format: FORMAT, log_id }
+    }
+}
+
+/// The lock on a store's folder; the kernel gives it back at any death of the process.
+#[derive(Debug)]
+pub(crate) struct StoreLock(#[expect(dead_code, reason = "held open")] File);
+
+/// Makes the folder of a store and locks it.
+///
+/// # Errors
+/// [`HistoryError::Taken`] while another process has it; when the folder cannot be made.
+pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
+    let path = folder.join("lock");
+    let failed = |source| HistoryError::File { path: path.clone(), source };
+    fs::create_dir_all(folder).map_err(failed)?;
+    let file = File::create(&path).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(StoreLock(file)),
+        Err(Errno::WOULDBLOCK) => Err(HistoryError::Taken { path }),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+impl Store {
+    /// Opens the store in a folder that is locked, or makes an empty one; and says how far it goes,
+    /// `None` if it was made for another log, in another format, or just now: it holds nothing then.
+    ///
+    /// # Errors
+    /// When the database cannot be opened.
+    pub(crate) fn open(
+        folder: &Path,
+        identity: Identity,
+    ) -> Result<(Self, Option<Reached>), HistoryError> {
+        let env = open_environment(folder)?;
+        let mut writing = env.write_txn()?;
+        let meta: Table = env.create_database(&mut writing, Some("meta"))?;
+        let known = meta.get(&writing, IDENTITY)? == Some(bytemuck::bytes_of(&identity));
+        let mut table =
+            |name| -> Result<Table, heed::Error> { env.create_database(&mut writing, Some(name)) };
+        let history = [
+            (TradeRow::TABLE, table(TradeRow::TABLE)?),
+            (SideRow::TABLE, table(SideRow::TABLE)?),
+            (OrderRow::TABLE, table(OrderRow::TABLE)?),
+            (ListRow::TABLE, table(ListRow::TABLE)?),
+            (NameRow::TABLE, table(NameRow::TABLE)?),
+            (Candle::TABLE, table(Candle::TABLE)?),
+        ];
+        let [a, b, c, d, e, f] = StateTable::ALL.map(StateTable::name).map(table);
+        let state = [a?, b?, c?, d?, e?, f?];
+        let store = Self { env: env.clone(), meta, history, state };
+        if !known {
+            store.clear_in(&mut writing)?;
+            meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
+        }
+        let reached = match meta.get(&writing, REACHED)? {
+            Some(bytes) => Some(decode("meta", bytes)?),
+            None => None,
+        };
+        writing.commit()?;
+        Ok((store, reached))
+    }
+
+    /// Removes everything but the identity.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub(crate) fn clear(&self) -> Result<(), HistoryError> {
+        let mut writing = self.env.write_txn()?;
+        self.clear_in(&mut writing)?;
+        Ok(writing.commit()?)
+    }
+
+    fn clear_in(&self, writing: &mut RwTxn<'_>) -> Result<(), heed::Error> {
+        for table in self.history.iter().map(|(_, table)| table).chain(&self.state) {
+            table.clear(writing)?;
+        }
+        self.meta.delete(writing, REACHED).map(|_| ())
+    }
+
+    /// Writes a batch, all of it or nothing, to disk.
+    ///
+    /// # Errors
+    /// When the database refuses; nothing of the batch is in it then.
+    pub(crate) fn commit(&self, batch: &Batch) -> Result<(), HistoryError> {
+        let mut writing = self.env.write_txn()?;
+        self.put_rows::<TradeRow>(&mut writing, &batch.rows)?;
+        self.put_rows::<SideRow>(&mut writing, &batch.rows)?;
+        self.put_rows::<OrderRow>(&mut writing, &batch.rows)?;
+        self.put_rows::<ListRow>(&mut writing, &batch.rows)?;
+        self.put_rows::<NameRow>(&mut writing, &batch.rows)?;
+        self.put_rows::<Candle>(&mut writing, &batch.rows)?;
+        for (table, key, row) in &batch.state {
+            let (table, key) = (self.state[*table as usize], key.bytes());
+            match row {
+                Some(row) => table.put(&mut writing, &key, row)?,
+                None => {
+                    table.delete(&mut writing, &key)?;
+                }
+            }
+        }
+        self.meta.put(&mut writing, REACHED, bytemuck::bytes_of(&batch.reached))?;
+        Ok(writing.commit()?)
+    }
+
+    fn put_rows<R: Row>(&self, writing: &mut RwTxn<'_>, rows: &Rows) -> Result<(), HistoryError> {
+        let table = table_of::<R>(&self.history)?;
+        for (key, row) in R::of(rows) {
+            table.put(writing, &key.bytes(), bytemuck::bytes_of(row))?;
+        }
+        Ok(())
+    }
+
+    /// Shows every row of a table of the state, in order.
+    ///
+    /// # Errors
+    /// When the database cannot be read, and what `visit` returns.
+    pub(crate) fn each<E: From<HistoryError>>(
+        &self,
+        table: StateTable,
+        mut visit: impl FnMut(Key, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let reading = self.env.read_txn().map_err(HistoryError::from)?;
+        let rows = self.state[table as usize].iter(&reading).map_err(HistoryError::from)?;
+        for row in rows {
+            let (key, row) = row.map_err(HistoryError::from)?;
+            visit(read_key(table.name(), key)?, row)?;
+        }
+        Ok(())
+    }
+
+    /// The store as it is now.
+    ///
+    /// # Errors
+    /// When there are too many readers.
+    pub(crate) fn reader(&self) -> Result<StoreReader<'_>, HistoryError> {
+        Ok(StoreReader { reading: self.env.read_txn()?, history: &self.history })
+    }
+}
+
+/// The environment of as much address space as there is.
+fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, HistoryError> {
+    let mut bytes = MAP_BYTES;
+    loop {
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(bytes).max_dbs(16).max_readers(READERS);
+        // SAFETY: the file is mapped for reading, so nobody may change it but this process through
+        // this environment: the folder is locked, and it is a folder of the adapter's user.
+        #[expect(unsafe_code, reason = "LMDB maps its file")]
+        let opened = unsafe { options.open(folder) };
+        match opened {
+            Err(heed::Error::Io(error))
+                if error.raw_os_error() == Some(Errno::NOMEM.raw_os_error())
+                    && bytes > MAP_BYTES_MIN =>
+            {
+                bytes /= 4;
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// The store as of one moment.
+pub(crate) struct StoreReader<'a> {
+    reading: RoTxn<'a, WithoutTls>,
+    history: &'a [(&'static str, Table)],
+}
+
+impl StoreReader<'_> {
+    pub(super) fn get<R: Row>(&self, key: Key) -> Result<Option<R>, HistoryError> {
+        let found = table_of::<R>(self.history)?.get(&self.reading, &key.bytes())?;
+        found.map(|row| decode(R::TABLE, row)).transpose()
+    }
+
+    pub(super) fn range<R: Row>(
+        &self,
+        keys: RangeInclusive<Key>,
+        direction: Direction,
+    ) -> Result<Layer<'_, R>, HistoryError> {
+        let table = table_of::<R>(self.history)?;
+        let (start, end) = (keys.start().bytes(), keys.end().bytes());
+        let keys = (Included(start.as_slice()), Included(end.as_slice()));
+        let row = |found: Result<(&[u8], &[u8]), heed::Error>| {
+            let (key, row) = found?;
+            Ok((read_key(R::TABLE, key)?.id, decode(R::TABLE, row)?))
+        };
+        Ok(match direction {
+            Direction::Forward => Box::new(table.range(&self.reading, &keys)?.map(row)),
+            Direction::Backward => Box::new(table.rev_range(&self.reading, &keys)?.map(row)),
+        })
+    }
+}
+
+fn table_of<R: Row>(tables: &[(&'static str, Table)]) -> Result<Table, HistoryError> {
+    let found = tables.iter().find(|(name, _)| *name == R::TABLE);
+    found.map(|(_, table)| *table).ok_or(HistoryError::Row { table: R::TABLE, bytes: 0 })
+}
+
+fn read_key(table: &'static str, bytes: &[u8]) -> Result<Key, HistoryError> {
+    const _: () = assert!(KEY_BYTES == 16);
+    Key::read(bytes).ok_or(HistoryError::Row { table, bytes: bytes.len() })
+}
+
+/// Reads a row as it was written.
+pub(crate) fn decode<R: Pod>(table: &'static str, bytes: &[u8]) -> Result<R, HistoryError> {
+    bytemuck::try_pod_read_unaligned(bytes)
+        .map_err(|_| HistoryError::Row { table, bytes: bytes.len() })
+}

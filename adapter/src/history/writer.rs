@@ -1,0 +1,191 @@
+//! The thread that writes the history to its store, batch by batch. Started by [`crate::run`].
+//!
+//! A batch is due when enough rows wait, or after a moment. The store is only given what is durable in
+//! the log. Whoever fills the history waits when far more rows wait than a batch has, so that memory is
+//! bounded however slow the disk is.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use touchline_protocol::units::Position;
+
+use super::store::{HistoryError, Store};
+use crate::notice::alert;
+use crate::views::Views;
+
+/// Rows that make a batch due.
+const BATCH_ROWS: usize = 20_000;
+
+/// Rows at which whoever fills the history waits.
+const WAITING_ROWS_MAX: usize = 8 * BATCH_ROWS;
+
+/// Longest time that rows wait for a batch.
+const BATCH_AGE: Duration = Duration::from_millis(200);
+
+/// Pause between two looks whether a batch has become durable.
+const DURABLE_LOOK: Duration = Duration::from_millis(1);
+
+/// Bytes of the log that the history may be behind before it is told.
+const LAG_TOLD: u64 = 256 << 20;
+
+/// Least time between two notices.
+const NOTICE_PAUSE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    rows: usize,
+    is_stopped: bool,
+}
+
+/// Where the two threads tell each other how many rows wait.
+#[derive(Debug, Default)]
+pub struct Gate {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Called by whoever fills the history: so many rows wait. Waits itself while they are far too
+    /// many, at most for `patience`.
+    pub(crate) fn filled(&self, rows: usize, patience: Duration) {
+        let mut waiting = self.waiting();
+        waiting.rows = rows;
+        if rows >= BATCH_ROWS {
+            self.changed.notify_all();
+        }
+        let is_full =
+            |waiting: &mut Waiting| waiting.rows >= WAITING_ROWS_MAX && !waiting.is_stopped;
+        let _waited = self
+            .changed
+            .wait_timeout_while(waiting, patience, is_full)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// Waits until a batch is due; true if it is the last one.
+    fn wait_for_batch(&self) -> bool {
+        let is_early = |waiting: &mut Waiting| waiting.rows < BATCH_ROWS && !waiting.is_stopped;
+        let (waiting, _) = self
+            .changed
+            .wait_timeout_while(self.waiting(), BATCH_AGE, is_early)
+            .unwrap_or_else(PoisonError::into_inner);
+        waiting.is_stopped
+    }
+
+    fn written(&self, rows: usize) {
+        self.waiting().rows = rows;
+        self.changed.notify_all();
+    }
+
+    fn stop(&self) {
+        self.waiting().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.waiting().is_stopped
+    }
+}
+
+/// The running thread; dropping it writes what waits and ends it.
+pub(crate) struct Writer {
+    gate: Arc<Gate>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread works with.
+pub(crate) struct Work {
+    /// Whose history is written.
+    pub(crate) views: Arc<Views>,
+    /// Where to.
+    pub(crate) store: Store,
+    /// How far the log is durable: the views may be ahead of that.
+    pub(crate) durable: Box<dyn Fn() -> Position + Send>,
+    pub(crate) gate: Arc<Gate>,
+}
+
+impl Writer {
+    /// Starts the thread; `failed` is called if it ends because the store refuses.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub(crate) fn start(
+        work: Work,
+        failed: impl FnOnce(HistoryError) + Send + 'static,
+    ) -> io::Result<Self> {
+        let gate = Arc::clone(&work.gate);
+        let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
+            let guard = StopGate(Arc::clone(&work.gate));
+            let end = work.run();
+            drop(guard);
+            if let Err(error) = end {
+                failed(error);
+            }
+        })?;
+        Ok(Self { gate, thread: Some(thread) })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.gate.stop();
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Nobody waits for a thread that is no more.
+struct StopGate(Arc<Gate>);
+
+impl Drop for StopGate {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+impl Work {
+    fn run(&self) -> Result<(), HistoryError> {
+        let mut told: Option<Instant> = None;
+        loop {
+            let is_last = self.gate.wait_for_batch();
+            let Some(batch) = self.views.write(|state| state.freeze()) else {
+                if is_last {
+                    return Ok(());
+                }
+                continue;
+            };
+            let end = Position(batch.reached.end);
+            if !self.becomes_durable(end) {
+                return Ok(());
+            }
+            self.store.commit(&batch)?;
+            let (written, rows) =
+                self.views.write(|state| (state.history.thaw(), state.history.waiting()));
+            self.gate.written(rows);
+            // Thousands of rows are given back here, not while readers wait.
+            drop((batch, written));
+            let lag = self.views.current().0.saturating_sub(end.0);
+            if lag > LAG_TOLD && told.is_none_or(|told| told.elapsed() > NOTICE_PAUSE) {
+                told = Some(Instant::now());
+                alert!("adapter: the history is {} MiB behind the log", lag >> 20);
+            }
+        }
+    }
+
+    /// Waits until the log is durable up to `end`; false if the end is asked for first.
+    fn becomes_durable(&self, end: Position) -> bool {
+        while (self.durable)() < end {
+            if self.gate.is_stopped() {
+                return false;
+            }
+            thread::sleep(DURABLE_LOOK);
+        }
+        true
+    }
+}

@@ -1,0 +1,54 @@
+//! Where the views begin: with what the adapter's own history holds, if the log goes on behind it, else
+//! at the log's beginning. Called by the adapter's start.
+
+use touchline_protocol::log::reader::{LogReader, ReadError};
+
+use super::{AdapterOptions, RunError};
+use crate::notice::alert;
+use crate::views::state::{Archive, State};
+
+/// Name of the folder within the data folder that has one folder of history per instance.
+const HISTORY_FOLDER: &str = "history";
+
+/// Opens the history of the instance and moves the reader behind the last transaction that it holds. A
+/// history that does not belong to the log is told and made anew.
+///
+/// # Errors
+/// [`RunError::Pruned`] if it would have to be made anew from a beginning that is gone.
+pub(super) fn open(
+    options: &AdapterOptions,
+    reader: &mut LogReader,
+) -> Result<(Archive, State), RunError> {
+    let config = &options.config;
+    let folder = options.data.join(HISTORY_FOLDER).join(&config.instance);
+    let mut archive = Archive::open(&folder, reader.log_id())?;
+    let begin = reader.position();
+    let why = match archive.last() {
+        None => None,
+        Some((bookmark, _)) => match reader.resume(&bookmark) {
+            Ok(true) => match archive.restore(config.closed_orders) {
+                Ok(state) => return Ok((archive, state)),
+                Err(error) => Some(error.to_string()),
+            },
+            Ok(false) => Some(format!(
+                "the log does not have the transaction at position {} that it ends with",
+                bookmark.position
+            )),
+            Err(error @ ReadError::TooOld { .. }) => Some(error.to_string()),
+            Err(error) => return Err(error.into()),
+        },
+    };
+    if begin.0 > 0 {
+        if let Some(why) = why {
+            alert!("adapter: the history cannot be used: {why}");
+        }
+        return Err(RunError::Pruned { position: begin.0 });
+    }
+    if let Some(why) = why {
+        alert!("adapter: the history is made anew from the log's beginning: {why}");
+        archive.clear()?;
+    }
+    reader.seek(begin);
+    let state = archive.restore(config.closed_orders)?;
+    Ok((archive, state))
+}

@@ -1,0 +1,315 @@
+//! GET /allOrders, GET /allOrderList and GET /myTrades (spot contract §4, facts §7): what an account has
+//! done, from the history and from what is still open.
+
+use std::ops::ControlFlow;
+
+use touchline_protocol::text::{AssetName, SymbolName};
+use touchline_protocol::units::{AccountId, OrderId, SymbolId};
+
+use super::{full_order, lists::shown};
+use crate::api_error::ApiError;
+use crate::history::rows::{
+    ListRow, OrderRow, SideRow, TradeRow, of_account, of_lists, of_symbol, side_id,
+};
+use crate::history::statistics::SymbolHistory;
+use crate::history::{Direction, HistoryError, Reader};
+use crate::http::Reply;
+use crate::parameters::ParameterError;
+use crate::spot::intake::Intake;
+use crate::spot::json;
+use crate::spot::paging::{Span, number, page_size};
+use crate::spot::responses::{AccountTrade, Decimal};
+use crate::views::lists::OrderList;
+use crate::views::orders::Order;
+use crate::views::state::State;
+use crate::views::venue::Symbol;
+
+/// Longest span between `startTime` and `endTime`, ms (facts §7).
+const SPAN_MS: u64 = 86_400_000;
+
+/// [`SPAN_MS`] as told to clients.
+const SPAN_HOURS: u32 = 24;
+
+/// A part of an account's past that counts up with time: which of it is asked for, and how many.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    from: Option<u64>,
+    span: Span,
+    limit: usize,
+}
+
+impl Wanted {
+    /// From a number or a moment on it is the oldest that count, else the newest.
+    const fn direction(&self) -> Direction {
+        if self.from.is_some() || self.span.start.is_some() {
+            Direction::Forward
+        } else {
+            Direction::Backward
+        }
+    }
+
+    fn wants(&self, id: u64, time_ms: u64) -> bool {
+        match self.from {
+            Some(from) => id >= from,
+            None => self.span.holds(time_ms),
+        }
+    }
+
+    /// A page of what has ended, in the history, together with what is open, in memory: lowest number
+    /// first. Both count up with time.
+    fn page<T>(
+        &self,
+        ended: impl FnOnce(&Self) -> Result<Vec<(u64, T)>, HistoryError>,
+        open: impl Iterator<Item = (u64, T)>,
+    ) -> Result<Vec<T>, HistoryError> {
+        let mut page = ended(self)?;
+        page.extend(open);
+        page.sort_unstable_by_key(|(id, _)| *id);
+        if self.direction() == Direction::Backward {
+            page.drain(..page.len().saturating_sub(self.limit));
+        }
+        page.truncate(self.limit);
+        Ok(page.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    /// The rows of a group, as many as are asked for.
+    fn rows<R: crate::history::rows::Row>(
+        &self,
+        reader: &Reader<'_>,
+        group: u64,
+        time_ms: impl Fn(&R) -> u64,
+    ) -> Result<Vec<(u64, R)>, HistoryError> {
+        let first_since = |moment: u64| reader.first_not::<R>(group, |row| time_ms(row) < moment);
+        let whole = u64::MAX;
+        let ids = match (self.from, self.span.start, self.span.end) {
+            (Some(from), _, _) => from..=whole,
+            (None, Some(start), _) => match first_since(start)? {
+                Some(first) => first..=whole,
+                None => return Ok(Vec::new()),
+            },
+            (None, None, Some(end)) => match first_since(end.saturating_add(1))? {
+                Some(0) => return Ok(Vec::new()),
+                Some(behind) => 0..=behind - 1,
+                None => 0..=whole,
+            },
+            (None, None, None) => 0..=whole,
+        };
+        let mut page = Vec::new();
+        reader.scan::<R>(group, ids, self.direction(), |id, row| {
+            if !self.wants(id, time_ms(&row)) || page.len() == self.limit {
+                return ControlFlow::Break(());
+            }
+            page.push((id, row));
+            ControlFlow::Continue(())
+        })?;
+        Ok(page)
+    }
+}
+
+pub(in crate::spot) fn orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let name = intake.parameters.required_symbol("symbol")?;
+    let from = number(intake, "orderId")?;
+    let span = Span::read(intake)?;
+    let limit = page_size(intake)?;
+    let account = intake.signed()?.caller.account;
+    let wanted = Wanted { from, span, limit };
+    let page = intake.read(|state| {
+        let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id;
+        span.check(SPAN_MS, SPAN_HOURS)?;
+        Ok::<_, ApiError>(orders_of(state, account, symbol, &wanted)?)
+    })?;
+    let page: Vec<_> = page.iter().map(|order| full_order(name, order)).collect();
+    json(200, &page)
+}
+
+fn orders_of(
+    state: &State,
+    account: AccountId,
+    symbol: SymbolId,
+    wanted: &Wanted,
+) -> Result<Vec<Order>, HistoryError> {
+    let reader = state.history.reader()?;
+    let group = of_account(account, symbol);
+    let order = |(id, row): (u64, OrderRow)| Some((id, Order::of_row(id, &row)?));
+    let ended = |wanted: &Wanted| {
+        let rows = wanted.rows::<OrderRow>(&reader, group, |row| row.time_ms)?;
+        Ok(rows.into_iter().filter_map(order).collect())
+    };
+    let open = state.orders.open_on(account, symbol);
+    let open = open.filter(|order| wanted.wants(order.order_id.0, order.time_ms));
+    let mut open: Vec<_> = open.collect();
+    if wanted.direction() == Direction::Backward {
+        open.drain(..open.len().saturating_sub(wanted.limit));
+    }
+    open.truncate(wanted.limit);
+    wanted.page(ended, open.into_iter().map(|order| (order.order_id.0, order.clone())))
+}
+
+pub(in crate::spot) fn lists(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let from = number(intake, "fromId")?;
+    let span = Span::read(intake)?;
+    let limit = page_size(intake)?;
+    let account = intake.signed()?.caller.account;
+    if from.is_some() && span.is_given() {
+        return Err(ParameterError::Combination.into());
+    }
+    span.check(SPAN_MS, SPAN_HOURS)?;
+    let wanted = Wanted { from, span, limit };
+    let page = intake.read(|state| {
+        let reader = state.history.reader()?;
+        let list = |(id, row): (u64, ListRow)| Some((id, OrderList::of_row(id, &row)?));
+        let ended = |wanted: &Wanted| {
+            let rows = wanted.rows::<ListRow>(&reader, of_lists(account), |row| row.time_ms)?;
+            Ok(rows.into_iter().filter_map(list).collect())
+        };
+        let id = |list: &OrderList| list.order_list_id.0.cast_unsigned();
+        let open = state.lists.open_of(account).filter(|list| wanted.wants(id(list), list.time_ms));
+        let page = wanted.page(ended, open.map(|list| (id(list), *list)))?;
+        let name = |list: &OrderList| state.venue.symbol(list.symbol).map(|symbol| symbol.name);
+        Ok::<_, HistoryError>(
+            page.into_iter()
+                .map(|list| (list, name(&list).unwrap_or_default()))
+                .collect::<Vec<(OrderList, SymbolName)>>(),
+        )
+    })?;
+    let page: Vec<_> = page.iter().map(|(list, symbol)| shown(list, symbol.as_str())).collect();
+    json(200, &page)
+}
+
+pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
+    let name = intake.parameters.required_symbol("symbol")?;
+    let order = number(intake, "orderId")?.map(OrderId);
+    let span = Span::read(intake)?;
+    let from = number(intake, "fromId")?;
+    let limit = page_size(intake)?;
+    let account = intake.signed()?.caller.account;
+    if span.is_given() && (order.is_some() || from.is_some()) {
+        return Err(ParameterError::Combination.into());
+    }
+    let wanted = Wanted { from, span, limit };
+    let (page, base, quote) = intake.read(|state| {
+        let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?;
+        span.check(SPAN_MS, SPAN_HOURS)?;
+        let page = match order {
+            Some(order) => trades_of_order(state, account, symbol, order, &wanted)?,
+            None => trades_of(state, account, symbol, &wanted)?,
+        };
+        let asset = |id| state.venue.asset(id).map(|asset| asset.name).unwrap_or_default();
+        Ok::<_, ApiError>((page, asset(symbol.base), asset(symbol.quote)))
+    })?;
+    let page: Vec<_> = page.iter().map(|side| side.shown(name, &base, &quote)).collect();
+    json(200, &page)
+}
+
+/// One side of a trade.
+struct Side {
+    id: u64,
+    is_maker: bool,
+    row: SideRow,
+    trade: TradeRow,
+}
+
+impl Side {
+    fn shown<'a>(
+        &self,
+        symbol: &'a str,
+        base: &'a AssetName,
+        quote: &'a AssetName,
+    ) -> AccountTrade<'a> {
+        let is_buyer = self.is_maker == (self.trade.buyer_is_maker != 0);
+        let commission =
+            if self.is_maker { self.trade.maker_commission } else { self.trade.taker_commission };
+        AccountTrade {
+            symbol,
+            id: self.id,
+            order_id: self.row.order,
+            order_list_id: self.row.order_list,
+            price: Decimal(self.trade.price),
+            qty: Decimal(self.trade.quantity),
+            quote_qty: Decimal(self.trade.quote),
+            commission: Decimal(commission),
+            // It is taken from what was received (facts §4).
+            commission_asset: if is_buyer { base.as_str() } else { quote.as_str() },
+            time: self.trade.time_ms,
+            is_buyer,
+            is_maker: self.is_maker,
+            is_best_match: true,
+        }
+    }
+}
+
+/// The trade that a side belongs to.
+fn side(
+    reader: &Reader<'_>,
+    symbol: SymbolId,
+    (id, row): (u64, SideRow),
+) -> Result<Option<Side>, HistoryError> {
+    let trade = reader.get::<TradeRow>(of_symbol(symbol), id >> 1)?;
+    Ok(trade.map(|trade| Side { id: id >> 1, is_maker: id & 1 == 1, row, trade }))
+}
+
+fn trades_of(
+    state: &State,
+    account: AccountId,
+    symbol: &Symbol,
+    wanted: &Wanted,
+) -> Result<Vec<Side>, HistoryError> {
+    let reader = state.history.reader()?;
+    let market = state.history.market(symbol.id);
+    let history = SymbolHistory { reader: &reader, symbol: symbol.id, market };
+    let whole = u64::MAX;
+    let first_since = |moment: u64| {
+        Ok::<_, HistoryError>(history.first_since(moment)?.map(|trade| side_id(trade, false)))
+    };
+    let behind = match wanted.span.end {
+        Some(end) => first_since(end.saturating_add(1))?,
+        None => None,
+    };
+    let first = match (wanted.from, wanted.span.start) {
+        (Some(from), _) => Some(from.saturating_mul(2)),
+        (None, Some(start)) => first_since(start)?,
+        (None, None) => Some(0),
+    };
+    let Some(first) = first else { return Ok(Vec::new()) };
+    let last = behind.map_or(whole, |behind| behind - 1);
+    let group = of_account(account, symbol.id);
+    let page = reader.page::<SideRow>(group, first..=last, wanted.direction(), wanted.limit)?;
+    joined(&reader, symbol.id, page)
+}
+
+/// The trades of one order lie between its first and its last; other orders of the account may have
+/// traded there too.
+fn trades_of_order(
+    state: &State,
+    account: AccountId,
+    symbol: &Symbol,
+    order: OrderId,
+    wanted: &Wanted,
+) -> Result<Vec<Side>, HistoryError> {
+    let Some(found) = state.order(account, symbol.id, order)? else { return Ok(Vec::new()) };
+    let first = found.first_trade.0.max(wanted.from.unwrap_or(0));
+    let last = found.last_trade.0;
+    if found.first_trade.0 == 0 || first > last {
+        return Ok(Vec::new());
+    }
+    let reader = state.history.reader()?;
+    let mut page = Vec::new();
+    let ids = side_id(first, false)..=side_id(last, true);
+    let group = of_account(account, symbol.id);
+    reader.scan::<SideRow>(group, ids, Direction::Forward, |id, row| {
+        if row.order == order.0 {
+            page.push((id, row));
+        }
+        if page.len() < wanted.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    joined(&reader, symbol.id, page)
+}
+
+fn joined(
+    reader: &Reader<'_>,
+    symbol: SymbolId,
+    page: Vec<(u64, SideRow)>,
+) -> Result<Vec<Side>, HistoryError> {
+    let sides = page.into_iter().map(|found| side(reader, symbol, found));
+    sides.filter_map(Result::transpose).collect()
+}

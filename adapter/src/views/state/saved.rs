@@ -1,0 +1,254 @@
+//! What a restart begins with: the state as of a transaction of the log, beside the history of all
+//! before it, in one store. Written by the history's writer, read by the adapter's start.
+//!
+//! Definitions are kept as the log has them and folded again. What trading changes is kept as rows, of
+//! which a batch brings those that have changed: open orders and lists, balances, order counts, books.
+
+use bytemuck::bytes_of;
+use std::path::Path;
+use std::sync::Arc;
+
+use thiserror::Error;
+use touchline_protocol::log::transaction::Bookmark;
+use touchline_protocol::message::MessageHeader;
+use touchline_protocol::message::decode::{self, Command, Event};
+use touchline_protocol::units::{AccountId, AssetId, BookUpdateId, Position, SymbolId};
+
+use super::State;
+use crate::history::rows::{Key, ListRow, OrderRow};
+use crate::history::store::{self, Batch, Identity, Reached, StateTable, Store, StoreLock};
+use crate::history::{History, HistoryError};
+use crate::views::accounts::{AccountRow, BalanceRow};
+use crate::views::error::FoldError;
+use crate::views::lists::OrderList;
+use crate::views::orders::Order;
+
+/// Why a saved state cannot be used.
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] HistoryError),
+    /// Its rows contradict each other.
+    #[error("the history store: {0}")]
+    Fold(#[from] FoldError),
+}
+
+/// What is not saved yet, and what was saved of the books.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Saved {
+    /// Definitions that are not saved yet.
+    definitions: Vec<Vec<u8>>,
+    /// Number of those that are.
+    defined: u64,
+    /// By symbol: the update id that was saved.
+    books: Vec<u64>,
+}
+
+/// True for commands that define or administer, whose effect their terminal event tells.
+const fn defines(command: Command<'_>) -> bool {
+    matches!(
+        command,
+        Command::SetRules(_)
+            | Command::SetLimits(_)
+            | Command::DefineAsset(_)
+            | Command::DefineSymbol(_)
+            | Command::ChangeSymbol(_)
+            | Command::SetSymbolStatus(_)
+            | Command::SetVenueFilters(_)
+            | Command::CreateAccount(_)
+            | Command::SetAccount(_)
+            | Command::SetFees(_)
+            | Command::CreateKey(_)
+    )
+}
+
+impl Saved {
+    /// Notes a definition with the event that ends it; commands that need none come without.
+    pub(super) fn define(&mut self, time_ns: u64, command: Command<'_>, event: Option<Event<'_>>) {
+        let bytes = match (command, event) {
+            (command, Some(Event::Done(done))) if defines(command) => bytes_of(done),
+            (Command::KillAccount(_) | Command::RevokeKey(_), None) => &[],
+            _ => return,
+        };
+        self.definitions.push([bytes_of(&time_ns), command.bytes(), bytes].concat());
+    }
+}
+
+/// Folds a definition again.
+fn define(state: &mut State, bytes: &[u8]) -> Result<(), RestoreError> {
+    let malformed = || HistoryError::Row { table: "definitions", bytes: bytes.len() };
+    // Messages begin at multiples of eight.
+    let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+    bytemuck::cast_slice_mut(&mut words)
+        .get_mut(..bytes.len())
+        .ok_or_else(malformed)?
+        .copy_from_slice(bytes);
+    let (time_ns, words) = words.split_first().ok_or_else(malformed)?;
+    let message: &[u8] = bytemuck::cast_slice(words);
+    let header = decode::header(message).map_err(FoldError::from)?;
+    let length = MessageHeader::BYTES + usize::from(header.block_length);
+    let (command, event) = message.split_at_checked(length).ok_or_else(malformed)?;
+    let command = decode::command(command).map_err(FoldError::from)?;
+    let event = (!event.is_empty()).then(|| decode::event(event));
+    Ok(state.fold(*time_ns, command, event.into_iter())?)
+}
+
+impl State {
+    /// Sets aside what has changed since the last time, to be written; `None` if nothing was folded
+    /// since then, or what was folded is not sound. The batch before must have been thawed.
+    pub(crate) fn freeze(&mut self) -> Option<Arc<Batch>> {
+        if !self.is_whole || !self.history.is_new() {
+            return None;
+        }
+        let mut batch = Batch::default();
+        let rows = &mut batch.state;
+        let mut put = |table, group, id, row: Option<Vec<u8>>| {
+            rows.push((table, Key { group, id }, row));
+        };
+        for definition in std::mem::take(&mut self.saved.definitions) {
+            put(StateTable::Definitions, 0, self.saved.defined, Some(definition));
+            self.saved.defined += 1;
+        }
+        for (account, row) in self.accounts.take_changed_accounts() {
+            put(StateTable::Accounts, 0, account.0.into(), Some(bytes_of(&row).to_vec()));
+        }
+        for (account, asset, row) in self.accounts.take_changed() {
+            let row = Some(bytes_of(&row).to_vec());
+            put(StateTable::Balances, account.0.into(), asset.0.into(), row);
+        }
+        for ((symbol, id), order) in self.orders.take_changed() {
+            let row = order.map(|order| bytes_of(&order.row()).to_vec());
+            put(StateTable::OpenOrders, symbol.0.into(), id.0, row);
+        }
+        for (id, list) in self.lists.take_changed() {
+            let row = list.map(|list| bytes_of(&list.row()).to_vec());
+            put(StateTable::OpenLists, 0, id.0.cast_unsigned(), row);
+        }
+        self.saved.books.resize(self.venue.symbols().len(), 0);
+        for (symbol, saved) in self.venue.symbols().iter().zip(&mut self.saved.books) {
+            let update = symbol.book.last_update().0;
+            if update != *saved {
+                *saved = update;
+                put(StateTable::Books, 0, symbol.id.0.into(), Some(bytes_of(&update).to_vec()));
+            }
+        }
+        rows.sort_unstable_by_key(|(table, key, _)| (*table, *key));
+        batch.reached = Reached { lists: self.lists.placed(), ..Reached::default() };
+        Some(self.history.freeze(batch))
+    }
+
+    /// The state of a store that goes as far as `reached`.
+    fn restore(
+        store: Store,
+        reached: Option<Reached>,
+        closed_orders: usize,
+    ) -> Result<Self, RestoreError> {
+        let mut state = Self::new(closed_orders);
+        store.each(StateTable::Definitions, |_, row| define(&mut state, row))?;
+        state.saved.defined = std::mem::take(&mut state.saved.definitions).len() as u64;
+        let assets = state.venue.assets().len();
+        let half = |half: u64| u32::try_from(half).unwrap_or(u32::MAX);
+        store.each(StateTable::Balances, |key, row| {
+            let row = store::decode::<BalanceRow>("balances", row)?;
+            let (account, asset) = (AccountId(half(key.group)), AssetId(half(key.id)));
+            Ok::<_, RestoreError>(state.accounts.restore_balance(account, asset, &row, assets)?)
+        })?;
+        store.each(StateTable::Accounts, |key, row| {
+            let row = store::decode::<AccountRow>("accounts", row)?;
+            Ok::<_, RestoreError>(state.accounts.restore_account(AccountId(half(key.id)), &row)?)
+        })?;
+        state.saved.books.resize(state.venue.symbols().len(), 0);
+        store.each(StateTable::Books, |key, row| {
+            let update = store::decode::<u64>("books", row)?;
+            let symbol = SymbolId(half(key.id));
+            state.venue.symbol_mut(symbol)?.book.updated(BookUpdateId(update))?;
+            state.saved.books[symbol.0 as usize] = update;
+            Ok::<_, RestoreError>(())
+        })?;
+        store.each(StateTable::OpenOrders, |key, row| {
+            let malformed = HistoryError::Row { table: "open_orders", bytes: row.len() };
+            let row = store::decode::<OrderRow>("open_orders", row)?;
+            let order = Order::of_row(key.id, &row).ok_or(malformed)?;
+            if order.visible > 0 {
+                let book = &mut state.venue.symbol_mut(order.symbol)?.book;
+                book.add(order.side, order.price, order.visible);
+            }
+            Ok::<_, RestoreError>(state.orders.restore(order)?)
+        })?;
+        store.each(StateTable::OpenLists, |key, row| {
+            let malformed = HistoryError::Row { table: "open_lists", bytes: row.len() };
+            let row = store::decode::<ListRow>("open_lists", row)?;
+            state.lists.restore(OrderList::of_row(key.id, &row).ok_or(malformed)?);
+            Ok::<_, RestoreError>(())
+        })?;
+        if let Some(reached) = reached {
+            state.lists.restore_placed(reached.lists);
+            state.time_ns = reached.time_ns;
+        }
+        state.history = History::of(store, reached, state.venue.symbols().len())?;
+        Ok(state)
+    }
+}
+
+/// A folder in which a state is saved, locked.
+pub struct Archive {
+    store: Store,
+    reached: Option<Reached>,
+    _lock: StoreLock,
+}
+
+impl Archive {
+    /// Opens or makes the store in `folder`, for the log with this id. What it held of another log, or
+    /// in another format, is forgotten.
+    ///
+    /// # Errors
+    /// When another process has it, and when it cannot be opened.
+    pub fn open(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
+        let lock = store::lock(folder)?;
+        let (store, reached) = Store::open(folder, Identity::of(log_id))?;
+        Ok(Self { store, reached, _lock: lock })
+    }
+
+    /// The last transaction of the log that it holds, and the position behind it; `None` for an empty
+    /// one.
+    #[must_use]
+    pub fn last(&self) -> Option<(Bookmark, Position)> {
+        self.reached.map(|reached| (reached.bookmark(), Position(reached.end)))
+    }
+
+    /// Forgets everything.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub fn clear(&mut self) -> Result<(), HistoryError> {
+        self.store.clear()?;
+        self.reached = None;
+        Ok(())
+    }
+
+    /// The state that was saved, whose history is read from here on; `closed_orders` as for
+    /// [`State::new`].
+    ///
+    /// # Errors
+    /// When the store cannot be read or contradicts itself.
+    pub fn restore(&self, closed_orders: usize) -> Result<State, RestoreError> {
+        State::restore(self.store.clone(), self.reached, closed_orders)
+    }
+
+    /// Saves a state that was restored from here, as it is now.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn save(&self, state: &mut State) -> Result<(), HistoryError> {
+        if let Some(batch) = state.freeze() {
+            self.store.commit(&batch)?;
+            state.history.thaw();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        self.store.clone()
+    }
+}

@@ -1,0 +1,205 @@
+//! The adapter's history as a client sees it: whole and each entry once, however often the adapter is
+//! killed while it writes; found again on a pruned log; made anew for another past.
+
+use super::json::Json;
+use super::log_tools::log;
+use super::process::Process;
+use super::readers::Load;
+use super::trader::Trader;
+use super::units::units;
+use super::venue::{Part, UNLIMITED, Venue, borrowed};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::units::{AccountId, SymbolId};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of a segment of every venue here.
+const SEGMENT: u64 = 4 * MIB;
+
+const SYMBOL: SymbolId = SymbolId(0);
+
+/// Account A of the demo venue; account 0 takes the fees.
+const A: AccountId = AccountId(1);
+
+/// What the log says of the symbol: its trades, and the orders of account A.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Past {
+    /// Number, price, quantity and time.
+    trades: Vec<(i128, i128, i128, i128)>,
+    orders: Vec<i128>,
+    /// Trade and order, once for each side that is A's.
+    own_trades: Vec<(i128, i128)>,
+}
+
+impl Past {
+    fn of_log(data: &Path) -> Self {
+        let mut reader = LogReader::open(data, Follow::Durable).expect("there is a log");
+        let mut past = Self::default();
+        while let Some(transaction) = reader.next().expect("the log is sound") {
+            let time = i128::from(transaction.time_ns() / 1_000_000);
+            for event in transaction.events() {
+                match event.expect("a sound event") {
+                    Event::OrderAccepted(order) if (order.account, order.symbol) == (A, SYMBOL) => {
+                        past.orders.push(order.order_id.0.into());
+                    }
+                    Event::Trade(trade) if trade.symbol == SYMBOL => {
+                        let id = trade.trade_id.0.into();
+                        let (price, quantity) = (trade.price.into(), trade.quantity.into());
+                        past.trades.push((id, price, quantity, time));
+                        for (account, order) in [
+                            (trade.taker_account, trade.taker_order_id),
+                            (trade.maker_account, trade.maker_order_id),
+                        ] {
+                            if account == A {
+                                past.own_trades.push((id, order.0.into()));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        past
+    }
+
+    fn of_rest(a: &mut Trader) -> Self {
+        let trade = |trade: &Json| {
+            let money = |key| units(trade.text_at(key));
+            (trade.integer_at("id"), money("price"), money("qty"), trade.integer_at("time"))
+        };
+        let own = |trade: &Json| (trade.integer_at("id"), trade.integer_at("orderId"));
+        Self {
+            trades: all(a, "historicalTrades", "fromId", "id").iter().map(trade).collect(),
+            orders: all(a, "allOrders", "orderId", "orderId")
+                .iter()
+                .map(|order| order.integer_at("orderId"))
+                .collect(),
+            own_trades: all(a, "myTrades", "fromId", "id").iter().map(own).collect(),
+        }
+    }
+}
+
+/// Every entry, page by page: each begins with the number behind the last one of the page before.
+fn all(trader: &mut Trader, path: &str, from: &str, id: &str) -> Vec<Json> {
+    let mut entries = Vec::new();
+    let mut next = 0;
+    loop {
+        let parameters = format!("symbol=BTCUSDT&limit=1000&{from}={next}");
+        let path = format!("/api/v3/{path}");
+        let page = match &*path {
+            "/api/v3/historicalTrades" => trader.keyed("GET", &path, &parameters),
+            _ => trader.call("GET", &path, &parameters),
+        };
+        let page = page.ok().items().to_vec();
+        let Some(last) = page.last() else { return entries };
+        next = last.integer_at(id) + 1;
+        entries.extend(page);
+    }
+}
+
+/// Some trades of A and B with each other, and of A with itself.
+fn trade(venue: &Venue, count: usize) {
+    let (mut a, mut b) = (venue.a(), venue.b());
+    for round in 0..count {
+        let price = format!("{}.5", 30_000 + round % 7);
+        a.limit("BTCUSDT", "SELL", "0.03", &price);
+        b.limit("BTCUSDT", "BUY", "0.01", &price);
+        a.limit("BTCUSDT", "BUY", "0.02", &price);
+    }
+}
+
+#[test]
+fn nothing_is_missing_and_nothing_is_there_twice_however_often_the_adapter_is_killed() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let mut load = Load::new(&venue);
+    for round in 0..8 {
+        trade(&venue, 10);
+        // The adapter is killed while it follows, or with hardly anything left to write.
+        load.pass(load.position.max(1) + round % 4 * MIB / 2);
+        venue.kill9(Part::Adapter);
+        venue.start_adapter();
+    }
+    drop(load);
+    let expected = Past::of_log(venue.data());
+    assert!(expected.trades.len() >= 160 && expected.orders.len() > 10_000);
+    let found = Past::of_rest(&mut venue.a());
+    assert_eq!(found.orders.len(), expected.orders.len());
+    assert!(found == expected, "what REST tells is not what the log has");
+    let lines = venue.part(Part::Adapter).lines();
+    assert!(!lines.iter().any(|line| line.contains("made anew")), "{lines:?}");
+
+    // Candles add up to the trades, and an old order is found by its name.
+    let klines = venue.http().get("/api/v3/klines?symbol=BTCUSDT&interval=1m&limit=1000").ok();
+    let count: i128 = klines.items().iter().map(|kline| kline.items()[8].integer()).sum();
+    assert_eq!(count, expected.trades.len() as i128);
+    let mut a = venue.a();
+    let first = all(&mut a, "allOrders", "orderId", "orderId").swap_remove(0);
+    let name = first.text_at("clientOrderId").to_owned();
+    let query = format!("symbol=BTCUSDT&origClientOrderId={name}");
+    assert_eq!(a.call("GET", "/api/v3/order", &query).ok(), first);
+}
+
+#[test]
+fn an_adapter_goes_on_with_its_history_on_a_pruned_log() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    trade(&venue, 20);
+    let open = venue.a().limit("BTCUSDT", "SELL", "0.02", "50000");
+    let mut load = Load::new(&venue);
+    load.pass(2 * SEGMENT + MIB);
+    let before = Past::of_log(venue.data());
+    let (code, _, errors) = log(venue.data(), &["snapshot"]);
+    assert_eq!(code, Some(0), "{errors}");
+    load.pass(load.position + MIB);
+    let (code, _, errors) = log(venue.data(), &["prune", "--yes"]);
+    assert_eq!(code, Some(0), "{errors}");
+    drop(load);
+    let mut a = venue.a();
+    let balances = a.balances();
+    venue.kill9(Part::Adapter);
+    venue.start_adapter();
+
+    let mut a = venue.a();
+    assert_eq!(a.balances(), balances);
+    let id = open.integer_at("orderId");
+    assert_eq!(a.order("BTCUSDT", id).text_at("status"), "NEW");
+    let found = Past::of_rest(&mut a);
+    assert_eq!(found.trades, before.trades);
+    assert_eq!(found.orders[..before.orders.len()], before.orders);
+    trade(&venue, 1);
+    assert_eq!(Past::of_rest(&mut venue.a()).trades.len(), before.trades.len() + 2);
+
+    // Without its history nothing stands for what was pruned.
+    venue.kill9(Part::Adapter);
+    fs::remove_dir_all(venue.data().join("history")).expect("it was there");
+    let arguments = venue.arguments("adapter", true);
+    let mut adapter = Process::start(&borrowed(&arguments));
+    adapter.wait_for(0, "reason", |line| line.contains("was pruned"));
+    assert!(!adapter.wait_for_end().success());
+}
+
+#[test]
+fn a_history_of_another_past_is_told_and_made_anew() {
+    let mut venue = Venue::up(&UNLIMITED);
+    trade(&venue, 3);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let segment = venue.data().join("log/00000000.seg");
+    let copy = fs::read(&segment).expect("the log's first segment");
+    venue.start_up();
+    trade(&venue, 3);
+    assert!(venue.stop_up(Signal::TERM).success());
+    // The log goes back to where it was, as it does when an older copy is brought back.
+    fs::write(&segment, copy).expect("it can be written");
+    venue.forget_live_window();
+    venue.start_up();
+    venue.supervisor().wait_for(0, "a history made anew", |line| {
+        line.contains("the history is made anew from the log's beginning")
+    });
+    assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
+    trade(&venue, 2);
+    assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
+    assert_eq!(Past::of_rest(&mut venue.a()).trades.len(), 10);
+}
