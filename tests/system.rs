@@ -31,6 +31,7 @@ mod system {
     mod raw_session;
     mod readers;
     mod reconnects;
+    mod records;
     mod rules;
     mod snapshots;
     mod stream_client;

@@ -1,5 +1,5 @@
 //! A real engine process on a temporary data folder, with a venue made for the recorded stock.
-//! Called by [`crate::replay`] and [`crate::rtt`].
+//! Called by [`crate::replay`], [`crate::rtt`] and [`crate::records`].
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 use touchline_protocol::client::{Client, ClientCommand, ClientOptions, SOCKET_NAME};
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, Deposit, KEY_BINARY, KEY_TRADE, PERMISSION_SPOT,
 };
@@ -114,6 +115,18 @@ impl Engine {
         Ok(Client::connect(&options)?)
     }
 
+    /// Opens an adapter's session of the cold lane, by which records are written.
+    ///
+    /// # Errors
+    /// If the engine refuses it.
+    pub fn adapter(&self) -> Result<Client> {
+        let mut options = session(self.folder.path(), Role::Adapter, Lane::Cold, "bench-records");
+        options.request_slots = SLOTS;
+        options.reply_slots = SLOTS;
+        options.wait = self.wait;
+        Ok(Client::connect(&options)?)
+    }
+
     /// The trader's key, to be named in commands.
     #[must_use]
     pub const fn key(&self) -> KeyId {
@@ -196,7 +209,7 @@ impl Provisioned {
 }
 
 /// Carries out one admin command and gives the number of what it made.
-fn call<C: ClientCommand>(admin: &mut Client, mut command: C) -> Result<u64> {
+fn call<C: ClientCommand + Message>(admin: &mut Client, mut command: C) -> Result<u64> {
     let reply = admin.call(&mut command, CALL_LIMIT).context(C::NAME)?;
     match reply.event.event()? {
         Event::Done(done) => Ok(done.id),

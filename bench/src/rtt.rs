@@ -20,6 +20,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles, median, ratio};
 use crate::machine::Machine;
 
+pub(crate) use orders::Trader;
 pub use peer::{PeerKind, serve};
 
 /// Blocks of each kind per run.
@@ -152,7 +153,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     let mut session = match &options.engine {
         Some(engine) => {
             let engine = Engine::start(engine)?;
-            let trader = orders::Trader::open(&engine)?;
+            let trader = Trader::open(&engine)?;
             Some((engine, trader))
         }
         None => None,

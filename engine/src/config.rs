@@ -8,6 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use touchline_core::RecordLimits;
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::OrderType;
@@ -224,6 +225,10 @@ pub struct LimitsSection {
     pub interval_0_seconds: u32,
     /// Second interval in seconds.
     pub interval_1_seconds: u32,
+    /// Records: what other services than trading keep, the jobs service its users and jobs.
+    pub records: u32,
+    /// Blocks of 60 bytes that records take.
+    pub record_blocks: u32,
 }
 
 impl Default for LimitsSection {
@@ -242,7 +247,15 @@ impl Default for LimitsSection {
             orders_per_interval_1: 160_000,
             interval_0_seconds: 10,
             interval_1_seconds: 86_400,
+            records: 65_536,
+            record_blocks: 131_072,
         }
+    }
+}
+
+impl From<&LimitsSection> for RecordLimits {
+    fn from(section: &LimitsSection) -> Self {
+        Self { records: section.records, blocks: section.record_blocks }
     }
 }
 

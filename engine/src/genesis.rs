@@ -6,12 +6,13 @@
 
 use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection};
 use std::collections::HashMap;
+use touchline_core::RecordLimits;
 use touchline_core::limits::MAXIMA;
 use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
     DefineAsset, DefineSymbol, Deposit, KEY_ALL, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
-    SYMBOL_QUOTE_QUANTITY, SetLimits, SetRules, SetVenueFilters, SymbolFilters,
+    SYMBOL_QUOTE_QUANTITY, SetLimits, SetRecordLimits, SetRules, SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::enums::SymbolStatus;
 use touchline_protocol::text::{AssetName, Name, SymbolName};
@@ -39,6 +40,8 @@ impl Genesis {
             genesis.push(SetRules { rules, ..Default::default() });
         }
         genesis.push(SetLimits { limits: (&config.limits).into(), ..Default::default() });
+        let RecordLimits { records, blocks } = (&config.limits).into();
+        genesis.push(SetRecordLimits { records, blocks, ..Default::default() });
         genesis.push(SetVenueFilters {
             max_orders: config.exchange.max_orders,
             max_algo_orders: config.exchange.max_algo_orders,
@@ -116,7 +119,7 @@ impl Genesis {
 
     fn push<C: ClientCommand>(&mut self, mut command: C) {
         command.command_mut().sequence = Sequence(self.commands.len() as u64 + 1);
-        self.commands.push(bytemuck::allocation::pod_collect_to_vec(bytemuck::bytes_of(&command)));
+        self.commands.push(bytemuck::allocation::pod_collect_to_vec(command.as_bytes()));
     }
 }
 

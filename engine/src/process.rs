@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use touchline_core::{Context, Core};
+use touchline_core::{Context, Core, RECORD_RULES, RecordLimits};
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::{SEGMENT_FOLDER, segment_number};
-use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits};
+use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, SetRecordLimits};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::units::{Position, SessionId};
 
@@ -263,6 +263,14 @@ fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()>
         let change = SetLimits { limits, ..Default::default() };
         duty.own_command(bytemuck::bytes_of(&change)).context("section [limits]")?;
         say!("limits changed as configured");
+    }
+    let limits = RecordLimits::from(&config.limits);
+    // Earlier rules have no records.
+    if duty.core().rules() >= RECORD_RULES && duty.core().record_limits() != limits {
+        let RecordLimits { records, blocks } = limits;
+        let change = SetRecordLimits { records, blocks, ..Default::default() };
+        duty.own_command(bytemuck::bytes_of(&change)).context("section [limits], records")?;
+        say!("limits of records changed as configured");
     }
     Ok(())
 }

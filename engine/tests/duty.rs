@@ -16,6 +16,7 @@ mod duty {
     mod overtaking;
     mod pending;
     mod record;
+    mod records;
     mod unsolicited;
     mod venue;
 }

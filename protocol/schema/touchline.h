@@ -166,6 +166,11 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_NOT_REPLACEABLE = 56, /* The order belongs to a list or waits for its trigger: it can be cancelled, not changed. */
     TOUCHLINE_REJECT_REASON_SYMBOL_IN_USE = 57, /* Orders are open or the symbol is trading: this cannot be changed now. */
     TOUCHLINE_REJECT_REASON_RATE_EXCEEDED = 58, /* The session sends more commands a second than it may. */
+    TOUCHLINE_REJECT_REASON_UNKNOWN_RECORD = 59, /* No such record, or not of this kind or owner. */
+    TOUCHLINE_REJECT_REASON_UNKNOWN_OWNER = 60, /* No record has the owner's id. */
+    TOUCHLINE_REJECT_REASON_RECORD_VERSION = 61, /* A record has another version than the command names; `detail` is the one that it has. A put of version 0 that meets a record of its id is rejected so. */
+    TOUCHLINE_REJECT_REASON_UNIQUE_KEY_TAKEN = 62, /* Another record of the kind has this unique key. */
+    TOUCHLINE_REJECT_REASON_RECORD_IN_USE = 63, /* The record owns others; `detail` is how many. */
 };
 
 /* Why the engine ends a stream session. */
@@ -239,6 +244,8 @@ struct touchline_name {
 #define TOUCHLINE_KEY_MARKET_DATA 8 /* The key may read what needs a key only (MARKET_DATA). */
 #define TOUCHLINE_KEY_BINARY 16 /* The key may log on to the binary protocol as a trader. */
 #define TOUCHLINE_KEY_ALL 31 /* Every kind. */
+#define TOUCHLINE_RECORD_BYTES_MAX 1024 /* Most bytes that a record carries. */
+#define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
@@ -889,6 +896,62 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_revoke_key, header) == 0, "touchline_
 TOUCHLINE_ASSERT(offsetof(struct touchline_revoke_key, command) == 8, "touchline_revoke_key.command");
 TOUCHLINE_ASSERT(offsetof(struct touchline_revoke_key, key) == 48, "touchline_revoke_key.key");
 
+/* Sets how many records there may be, and how much they may carry. Refused below what is in use. */
+struct touchline_set_record_limits {
+    struct touchline_message_header header; /* SBE header. */
+    struct touchline_command_header command; /* Who and when. */
+    uint32_t records; /* Records. */
+    uint32_t blocks; /* Blocks of `RECORD_BLOCK_BYTES`. A record takes whole ones: for its unique key, which takes 32 bytes if it has one, and what it carries behind that. */
+};
+#define TOUCHLINE_TEMPLATE_SET_RECORD_LIMITS 60u
+TOUCHLINE_ASSERT(sizeof(struct touchline_set_record_limits) == 56, "touchline_set_record_limits");
+TOUCHLINE_ASSERT(offsetof(struct touchline_set_record_limits, header) == 0, "touchline_set_record_limits.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_set_record_limits, command) == 8, "touchline_set_record_limits.command");
+TOUCHLINE_ASSERT(offsetof(struct touchline_set_record_limits, records) == 48, "touchline_set_record_limits.records");
+TOUCHLINE_ASSERT(offsetof(struct touchline_set_record_limits, blocks) == 52, "touchline_set_record_limits.blocks");
+
+/* Makes a record, or puts another content in the place of the one that it has. The block goes on behind these fields: with `length` bytes, and zeros up to a multiple of eight. */
+struct touchline_put_record {
+    struct touchline_message_header header; /* SBE header; its block length covers the bytes behind the fields too. */
+    struct touchline_command_header command; /* Who and when. */
+    uint32_t kind; /* What kind of record it is: any number. A record keeps its kind. */
+    uint32_t version; /* The version that the record has now; 0: there is none of this id. The put makes it one more. */
+    uint8_t id[12]; /* Its id, chosen by the sender; not all zeros. No two records have the same, whatever their kinds. */
+    uint8_t owner[12]; /* Id of the record that it belongs to, which must exist; all zeros: of none. A record keeps its owner. */
+    uint8_t unique_key[32]; /* No two records of a kind have the same; all zeros: it has none. A digest of what is unique. */
+    uint32_t length; /* Bytes behind these fields, at most `RECORD_BYTES_MAX`. */
+    uint32_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_PUT_RECORD 61u
+TOUCHLINE_ASSERT(sizeof(struct touchline_put_record) == 120, "touchline_put_record");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, header) == 0, "touchline_put_record.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, command) == 8, "touchline_put_record.command");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, kind) == 48, "touchline_put_record.kind");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, version) == 52, "touchline_put_record.version");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, id) == 56, "touchline_put_record.id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, owner) == 68, "touchline_put_record.owner");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, unique_key) == 80, "touchline_put_record.unique_key");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, length) == 112, "touchline_put_record.length");
+TOUCHLINE_ASSERT(offsetof(struct touchline_put_record, reserved) == 116, "touchline_put_record.reserved");
+
+/* Deletes a record. One that owns others cannot be deleted. */
+struct touchline_delete_record {
+    struct touchline_message_header header; /* SBE header. */
+    struct touchline_command_header command; /* Who and when. */
+    uint32_t kind; /* The kind that it has. */
+    uint32_t version; /* The version that it has now; 0: whichever. */
+    uint8_t id[12]; /* Its id. */
+    uint8_t owner[12]; /* The owner that it has. */
+};
+#define TOUCHLINE_TEMPLATE_DELETE_RECORD 62u
+TOUCHLINE_ASSERT(sizeof(struct touchline_delete_record) == 80, "touchline_delete_record");
+TOUCHLINE_ASSERT(offsetof(struct touchline_delete_record, header) == 0, "touchline_delete_record.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_delete_record, command) == 8, "touchline_delete_record.command");
+TOUCHLINE_ASSERT(offsetof(struct touchline_delete_record, kind) == 48, "touchline_delete_record.kind");
+TOUCHLINE_ASSERT(offsetof(struct touchline_delete_record, version) == 52, "touchline_delete_record.version");
+TOUCHLINE_ASSERT(offsetof(struct touchline_delete_record, id) == 56, "touchline_delete_record.id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_delete_record, owner) == 68, "touchline_delete_record.owner");
+
 /* The engine started: every connection of the log before is ended by it. */
 struct touchline_engine_started {
     struct touchline_message_header header; /* SBE header. */
@@ -1344,6 +1407,42 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_order_replaced, quantity) == 32, "tou
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_replaced, executed_quantity) == 40, "touchline_order_replaced.executed_quantity");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_replaced, locked) == 48, "touchline_order_replaced.locked");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_replaced, book_update_id) == 56, "touchline_order_replaced.book_update_id");
+
+/* Terminal reply to a put: the record as it stands. What it carries, and its unique key, stand in the command. */
+struct touchline_record_put {
+    struct touchline_message_header header; /* SBE header. */
+    uint32_t kind; /* Its kind. */
+    uint32_t version; /* Its version now; 1: it was made. */
+    uint8_t id[12]; /* Its id. */
+    uint8_t owner[12]; /* Id of the record that it belongs to; all zeros: of none. */
+    uint32_t length; /* Bytes that it carries. */
+    uint32_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_RECORD_PUT 216u
+TOUCHLINE_ASSERT(sizeof(struct touchline_record_put) == 48, "touchline_record_put");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, header) == 0, "touchline_record_put.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, kind) == 8, "touchline_record_put.kind");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, version) == 12, "touchline_record_put.version");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, id) == 16, "touchline_record_put.id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, owner) == 28, "touchline_record_put.owner");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, length) == 40, "touchline_record_put.length");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_put, reserved) == 44, "touchline_record_put.reserved");
+
+/* Terminal reply to the delete of a record. */
+struct touchline_record_deleted {
+    struct touchline_message_header header; /* SBE header. */
+    uint32_t kind; /* The kind that it had. */
+    uint32_t version; /* The version that it had. */
+    uint8_t id[12]; /* Its id. */
+    uint8_t owner[12]; /* Id of the record that it belonged to; all zeros: of none. */
+};
+#define TOUCHLINE_TEMPLATE_RECORD_DELETED 217u
+TOUCHLINE_ASSERT(sizeof(struct touchline_record_deleted) == 40, "touchline_record_deleted");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_deleted, header) == 0, "touchline_record_deleted.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_deleted, kind) == 8, "touchline_record_deleted.kind");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_deleted, version) == 12, "touchline_record_deleted.version");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_deleted, id) == 16, "touchline_record_deleted.id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_record_deleted, owner) == 28, "touchline_record_deleted.owner");
 
 /* Terminal reply to a command that changed nothing. Never in the log. */
 struct touchline_rejected {

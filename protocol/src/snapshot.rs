@@ -33,7 +33,7 @@ pub const FORMAT_MAJOR: u16 = 1;
 
 /// Format version: raised by additions. A snapshot with a section that a reader does not know, or knows in
 /// another version, is not used by it.
-pub const FORMAT_MINOR: u16 = 0;
+pub const FORMAT_MINOR: u16 = 1;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = size_of::<SnapshotHeader>();
@@ -227,10 +227,10 @@ mod tests {
     fn golden_bytes() {
         let text: String =
             bytemuck::bytes_of(&header()).iter().map(|byte| format!("{byte:02x}")).collect();
-        let golden = "544c494e45534e50 0100 0000 175a175a 30313233343536373839616263646566 \
+        let golden = "544c494e45534e50 0100 0100 175a175a 30313233343536373839616263646566 \
                       4020000000000000 0020000000000000 03000000 44332211 0500000000000000 \
                       0600000000000000 0010000000000000 0700000000000000 \
-                      000000000000000000000000000000000000000000000000000000000000000000000000 39986aae";
+                      000000000000000000000000000000000000000000000000000000000000000000000000 dca839b3";
         assert_eq!(text, golden.replace(' ', ""));
         assert_eq!(block_crc(0x5a17_5a17, 1, b"touchline"), 0x8bfc_83e3);
     }
@@ -256,7 +256,7 @@ mod tests {
         let newer = SnapshotHeader { major: 2, ..header() };
         assert_eq!(
             newer.check(&IDENTITY, 0x2040),
-            Err(HeaderError::Version { found_major: 2, found_minor: 0 })
+            Err(HeaderError::Version { found_major: 2, found_minor: FORMAT_MINOR })
         );
         assert!(matches!(
             SnapshotHeader::default().check(&IDENTITY, 0),

@@ -19,9 +19,10 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 /// Headings and the sources that they stand for, below `src/`.
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: [(&str, &str); 8] = [
     ("Commands about orders", "message/command/order.rs"),
     ("Commands that define the venue and move money", "message/command/definition.rs"),
+    ("Commands about records", "message/command/record.rs"),
     ("Commands of the engine itself", "message/command/engine.rs"),
     ("Events", "message/event.rs"),
     ("Handshake", "message/handshake.rs"),

@@ -8,11 +8,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Command, Event, Handshake, Stream};
 use touchline_protocol::message::event::*;
 use touchline_protocol::message::handshake::*;
 use touchline_protocol::message::stream::*;
+use touchline_protocol::message::with_bytes::RecordWrite;
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
 use touchline_protocol::units::*;
 
@@ -86,9 +88,24 @@ fn text<T>(made: Option<T>) -> T {
     made.expect("the example texts fit")
 }
 
+/// The one message of no fixed length, with a content that needs padding.
+fn put_record() -> (&'static str, Vec<u64>) {
+    let put = PutRecord {
+        command: command(),
+        kind: 1,
+        version: 2,
+        id: [3; 12],
+        owner: [4; 12],
+        unique_key: [5; 32],
+        ..Default::default()
+    };
+    let write = text(RecordWrite::new(put, b"touchline"));
+    (PutRecord::NAME, bytemuck::allocation::pod_collect_to_vec(write.as_bytes()))
+}
+
 fn commands() -> Vec<(&'static str, Vec<u64>)> {
     let client_order_id = text(ClientOrderId::new("order-1"));
-    examples! {
+    let mut all = examples! {
         NewOrder { command: command(), symbol: SymbolId(1), side: 2, order_type: 3, time_in_force: 1,
             flags: 1, price: 0x0102_0304_0506_0708, quantity: -2, quote_quantity: 3, stop_price: 4,
             iceberg_quantity: 5, client_order_id: client_order_id, self_trade_prevention: 6 }
@@ -139,12 +156,16 @@ fn commands() -> Vec<(&'static str, Vec<u64>)> {
         ChangeSymbol { command: command(), symbol: SymbolId(1), order_types: 6, flags: 7,
             permissions: 1, filters: filters() }
         SetVenueFilters { command: command(), max_orders: 1, max_algo_orders: 2 }
+        SetRecordLimits { command: command(), records: 1, blocks: 2 }
+        DeleteRecord { command: command(), kind: 1, version: 2, id: [3; 12], owner: [4; 12] }
         EngineStarted { command: command(), incarnation: 1 }
         Logon { command: command(), name: text(Name::new("session")), role: 1, lane: 1, flags: 1,
             last_incarnation: 2, last_position: 3 }
         ConnectionEnded { command: command(), ended_session: SessionId(1), ended_epoch: Epoch(2) }
         RunPending { command: command() }
-    }
+    };
+    all.push(put_record());
+    all
 }
 
 fn events() -> Vec<(&'static str, Vec<u64>)> {
@@ -187,6 +208,8 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
             book_update_id: BookUpdateId(7) }
         OrderReplaced { order_id: OrderId(1), account: AccountId(2), symbol: SymbolId(3), price: 4,
             quantity: 5, executed_quantity: 6, locked: -7, book_update_id: BookUpdateId(8) }
+        RecordPut { kind: 1, version: 2, id: [3; 12], owner: [4; 12], length: 5 }
+        RecordDeleted { kind: 1, version: 2, id: [3; 12], owner: [4; 12] }
         Rejected { reason: 36, template_id: 1, detail: 2 }
         Gap { from: Position(1) }
     }

@@ -101,10 +101,8 @@ impl Serialize for OfValue<'_> {
             Value::Signed(number) => serializer.serialize_i64(number),
             Value::Decimal(units) => serializer.collect_str(&Amount(units)),
             Value::Text(text) => serializer.serialize_str(text),
-            Value::Bytes(bytes) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                serializer.serialize_str(&hex)
-            }
+            Value::Bytes(bytes) => serializer.serialize_str(&hex(bytes)),
+            Value::Content(bytes) => content(serializer, bytes),
             Value::Group(group) => {
                 let mut map = serializer.serialize_map(None)?;
                 entries::<S>(&mut map, self.name, group)?;
@@ -112,6 +110,20 @@ impl Serialize for OfValue<'_> {
             }
         }
     }
+}
+
+/// Bytes as a text where they are one, else in hex: either way all of them.
+fn content<S: Serializer>(serializer: S, bytes: &[u8]) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    match core::str::from_utf8(bytes) {
+        Ok(text) => map.serialize_entry("utf8", text)?,
+        Err(_) => map.serialize_entry("hex", &hex(bytes))?,
+    }
+    map.end()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The name of an enumeration's value.

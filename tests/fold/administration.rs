@@ -5,13 +5,14 @@ use super::commands::{Run, WHOLE, limits, symbol};
 use touchline_core::ORDER_TYPES_2;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, Role, SymbolStatus};
+use touchline_protocol::message::with_bytes::RecordWrite;
 use touchline_protocol::text::AssetName;
 use touchline_protocol::units::{AccountId, AssetId, Epoch, KeyId};
 
 impl Run {
     pub(super) fn admin(&mut self, step: u32) {
         let command = self.cold();
-        match self.random.below(11) {
+        match self.random.below(13) {
             0 => {
                 // Halts are short, so that there is something to halt.
                 let symbol = self.symbol();
@@ -65,8 +66,27 @@ impl Run {
                 let _accepted =
                     self.send(&SetLimits { command, limits: changed, ..Default::default() });
             }
+            10 | 11 => self.records(command),
             _ => self.grow(step),
         }
+    }
+
+    /// What the jobs service does, which no view of the trading service shows.
+    fn records(&mut self, command: CommandHeader) {
+        let id = [self.random.below(6) as u8 + 1; 12];
+        let version = self.venue.core.record(&id).map_or(0, |record| record.version);
+        let _accepted = match self.random.below(4) {
+            0 => {
+                let (records, blocks) = (5, 10);
+                self.send(&SetRecordLimits { command, records, blocks, ..Default::default() })
+            }
+            1 => self.send(&DeleteRecord { command, version, id, ..Default::default() }),
+            _ => {
+                let put = PutRecord { command, version, id, ..Default::default() };
+                let write = RecordWrite::new(put, b"a job").expect("it is short");
+                self.venue.apply_bytes(write.as_bytes()).is_ok()
+            }
+        };
     }
 
     fn set_fees(&mut self, command: CommandHeader) {

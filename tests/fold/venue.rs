@@ -80,17 +80,22 @@ impl Venue {
 
     /// Applies a command; if it is accepted, folds and compares.
     pub(crate) fn apply<M: Message>(&mut self, message: &M) -> Result<(), Reject> {
-        let bytes: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(bytemuck::bytes_of(message));
+        self.apply_bytes(bytemuck::bytes_of(message))
+    }
+
+    /// As [`apply`](Self::apply), for the bytes of a command.
+    pub(crate) fn apply_bytes(&mut self, bytes: &[u8]) -> Result<(), Reject> {
+        let bytes: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(bytes);
         let command = decode::command(bytemuck::cast_slice(&bytes)).expect("a command");
         let context = Context { position: Position(self.position), time_ns: self.time_ns };
         let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut self.buffer));
         let applied = self.core.apply(&context, &command, &mut outbox);
-        let outcomes = self.commands.entry(M::NAME).or_default();
+        let outcomes = self.commands.entry(command.name()).or_default();
         match applied {
             Ok(Applied::Valid) => return Ok(()),
             Err(reject) => {
                 outcomes.rejected += 1;
-                *self.reasons.entry((M::NAME, reject.reason)).or_default() += 1;
+                *self.reasons.entry((command.name(), reject.reason)).or_default() += 1;
                 return Err(reject);
             }
             Ok(Applied::Committed) => outcomes.accepted += 1,
@@ -122,7 +127,7 @@ impl Venue {
         let folded = self.past.fold(&mut self.state);
         folded.unwrap_or_else(|error| panic!("{error} in {}", told()));
         for event in outbox.events().map(|bytes| decode::event(bytes).expect("a sound event")) {
-            compare_order_counts(&self.state, event, self.time_ns, M::NAME);
+            compare_order_counts(&self.state, event, self.time_ns, command.name());
         }
         compare(&self.core, &self.state, &self.continuing)
             .unwrap_or_else(|difference| panic!("{difference} behind {}", told()));

@@ -52,7 +52,7 @@ fn definition_of_rules_1() -> Vec<Vec<u64>> {
     let genesis = Genesis::new(&config).expect("the reference is sound");
     let is_of_rules_1 = |bytes: &&[u8]| match decode::command(bytes).expect("a command") {
         Command::SetRules(set) => set.rules == 1,
-        Command::SetVenueFilters(_) => false,
+        Command::SetVenueFilters(_) | Command::SetRecordLimits(_) => false,
         _ => true,
     };
     let words = bytemuck::allocation::pod_collect_to_vec;

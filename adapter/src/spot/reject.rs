@@ -109,7 +109,12 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         | Why::NothingChanged
         | Why::NotReplaceable
         | Why::SymbolInUse
-        | Why::RateExceeded => ApiError::unknown(),
+        | Why::RateExceeded
+        | Why::UnknownRecord
+        | Why::UnknownOwner
+        | Why::RecordVersion
+        | Why::UniqueKeyTaken
+        | Why::RecordInUse => ApiError::unknown(),
     }
 }
 
@@ -217,6 +222,12 @@ mod tests {
             (400, -2039, "Client order ID is not correct for this order ID."),
             (400, -2010, "The relationship of the prices for the orders is not correct."),
             (400, -2010, "This action is disabled on this account."),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
+            (500, -1000, unknown),
             (500, -1000, unknown),
             (500, -1000, unknown),
             (500, -1000, unknown),

@@ -134,7 +134,10 @@ impl State {
             Event::OrderListChanged(changed) => self.list_changed(scene, changed),
             Event::SelfTradePrevented(prevented) => self.prevented(prevented),
             Event::Done(done) => self.done(scene, done),
-            Event::OrderValid(_)
+            // Records are none of the trading service's business.
+            Event::RecordPut(_)
+            | Event::RecordDeleted(_)
+            | Event::OrderValid(_)
             | Event::SessionStarted(_)
             | Event::SessionEnded(_)
             | Event::MassCanceled(_) => Ok(()),
@@ -148,6 +151,7 @@ impl State {
                 Err(FoldError::Rules { found: set.rules, known: RULES_KNOWN })
             }
             Command::SetRules(_)
+            | Command::SetRecordLimits(_)
             | Command::EngineStarted(_)
             | Command::KillAccount(_)
             | Command::RevokeKey(_) => Ok(()),

@@ -1,10 +1,11 @@
 //! Round trips through the engine, one at a time: a LIMIT order that rests, then its cancel. Called
-//! by [`super::run`].
+//! by [`super::run`] and [`crate::records`].
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use touchline_protocol::client::{Client, ClientCommand};
+use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{CancelOrder, CommandHeader, NewOrder};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
@@ -23,18 +24,18 @@ const LIMIT: Duration = Duration::from_secs(10);
 const PRICE: i64 = 500;
 
 /// A trader's session.
-pub(super) struct Trader {
+pub(crate) struct Trader {
     client: Client,
     key: KeyId,
 }
 
 impl Trader {
-    pub(super) fn open(engine: &Engine) -> Result<Self> {
+    pub(crate) fn open(engine: &Engine) -> Result<Self> {
         Ok(Self { client: engine.trader()?, key: engine.key() })
     }
 
     /// Places and cancels `warm_up + trips` orders, the first `warm_up` unrecorded.
-    pub(super) fn block(
+    pub(crate) fn block(
         &mut self,
         warm_up: u32,
         trips: u32,
@@ -69,7 +70,7 @@ impl Trader {
 
     /// Sends a command and waits for its terminal reply: how long it took, and the order that rests
     /// or was cancelled.
-    fn trip<C: ClientCommand>(&mut self, command: &mut C) -> Result<(Duration, OrderId)> {
+    fn trip<C: ClientCommand + Message>(&mut self, command: &mut C) -> Result<(Duration, OrderId)> {
         let begin = Instant::now();
         self.client.sender().send(command)?;
         loop {

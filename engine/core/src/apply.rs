@@ -17,6 +17,7 @@ mod list;
 mod market;
 mod money;
 mod place;
+mod record;
 mod replace;
 mod room;
 mod self_trade;
@@ -175,6 +176,9 @@ impl Core {
             Command::ChangeSymbol(message) => self.change_symbol(message, outbox),
             Command::ReplaceOrder(message) => self.replace_order(context, message, outbox),
             Command::CancelReplace(message) => self.cancel_replace(context, message, outbox),
+            Command::SetRecordLimits(message) => self.set_record_limits(message, outbox),
+            Command::PutRecord(message) => self.put_record(message, outbox),
+            Command::DeleteRecord(message) => self.delete_record(message, outbox),
         }?;
         Ok(Applied::Committed)
     }

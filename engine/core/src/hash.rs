@@ -91,6 +91,19 @@ impl Seed {
         self.text(u64::from(account.0) << 32 | u64::from(symbol.0), name)
     }
 
+    /// Of a record's id.
+    pub(crate) fn record_id(self, id: &[u8; 12]) -> u32 {
+        let [low, middle, high] =
+            bytemuck::cast::<_, [u32; 3]>(*id).map(u32::from_le).map(u64::from);
+        self.words(high, [middle << 32 | low].into_iter())
+    }
+
+    /// Of a unique key, of which there is one per kind of record.
+    pub(crate) fn unique_key(self, kind: u32, key: &[u8; 32]) -> u32 {
+        let words = key.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk));
+        self.words(kind.into(), words)
+    }
+
     /// Of a text that is unique within `scope`.
     #[inline(always)]
     pub(crate) fn text<const N: usize, const P: usize>(self, scope: u64, text: &Text<N, P>) -> u32 {
@@ -107,6 +120,13 @@ impl Seed {
         let rest = rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         mixed ^= fold(rest ^ key, scope ^ key.rotate_left(32));
         fold(mixed ^ self.0, STEP) as u32
+    }
+
+    fn words(self, scope: u64, words: impl Iterator<Item = u64>) -> u32 {
+        let mixed = words.fold(fold(self.0 ^ scope, STEP), |state, word| {
+            fold(state ^ word, self.0 | 1) ^ state.rotate_left(32)
+        });
+        fold(mixed, STEP) as u32
     }
 }
 

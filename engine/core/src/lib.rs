@@ -9,7 +9,7 @@
 //! A command is either accepted, and then wholly done (what one transaction may not do at once becomes
 //! pending work that later commands run), or rejected, and then not a bit of state has changed.
 //!
-//! Memory is taken only by `SetLimits`, which comes before trading.
+//! Memory is taken only by `SetLimits` and `SetRecordLimits`, which come before trading.
 //!
 //! [`book`] is the order book on its own, for use without accounts, log or processes.
 
@@ -41,6 +41,7 @@ mod outbox;
 mod pending;
 mod pool;
 mod query;
+mod records;
 mod sessions;
 mod snapshot;
 mod state_hash;
@@ -56,9 +57,10 @@ pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
 pub use money::AMOUNT_MAX;
 pub use outbox::{Addressee, Addressees, OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
-    AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, SessionView,
-    SymbolView,
+    AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, RecordView,
+    SessionView, SymbolView,
 };
+pub use records::{RecordId, UniqueKey};
 pub use snapshot::SnapshotError;
 pub use symbols::SymbolCounters;
 
@@ -70,11 +72,24 @@ use touchline_protocol::units::Sequence;
 /// The highest rules version that this build knows.
 pub const RULES_MAX: u32 = 2;
 
+/// The first rules version that has records.
+pub const RECORD_RULES: u32 = 2;
+
+/// Capacities of records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RecordLimits {
+    /// Records.
+    pub records: u32,
+    /// Blocks of [`RECORD_BLOCK_BYTES`](touchline_protocol::message::command::RECORD_BLOCK_BYTES).
+    pub blocks: u32,
+}
+
 /// A venue.
 #[derive(Debug)]
 pub struct Core {
     rules: u32,
     limits: Limits,
+    record_limits: RecordLimits,
     /// EXCHANGE_MAX_NUM_ORDERS and EXCHANGE_MAX_NUM_ALGO_ORDERS; 0: no limit.
     max_orders: u32,
     max_algo_orders: u32,
@@ -92,6 +107,7 @@ pub struct Core {
     pools: BookPools,
     orders: orders::Orders,
     pending: pending::PendingQueue,
+    records: records::Records,
 }
 
 impl Core {
@@ -110,6 +126,7 @@ impl Core {
         Self {
             rules: 0,
             limits: Limits::default(),
+            record_limits: RecordLimits::default(),
             max_orders: 0,
             max_algo_orders: 0,
             last_time_ns: 0,
@@ -124,6 +141,7 @@ impl Core {
             pools: BookPools::new(),
             orders: orders::Orders::new(seed),
             pending: pending::PendingQueue::new(),
+            records: records::Records::new(seed),
         }
     }
 }

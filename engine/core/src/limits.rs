@@ -24,10 +24,20 @@ pub mod number {
     pub const PENDING_WORK: u32 = 7;
     /// [`Limits::max_steps`](super::Limits::max_steps), or [`LEVELS_JUDGED_MAX`](super::LEVELS_JUDGED_MAX).
     pub const MAX_STEPS: u32 = 8;
+    /// [`RecordLimits::records`](crate::RecordLimits::records); these two are numbered behind all of `Limits`.
+    pub const RECORDS: u32 = 14;
+    /// [`RecordLimits::blocks`](crate::RecordLimits::blocks).
+    pub const RECORD_BLOCKS: u32 = 15;
 }
 
 /// Makers that one transaction visits at most.
 pub const STEPS_MAX: u32 = 512;
+
+/// The largest limit of records.
+pub const RECORDS_MAX: u32 = 1 << 24;
+
+/// The largest limit of their blocks, of 64 bytes each: 4 GiB.
+pub const RECORD_BLOCKS_MAX: u32 = 1 << 26;
 
 /// Cells of the table by account and asset, of 16 bytes each: 1 GiB. Of the limits as they are set: the
 /// table has as many rows and columns as the largest limits so far, so that it has more cells when one

@@ -117,6 +117,17 @@ impl<T: Linked> Pool<T> {
         Some(move |handle: u32| &slots[(handle as usize).min(last)])
     }
 
+    /// Handles of all slots that were ever handed out, live or free.
+    pub(crate) const fn handed_out(&self) -> core::ops::Range<u32> {
+        0..self.fresh
+    }
+
+    /// Bytes of memory that it has taken.
+    #[cfg(test)]
+    pub(crate) const fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<T>()
+    }
+
     /// Slots that are handed out.
     pub(crate) const fn live(&self) -> u32 {
         self.live

@@ -4,15 +4,15 @@
 mod views;
 
 pub use views::{
-    AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, SessionView,
-    SymbolView,
+    AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, RecordView,
+    SessionView, SymbolView,
 };
 
 use crate::book::{DepthLevel, Handle};
 use crate::orders::{IS_ICEBERG, IS_WAITING};
 use crate::pending::Waiter;
 use crate::pool::NONE;
-use crate::{Balance, Core, FeeRates};
+use crate::{Balance, Core, FeeRates, RecordId, RecordLimits, UniqueKey};
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
@@ -32,6 +32,40 @@ impl Core {
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Capacities of records.
+    #[must_use]
+    pub const fn record_limits(&self) -> RecordLimits {
+        self.record_limits
+    }
+
+    /// A record by id.
+    #[must_use]
+    pub fn record(&self, id: &RecordId) -> Option<RecordView> {
+        self.records.find(id).map(|slot| {
+            let record = self.records.get(slot);
+            RecordView {
+                kind: record.kind,
+                version: record.version,
+                owner: self.records.owner_id(slot),
+                unique_key: self.records.unique_key(slot),
+                length: record.carried(),
+                owned: record.owned,
+            }
+        })
+    }
+
+    /// The bytes that a record carries.
+    pub fn record_content(&self, id: &RecordId) -> Option<impl Iterator<Item = u8> + '_> {
+        self.records.find(id).map(|slot| self.records.carried(slot))
+    }
+
+    /// The id of the record of a kind that has this unique key.
+    #[must_use]
+    pub fn find_record(&self, kind: u32, unique_key: &UniqueKey) -> Option<RecordId> {
+        let slot = self.records.find_by_key(kind, unique_key)?;
+        Some(self.records.get(slot).id)
     }
 
     /// Time of the last accepted command, ns since the epoch.
@@ -58,6 +92,8 @@ impl Core {
             open_orders: self.pools.orders(),
             price_levels: self.pools.levels(),
             pending_work: self.pending.len(),
+            records: self.records.len(),
+            record_blocks: self.records.blocks(),
         }
     }
 

@@ -12,6 +12,7 @@
 //! passes [`Core::validate`], or it is a named error.
 
 mod locks;
+mod of_records;
 mod read;
 mod read_orders;
 mod read_pending;
@@ -131,7 +132,8 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for SnapshotError<E> {}
 
 impl Core {
     /// Writes the venue as a stream of bytes, in portions of a few hundred bytes at the most; gives its
-    /// state hash. Besides what `write` takes it needs four bytes per open order.
+    /// state hash. Besides what `write` takes it needs four bytes per open order
+    /// and eight per record.
     ///
     /// # Errors
     /// What `write` gives.
@@ -145,6 +147,7 @@ impl Core {
         self.write_orders(&mut writer, &places)?;
         self.write_pending(&mut writer, &places)?;
         self.write_balances(&mut writer)?;
+        self.write_records(&mut writer)?;
         let state_hash = self.state_hash();
         writer.begin(records::END, 1)?;
         writer.put(&records::EndRecord { state_hash })?;
@@ -173,6 +176,7 @@ impl Core {
         reading.lists()?;
         reading.pending()?;
         reading.balances()?;
+        reading.records()?;
         let Reading { core, mut reader, .. } = reading;
         reader.begin(records::END, 1)?;
         let end: records::EndRecord = reader.take()?;

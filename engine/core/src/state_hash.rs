@@ -2,19 +2,20 @@
 //! collisions). Called by snapshotters, replicas and replay checks; it takes time in proportion to the
 //! size of the venue.
 
-use crate::Core;
 use crate::book::Handle;
 use crate::hash::StateHash;
 use crate::limits;
 use crate::orders::HAS_OWN_LOCK;
 use crate::pool::named;
+use crate::{Core, RecordLimits};
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::units::{AccountId, SymbolId};
 
 impl Core {
     /// Hash of everything that is state: rules, limits, time, counters, assets, symbols, accounts with
     /// balances and order counts, keys, sessions, pending work, and each open order with its priority,
-    /// by symbol and side in the order in which it would trade. Slots, tables, free lists and spare
+    /// by symbol and side in the order in which it would trade; and records with their limits, if any are
+    /// set. Slots, tables, free lists and spare
     /// room are not part of it.
     #[must_use]
     pub fn state_hash(&self) -> u64 {
@@ -70,6 +71,10 @@ impl Core {
         }
         if self.rules >= 2 {
             self.hash_waiting(&mut hash);
+        }
+        if self.record_limits != RecordLimits::default() {
+            hash.pair(self.record_limits.records, self.record_limits.blocks);
+            self.records.hash(&mut hash);
         }
         hash.finish()
     }

@@ -61,6 +61,12 @@ impl Table {
         Ok(())
     }
 
+    /// Bytes of memory that it has taken.
+    #[cfg(test)]
+    pub(crate) const fn memory(&self) -> usize {
+        self.places.capacity() * size_of::<u32>() + self.links.capacity() * size_of::<Link>()
+    }
+
     /// Entries.
     pub(crate) const fn len(&self) -> u32 {
         self.used

@@ -2,6 +2,7 @@
 //! never while trading: it allocates, and takes time in proportion to the size of the venue.
 
 mod lists;
+mod records;
 
 use crate::book::Handle;
 use crate::money;
@@ -31,6 +32,7 @@ impl Core {
         self.validate_chains()?;
         self.validate_fees()?;
         self.validate_money(&locks)?;
+        self.validate_records()?;
         self.validate_capacities()
     }
 

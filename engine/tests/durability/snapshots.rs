@@ -288,7 +288,7 @@ fn a_log_without_its_beginning_is_refused_without_a_snapshot() {
     };
     let newer = place.copy();
     newer.disk.edit(&path(&newer, position), |bytes| bytes[8] = 2);
-    refuse(&newer, "snapshot format 2.0, this build reads 1.x");
+    refuse(&newer, "snapshot format 2.1, this build reads 1.x");
     let rotten = place.copy();
     rotten.disk.edit(&path(&rotten, position), |bytes| bytes[1000] ^= 1);
     refuse(&rotten, "block 0");

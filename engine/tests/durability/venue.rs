@@ -22,6 +22,8 @@ const VENUE: &str = r#"
 open_orders = 2000
 price_levels = 200
 max_steps = 8
+records = 64
+record_blocks = 64
 orders_per_interval_0 = 0
 orders_per_interval_1 = 0
 [[assets]]

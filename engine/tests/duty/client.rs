@@ -96,7 +96,7 @@ impl Client {
     /// Sends a command under the next sequence. False, and nothing sent, when the ring is full.
     pub(crate) fn try_send<C: ClientCommand>(&mut self, mut command: C) -> bool {
         *command.command_mut() = self.header(self.sequence + 1);
-        let sent = self.end.output.try_push(bytemuck::bytes_of(&command)).is_ok();
+        let sent = self.end.output.try_push(command.as_bytes()).is_ok();
         self.sequence += u64::from(sent);
         sent
     }

@@ -2,23 +2,28 @@
 
 use super::Line;
 use super::stream::StreamLine;
+use crate::message::MessageHeader;
 use crate::message::command::{
     CancelAll, CancelOrder, CancelOrderList, CancelOrderNamed, CancelReplace, ChangeSymbol,
-    CommandHeader, CreateAccount, CreateKey, DefineAsset, DefineSymbol, Deposit, ExpireAll,
-    KillAccount, MassCancel, NewOrder, PlaceOrderList, ReduceOrder, ReplaceOrder, RevokeKey,
-    SetAccount, SetFees, SetLimits, SetRules, SetSymbolStatus, SetVenueFilters, Withdraw,
+    CommandHeader, CreateAccount, CreateKey, DefineAsset, DefineSymbol, DeleteRecord, Deposit,
+    ExpireAll, KillAccount, MassCancel, NewOrder, PlaceOrderList, ReduceOrder, ReplaceOrder,
+    RevokeKey, SetAccount, SetFees, SetLimits, SetRecordLimits, SetRules, SetSymbolStatus,
+    SetVenueFilters, Withdraw,
 };
 use crate::message::stream::{Logout, ReplayRequest, StateRequest};
-use crate::message::{Message, MessageHeader};
+use crate::message::with_bytes::RecordWrite;
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
 use crate::units::{Epoch, Position, Sequence, SessionId};
 use std::sync::Arc;
 use thiserror::Error;
 
 /// A command that a client may send.
-pub trait ClientCommand: Message {
+pub trait ClientCommand {
     /// Its command header.
     fn command_mut(&mut self) -> &mut CommandHeader;
+
+    /// The message: what goes into the ring.
+    fn as_bytes(&self) -> &[u8];
 }
 
 macro_rules! client_commands {
@@ -26,6 +31,10 @@ macro_rules! client_commands {
         $( impl ClientCommand for $name {
             fn command_mut(&mut self) -> &mut CommandHeader {
                 &mut self.command
+            }
+
+            fn as_bytes(&self) -> &[u8] {
+                bytemuck::bytes_of(self)
             }
         } )*
     };
@@ -58,7 +67,19 @@ client_commands!(
     Withdraw,
     CreateKey,
     RevokeKey,
+    SetRecordLimits,
+    DeleteRecord,
 );
+
+impl ClientCommand for RecordWrite {
+    fn command_mut(&mut self) -> &mut CommandHeader {
+        self.command_mut()
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
 
 /// Why a command did not leave. It was not sent and took no sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -159,7 +180,7 @@ impl Sender {
         header.session = self.session;
         header.epoch = self.epoch;
         header.sequence = sequence;
-        self.outlet.stage(bytemuck::bytes_of(command))?;
+        self.outlet.stage(command.as_bytes())?;
         self.last_sequence = self.last_sequence.max(sequence);
         Ok(())
     }

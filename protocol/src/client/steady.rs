@@ -114,7 +114,7 @@ impl SteadyClient {
         }
         let sequence = Sequence(self.last_sequence.0 + 1);
         command.command_mut().sequence = sequence;
-        let bytes = bytemuck::bytes_of(command).to_vec();
+        let bytes = command.as_bytes().to_vec();
         self.undecided.push_back(Undecided { sequence, bytes, has_left: false });
         self.last_sequence = sequence;
         self.send_waiting();

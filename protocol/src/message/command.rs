@@ -6,10 +6,12 @@
 mod definition;
 mod engine;
 mod order;
+mod record;
 
 pub use definition::*;
 pub use engine::*;
 pub use order::*;
+pub use record::*;
 
 use crate::units::{Epoch, KeyId, Sequence, SessionId};
 use bytemuck::{Pod, Zeroable};

@@ -7,6 +7,7 @@
 use super::event::Envelope;
 use super::fields::Fields;
 use super::stream as session;
+use super::with_bytes::WithBytes;
 use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
 use thiserror::Error;
 
@@ -51,6 +52,16 @@ pub enum DecodeError {
         found: u16,
         /// Of the template.
         expected: u16,
+    },
+    /// More bytes follow a message than may.
+    #[error("{name}: {found} bytes behind its fields, at most {most} may be there")]
+    Bytes {
+        /// Name of the message.
+        name: &'static str,
+        /// As the message says.
+        found: u32,
+        /// Most that may follow.
+        most: u32,
     },
     /// A reserved byte is set, or a text has a bad length or a byte that is not printable ASCII.
     #[error("{name}: a reserved byte is set or a text is malformed")]
@@ -112,7 +123,10 @@ fn as_announced<M: Message>(header: MessageHeader, bytes: &[u8]) -> Result<&M, D
 
 /// Declares a borrowed sum of messages with its decoder.
 macro_rules! sum {
-    ($(#[$doc:meta])* $sum:ident, $decode:ident { $($module:ident :: $name:ident),* $(,)? }) => {
+    (
+        $(#[$doc:meta])* $sum:ident, $decode:ident { $($module:ident :: $name:ident),* $(,)? }
+        $( with bytes { $($long_module:ident :: $long:ident),* $(,)? } )?
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $sum<'bytes> {
@@ -120,29 +134,45 @@ macro_rules! sum {
                 #[doc = concat!("See [`", stringify!($module), "::", stringify!($name), "`].")]
                 $name(&'bytes $module::$name),
             )*
+            $( $(
+                #[doc = concat!("See [`", stringify!($long_module), "::", stringify!($long), "`].")]
+                $long(WithBytes<'bytes, $long_module::$long>),
+            )* )?
         }
 
         impl $sum<'_> {
             /// Template id and name of every message of this kind.
             pub const TEMPLATES: &'static [(u16, &'static str)] =
-                &[$(($module::$name::TEMPLATE, $module::$name::NAME)),*];
+                &[
+                    $(($module::$name::TEMPLATE, $module::$name::NAME),)*
+                    $( $(($long_module::$long::TEMPLATE, $long_module::$long::NAME),)* )?
+                ];
 
             /// The message's name.
             #[must_use]
             pub const fn name(&self) -> &'static str {
-                match self { $( Self::$name(_) => $module::$name::NAME, )* }
+                match self {
+                    $( Self::$name(_) => $module::$name::NAME, )*
+                    $( $( Self::$long(_) => $long_module::$long::NAME, )* )?
+                }
             }
 
             /// The message's fields.
             #[must_use]
             pub fn fields(&self) -> &dyn Fields {
-                match self { $( Self::$name(message) => *message, )* }
+                match self {
+                    $( Self::$name(message) => *message, )*
+                    $( $( Self::$long(message) => message, )* )?
+                }
             }
 
             /// The message's bytes.
             #[must_use]
             pub fn bytes(&self) -> &[u8] {
-                match self { $( Self::$name(message) => bytemuck::bytes_of(*message), )* }
+                match self {
+                    $( Self::$name(message) => bytemuck::bytes_of(*message), )*
+                    $( $( Self::$long(message) => message.bytes(), )* )?
+                }
             }
         }
 
@@ -154,6 +184,8 @@ macro_rules! sum {
             let header = header(bytes)?;
             match header.template_id {
                 $( $module::$name::TEMPLATE => as_announced(header, bytes).map($sum::$name), )*
+                $( $( $long_module::$long::TEMPLATE =>
+                    WithBytes::decode(bytes).map($sum::$long), )* )?
                 template => Err(DecodeError::Template { template }),
             }
         }
@@ -170,8 +202,10 @@ sum! {
         command::SetSymbolStatus, command::CreateAccount, command::Deposit, command::Withdraw,
         command::CreateKey, command::RevokeKey, command::ExpireAll, command::SetAccount,
         command::SetFees, command::ChangeSymbol, command::SetVenueFilters,
+        command::SetRecordLimits, command::DeleteRecord,
         command::EngineStarted, command::Logon, command::ConnectionEnded, command::RunPending,
     }
+    with bytes { command::PutRecord }
 }
 
 impl Command<'_> {
@@ -205,6 +239,9 @@ impl Command<'_> {
             Self::SetFees(message) => &message.command,
             Self::ChangeSymbol(message) => &message.command,
             Self::SetVenueFilters(message) => &message.command,
+            Self::SetRecordLimits(message) => &message.command,
+            Self::PutRecord(message) => &message.command,
+            Self::DeleteRecord(message) => &message.command,
             Self::EngineStarted(message) => &message.command,
             Self::Logon(message) => &message.command,
             Self::ConnectionEnded(message) => &message.command,
@@ -220,6 +257,7 @@ sum! {
         event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderTriggered,
         event::OrderListChanged, event::OrderRefilled, event::Done, event::SessionStarted,
         event::SessionEnded, event::MassCanceled, event::SelfTradePrevented, event::OrderReplaced,
+        event::RecordPut, event::RecordDeleted,
         event::Rejected, event::Gap,
     }
 }

@@ -324,6 +324,17 @@ wire_enum! {
         SymbolInUse = 57,
         /// The session sends more commands a second than it may.
         RateExceeded = 58,
+        /// No such record, or not of this kind or owner.
+        UnknownRecord = 59,
+        /// No record has the owner's id.
+        UnknownOwner = 60,
+        /// A record has another version than the command names; `detail` is the one that it has. A put of
+        /// version 0 that meets a record of its id is rejected so.
+        RecordVersion = 61,
+        /// Another record of the kind has this unique key.
+        UniqueKeyTaken = 62,
+        /// The record owns others; `detail` is how many.
+        RecordInUse = 63,
     }
 }
 

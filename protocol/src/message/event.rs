@@ -473,6 +473,45 @@ message! {
 }
 
 message! {
+    /// Terminal reply to a put: the record as it stands. What it carries, and its unique key, stand in the
+    /// command.
+    RecordPut, template 216, 48 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its kind.
+        8 kind: u32,
+        /// Its version now; 1: it was made.
+        12 version: u32,
+        /// Its id.
+        16 id: [u8; 12],
+        /// Id of the record that it belongs to; all zeros: of none.
+        28 owner: [u8; 12],
+        /// Bytes that it carries.
+        40 length: u32,
+        /// Zero.
+        44 reserved: u32,
+    }
+    reserved { reserved } texts {}
+}
+
+message! {
+    /// Terminal reply to the delete of a record.
+    RecordDeleted, template 217, 40 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The kind that it had.
+        8 kind: u32,
+        /// The version that it had.
+        12 version: u32,
+        /// Its id.
+        16 id: [u8; 12],
+        /// Id of the record that it belonged to; all zeros: of none.
+        28 owner: [u8; 12],
+    }
+    reserved {} texts {}
+}
+
+message! {
     /// Terminal reply to a command that changed nothing. Never in the log.
     Rejected, template 240, 24 bytes {
         /// SBE header.

@@ -19,6 +19,8 @@ pub enum Value<'message> {
     Text(&'message str),
     /// Bytes without further meaning.
     Bytes(&'message [u8]),
+    /// What a message carries for others, often a text.
+    Content(&'message [u8]),
     /// Fields of its own.
     Group(&'message dyn Fields),
 }

@@ -40,6 +40,10 @@ pub const PENDING: u32 = 14;
 pub const BALANCES: u32 = 15;
 /// Section of one `EndRecord`, the last one.
 pub const END: u32 = 16;
+/// Section of one `RecordLimitsRecord`, between balances and the end; only where limits of records are set.
+pub const RECORD_LIMITS: u32 = 17;
+/// Section of `RecordRecord`, behind the limits: owners before what they own, then by id.
+pub const RECORDS: u32 = 18;
 
 /// In place of the number of a place: none.
 pub const NO_PLACE: u32 = u32::MAX;
@@ -63,6 +67,8 @@ pub const ORDER_OF_LIST: u8 = 4;
 pub const ORDER_PAIRED: u8 = 8;
 /// Bit of `OrderRecord::flags`: a buy that was reduced or replaced after a part of it was executed.
 pub const ORDER_OWN_LOCK: u8 = 16;
+/// Bit of `RecordRecord::flags`: its content begins with a unique key of 32 bytes.
+pub const RECORD_HAS_KEY: u32 = 1;
 /// `PendingRecord::kind`: a `PendingOrderRecord` follows.
 pub const PENDING_ORDER: u32 = 1;
 /// `PendingRecord::kind`: the reached stops of the symbol have their turn; nothing follows.
@@ -489,6 +495,48 @@ pub struct BalanceRecord {
     pub locked: i64,
 }
 
+/// Capacities of records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct RecordLimitsRecord {
+    /// Records.
+    pub records: u32,
+    /// Blocks of 60 bytes.
+    pub blocks: u32,
+}
+
+/// A record without its content, which follows: as many `RecordPart` as it fills.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct RecordRecord {
+    /// Its id.
+    pub id: [u8; 12],
+    /// Id of its owner; all zeros: none.
+    pub owner: [u8; 12],
+    /// Its kind.
+    pub kind: u32,
+    /// Its version.
+    pub version: u32,
+    /// Bytes that it carries, its unique key not counted.
+    pub length: u32,
+    /// `RECORD_*` bits of this page.
+    pub flags: u32,
+}
+
+/// A part of a record's content: its unique key and what it carries, one behind the other; zeros behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct RecordPart {
+    /// The bytes.
+    pub bytes: [u8; 64],
+}
+
+impl Default for RecordPart {
+    fn default() -> Self {
+        Self { bytes: [0; 64] }
+    }
+}
+
 /// The end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
@@ -515,5 +563,8 @@ const _: () = {
     assert!(size_of::<PendingOrderRecord>() == 200);
     assert!(size_of::<PendingSweepRecord>() == 72);
     assert!(size_of::<BalanceRecord>() == 24);
+    assert!(size_of::<RecordLimitsRecord>() == 8);
+    assert!(size_of::<RecordRecord>() == 40);
+    assert!(size_of::<RecordPart>() == 64);
     assert!(size_of::<EndRecord>() == 8);
 };

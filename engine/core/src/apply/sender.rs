@@ -50,7 +50,10 @@ const fn family(command: &Command<'_>) -> Family {
         | Command::SetAccount(_)
         | Command::SetFees(_)
         | Command::ChangeSymbol(_)
-        | Command::SetVenueFilters(_) => Family::Cold,
+        | Command::SetVenueFilters(_)
+        | Command::SetRecordLimits(_)
+        | Command::PutRecord(_)
+        | Command::DeleteRecord(_) => Family::Cold,
         Command::EngineStarted(_)
         | Command::Logon(_)
         | Command::ConnectionEnded(_)
@@ -123,6 +126,9 @@ impl Core {
                 | Command::SetAccount(_)
                 | Command::SetFees(_)
                 | Command::ChangeSymbol(_)
+                | Command::SetRecordLimits(_)
+                | Command::PutRecord(_)
+                | Command::DeleteRecord(_)
         );
         if self.rules < 2 && of_rules_2 {
             return Err(RejectReason::UnexpectedMessage.into());

@@ -1,6 +1,7 @@
 //! What the read-only views show.
 
 use crate::FeeRates;
+use crate::records::{RecordId, UniqueKey};
 use crate::symbols::SymbolCounters;
 use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::message::enums::{
@@ -201,4 +202,25 @@ pub struct Counts {
     pub price_levels: u32,
     /// Entries of pending work.
     pub pending_work: u32,
+    /// Records.
+    pub records: u32,
+    /// Blocks that records take.
+    pub record_blocks: u32,
+}
+
+/// A record without what it carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordView {
+    /// Its kind.
+    pub kind: u32,
+    /// Its version, from 1.
+    pub version: u32,
+    /// Its owner's id; all zeros: none.
+    pub owner: RecordId,
+    /// Its unique key; all zeros: none.
+    pub unique_key: UniqueKey,
+    /// Bytes that it carries.
+    pub length: u32,
+    /// How many records it owns.
+    pub owned: u32,
 }

@@ -48,22 +48,23 @@ pub(super) struct Reader<'source, E> {
     source: &'source mut dyn FnMut(&mut [u8]) -> Result<(), E>,
     hash: StateHash,
     section: u32,
+    /// Of the section that comes now, if it was looked at.
+    header: Option<SectionHeader>,
     /// Number of the record that is read.
     record: u64,
 }
 
 impl<'source, E> Reader<'source, E> {
     pub(super) fn new(source: &'source mut dyn FnMut(&mut [u8]) -> Result<(), E>) -> Self {
-        Self { source, hash: StateHash::new(), section: 0, record: 0 }
+        Self { source, hash: StateHash::new(), section: 0, header: None, record: 0 }
     }
 
     /// Begins a section, the one that comes now; gives the number of its records, at most `most`.
     pub(super) fn begin(&mut self, section: u32, most: u64) -> Result<u64, SnapshotError<E>> {
-        self.hash = StateHash::new();
         self.section = section;
-        let header: SectionHeader = self.take()?;
+        let SectionHeader { section: found, version, records } = self.header()?;
+        self.header = None;
         self.record = 0;
-        let SectionHeader { section: found, version, records } = header;
         if found != section {
             return Err(SnapshotError::Section { found, expected: section });
         }
@@ -74,6 +75,22 @@ impl<'source, E> Reader<'source, E> {
             return Err(SnapshotError::Count { section, found: records, most });
         }
         Ok(records)
+    }
+
+    /// Looks whether this section comes now.
+    pub(super) fn is_next(&mut self, section: u32) -> Result<bool, SnapshotError<E>> {
+        Ok(self.header()?.section == section)
+    }
+
+    /// The header of the section that comes now.
+    fn header(&mut self) -> Result<SectionHeader, SnapshotError<E>> {
+        if let Some(header) = self.header {
+            return Ok(header);
+        }
+        self.hash = StateHash::new();
+        let header = self.take()?;
+        self.header = Some(header);
+        Ok(header)
     }
 
     /// Reads a record, or a part of one.

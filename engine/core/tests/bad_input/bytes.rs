@@ -6,6 +6,7 @@ use crate::venue::{self, WHOLE, named, roomy};
 use proptest::prelude::*;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Command};
+use touchline_protocol::message::with_bytes::RecordWrite;
 use touchline_protocol::text::AssetName;
 use touchline_protocol::units::*;
 
@@ -62,6 +63,9 @@ fn sound_commands() -> Vec<Vec<u64>> {
     let list_id = OrderListId(0);
     let canceled_list =
         CancelOrderList { command, symbol: WIDE, order_list_id: list_id, ..Default::default() };
+    let owner = [1; 12];
+    let user = PutRecord { id: owner, unique_key: [3; 32], ..Default::default() };
+    let job = PutRecord { id: [2; 12], owner, ..Default::default() };
     vec![
         words(bytemuck::bytes_of(&list)),
         words(bytemuck::bytes_of(&canceled_list)),
@@ -84,6 +88,14 @@ fn sound_commands() -> Vec<Vec<u64>> {
         words(bytemuck::bytes_of(&RevokeKey { key: KeyId(2), ..Default::default() })),
         words(bytemuck::bytes_of(&SetVenueFilters { max_orders: 5, ..Default::default() })),
         words(bytemuck::bytes_of(&EngineStarted::default())),
+        words(bytemuck::bytes_of(&SetRecordLimits {
+            records: 9,
+            blocks: 99,
+            ..Default::default()
+        })),
+        words(RecordWrite::new(user, &[7; 70]).unwrap().as_bytes()),
+        words(RecordWrite::new(job, &[7; 1024]).unwrap().as_bytes()),
+        words(bytemuck::bytes_of(&DeleteRecord { id: [2; 12], owner, ..Default::default() })),
         words(bytemuck::bytes_of(&logon)),
         words(bytemuck::bytes_of(&ended)),
         words(bytemuck::bytes_of(&RunPending::default())),
@@ -158,10 +170,14 @@ proptest! {
         for words in commands.chain([noise]) {
             let Ok(command) = decode::command(bytemuck::cast_slice(&words)) else { continue };
             // What an operator may ask for is more memory than a test should take.
-            if let Command::SetLimits(message) = command
-                && limits_are_large(&message.limits)
-            {
-                continue;
+            match command {
+                Command::SetLimits(message) if limits_are_large(&message.limits) => continue,
+                Command::SetRecordLimits(message)
+                    if message.records > 4096 || message.blocks > 4096 =>
+                {
+                    continue;
+                }
+                _ => {}
             }
             venue.time_ns += 1;
             let _outcome = venue.apply_bytes(&words);

@@ -3,6 +3,7 @@
 
 pub(crate) mod messages;
 mod operations;
+mod records;
 pub(crate) mod source;
 pub(crate) mod subject;
 pub(crate) mod world;

@@ -9,6 +9,7 @@ use crate::commands::world::{WHOLE, world};
 use std::collections::BTreeMap;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Command};
+use touchline_protocol::message::with_bytes::RecordWrite;
 use touchline_protocol::units::*;
 
 /// Numbers at the edges of types, by their width in bytes.
@@ -32,7 +33,7 @@ const EDGES: [(usize, &[u64]); 3] = [
     ),
 ];
 
-/// A venue with a last price, an order in the book, a stop and a list.
+/// A venue with a last price, an order in the book, a stop, a list and a record.
 fn prepared() -> Subject {
     let mut subject = world(&mut Source::new(&[1; 64]));
     let command = CommandHeader { key_id: KeyId(1), ..Default::default() };
@@ -57,6 +58,9 @@ fn prepared() -> Subject {
     assert!(subject.apply(&words(&order)));
     assert!(subject.apply(&words(&stop)));
     assert!(subject.apply(&words(&list)));
+    let record = PutRecord { id: [1; 12], unique_key: [1; 32], ..Default::default() };
+    let record = RecordWrite::new(record, b"touchline").expect("it is short");
+    assert!(subject.apply(&bytemuck::allocation::pod_collect_to_vec(record.as_bytes())));
     subject
 }
 

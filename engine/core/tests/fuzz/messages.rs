@@ -32,7 +32,7 @@ struct Aim {
 impl Writer<'_, '_> {
     /// A command in aligned words, or what is to be taken for one.
     pub(crate) fn any(&mut self) -> Vec<u64> {
-        let mut words = match self.source.below(64) {
+        let mut words = match self.source.below(68) {
             0..=27 => words(&self.new_order()),
             28..=34 => words(&self.list()),
             35..=38 => words(&self.cancel()),
@@ -46,6 +46,7 @@ impl Writer<'_, '_> {
             58..=59 => self.operation(),
             60 => self.of_sessions(),
             61..=62 => self.definition(),
+            63..=66 => self.record(),
             _ => return self.noise(),
         };
         for _ in 0..self.source.pick(&[0, 0, 0, 0, 0, 0, 1, 2]) {

@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use touchline_core::limits::MAXIMA;
+use touchline_core::limits::{MAXIMA, RECORD_BLOCKS_MAX, RECORDS_MAX};
 use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox};
 use touchline_protocol::message::Message;
-use touchline_protocol::message::command::{Limits, RunPending, SetLimits};
+use touchline_protocol::message::command::{Limits, RunPending, SetLimits, SetRecordLimits};
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{AccountId, AssetId, Position};
@@ -60,6 +60,13 @@ fn takes_memory(limits: &Limits) -> bool {
     !refused && asked[..8].iter().any(|asked| *asked > LARGE)
 }
 
+/// As [`takes_memory`], of limits for records.
+fn takes_memory_for_records(limits: &SetRecordLimits) -> bool {
+    const LARGE: u32 = 4096;
+    let refused = limits.records > RECORDS_MAX || limits.blocks > RECORD_BLOCKS_MAX;
+    !refused && (limits.records > LARGE || limits.blocks > LARGE)
+}
+
 impl Subject {
     pub(crate) fn new() -> Self {
         let core = Core::new();
@@ -106,10 +113,10 @@ impl Subject {
             self.summary.undecoded += 1;
             return false;
         };
-        if let Command::SetLimits(message) = &command
-            && takes_memory(&message.limits)
-        {
-            return false;
+        match &command {
+            Command::SetLimits(message) if takes_memory(&message.limits) => return false,
+            Command::SetRecordLimits(message) if takes_memory_for_records(message) => return false,
+            _ => {}
         }
         let context = Context { position: Position(self.position), time_ns: self.time_ns };
         let mut outbox = outbox(&mut self.memory[0]);

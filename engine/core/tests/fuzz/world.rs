@@ -162,6 +162,9 @@ pub(crate) fn world(source: &mut Source<'_>) -> Subject {
         subject.prepare(&SetRules { rules, ..Default::default() });
     }
     subject.prepare(&SetLimits { limits: limits(source), ..Default::default() });
+    if rules > 1 {
+        subject.prepare(&SetRecordLimits { records: 6, blocks: 20, ..Default::default() });
+    }
     for name in ["BASE", "QUOTE"] {
         let name: AssetName = text(name);
         subject.prepare(&DefineAsset { name, precision: 8, ..Default::default() });

@@ -10,6 +10,14 @@ use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePre
 const OUT_OF_REACH: &[RejectReason] = &[
     // Bytes that are no message do not get as far as the core.
     RejectReason::Malformed,
+    // The gateway's own.
+    RejectReason::RateExceeded,
+    // Records have a model of their own.
+    RejectReason::UnknownRecord,
+    RejectReason::UnknownOwner,
+    RejectReason::RecordVersion,
+    RejectReason::UniqueKeyTaken,
+    RejectReason::RecordInUse,
 ];
 
 /// Events of every kind and in every way, and corners of the rules.
@@ -135,6 +143,9 @@ fn label(event: &Owned) -> String {
         Owned::Continues(event) if event.order_id.0 == 0 => "OrderContinues of no order".into(),
         Owned::Continues(_) => "OrderContinues".into(),
         Owned::Valid(_) => "OrderValid".into(),
+        // Records have a model of their own.
+        Owned::RecordPut(_) => "RecordPut".into(),
+        Owned::RecordDeleted(_) => "RecordDeleted".into(),
         Owned::Triggered(event) if event.locked < 0 => "OrderTriggered with less locked".into(),
         Owned::Triggered(event) if event.locked > 0 => "OrderTriggered with more locked".into(),
         Owned::Triggered(_) => "OrderTriggered".into(),

@@ -103,6 +103,10 @@ impl Model {
             Command::Logon(m) => self.logon(m),
             Command::ConnectionEnded(m) => self.connection_ended(m),
             Command::RunPending(_) => self.run_pending(),
+            // Records have a model of their own.
+            Command::SetRecordLimits(_) | Command::PutRecord(_) | Command::DeleteRecord(_) => {
+                unreachable!("never sent to this model: {}", command.name())
+            }
         }?;
         // Work that cannot be finished at once needs a place to wait.
         check_detail(self.ordinary_work() <= self.limits.pending_work, Why::CapacityReached, 7)?;

@@ -291,6 +291,7 @@ fn about_more(names: &Names, event: &Owned) -> Seen {
             Vec::new(),
         ),
         Owned::Valid(_) => Seen::new("valid".to_owned(), Vec::new()),
+        Owned::RecordPut(_) | Owned::RecordDeleted(_) => unreachable!("no scenario has records"),
         Owned::Accepted(_)
         | Owned::Result(_)
         | Owned::Canceled(_)

@@ -83,6 +83,14 @@ pub(crate) fn sections(bytes: &[u8]) -> Vec<(u32, Range<usize>, u64)> {
                 }
                 BALANCES => size_of::<BalanceRecord>(),
                 END => size_of::<EndRecord>(),
+                RECORD_LIMITS => size_of::<RecordLimitsRecord>(),
+                RECORDS => {
+                    let size = size_of::<RecordRecord>();
+                    let record: RecordRecord = bytemuck::pod_read_unaligned(&bytes[at..at + size]);
+                    let key = if record.flags & RECORD_HAS_KEY == 0 { 0 } else { 32 };
+                    let parts = (record.length as usize + key).div_ceil(size_of::<RecordPart>());
+                    size + parts * size_of::<RecordPart>()
+                }
                 section => panic!("section {section}"),
             };
         }

@@ -36,6 +36,8 @@ pub(crate) enum Owned {
     Done(Done),
     Started(SessionStarted),
     Ended(SessionEnded),
+    RecordPut(RecordPut),
+    RecordDeleted(RecordDeleted),
 }
 
 impl Owned {
@@ -57,6 +59,8 @@ impl Owned {
             Event::Done(event) => Self::Done(*event),
             Event::SessionStarted(event) => Self::Started(*event),
             Event::SessionEnded(event) => Self::Ended(*event),
+            Event::RecordPut(event) => Self::RecordPut(*event),
+            Event::RecordDeleted(event) => Self::RecordDeleted(*event),
             Event::Rejected(_) | Event::Gap(_) => panic!("never an event of the core"),
         }
     }
