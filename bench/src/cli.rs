@@ -14,6 +14,7 @@ use crate::core::growth::{self, GrowthOptions};
 use crate::core::{self, CoreOptions, FlowKind, plot};
 use crate::engine::EngineOptions;
 use crate::log::{self, LogOptions};
+use crate::records::{self, RecordsOptions};
 use crate::replay::{self, ReplayOptions};
 use crate::rest::{self, RestOptions};
 use crate::rtt::{self, PeerKind, RttOptions};
@@ -41,6 +42,8 @@ enum Command {
     /// Measure round trips through an engine beside a bare ring and a bare cache line
     #[command(after_help = RTT_HELP)]
     Rtt(RttArguments),
+    /// Measure round trips of orders with and without a flood of record writes beside them
+    Records(RecordsArguments),
     /// Measure the log: appending, making durable, replaying, verifying, each beside the bare thing
     #[command(after_help = LOG_HELP)]
     Log(LogArguments),
@@ -213,6 +216,15 @@ struct RttArguments {
 }
 
 #[derive(clap::Args, Debug)]
+struct RecordsArguments {
+    /// Orders of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(clap::Args, Debug)]
 struct CoreArguments {
     /// Only these flows [default: all]
     #[arg(long, value_enum)]
@@ -307,6 +319,10 @@ fn run(command: Command) -> Result<bool> {
             interrupt::watch()?;
             run_rtt(&arguments)
         }
+        Command::Records(arguments) => {
+            interrupt::watch()?;
+            run_records(&arguments)
+        }
         Command::Log(arguments) => {
             interrupt::watch()?;
             run_log(arguments)
@@ -383,6 +399,20 @@ fn run_rtt(arguments: &RttArguments) -> Result<bool> {
     let report = rtt::run(&RttOptions {
         engine,
         wait: arguments.engine.wait.into(),
+        runs: arguments.engine.runs,
+        messages: arguments.messages,
+    })?;
+    if arguments.engine.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(true)
+}
+
+fn run_records(arguments: &RecordsArguments) -> Result<bool> {
+    let report = records::run(&RecordsOptions {
+        engine: arguments.engine.options()?,
         runs: arguments.engine.runs,
         messages: arguments.messages,
     })?;

@@ -17,6 +17,7 @@ pub mod log;
 pub mod machine;
 pub mod process;
 pub mod recording;
+pub mod records;
 pub mod replay;
 pub mod rest;
 pub mod rtt;

@@ -129,6 +129,18 @@ fn the_recorded_hour_is_reproduced() {
 }
 
 #[test]
+fn orders_are_measured_beside_a_flood_of_records() {
+    let Some(engine) = engine() else { return };
+    let output = bench(&engine, &["records", "--json", "--runs", "1", "--messages", "200"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    for kind in ["alone", "computing", "flooded"] {
+        assert_eq!(report["median"][kind]["count"], 200, "{kind}");
+    }
+    assert!(report["median"]["records_per_second"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn round_trips_through_the_engine_are_measured() {
     let Some(engine) = engine() else { return };
     let output = bench(&engine, &["rtt", "--json", "--runs", "1", "--messages", "100"]);
