@@ -1,5 +1,5 @@
 //! Who somebody is, to a service with users: [passwords](password) and the [threads](pool) that hash
-//! them, [tokens](token) and the [keys](keys) that sign those. Used by the jobs service; knows none of
+//! them, [tokens](token) and the [keys] that sign those. Used by the jobs service; knows none of
 //! its users.
 
 mod hs256;

@@ -2,7 +2,7 @@
 //! the fold of the views, read by the handlers of the spot service.
 //!
 //! What was added of late stands in memory in two layers: one that grows, and one that is being
-//! written to the store. What is older stands in the store alone. A [`Reader`] sees them as one.
+//! written to the store. What is older stands in the store alone. A reader sees them as one.
 
 pub(crate) mod candles;
 pub(crate) mod intervals;

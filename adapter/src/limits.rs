@@ -3,7 +3,7 @@
 //! The spot service asks for every request; [`crate::run`] makes it and starts its [`Keeper`].
 //!
 //! All of it is bounded, however many addresses there are: a table of counts whose rows are made at the
-//! start ([`counts`]), so many bans ([`bans`]), files of so many bytes.
+//! start ([`counts`]), so many bans (`bans`), files of so many bytes.
 
 mod bans;
 pub mod counts;
