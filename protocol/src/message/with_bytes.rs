@@ -1,5 +1,5 @@
 //! Messages whose block goes on behind their fields, with as many bytes as they say. Read by
-//! [`decode`](super::decode); written by senders ([`RecordWrite`]).
+//! [`decode`](mod@super::decode); written by senders ([`RecordWrite`]).
 //!
 //! The header's block length covers the bytes too, so that rings, log and tools need not know which
 //! messages these are; a decoder of plain SBE reads the fields and skips the rest.
