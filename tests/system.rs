@@ -21,6 +21,7 @@ mod system {
     mod limits;
     mod log_tools;
     mod malformed_http;
+    mod off_the_shelf;
     mod order_kinds;
     mod order_lists;
     mod orders;

@@ -3,7 +3,7 @@
 //! The spot service asks for every request; [`crate::run`] makes it and starts its [`Keeper`].
 //!
 //! All of it is bounded, however many addresses there are: a table of counts whose rows are made at the
-//! start ([`counts`]), so many bans (`bans`), files of so many bytes.
+//! start ([`counts`]), so many bans, files of so many bytes.
 
 mod bans;
 pub mod counts;
@@ -26,7 +26,7 @@ use key_addresses::KeyAddresses;
 use network::{Network, any_contains, client_behind};
 
 /// Client addresses that are counted apart from each other.
-const ADDRESSES: usize = 16_384;
+const ADDRESSES: usize = 65_536;
 
 /// What of the limits can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -278,6 +278,22 @@ mod tests {
             .map(|limit| (limit.counted.name(), limit.interval_num, limit.limit))
             .collect();
         assert_eq!(kinds, [("REQUEST_WEIGHT", 1, 1000), ("RAW_REQUESTS", 5, 3)]);
+    }
+
+    /// Far more addresses than there is room for, each of another network: none has a count of its own beyond the table, and
+    /// who was there before is served as before.
+    #[test]
+    fn a_flood_of_addresses_finds_no_room_and_takes_none_away() {
+        const FLOOD: usize = 3 * ADDRESSES;
+        let limits = limits();
+        let present = ip("198.51.100.1");
+        limits.admit(present, 4, NOW);
+        let flood = (0..FLOOD as u128).map(|number| IpAddr::V6((1 << 125 | number << 64).into()));
+        let refused = flood.filter(|&address| limits.admit(address, 1, NOW).refusal.is_some());
+        assert_eq!(refused.count(), FLOOD - (ADDRESSES - 1) - 10, "one shared count of 10");
+        assert_eq!(limits.bans().end_ms(ip("2000::"), NOW), None, "nobody is banned for others");
+        assert_eq!(limits.admit(present, 6, NOW).refusal, None);
+        assert!(limits.admit(present, 1, NOW).refusal.is_some());
     }
 
     #[test]
