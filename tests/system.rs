@@ -13,6 +13,7 @@ mod system {
     mod crash;
     mod definition;
     mod error_codes;
+    mod examples;
     mod history;
     mod hostile;
     mod http;

@@ -1,0 +1,130 @@
+//! A tiny market maker: keeps one buy and one sell order around a price, and moves both when one of them
+//! is filled. It comes back by itself when the engine does, and does nothing twice.
+//!
+//! `market_maker PLACE KEY_ID PRICE FILLS < secret`: PLACE is HOST:PORT or the engine's Unix socket, PRICE
+//! in whole units of the quote asset. Ends after so many filled orders and takes the rest along. The key's
+//! secret comes on standard input.
+
+use std::env::args;
+use std::error::Error;
+use std::io::stdin;
+use std::time::Duration;
+use touchline_protocol::client::{Back, ClientOptions, Endpoint, Reply, SteadyClient, Told};
+use touchline_protocol::message::command::{
+    EVERY, LOGON_CANCEL_ON_DISCONNECT, MassCancel, NewOrder,
+};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{CancelScope, Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{KeyId, OrderId, SymbolId, UNITS_PER_WHOLE};
+
+/// Half of the spread, and how far a fill moves the price: one whole unit.
+const STEP: i64 = UNITS_PER_WHOLE;
+
+struct Maker {
+    client: SteadyClient,
+    key: KeyId,
+    /// 10⁻⁸ of the quote asset.
+    price: i64,
+    /// What rests, buy and sell.
+    quotes: Vec<(Side, OrderId)>,
+    fills: u32,
+}
+
+impl Maker {
+    /// Places both quotes.
+    fn quote(&mut self) -> Result<(), Box<dyn Error>> {
+        for (side, price) in [(Side::Buy, self.price - STEP), (Side::Sell, self.price + STEP)] {
+            let mut order = NewOrder {
+                symbol: SymbolId(0),
+                side: side.to_wire(),
+                order_type: OrderType::Limit.to_wire(),
+                time_in_force: TimeInForce::Gtc.to_wire(),
+                price,
+                quantity: UNITS_PER_WHOLE,
+                ..Default::default()
+            };
+            order.command.key_id = self.key;
+            order.command.correlation = side.to_wire().into();
+            self.client.send(&mut order)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back whatever rests.
+    fn withdraw(&mut self) -> Result<(), Box<dyn Error>> {
+        let mut all = MassCancel {
+            symbol: SymbolId(EVERY),
+            scope: CancelScope::Session.to_wire(),
+            ..Default::default()
+        };
+        all.command.key_id = self.key;
+        self.client.send(&mut all)?;
+        self.quotes.clear();
+        Ok(())
+    }
+
+    fn told(&mut self, reply: &Reply) -> Result<(), Box<dyn Error>> {
+        match reply.event.event()? {
+            Event::OrderResult(result) if reply.is_terminal() => {
+                let side = Side::from_wire(reply.envelope.correlation as u8);
+                self.quotes.extend(side.map(|side| (side, result.order_id)));
+            }
+            Event::Trade(trade) if reply.is_unsolicited() && trade.maker_remaining == 0 => {
+                let filled = self.quotes.iter().find(|(_, id)| *id == trade.maker_order_id);
+                let Some(&(side, _)) = filled else { return Ok(()) };
+                self.fills += 1;
+                self.price += if side == Side::Buy { -STEP } else { STEP };
+                println!("filled {side:?} at {}, now around {}", trade.price, self.price);
+                self.withdraw()?;
+                self.quote()?;
+            }
+            Event::Rejected(rejected) => return Err(format!("rejected: {rejected:?}").into()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = args().skip(1).collect();
+    let [place, key, price, fills] = &arguments[..] else {
+        return Err("usage: market_maker PLACE KEY_ID PRICE FILLS < secret".into());
+    };
+    let endpoint = place.parse().map_or_else(|_| Endpoint::Unix(place.into()), Endpoint::Tcp);
+    let (key, price, fills) = (KeyId(key.parse()?), price.parse::<i64>()?, fills.parse()?);
+    let mut secret = String::new();
+    stdin().read_line(&mut secret)?;
+    let name = Name::new("market-maker").ok_or("a session's name has 31 characters at the most")?;
+    let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
+    options.key = Some((key, secret.trim().to_owned()));
+    // Nothing is left in the market when this program dies.
+    options.flags = LOGON_CANCEL_ON_DISCONNECT;
+    let client = SteadyClient::connect(options)?;
+    let price = price.checked_mul(UNITS_PER_WHOLE).ok_or("PRICE is too large")?;
+    let mut maker = Maker { client, key, price, quotes: Vec::new(), fills: 0 };
+    maker.quote()?;
+    println!("quoting around {}", maker.price);
+    while maker.fills < fills {
+        match maker.client.poll()? {
+            Some(Told::Reply(reply)) => maker.told(&reply)?,
+            Some(Told::Connection(Back::Lost)) => println!("lost the engine"),
+            Some(Told::Connection(Back::Returned { .. })) => {
+                println!("back");
+                maker.withdraw()?;
+                maker.quote()?;
+            }
+            Some(Told::Notice(_)) => {}
+            None => maker.client.wait(Duration::from_secs(1)),
+        }
+    }
+    maker.withdraw()?;
+    while maker.client.undecided() > 0 {
+        match maker.client.poll()? {
+            None => maker.client.wait(Duration::from_secs(1)),
+            Some(_) => {}
+        }
+    }
+    println!("done after {} fills", maker.fills);
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! How long an order takes: places and cancels one after the other and prints percentiles.
+//!
+//! `ping_pong shm|unix PATH KEY_ID COUNT < secret`, `ping_pong tcp HOST:PORT KEY_ID COUNT < secret`. The
+//! key's secret comes on standard input.
+
+use std::env::args;
+use std::error::Error;
+use std::io::stdin;
+use std::time::{Duration, Instant};
+use touchline_protocol::client::{Client, ClientOptions, Endpoint};
+use touchline_protocol::message::command::{CancelOrder, NewOrder};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{KeyId, SymbolId, UNITS_PER_WHOLE};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = args().skip(1).collect();
+    let [carrier, place, key, count] = &arguments[..] else {
+        return Err("usage: ping_pong shm|unix|tcp PLACE KEY_ID COUNT < secret".into());
+    };
+    let endpoint = match carrier.as_str() {
+        "shm" => Endpoint::SharedMemory(place.into()),
+        "unix" => Endpoint::Unix(place.into()),
+        _ => Endpoint::Tcp(place.parse()?),
+    };
+    let (key, count) = (KeyId(key.parse()?), count.parse::<usize>()?);
+    let mut secret = String::new();
+    stdin().read_line(&mut secret)?;
+    let name = Name::new("ping-pong").ok_or("a session's name has 31 characters at the most")?;
+    let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
+    options.key = Some((key, secret.trim().to_owned()));
+    let mut client = Client::connect(&options)?;
+
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let begin = Instant::now();
+        let mut order = NewOrder {
+            symbol: SymbolId(0),
+            side: Side::Buy.to_wire(),
+            order_type: OrderType::Limit.to_wire(),
+            time_in_force: TimeInForce::Gtc.to_wire(),
+            price: 10 * UNITS_PER_WHOLE,
+            quantity: 2 * UNITS_PER_WHOLE,
+            ..Default::default()
+        };
+        order.command.key_id = key;
+        let reply = client.call(&mut order, LIMIT)?;
+        times.push(begin.elapsed());
+        let Event::OrderResult(result) = reply.event.event()? else {
+            return Err("no result of an order".into());
+        };
+        let mut cancel = CancelOrder { order_id: result.order_id, ..Default::default() };
+        cancel.command.key_id = key;
+        client.call(&mut cancel, LIMIT)?;
+    }
+    times.sort_unstable();
+    for (name, share) in [("p50", 50), ("p99", 99), ("max", 100)] {
+        let index = (times.len() * share / 100).min(times.len().saturating_sub(1));
+        println!("{name} {:?}", times.get(index).copied().unwrap_or_default());
+    }
+    Ok(())
+}

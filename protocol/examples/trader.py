@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""A trader over TCP in plain Python: logs on, places an order, cancels it, logs out.
+
+    trader.py HOST:PORT KEY_ID < secret
+
+Reads the key's secret from standard input. Offsets are those of FORMATS.md. Prints one line per step.
+"""
+
+import hashlib
+import hmac
+import os
+import socket
+import struct
+import sys
+
+SCHEMA = 0x4C54
+NEW_ORDER, CANCEL_ORDER = 1, 2
+ORDER_RESULT, ORDER_CANCELED, REJECTED = 202, 203, 240
+HELLO, CHALLENGE, PROOF, WELCOME, LOGOUT, SESSION_CLOSED = 300, 301, 302, 303, 320, 322
+TERMINAL = 1
+WHOLE = 100_000_000
+
+
+def message(template, block):
+    """A message: the header states the length of what follows it."""
+    return struct.pack("<HHHH", len(block), template, SCHEMA, 1) + block
+
+
+class Session:
+    """A stream session: what is sent is a message, what comes is one."""
+
+    def __init__(self, address, key_id, secret, name):
+        host, port = address.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.key_id = key_id
+        text = name.encode()
+        hello = message(HELLO, struct.pack(
+            "<HHBBBBQB31sIIIBB2xQ16s", 1, 1, 1, 1, 0, 1, key_id, len(text), text,
+            0, 0, 0, 0, 0, 0, os.urandom(16)))
+        self.socket.sendall(hello)
+        nonce = self.expect(CHALLENGE)[8:40]
+        mac = hmac.new(secret.encode(), nonce + hello, hashlib.sha256).digest()
+        self.socket.sendall(message(PROOF, mac))
+        welcome = self.expect(WELCOME)
+        self.session, self.epoch, self.sequence = struct.unpack_from("<IIQ", welcome, 8)
+
+    def exactly(self, count):
+        data = bytearray()
+        while len(data) < count:
+            piece = self.socket.recv(count - len(data))
+            if not piece:
+                raise SystemExit("the engine closed the connection")
+            data += piece
+        return bytes(data)
+
+    def read(self):
+        head = self.exactly(8)
+        length, template = struct.unpack_from("<HH", head)
+        return template, head + self.exactly(length)
+
+    def expect(self, wanted):
+        template, data = self.read()
+        if template != wanted:
+            raise SystemExit(f"expected message {wanted}, got {template}: {data.hex()}")
+        return data
+
+    def command(self, template, body):
+        """Sends a command under the next sequence."""
+        self.sequence += 1
+        header = struct.pack("<QQQQII", self.sequence, self.sequence, 0, self.key_id,
+                             self.session, self.epoch)
+        self.socket.sendall(message(template, header + body))
+
+    def call(self, template, body):
+        """Sends a command; its terminal reply, without the envelope."""
+        self.command(template, body)
+        while True:
+            kind, data = self.read()
+            # Heartbeats and the session's end have no envelope.
+            if kind >= HELLO:
+                continue
+            sequence = struct.unpack_from("<Q", data, 16)[0]
+            if sequence == self.sequence and data[44] & TERMINAL:
+                if kind == REJECTED:
+                    raise SystemExit("rejected, reason %d" % struct.unpack_from("<H", data, 48))
+                return kind, data[48:]
+
+
+def main():
+    address, key_id = sys.argv[1], int(sys.argv[2])
+    session = Session(address, key_id, sys.stdin.readline().strip(), "python")
+    print(f"session {session.session} epoch {session.epoch}")
+    # Symbol 0, buy, LIMIT, good till cancelled.
+    order = struct.pack("<IBBBBqqqqq40sB7x", 0, 1, 1, 1, 0, 10 * WHOLE, 2 * WHOLE, 0, 0, 0, b"", 0)
+    kind, result = session.call(NEW_ORDER, order)
+    assert kind == ORDER_RESULT, kind
+    order_id, account = struct.unpack_from("<QI", result)
+    print(f"placed {order_id} account {account}")
+    kind, canceled = session.call(CANCEL_ORDER, struct.pack("<IIQ", 0, 0, order_id))
+    assert kind == ORDER_CANCELED, kind
+    print(f"canceled {struct.unpack_from('<Q', canceled)[0]}")
+    session.command(LOGOUT, b"")
+    session.expect(SESSION_CLOSED)
+    print("logged out")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+//! The example clients of `protocol/examples` trade against a real engine, in three languages.
+
+use super::binary::{KEY_A, KEY_B};
+use super::http::Key;
+use super::process::eventually;
+use super::stream_client::{Member, address, limit, tcp, unix, venue};
+use std::env;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use touchline_protocol::message::enums::{OrderStatus, Side};
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/examples").join(name)
+}
+
+/// Starts a program that wants a secret; `None` where there is no such program.
+fn start(command: &mut Command, key: &Key) -> Option<Child> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+    let mut stdin = child.stdin.take().expect("it is piped");
+    writeln!(stdin, "{}", key.secret).expect("it reads its secret");
+    Some(child)
+}
+
+/// What it prints, once it has ended well.
+fn output(mut child: Child) -> String {
+    let mut text = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut text).expect("it is text");
+    assert!(child.wait().expect("it is our child").success(), "{text}");
+    text
+}
+
+fn skip(what: &str) {
+    assert!(env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no {what}");
+    println!("skipped: no {what}");
+}
+
+fn assert_traded(text: &str) {
+    let begins: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(begins, ["session", "placed", "canceled", "logged"], "{text}");
+}
+
+#[test]
+fn a_python_client_trades() {
+    let venue = venue(&[]);
+    let address = address(&venue.supervisor().lines());
+    let mut command = Command::new("python3");
+    command.arg(example("trader.py")).args([address.to_string(), KEY_A.to_string()]);
+    match start(&mut command, &venue.key_a()) {
+        Some(child) => assert_traded(&output(child)),
+        None => skip("python3"),
+    }
+}
+
+#[test]
+fn a_c_client_trades() {
+    let venue = venue(&[]);
+    let address = address(&venue.supervisor().lines());
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let program = folder.path().join("trader");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/schema");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(schema)
+        .arg(example("trader.c"))
+        .arg("-o")
+        .arg(&program)
+        .output();
+    let Ok(built) = built else { return skip("C compiler (cc)") };
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let mut command = Command::new(&program);
+    command.args([address.ip().to_string(), address.port().to_string(), KEY_A.to_string()]);
+    let child = start(&mut command, &venue.key_a()).expect("it was just built");
+    assert_traded(&output(child));
+}
+
+/// Examples are built with the tests of their package, beside this test's own executable.
+fn rust_example(name: &str) -> Option<Command> {
+    let own = env::current_exe().expect("a test knows itself");
+    let program = own.parent()?.parent()?.join("examples").join(name);
+    program.exists().then(|| Command::new(program))
+}
+
+#[test]
+fn the_ping_pong_client_measures_over_each_carrier() {
+    let venue = venue(&[]);
+    let socket = venue.data().join("engine.sock").display().to_string();
+    let address = address(&venue.supervisor().lines()).to_string();
+    for (carrier, place) in [("shm", &socket), ("unix", &socket), ("tcp", &address)] {
+        let Some(mut command) = rust_example("ping_pong") else {
+            return skip("example ping_pong (cargo build --examples -p touchline-protocol)");
+        };
+        command.args([carrier, place, &KEY_A.to_string(), "20"]);
+        let text = output(start(&mut command, &venue.key_a()).expect("it is there"));
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+}
+
+#[test]
+fn the_market_maker_moves_with_its_fills() {
+    let venue = venue(&[]);
+    let place = match tcp(&venue) {
+        touchline_protocol::client::Endpoint::Tcp(address) => address.to_string(),
+        other => panic!("{other}"),
+    };
+    let Some(mut command) = rust_example("market_maker") else {
+        return skip("example market_maker (cargo build --examples -p touchline-protocol)");
+    };
+    command.args([place, KEY_A.to_string(), "30000".to_owned(), "2".to_owned()]);
+    let maker = start(&mut command, &venue.key_a()).expect("it is there");
+    let mut taker = Member::connect(unix(&venue), "taker", (KEY_B, &venue.key_b()));
+    for price in [30_001, 30_002] {
+        // It quotes a unit away on either side; each fill moves it up by one.
+        assert!(eventually(|| {
+            let mut order = limit(Side::Buy, price, 1);
+            order.time_in_force = touchline_protocol::message::enums::TimeInForce::Ioc.to_wire();
+            taker.place(order).status == OrderStatus::Filled.to_wire()
+        }));
+    }
+    let text = output(maker);
+    assert!(text.ends_with("done after 2 fills\n"), "{text}");
+    assert_eq!(venue.a().balances()["BTC"].1, 0, "it takes its quotes along");
+}
