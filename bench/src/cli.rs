@@ -18,6 +18,7 @@ use crate::records::{self, RecordsOptions};
 use crate::replay::{self, ReplayOptions};
 use crate::rest::{self, RestOptions};
 use crate::rtt::{self, PeerKind, RttOptions};
+use crate::tcp::{self, TcpOptions};
 use crate::{allocation, child, interrupt};
 
 const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
@@ -44,6 +45,9 @@ enum Command {
     Rtt(RttArguments),
     /// Measure round trips of orders with and without a flood of record writes beside them
     Records(RecordsArguments),
+    /// Measure orders over loopback TCP beside plain echoes of the same bytes
+    #[command(after_help = TCP_HELP)]
+    Tcp(TcpArguments),
     /// Measure the log: appending, making durable, replaying, verifying, each beside the bare thing
     #[command(after_help = LOG_HELP)]
     Log(LogArguments),
@@ -91,6 +95,13 @@ const RTT_HELP: &str = "\
 Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
 processes, a 64-byte message through the ring to an echoing process, and a LIMIT order that rests and
 its cancel through a real engine. Ratios are taken within a run; medians over the runs are printed.";
+
+const TCP_HELP: &str = "\
+T is an echo by one thread over a standard TCP socket; T2 the same with a second thread behind a pair of
+rings. The engine's orders are a sell that rests and a buy that takes it, in turn. Messages are sent when
+they are due, and times count from then. Ratios are taken within a run; medians over the runs are printed.
+Gateway and duty thread are two threads and the client is a third: with fewer than three cores free they
+take each other's.";
 
 const LOG_HELP: &str = "\
 No engine process runs: writer, keeper, recovery and verification are the engine's own, on logs in a
@@ -225,6 +236,18 @@ struct RecordsArguments {
 }
 
 #[derive(clap::Args, Debug)]
+struct TcpArguments {
+    /// Messages of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    /// Messages per second
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rate: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(clap::Args, Debug)]
 struct CoreArguments {
     /// Only these flows [default: all]
     #[arg(long, value_enum)]
@@ -323,6 +346,10 @@ fn run(command: Command) -> Result<bool> {
             interrupt::watch()?;
             run_records(&arguments)
         }
+        Command::Tcp(arguments) => {
+            interrupt::watch()?;
+            run_tcp(&arguments)
+        }
         Command::Log(arguments) => {
             interrupt::watch()?;
             run_log(arguments)
@@ -415,6 +442,21 @@ fn run_records(arguments: &RecordsArguments) -> Result<bool> {
         engine: arguments.engine.options()?,
         runs: arguments.engine.runs,
         messages: arguments.messages,
+    })?;
+    if arguments.engine.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(true)
+}
+
+fn run_tcp(arguments: &TcpArguments) -> Result<bool> {
+    let report = tcp::run(&TcpOptions {
+        engine: arguments.engine.options()?,
+        runs: arguments.engine.runs,
+        messages: arguments.messages,
+        rate: arguments.rate,
     })?;
     if arguments.engine.json {
         println!("{}", serde_json::to_string(&report)?);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use tempfile::TempDir;
-use touchline_protocol::client::{Client, ClientCommand, ClientOptions, SOCKET_NAME};
+use touchline_protocol::client::{Client, ClientCommand, ClientOptions, Endpoint, SOCKET_NAME};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
@@ -86,13 +86,22 @@ impl Engine {
     /// # Errors
     /// If it does not start, with what it said.
     pub fn start(options: &EngineOptions) -> Result<Self> {
+        Self::start_with(options, &[])
+    }
+
+    /// As [`start`](Self::start), with these settings too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_with(options: &EngineOptions, settings: &[String]) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("touchline-bench-")
             .tempdir_in(&options.scratch)
             .with_context(|| format!("no folder in {}", options.scratch.display()))?;
         let config = folder.path().join("venue.toml");
         fs::write(&config, VENUE)?;
-        let arguments = arguments(folder.path(), &config, options.wait);
+        let mut arguments = arguments(folder.path(), &config, options.wait);
+        arguments.extend(settings.iter().flat_map(|one| ["--set".into(), one.into()]));
         let executable = &options.executable;
         let (process, _) =
             Process::start("engine", executable, arguments, folder.path(), "engine ready")
@@ -107,11 +116,22 @@ impl Engine {
     /// # Errors
     /// If the engine refuses it.
     pub fn trader(&self) -> Result<Client> {
+        self.trader_over(None)
+    }
+
+    /// As [`trader`](Self::trader), over an endpoint other than shared memory.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn trader_over(&self, endpoint: Option<Endpoint>) -> Result<Client> {
         let mut options = session(self.folder.path(), Role::Trader, Lane::Hot, "bench");
         options.key = Some((self.key, self.secret.clone()));
         options.request_slots = SLOTS;
         options.reply_slots = SLOTS;
         options.wait = self.wait;
+        if let Some(endpoint) = endpoint {
+            options.endpoint = endpoint;
+        }
         Ok(Client::connect(&options)?)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! [`core`] measures the order book alone against others, without any process. [`recording`] reads and
 //! explains recorded exchange data without any engine, [`replay`] drives an engine with it, [`rtt`]
-//! measures round trips, [`log`] measures the log, [`rest`] the REST adapter; the rest is what they
+//! measures round trips, [`tcp`] orders over sockets, [`log`] measures the log, [`rest`] the REST adapter; the rest is what they
 //! share.
 
 pub mod allocation;
@@ -21,3 +21,4 @@ pub mod records;
 pub mod replay;
 pub mod rest;
 pub mod rtt;
+pub mod tcp;

@@ -17,6 +17,7 @@ mod duty {
     mod pending;
     mod record;
     mod records;
+    mod streams;
     mod unsolicited;
     mod venue;
 }

@@ -120,9 +120,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     maker.withdraw()?;
     while maker.client.undecided() > 0 {
-        match maker.client.poll()? {
-            None => maker.client.wait(Duration::from_secs(1)),
-            Some(_) => {}
+        if maker.client.poll()?.is_none() {
+            maker.client.wait(Duration::from_secs(1));
         }
     }
     println!("done after {} fills", maker.fills);

@@ -50,7 +50,8 @@ pub(crate) struct DutyBench {
     pub(crate) duty: Duty,
     pub(crate) mail: Arc<Mail>,
     /// The gateway's end of the rings of stream sessions.
-    _streams: SessionEnd,
+    #[allow(dead_code, reason = "not every test has stream sessions")]
+    pub(crate) streams: SessionEnd,
 }
 
 impl DutyBench {
@@ -72,7 +73,7 @@ impl DutyBench {
         for command in Genesis::new(&config).unwrap().remaining(done) {
             duty.own_command(command).unwrap();
         }
-        Self { duty, mail, _streams: rings.gateway }
+        Self { duty, mail, streams: rings.gateway }
     }
 
     /// Opens a session as the gateway does for a peer that proved who it is, and makes one turn. Gives
@@ -84,12 +85,25 @@ impl DutyBench {
     ) -> Result<(SessionEnd, SessionStarted), RejectReason> {
         let (end, descriptors) = SessionEnd::create(capacities).unwrap();
         let client = SessionEnd::attach(&descriptors, capacities).unwrap();
-        let letter = ToDuty::Logon { ticket: 1, logon: Box::new(logon), end: Some(Box::new(end)) };
-        self.mail.to_duty.put(letter);
+        self.open(logon, Some(Box::new(end))).map(|started| (client, started))
+    }
+
+    /// As [`DutyBench::log_on`], for a session over a socket.
+    #[allow(dead_code, reason = "not every test has stream sessions")]
+    pub(crate) fn log_on_stream(&mut self, logon: Logon) -> Result<SessionStarted, RejectReason> {
+        self.open(logon, None)
+    }
+
+    fn open(
+        &mut self,
+        logon: Logon,
+        end: Option<Box<SessionEnd>>,
+    ) -> Result<SessionStarted, RejectReason> {
+        self.mail.to_duty.put(ToDuty::Logon { ticket: 1, logon: Box::new(logon), end });
         self.duty.turn();
         loop {
             match self.mail.from_duty.take() {
-                Some(FromDuty::Opened { started, .. }) => return Ok((client, started)),
+                Some(FromDuty::Opened { started, .. }) => return Ok(started),
                 Some(FromDuty::Refused { reason, .. }) => return Err(reason),
                 // The session's older connection, which the logon replaced.
                 Some(FromDuty::Closed { .. } | FromDuty::State { .. }) => {}

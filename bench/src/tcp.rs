@@ -1,0 +1,173 @@
+//! `touchline-bench tcp`: order to matched to appended to reply over loopback TCP, through a real engine
+//! with each of the gateway's backends, beside what the same bytes cost without an engine, in the same run.
+//!
+//! T is an echo by one thread over a standard TCP socket. T2 is the same echo whose socket thread hands each
+//! message through a ring to a second thread and gets it back over another, as a gateway must. All threads
+//! wait alike. Messages are sent when they are due, whether or not the last one is answered, and times count
+//! from when each was due. Blocks of all kinds alternate.
+
+mod echo;
+mod line;
+
+use std::fmt::Write as _;
+use std::net::TcpListener;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use touchline_protocol::client::Endpoint;
+use touchline_protocol::wait::WaitStrategy;
+
+use crate::engine::{Engine, EngineOptions};
+use crate::latency::{Distribution, Percentiles, median, ratio};
+use crate::machine::Machine;
+use crate::rtt::wait_name;
+use echo::{Echo, EchoKind};
+use line::{EchoLine, OrderLine};
+
+/// Blocks of each kind per run.
+const BLOCKS: u32 = 10;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct TcpOptions {
+    /// The engine.
+    pub engine: EngineOptions,
+    /// Runs; medians over them are reported.
+    pub runs: usize,
+    /// Messages of each kind per run.
+    pub messages: u32,
+    /// Messages per second.
+    pub rate: u32,
+}
+
+/// What is measured: baselines, then ours.
+pub const KINDS: [&str; 5] =
+    ["T: echo", "T2: echo by ring", "engine, epoll", "engine, io_uring", "engine, shm"];
+
+/// Latencies of one kind, in [`KINDS`]' order.
+pub type Run = [Percentiles; 5];
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TcpReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// `adaptive` or `spin`.
+    pub wait: &'static str,
+    /// Messages of each kind per run.
+    pub messages: u32,
+    /// Messages per second.
+    pub rate: u32,
+    /// Each run.
+    pub runs: Vec<Run>,
+    /// Medians of the runs.
+    pub median: Run,
+    /// p50 of each kind to that of T2, medians of the runs, in hundredths.
+    pub p50_to_t2: [u64; 5],
+    /// p99 of each kind to that of T2, likewise.
+    pub p99_to_t2: [u64; 5],
+}
+
+/// Measures.
+///
+/// # Errors
+/// If the engine does not start or answers wrongly, or the run was interrupted.
+pub fn run(options: &TcpOptions) -> Result<TcpReport> {
+    let mut runs = Vec::new();
+    for _ in 0..options.runs {
+        runs.push(one_run(options)?);
+    }
+    let of_runs = |kind: usize, field: fn(&Percentiles) -> u64| {
+        median(runs.iter().map(|run: &Run| {
+            (field(&run[kind]) * 100).checked_div(field(&run[1])).unwrap_or_default()
+        }))
+    };
+    let kinds: [usize; 5] = std::array::from_fn(|kind| kind);
+    Ok(TcpReport {
+        machine: Machine::here(),
+        wait: wait_name(options.engine.wait),
+        messages: options.messages,
+        rate: options.rate,
+        median: kinds
+            .map(|kind| Percentiles::median(&runs.iter().map(|run| run[kind]).collect::<Vec<_>>())),
+        p50_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p50)),
+        p99_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p99)),
+        runs,
+    })
+}
+
+fn one_run(options: &TcpOptions) -> Result<Run> {
+    let wait = options.engine.wait;
+    let mut distributions = [(); 5].map(|()| Distribution::default());
+    let messages = options.messages.div_ceil(BLOCKS);
+    // One after the other: what is not measured must not take a core from what is.
+    for _ in 0..BLOCKS {
+        for (kind, into) in [EchoKind::Direct, EchoKind::ByRing].into_iter().zip(&mut distributions)
+        {
+            let echo = Echo::start(kind, wait)?;
+            EchoLine::connect(echo.address())?.block(messages, options.rate, into)?;
+            echo.stop()?;
+        }
+    }
+    for (backend, at) in [("epoll", 2), ("io_uring", 3)] {
+        let address = free_address()?;
+        let engine = Engine::start_with(&options.engine, &settings(backend, &address, wait))?;
+        let endpoint = Endpoint::Tcp(address.parse()?);
+        let mut line = OrderLine::over(engine.trader_over(Some(endpoint))?, engine.key());
+        for _ in 0..BLOCKS {
+            line.block(messages, options.rate, &mut distributions[at])?;
+        }
+        if at == 3 {
+            let mut line = OrderLine::over(engine.trader_over(None)?, engine.key());
+            for _ in 0..BLOCKS {
+                line.block(messages, options.rate, &mut distributions[4])?;
+            }
+        }
+        engine.stop()?;
+    }
+    Ok(distributions.map(|distribution| distribution.percentiles()))
+}
+
+/// An address on which nobody listens; somebody else may take it before the engine does.
+fn free_address() -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
+    Ok(listener.local_addr()?.to_string())
+}
+
+fn settings(backend: &str, address: &str, wait: WaitStrategy) -> [String; 3] {
+    [
+        format!("gateway.tcp={address}"),
+        format!("gateway.backend={backend}"),
+        format!("gateway.wait={}", wait_name(wait)),
+    ]
+}
+
+impl TcpReport {
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "order, matched, appended, reply over loopback TCP: {} messages of each kind per run at {} per \
+             second,\nfrom when each was due, median of {} run(s), waiting {}\nmachine: {}\n\n{:<20}{}   \
+             p50 to T2   p99 to T2\n",
+            self.messages,
+            self.rate,
+            self.runs.len(),
+            self.wait,
+            self.machine.line(),
+            "",
+            Percentiles::HEADING,
+        );
+        for (kind, name) in KINDS.into_iter().enumerate() {
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "{name:<20}{}   {:>9}   {:>9}",
+                self.median[kind].columns(),
+                ratio(self.p50_to_t2[kind], 100),
+                ratio(self.p99_to_t2[kind], 100),
+            );
+        }
+        text
+    }
+}

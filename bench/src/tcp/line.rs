@@ -1,0 +1,177 @@
+//! The measuring side of [`super`]: sends messages when they are due and takes the time of each answer from
+//! then on. Answers come in the order of the messages.
+
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use touchline_protocol::client::Client;
+use touchline_protocol::message::command::{CommandHeader, NewOrder};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
+use touchline_protocol::units::{KeyId, UNITS_PER_WHOLE};
+
+use super::echo::write_all;
+use crate::engine::SYMBOL;
+use crate::interrupt;
+use crate::latency::Distribution;
+use crate::machine::nanoseconds;
+
+/// Bytes of a message of the baselines: an order's.
+pub(super) const MESSAGE_BYTES: usize = size_of::<NewOrder>();
+/// Unrecorded messages at the begin of each block.
+const WARM_UP: u32 = 64;
+/// Longest wait for an answer.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What a block does: sends the next message, and looks for answers.
+trait Line {
+    fn send(&mut self) -> Result<()>;
+    /// How many more messages have been answered.
+    fn answered(&mut self) -> Result<u32>;
+}
+
+fn run_block(
+    line: &mut impl Line,
+    messages: u32,
+    rate: u32,
+    into: &mut Distribution,
+) -> Result<()> {
+    let interval = Duration::from_secs(1) / rate;
+    let begin = Instant::now();
+    let (mut sent, mut answered) = (0, 0);
+    let total = WARM_UP + messages;
+    let mut last_progress = begin;
+    while answered < total {
+        interrupt::check()?;
+        while sent < total && begin.elapsed() >= interval * sent {
+            line.send()?;
+            sent += 1;
+        }
+        let more = line.answered()?;
+        if more == 0 {
+            ensure!(last_progress.elapsed() < LIMIT, "no answer within {LIMIT:?}");
+            std::hint::spin_loop();
+            continue;
+        }
+        let now = Instant::now();
+        last_progress = now;
+        for number in answered..answered + more {
+            let due = begin + interval * number;
+            if number >= WARM_UP {
+                into.record(nanoseconds(now.saturating_duration_since(due)));
+            }
+        }
+        answered += more;
+    }
+    Ok(())
+}
+
+/// To an echo.
+pub(super) struct EchoLine {
+    socket: TcpStream,
+    received: usize,
+}
+
+impl EchoLine {
+    pub(super) fn connect(address: SocketAddr) -> Result<Self> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, received: 0 })
+    }
+
+    pub(super) fn block(
+        &mut self,
+        messages: u32,
+        rate: u32,
+        into: &mut Distribution,
+    ) -> Result<()> {
+        run_block(self, messages, rate, into)
+    }
+}
+
+impl Line for EchoLine {
+    fn send(&mut self) -> Result<()> {
+        // A framed message, so that a ring takes it.
+        let order = NewOrder::default();
+        write_all(&self.socket, bytemuck::bytes_of(&order))
+    }
+
+    fn answered(&mut self) -> Result<u32> {
+        let mut buffer = [0; 16 * MESSAGE_BYTES];
+        match self.socket.read(&mut buffer) {
+            Ok(0) => bail!("the echo ended"),
+            Ok(count) => {
+                self.received += count;
+                let whole = self.received / MESSAGE_BYTES;
+                self.received %= MESSAGE_BYTES;
+                Ok(u32::try_from(whole)?)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// To an engine: a sell order that rests, then a buy order that takes it, and so on.
+pub(super) struct OrderLine {
+    client: Client,
+    key: KeyId,
+    sells: bool,
+}
+
+impl OrderLine {
+    pub(super) const fn over(client: Client, key: KeyId) -> Self {
+        Self { client, key, sells: true }
+    }
+
+    pub(super) fn block(
+        &mut self,
+        messages: u32,
+        rate: u32,
+        into: &mut Distribution,
+    ) -> Result<()> {
+        // Warm-up and messages together are even, so that nothing is left in the book.
+        run_block(self, messages.next_multiple_of(2), rate, into)
+    }
+}
+
+impl Line for OrderLine {
+    fn send(&mut self) -> Result<()> {
+        let side = if self.sells { Side::Sell } else { Side::Buy };
+        self.sells = !self.sells;
+        let mut order = NewOrder {
+            command: CommandHeader { key_id: self.key, ..Default::default() },
+            symbol: SYMBOL,
+            side: side.to_wire(),
+            order_type: OrderType::Limit.to_wire(),
+            time_in_force: TimeInForce::Gtc.to_wire(),
+            price: 500 * UNITS_PER_WHOLE,
+            quantity: UNITS_PER_WHOLE,
+            ..Default::default()
+        };
+        self.client.sender().send(&mut order)?;
+        Ok(())
+    }
+
+    fn answered(&mut self) -> Result<u32> {
+        let mut answered = 0;
+        while let Some(reply) = self.client.receiver().poll()? {
+            if !reply.is_terminal() {
+                continue;
+            }
+            match reply.event.event()? {
+                Event::OrderResult(result) => {
+                    let is_buy = reply.envelope.sequence.0.is_multiple_of(2);
+                    let expected = if is_buy { OrderStatus::Filled } else { OrderStatus::New };
+                    ensure!(result.status == expected.to_wire(), "{result:?}");
+                    answered += 1;
+                }
+                other => bail!("the engine answered an order with {other:?}"),
+            }
+        }
+        Ok(answered)
+    }
+}

@@ -1,0 +1,211 @@
+//! Sessions over sockets, on the ring that they all share: whose reply is whose, and what becomes of it
+//! when the gateway does not come to read.
+
+use super::client::limit;
+use super::venue::Venue;
+use std::collections::BTreeMap;
+use touchline_engine::mailbox::ToDuty;
+use touchline_protocol::client::ClientCommand;
+use touchline_protocol::message::command::{
+    CommandHeader, LOGON_ACCOUNT_EVENTS, Logon, MassCancel, NewOrder,
+};
+use touchline_protocol::message::decode::{Event, EventBuffer, disclose};
+use touchline_protocol::message::enums::{CancelScope, Lane, Role, Side};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, SessionStarted,
+};
+use touchline_protocol::message::stream::Logout;
+use touchline_protocol::ring::MessageBuffer;
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{Epoch, KeyId, Position, Sequence, SessionId, SymbolId};
+
+/// One stream session, as the gateway sees it.
+struct Stream {
+    started: SessionStarted,
+    sequence: u64,
+}
+
+fn open(venue: &mut Venue, name: &str, key: u64, flags: u8) -> Stream {
+    let role = if flags == 0 { Role::Trader } else { Role::ReadOnly };
+    let mut logon = Logon {
+        name: Name::new(name).unwrap(),
+        role: role.to_wire(),
+        lane: Lane::Hot.to_wire(),
+        flags,
+        ..Default::default()
+    };
+    logon.command.key_id = KeyId(key);
+    let started = venue.log_on_stream(logon).unwrap();
+    Stream { started, sequence: started.last_sequence.0 }
+}
+
+impl Stream {
+    const fn header(&self) -> CommandHeader {
+        CommandHeader {
+            correlation: 0,
+            sequence: Sequence(self.sequence),
+            not_after_ns: 0,
+            key_id: self.started.key_id,
+            session: self.started.session,
+            epoch: self.started.epoch,
+        }
+    }
+
+    /// Passes a command on under the next sequence. False when the ring is full.
+    fn send<C: ClientCommand>(&mut self, venue: &mut Venue, mut command: C) -> bool {
+        self.sequence += 1;
+        *command.command_mut() = self.header();
+        let is_sent = venue.streams.output.try_push(command.as_bytes()).is_ok();
+        self.sequence -= u64::from(!is_sent);
+        is_sent
+    }
+}
+
+/// All that is in the ring: envelopes as they stand there, and events.
+fn read(venue: &mut Venue) -> Vec<(Envelope, EventBuffer)> {
+    let mut buffer = MessageBuffer::new();
+    let mut found = Vec::new();
+    while let Some(length) = venue.streams.input.poll(&mut buffer).unwrap() {
+        found.push(disclose(buffer.bytes(length)).unwrap());
+    }
+    found
+}
+
+fn epoch_of(envelope: &Envelope) -> Epoch {
+    let [low, middle, high] = envelope.reserved;
+    Epoch(u32::from_le_bytes([low, middle, high, 0]))
+}
+
+#[test]
+fn replies_name_session_and_connection() {
+    let mut venue = Venue::new("", "");
+    let mut streams: Vec<Stream> =
+        (0..20).map(|number| open(&mut venue, &format!("s{number}"), 1 + number % 3, 0)).collect();
+    // A newer connection of one of them.
+    let newer = open(&mut venue, "s0", 1, 0);
+    assert_eq!(newer.started.epoch.0, streams[0].started.epoch.0 + 1);
+    let _lost = streams[0].send(&mut venue, limit(0, Side::Buy, 10, 1));
+    streams[0] = newer;
+    for round in 0..3 {
+        for stream in &mut streams {
+            assert!(stream.send(&mut venue, limit(0, Side::Buy, 10 + round, 1)));
+        }
+    }
+    venue.settle();
+    let mut answers = BTreeMap::<SessionId, Vec<u64>>::new();
+    for (envelope, _) in read(&mut venue) {
+        let stream = streams.iter().find(|one| one.started.session == envelope.session).unwrap();
+        assert_eq!(epoch_of(&envelope), stream.started.epoch);
+        if envelope.flags & ENVELOPE_TERMINAL != 0 {
+            answers.entry(envelope.session).or_default().push(envelope.sequence.0);
+        }
+    }
+    assert_eq!(answers.len(), streams.len());
+    assert!(answers.values().all(|sequences| *sequences == [1, 2, 3]), "{answers:?}");
+}
+
+#[test]
+fn a_gateway_that_does_not_read_loses_no_answer_and_is_told_what_else_it_missed() {
+    let mut venue = Venue::new("", "");
+    let mut maker = open(&mut venue, "maker", 1, 0);
+    let watcher = open(&mut venue, "watcher", 1, LOGON_ACCOUNT_EVENTS);
+    let mut taker = venue.trader("taker", 2);
+    assert!(maker.send(&mut venue, limit(0, Side::Sell, 100, 20_000)));
+    venue.settle();
+    assert_eq!(read(&mut venue).len(), 4, "both are told of the order");
+    let before = venue.duty.core().last_time_ns();
+    for _ in 0..27 {
+        for _ in 0..300 {
+            taker.send(limit(0, Side::Buy, 100, 1));
+        }
+        let mut answered = 0;
+        // A turn may find no room in the log.
+        while answered < 300 {
+            venue.duty.turn();
+            answered += taker.count_answers();
+        }
+    }
+    assert!(venue.duty.core().last_time_ns() >= before);
+    let all = MassCancel {
+        symbol: SymbolId(0),
+        scope: CancelScope::Account.to_wire(),
+        ..Default::default()
+    };
+    assert!(maker.send(&mut venue, all));
+    venue.settle();
+    let mut told = read(&mut venue);
+    venue.settle();
+    told.extend(read(&mut venue));
+    for session in [maker.started.session, watcher.started.session] {
+        let own: Vec<_> = told.iter().filter(|(one, _)| one.session == session).collect();
+        let gaps: Vec<(Position, Position)> = own
+            .iter()
+            .filter_map(|(envelope, event)| match event.event() {
+                Ok(Event::Gap(gap)) => Some((gap.from, envelope.position)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(gaps.len(), 1, "session {session}");
+        let trades = own.iter().filter(|(_, event)| matches!(event.event(), Ok(Event::Trade(_))));
+        assert!(trades.count() < 27 * 300, "half of the ring is not so large");
+        let (from, to) = gaps[0];
+        // What was told lies in front of the gap or behind it.
+        for (envelope, event) in &own {
+            if matches!(event.event(), Ok(Event::Trade(_))) {
+                assert!(envelope.position <= from || envelope.position >= to);
+            }
+        }
+    }
+    let is_answer = |(envelope, _): &&(Envelope, EventBuffer)| {
+        envelope.flags & ENVELOPE_TERMINAL != 0 && envelope.session == maker.started.session
+    };
+    assert_eq!(told.iter().filter(is_answer).count(), 1);
+    assert!(told.iter().any(|(envelope, _)| envelope.flags & ENVELOPE_UNSOLICITED != 0));
+}
+
+#[test]
+fn a_full_reply_ring_takes_no_command_and_no_answer_is_lost() {
+    let mut venue = Venue::new("", "");
+    let mut stream = open(&mut venue, "one", 1, 0);
+    let (mut sent, mut answered) = (0, 0);
+    let rejected = NewOrder { price: 0, ..limit(0, Side::Buy, 1, 1) };
+    for _ in 0..40 {
+        while stream.send(&mut venue, rejected) {
+            sent += 1;
+        }
+        for _ in 0..200 {
+            venue.duty.turn();
+        }
+    }
+    assert!(sent > 8_000, "{sent} commands");
+    loop {
+        let replies = read(&mut venue);
+        answered += replies.len();
+        venue.settle();
+        if replies.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(answered, sent);
+}
+
+#[test]
+fn what_an_ended_connection_sent_is_given_up_unless_it_logged_out() {
+    let mut venue = Venue::new("", "");
+    let mut lost = open(&mut venue, "lost", 1, 0);
+    assert!(lost.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    let (session, epoch) = (lost.started.session, lost.started.epoch);
+    venue.mail.to_duty.put(ToDuty::Ended { session, epoch });
+    venue.settle();
+    assert!(read(&mut venue).is_empty(), "it was not polled when its end came");
+    assert_eq!(venue.duty.core().counts().open_orders, 0);
+
+    let mut leaving = open(&mut venue, "leaving", 1, 0);
+    assert!(leaving.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    let logout = Logout { command: leaving.header(), ..Default::default() };
+    venue.streams.output.try_push(bytemuck::bytes_of(&logout)).unwrap();
+    venue.settle();
+    assert_eq!(read(&mut venue).len(), 2, "the order and its result");
+    assert_eq!(venue.duty.core().counts().open_orders, 1);
+    assert!(!venue.duty.core().session(leaving.started.session).unwrap().connected);
+}
