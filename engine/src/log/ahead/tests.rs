@@ -1,3 +1,5 @@
+//! Segments that are made ahead are whole when they are needed, however their zeros were spread.
+
 use std::sync::Arc;
 
 use touchline_protocol::log::{BLOCK_BYTES, segment::LogIdentity, segment_path};
