@@ -14,6 +14,7 @@ mod system {
     mod definition;
     mod error_codes;
     mod examples;
+    mod feed;
     mod history;
     mod hostile;
     mod http;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use touchline_core::RecordLimits;
 use touchline_protocol::decimal;
+use touchline_protocol::feed::layout::{SLOTS_MAX, SLOTS_MIN, is_slot_count};
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::OrderType;
 use touchline_protocol::wait::WaitStrategy;
@@ -192,6 +193,37 @@ impl Default for LogSection {
             snapshot_every_mib: 1024,
             snapshots_kept: 2,
         }
+    }
+}
+
+/// How far the public feed follows the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeedFollow {
+    /// What the engine has published: sooner, and taken back by a power cut.
+    #[default]
+    Appended,
+    /// What is on disk.
+    Durable,
+}
+
+/// Section `[feed]`: the public feed.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FeedSection {
+    /// There is one; else it costs nothing.
+    pub enabled: bool,
+    /// How far it follows the log.
+    pub follow: FeedFollow,
+    /// Messages that its ring holds, 128 bytes each: a power of two, 1024 to 8,388,608.
+    pub slots: u32,
+    /// Readers at once, 1 to 1000.
+    pub readers: usize,
+}
+
+impl Default for FeedSection {
+    fn default() -> Self {
+        Self { enabled: false, follow: FeedFollow::Appended, slots: 65_536, readers: 64 }
     }
 }
 
@@ -447,6 +479,8 @@ pub struct EngineConfig {
     pub gateway: GatewaySection,
     /// The log.
     pub log: LogSection,
+    /// The public feed.
+    pub feed: FeedSection,
     /// Capacities.
     pub limits: LimitsSection,
     /// Filters of the exchange.
@@ -498,6 +532,14 @@ impl EngineConfig {
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
         in_range("log.snapshot_every_mib", self.log.snapshot_every_mib, 0, 1 << 20)?;
         in_range("log.snapshots_kept", self.log.snapshots_kept as u64, 1, 1000)?;
+        in_range("feed.readers", self.feed.readers as u64, 1, 1000)?;
+        if !is_slot_count(self.feed.slots) {
+            let problem = format!(
+                "{} is no power of two between {SLOTS_MIN} and {SLOTS_MAX}",
+                self.feed.slots
+            );
+            return Err(ConfigError { key: "feed.slots".to_owned(), problem });
+        }
         if self.log.window_mib != 0 {
             in_range("log.window_mib", self.log.window_mib, 8, 65_536)?;
         }

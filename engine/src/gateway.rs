@@ -9,6 +9,7 @@ mod bell;
 mod epoll;
 mod history;
 mod peer;
+mod readers;
 mod refusals;
 mod service;
 mod sessions;
@@ -18,6 +19,7 @@ mod uring;
 pub use bell::Bell;
 
 use crate::config::{GatewayBackend, GatewaySection};
+use crate::feed::FeedDesk;
 use crate::log::Control;
 use crate::mailbox::{FromDuty, Mailbox, ToDuty};
 use crate::notice::say;
@@ -54,6 +56,8 @@ pub struct GatewayOptions {
     pub incarnation: Incarnation,
     /// Connections with rings of their own at once.
     pub connections_max: usize,
+    /// The public feed, if there is one, and how many may read it at once.
+    pub feed: Option<(Arc<FeedDesk>, usize)>,
     /// Section `[gateway]`.
     pub settings: GatewaySection,
     /// So long a stream's commands may wait for its reader.

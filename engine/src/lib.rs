@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod cores;
 pub mod duty;
+pub mod feed;
 pub mod gateway;
 pub mod genesis;
 pub mod inspect;

@@ -1,13 +1,14 @@
 //! The life of the engine process: start, serve, end.
 
 use crate::clock::{Clock, SystemTime};
-use crate::config::{EngineConfig, WindowPlace};
+use crate::config::{EngineConfig, FeedFollow, WindowPlace};
 use crate::cores;
 use crate::duty::{Duty, DutyOptions};
+use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayOptions, Mail};
 use crate::genesis::Genesis;
 use crate::inspect::reapply;
-use crate::log::{self, Log, LogOptions, LogWriter};
+use crate::log::{self, Control, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::recovery::Replayed;
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
@@ -26,6 +27,7 @@ use std::time::Duration;
 use touchline_core::{Context, Core, RECORD_RULES, RecordLimits};
 use touchline_protocol::client::SOCKET_NAME;
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::reader::Follow;
 use touchline_protocol::log::{SEGMENT_FOLDER, segment_number};
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, SetRecordLimits};
 use touchline_protocol::message::decode::{self, Command};
@@ -120,18 +122,6 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let Log { writer, keeper, report, .. } = log;
     let control = writer.control().clone();
     control.ring_when_durable(mail.bell());
-    let gateway_options = GatewayOptions {
-        socket: options.data.join(SOCKET_NAME),
-        master_key,
-        control: File::open(&report.control_path)?.into(),
-        log_id: report.log_id,
-        incarnation: report.incarnation,
-        connections_max: options.config.engine.connections,
-        settings: options.config.gateway.clone(),
-        reader_stall: Duration::from_secs(options.config.engine.reader_stall_seconds.into()),
-        data: options.data.clone(),
-        engine_stop: Arc::clone(&stop),
-    };
     let mut duty = Duty::new(DutyOptions {
         core,
         writer,
@@ -148,6 +138,20 @@ pub fn run(options: EngineOptions) -> Result<()> {
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
     duty.wait_durable().context("the venue's definition is not on disk")?;
     watch_signals(&stop, &mail)?;
+    let feed = start_feed(&options, &duty, control.clone(), &mail)?;
+    let gateway_options = GatewayOptions {
+        socket: options.data.join(SOCKET_NAME),
+        master_key,
+        control: File::open(&report.control_path)?.into(),
+        log_id: report.log_id,
+        incarnation: report.incarnation,
+        feed: feed.as_ref().map(|feed| (feed.desk(), options.config.feed.readers)),
+        connections_max: options.config.engine.connections,
+        settings: options.config.gateway.clone(),
+        reader_stall: Duration::from_secs(options.config.engine.reader_stall_seconds.into()),
+        data: options.data.clone(),
+        engine_stop: Arc::clone(&stop),
+    };
     let gateway = gateway::start(gateway_options, control, Arc::clone(&mail), rings.gateway)?;
     if let Some(schedule) = snapshot_schedule(&options, report.snapshot) {
         keeper.schedule_snapshots(schedule);
@@ -165,6 +169,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
         .map_err(|_| anyhow::anyhow!("the duty thread ended without giving the log back"))?;
     // The log first: clients that wait for what is durable still get it before their sockets close.
     let closed = writer.close();
+    if let Some(feed) = feed {
+        feed.stop();
+    }
     let gateway_ended = gateway.stop();
     keeper.stop();
     let _gone = fs::remove_file(&pid_file);
@@ -308,6 +315,31 @@ fn watch_signals(stop: &Arc<AtomicBool>, mail: &Arc<Mail>) -> Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// The public feed, if it is wanted.
+fn start_feed(
+    options: &EngineOptions,
+    duty: &Duty,
+    control: Control,
+    mail: &Arc<Mail>,
+) -> Result<Option<FeedHandle>> {
+    let section = &options.config.feed;
+    if !section.enabled {
+        return Ok(None);
+    }
+    let feed = feed::start(FeedOptions {
+        data: options.data.clone(),
+        follow: match section.follow {
+            FeedFollow::Appended => Follow::Appended,
+            FeedFollow::Durable => Follow::Durable,
+        },
+        slots: section.slots,
+        core: duty.core(),
+        control,
+        bell: mail.bell(),
+    });
+    feed.map(Some).context("the public feed")
 }
 
 fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogWriter>> {

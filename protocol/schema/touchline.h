@@ -248,6 +248,7 @@ struct touchline_name {
 #define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
+#define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
 #define TOUCHLINE_ENVELOPE_REPLAYED 4 /* Read from the log because the client asked for it; the correlation is the replay's. */
@@ -255,6 +256,8 @@ struct touchline_name {
 #define TOUCHLINE_CARRIER_STREAM 1 /* `Hello::carrier`: the connection itself, over which the same messages go on behind the Welcome. */
 #define TOUCHLINE_ACKNOWLEDGE_APPENDED 0 /* `Hello::acknowledgement`: replies come as soon as their transaction is appended. */
 #define TOUCHLINE_ACKNOWLEDGE_DURABLE 1 /* `Hello::acknowledgement`: replies come once their transaction is on disk. */
+#define TOUCHLINE_FEED_LAST 1 /* The last message of its transaction: the books are whole behind it. */
+#define TOUCHLINE_FEED_FLAGS_OFFSET 36 /* Offset of the `flags` byte in every message of the feed. */
 
 /* Capacities and limits of the venue: logical counts, core state (56 bytes). */
 struct touchline_limits {
@@ -1733,5 +1736,231 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, orders) == 24, "touchline_
 TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, balances) == 28, "touchline_state_end.balances");
 TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, omitted) == 32, "touchline_state_end.omitted");
 TOUCHLINE_ASSERT(offsetof(struct touchline_state_end, reserved) == 36, "touchline_state_end.reserved");
+
+/* An order stands in the book now, last in the queue of its price; also the next slice of an iceberg, under the same number. */
+struct touchline_feed_order_added {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* Its number in the feed. */
+    uint64_t position; /* Position behind the transaction in the log. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint32_t symbol; /* The symbol. */
+    uint8_t flags; /* `FEED_*` bits. */
+    uint8_t side; /* `Side`. */
+    uint8_t reserved[2]; /* Zero. */
+    uint64_t order_id; /* The order. */
+    int64_t price; /* Its price. */
+    int64_t quantity; /* What the book shows of it. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_ORDER_ADDED 400u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_order_added) == 64, "touchline_feed_order_added");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, header) == 0, "touchline_feed_order_added.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, sequence) == 8, "touchline_feed_order_added.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, position) == 16, "touchline_feed_order_added.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, time_ns) == 24, "touchline_feed_order_added.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, symbol) == 32, "touchline_feed_order_added.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, flags) == 36, "touchline_feed_order_added.flags");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, side) == 37, "touchline_feed_order_added.side");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, reserved) == 38, "touchline_feed_order_added.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, order_id) == 40, "touchline_feed_order_added.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, price) == 48, "touchline_feed_order_added.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_added, quantity) == 56, "touchline_feed_order_added.quantity");
+
+/* The book shows less of an order, which keeps its place. */
+struct touchline_feed_order_reduced {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* Its number in the feed. */
+    uint64_t position; /* Position behind the transaction in the log. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint32_t symbol; /* The symbol. */
+    uint8_t flags; /* `FEED_*` bits. */
+    uint8_t side; /* `Side`. */
+    uint8_t reserved[2]; /* Zero. */
+    uint64_t order_id; /* The order. */
+    int64_t price; /* Its price. */
+    int64_t quantity; /* By how much less. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_ORDER_REDUCED 401u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_order_reduced) == 64, "touchline_feed_order_reduced");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, header) == 0, "touchline_feed_order_reduced.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, sequence) == 8, "touchline_feed_order_reduced.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, position) == 16, "touchline_feed_order_reduced.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, time_ns) == 24, "touchline_feed_order_reduced.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, symbol) == 32, "touchline_feed_order_reduced.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, flags) == 36, "touchline_feed_order_reduced.flags");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, side) == 37, "touchline_feed_order_reduced.side");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, reserved) == 38, "touchline_feed_order_reduced.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, order_id) == 40, "touchline_feed_order_reduced.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, price) == 48, "touchline_feed_order_reduced.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_reduced, quantity) == 56, "touchline_feed_order_reduced.quantity");
+
+/* An order has left the book without a trade. */
+struct touchline_feed_order_deleted {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* Its number in the feed. */
+    uint64_t position; /* Position behind the transaction in the log. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint32_t symbol; /* The symbol. */
+    uint8_t flags; /* `FEED_*` bits. */
+    uint8_t side; /* `Side`. */
+    uint8_t reserved[2]; /* Zero. */
+    uint64_t order_id; /* The order. */
+    int64_t price; /* Its price. */
+    int64_t quantity; /* What the book showed of it. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_ORDER_DELETED 402u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_order_deleted) == 64, "touchline_feed_order_deleted");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, header) == 0, "touchline_feed_order_deleted.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, sequence) == 8, "touchline_feed_order_deleted.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, position) == 16, "touchline_feed_order_deleted.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, time_ns) == 24, "touchline_feed_order_deleted.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, symbol) == 32, "touchline_feed_order_deleted.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, flags) == 36, "touchline_feed_order_deleted.flags");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, side) == 37, "touchline_feed_order_deleted.side");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, reserved) == 38, "touchline_feed_order_deleted.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, order_id) == 40, "touchline_feed_order_deleted.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, price) == 48, "touchline_feed_order_deleted.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_deleted, quantity) == 56, "touchline_feed_order_deleted.quantity");
+
+/* An order has another price or more quantity: it has left its place and stands last in the queue of its price. (One that takes first is deleted, and added if a rest of it comes to rest.) */
+struct touchline_feed_order_replaced {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* Its number in the feed. */
+    uint64_t position; /* Position behind the transaction in the log. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint32_t symbol; /* The symbol. */
+    uint8_t flags; /* `FEED_*` bits. */
+    uint8_t side; /* `Side`. */
+    uint8_t reserved[2]; /* Zero. */
+    uint64_t order_id; /* The order. */
+    int64_t price; /* Its price now. */
+    int64_t quantity; /* What the book shows of it now. */
+    int64_t old_price; /* Its price before. */
+    int64_t old_quantity; /* What the book showed of it before. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_ORDER_REPLACED 403u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_order_replaced) == 80, "touchline_feed_order_replaced");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, header) == 0, "touchline_feed_order_replaced.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, sequence) == 8, "touchline_feed_order_replaced.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, position) == 16, "touchline_feed_order_replaced.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, time_ns) == 24, "touchline_feed_order_replaced.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, symbol) == 32, "touchline_feed_order_replaced.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, flags) == 36, "touchline_feed_order_replaced.flags");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, side) == 37, "touchline_feed_order_replaced.side");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, reserved) == 38, "touchline_feed_order_replaced.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, order_id) == 40, "touchline_feed_order_replaced.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, price) == 48, "touchline_feed_order_replaced.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, quantity) == 56, "touchline_feed_order_replaced.quantity");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, old_price) == 64, "touchline_feed_order_replaced.old_price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_order_replaced, old_quantity) == 72, "touchline_feed_order_replaced.old_quantity");
+
+/* A resting order was executed, at its price: the book shows `quantity` less of it, and it has left the book when nothing is left of that. */
+struct touchline_feed_trade {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* Its number in the feed. */
+    uint64_t position; /* Position behind the transaction in the log. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint32_t symbol; /* The symbol. */
+    uint8_t flags; /* `FEED_*` bits. */
+    uint8_t aggressor_side; /* `Side` of the aggressor; the resting order is on the other one. */
+    uint8_t reserved[2]; /* Zero. */
+    uint64_t order_id; /* The resting order. */
+    int64_t price; /* Price of the trade. */
+    int64_t quantity; /* Base quantity of the trade. */
+    uint64_t trade_id; /* The trade's number. */
+    uint64_t aggregate_trade_id; /* The aggregate trade it belongs to. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_TRADE 404u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_trade) == 80, "touchline_feed_trade");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, header) == 0, "touchline_feed_trade.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, sequence) == 8, "touchline_feed_trade.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, position) == 16, "touchline_feed_trade.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, time_ns) == 24, "touchline_feed_trade.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, symbol) == 32, "touchline_feed_trade.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, flags) == 36, "touchline_feed_trade.flags");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, aggressor_side) == 37, "touchline_feed_trade.aggressor_side");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, reserved) == 38, "touchline_feed_trade.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, order_id) == 40, "touchline_feed_trade.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, price) == 48, "touchline_feed_trade.price");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, quantity) == 56, "touchline_feed_trade.quantity");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, trade_id) == 64, "touchline_feed_trade.trade_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_trade, aggregate_trade_id) == 72, "touchline_feed_trade.aggregate_trade_id");
+
+/* A symbol was defined, or its status or filters were changed. */
+struct touchline_feed_symbol_changed {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* Its number in the feed. */
+    uint64_t position; /* Position behind the transaction in the log. */
+    uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
+    uint32_t symbol; /* The symbol. */
+    uint8_t flags; /* `FEED_*` bits. */
+    uint8_t status; /* `SymbolStatus`. */
+    uint8_t reserved[2]; /* Zero. */
+    int64_t tick_size; /* PRICE_FILTER tickSize; 0: none. */
+    int64_t lot_step; /* LOT_SIZE stepSize; 0: none. */
+    struct touchline_symbol_name name; /* Its name. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_SYMBOL_CHANGED 405u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_symbol_changed) == 80, "touchline_feed_symbol_changed");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, header) == 0, "touchline_feed_symbol_changed.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, sequence) == 8, "touchline_feed_symbol_changed.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, position) == 16, "touchline_feed_symbol_changed.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, time_ns) == 24, "touchline_feed_symbol_changed.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, symbol) == 32, "touchline_feed_symbol_changed.symbol");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, flags) == 36, "touchline_feed_symbol_changed.flags");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, status) == 37, "touchline_feed_symbol_changed.status");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, reserved) == 38, "touchline_feed_symbol_changed.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, tick_size) == 40, "touchline_feed_symbol_changed.tick_size");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, lot_step) == 48, "touchline_feed_symbol_changed.lot_step");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, name) == 56, "touchline_feed_symbol_changed.name");
+
+/* Answer to a Hello with `LOGON_FEED`: the broadcast ring's memory travels with it, read-only. */
+struct touchline_feed_opened {
+    struct touchline_message_header header; /* SBE header. */
+    uint32_t slots; /* Slots of the ring: a power of two. */
+    uint32_t incarnation; /* The log's present incarnation; the feed counts from 1 in each. */
+    uint8_t log_id[16]; /* The log's identity. */
+    uint64_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_OPENED 420u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_opened) == 40, "touchline_feed_opened");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, header) == 0, "touchline_feed_opened.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, slots) == 8, "touchline_feed_opened.slots");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, incarnation) == 12, "touchline_feed_opened.incarnation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, log_id) == 16, "touchline_feed_opened.log_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, reserved) == 32, "touchline_feed_opened.reserved");
+
+/* From a reader that has no books, or was overrun: asks for a snapshot. One at a time. */
+struct touchline_feed_request {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_REQUEST 421u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_request) == 16, "touchline_feed_request");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_request, header) == 0, "touchline_feed_request.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_request, reserved) == 8, "touchline_feed_request.reserved");
+
+/* The books as they stand behind one message of the feed. Behind it follow, on the same socket, a `FeedSymbolChanged` for each symbol and a `FeedOrderAdded` for each order, the orders of each side from best to worst and of each price in the order in which they would trade; with sequence, position and time of their own kind zero. */
+struct touchline_feed_snapshot {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t sequence; /* The last message of the feed that is in it; 0: from before the first. */
+    uint64_t position; /* Position behind the last transaction that is in it. */
+    uint64_t time_ns; /* Time of that transaction, ns since the epoch. */
+    uint32_t incarnation; /* The log's incarnation. */
+    uint32_t symbols; /* Number of symbols. */
+    uint64_t orders; /* Number of orders. */
+    uint64_t bytes; /* Bytes of all messages behind this one. */
+    uint64_t reserved; /* Zero. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_SNAPSHOT 422u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_snapshot) == 64, "touchline_feed_snapshot");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, header) == 0, "touchline_feed_snapshot.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, sequence) == 8, "touchline_feed_snapshot.sequence");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, position) == 16, "touchline_feed_snapshot.position");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, time_ns) == 24, "touchline_feed_snapshot.time_ns");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, incarnation) == 32, "touchline_feed_snapshot.incarnation");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, symbols) == 36, "touchline_feed_snapshot.symbols");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, orders) == 40, "touchline_feed_snapshot.orders");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, bytes) == 48, "touchline_feed_snapshot.bytes");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_snapshot, reserved) == 56, "touchline_feed_snapshot.reserved");
 
 #endif

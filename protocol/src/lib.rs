@@ -3,7 +3,7 @@
 //! The vocabulary is in [`units`], [`decimal`], [`text`] and [`message`]; what carries it between
 //! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
-//! engine, and [`credentials`] says who may. The engine's core uses the vocabulary alone.
+//! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. The engine's core uses the vocabulary alone.
 
 pub mod causes;
 #[cfg(not(loom))]
@@ -11,6 +11,7 @@ pub mod client;
 #[cfg(not(loom))]
 pub mod credentials;
 pub mod decimal;
+pub mod feed;
 #[cfg(not(loom))]
 pub mod framing;
 #[cfg(not(loom))]

@@ -2,14 +2,15 @@
 //! behind an 8-byte header. The same bytes travel through rings and sockets and lie in the log.
 //!
 //! [`command`] is what goes to the engine, [`event`] what comes back and what the log keeps,
-//! [`handshake`] what opens a session, [`stream`] what a session over a socket says besides, [`decode`]
-//! the one way from hostile bytes to a message, [`with_bytes`] the messages whose length is their sender's
-//! choice, [`fields`] what tools show of one.
+//! [`handshake`] what opens a session, [`stream`] what a session over a socket says besides, [`feed`]
+//! what everybody may know, [`decode`] the one way from hostile bytes to a message, [`with_bytes`] the
+//! messages whose length is their sender's choice, [`fields`] what tools show of one.
 
 pub mod command;
 pub mod decode;
 pub mod enums;
 pub mod event;
+pub mod feed;
 pub mod fields;
 pub mod handshake;
 pub mod stream;

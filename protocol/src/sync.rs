@@ -99,6 +99,15 @@ impl<'a> ReadOnlyWords<'a> {
         self.0.is_empty()
     }
 
+    /// The `count` words from index `first` on.
+    ///
+    /// # Panics
+    /// As [`copy_to`](Self::copy_to).
+    #[inline]
+    pub fn part(self, first: usize, count: usize) -> Self {
+        Self(&self.0[first..first + count])
+    }
+
     /// Fills `into` with the words from index `first` on, by relaxed loads.
     ///
     /// # Panics

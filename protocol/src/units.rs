@@ -184,6 +184,11 @@ identifier!(
     Incarnation(u32)
 );
 
+identifier!(
+    /// Number of a message of the public feed, counting up from 1 in each incarnation; 0 before the first.
+    FeedSequence(u64)
+);
+
 impl OrderListId {
     /// The order belongs to no list.
     pub const NONE: Self = Self(-1);

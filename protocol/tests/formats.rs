@@ -19,7 +19,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 /// Headings and the sources that they stand for, below `src/`.
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
     ("Commands about orders", "message/command/order.rs"),
     ("Commands that define the venue and move money", "message/command/definition.rs"),
     ("Commands about records", "message/command/record.rs"),
@@ -27,6 +27,7 @@ const SOURCES: [(&str, &str); 8] = [
     ("Events", "message/event.rs"),
     ("Handshake", "message/handshake.rs"),
     ("Stream sessions", "message/stream.rs"),
+    ("Public feed", "message/feed.rs"),
     ("Parts of several messages", "message/command.rs"),
 ];
 
@@ -56,6 +57,7 @@ fn compare_file(name: &str, generated: &str) {
 /// What is written by hand about versions is so.
 #[test]
 fn the_versions_are_those_of_the_sources() {
+    use touchline_protocol::feed;
     use touchline_protocol::log::{control, segment};
     use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR, SCHEMA_ID, SCHEMA_VERSION};
     use touchline_protocol::snapshot;
@@ -63,6 +65,7 @@ fn the_versions_are_those_of_the_sources() {
     for line in [
         format!("| log format | {}.{} |", segment::FORMAT_MAJOR, segment::FORMAT_MINOR),
         format!("| control page | {} |", control::VERSION),
+        format!("| feed memory | {} |", feed::layout::VERSION),
         format!("| snapshot | {}.{} |", snapshot::FORMAT_MAJOR, snapshot::FORMAT_MINOR),
         format!("| message schema | id 0x{SCHEMA_ID:04x}, version {SCHEMA_VERSION} |"),
         format!("| handshake | {PROTOCOL_MAJOR}.{PROTOCOL_MINOR} |"),

@@ -1,11 +1,13 @@
-//! Bytes of chance to the parsers of messages and of the log: the share of the fuzz targets `messages`
-//! and `log_frames` that runs with every build.
+//! Bytes of chance to the parsers of messages, of the log and of the public feed: the share of the fuzz
+//! targets `messages`, `log_frames` and `feed` that runs with every build.
 //!
 //! `TOUCHLINE_CASES=10000000 cargo test --release -p touchline-protocol --test fuzz` runs longer;
 //! `TOUCHLINE_SEED` repeats a single input.
 
 #![cfg(not(loom))]
 
+#[path = "fuzz/feed.rs"]
+mod feed;
 #[path = "fuzz/log_frames.rs"]
 mod log_frames;
 #[path = "fuzz/messages.rs"]
@@ -14,7 +16,6 @@ mod messages;
 use messages::Taken;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use touchline_protocol::message::decode::{Command, Event, Handshake, Stream};
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
@@ -61,9 +62,7 @@ fn inputs(cases: u64, mut run: impl FnMut(&mut Random)) {
 /// The bodies of messages are zeros but for some bytes: reserved bytes and texts want most to be zero.
 #[test]
 fn any_bytes_are_a_message_or_none() {
-    let templates = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES, Stream::TEMPLATES]
-        .concat()
-        .len();
+    let templates = messages::templates().len();
     let mut taken = BTreeMap::<Taken, u64>::new();
     inputs(100_000, |random| {
         let length = 8 * (5 + random.word() % 28);
@@ -77,7 +76,7 @@ fn any_bytes_are_a_message_or_none() {
         messages::read(&random.bytes(length));
     });
     if variable("TOUCHLINE_SEED").is_none() {
-        assert_eq!(taken.len(), 5, "{taken:?}");
+        assert_eq!(taken.len(), 6, "{taken:?}");
     }
 }
 
@@ -89,4 +88,16 @@ fn any_log_is_read_up_to_its_damage() {
         transactions += log_frames::read(&random.bytes(length));
     });
     assert!(transactions > 0 || variable("TOUCHLINE_SEED").is_some());
+}
+
+#[test]
+fn any_feed_ends_in_books_or_an_error() {
+    let (mut applied, mut faults) = (0, 0);
+    inputs(10_000, |random| {
+        let length = random.word() % 512;
+        let read = feed::read(&random.bytes(length));
+        applied += read.applied;
+        faults += read.faults;
+    });
+    assert!(variable("TOUCHLINE_SEED").is_some() || (applied > 1000 && faults > 1000));
 }

@@ -10,8 +10,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::decode::{self, Command, Event, Handshake, Stream};
+use touchline_protocol::message::decode::{
+    self, Command, Event, FeedMessage, FeedTalk, Handshake, Stream,
+};
 use touchline_protocol::message::event::*;
+use touchline_protocol::message::feed::*;
 use touchline_protocol::message::handshake::*;
 use touchline_protocol::message::stream::*;
 use touchline_protocol::message::with_bytes::RecordWrite;
@@ -248,6 +251,35 @@ fn streams() -> Vec<(&'static str, Vec<u64>)> {
     }
 }
 
+fn feed_messages() -> Vec<(&'static str, Vec<u64>)> {
+    examples! {
+        FeedOrderAdded { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            symbol: SymbolId(4), flags: 1, side: 2, order_id: OrderId(5), price: 6, quantity: 7 }
+        FeedOrderReduced { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            symbol: SymbolId(4), flags: 1, side: 2, order_id: OrderId(5), price: 6, quantity: 7 }
+        FeedOrderDeleted { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            symbol: SymbolId(4), flags: 1, side: 2, order_id: OrderId(5), price: 6, quantity: 7 }
+        FeedOrderReplaced { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            symbol: SymbolId(4), flags: 1, side: 2, order_id: OrderId(5), price: 6, quantity: 7,
+            old_price: 8, old_quantity: 9 }
+        FeedTrade { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            symbol: SymbolId(4), flags: 1, aggressor_side: 2, order_id: OrderId(5), price: 6,
+            quantity: 7, trade_id: TradeId(8), aggregate_trade_id: AggregateTradeId(9) }
+        FeedSymbolChanged { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            symbol: SymbolId(4), flags: 1, status: 2, tick_size: 5, lot_step: 6,
+            name: text(SymbolName::new("BTCUSDT")) }
+    }
+}
+
+fn feed_talk() -> Vec<(&'static str, Vec<u64>)> {
+    examples! {
+        FeedOpened { slots: 65536, incarnation: Incarnation(1), log_id: [2; 16] }
+        FeedRequest {}
+        FeedSnapshot { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
+            incarnation: Incarnation(4), symbols: 5, orders: 6, bytes: 7 }
+    }
+}
+
 fn hex(words: &[u64]) -> String {
     bytemuck::cast_slice::<u64, u8>(words).iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a String takes all");
@@ -257,7 +289,8 @@ fn hex(words: &[u64]) -> String {
 
 #[test]
 fn the_bytes_of_every_message_stay() {
-    let all: Vec<_> = [commands(), events(), handshakes(), streams()].concat();
+    let all: Vec<_> =
+        [commands(), events(), handshakes(), streams(), feed_messages(), feed_talk()].concat();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/messages.txt");
     let written: String =
         all.iter().map(|(name, words)| format!("{name} {}\n", hex(words))).collect();
@@ -284,6 +317,14 @@ fn every_message_has_an_example_that_decodes() {
     for (name, words) in handshakes() {
         assert_eq!(decode::handshake(bytemuck::cast_slice(&words)).unwrap().name(), name);
     }
+    for (name, words) in feed_messages() {
+        assert_eq!(decode::feed(bytemuck::cast_slice(&words)).unwrap().name(), name);
+    }
+    for (name, words) in feed_talk() {
+        assert_eq!(decode::feed_talk(bytemuck::cast_slice(&words)).unwrap().name(), name);
+    }
+    assert_eq!(feed_messages().len(), FeedMessage::TEMPLATES.len());
+    assert_eq!(feed_talk().len(), FeedTalk::TEMPLATES.len());
     assert_eq!(commands().len(), Command::TEMPLATES.len());
     assert_eq!(events().len(), Event::TEMPLATES.len());
     for (name, words) in streams() {

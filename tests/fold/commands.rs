@@ -23,6 +23,11 @@ const PRICES: u64 = 21;
 /// Commands of one run.
 const STEPS: u32 = 3000;
 
+/// Runs besides one of a fresh seed; `TOUCHLINE_RUNS=60` compares books at more than 10⁵ points.
+fn runs() -> u64 {
+    std::env::var("TOUCHLINE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(12)
+}
+
 /// Who can send.
 pub(super) struct Parties {
     /// Live keys with their accounts.
@@ -45,11 +50,14 @@ fn the_views_hold_what_the_core_holds() {
     let mut commands: BTreeMap<&str, Outcomes> = BTreeMap::new();
     let mut events: BTreeMap<&str, u64> = BTreeMap::new();
     let fresh = Random::fresh_seed();
-    for seed in (0..12).chain([fresh]) {
+    let (mut points, mut messages) = (0, 0);
+    for seed in (0..runs()).chain([fresh]) {
         println!("seed {seed}");
         let mut run = Run::new(seed);
         (0..STEPS).for_each(|step| run.step(step));
         run.venue.past.check(&run.venue.state);
+        points += run.venue.feed.points;
+        messages += run.venue.feed.messages;
         for (name, more) in &run.venue.commands {
             let sum = commands.entry(name).or_default();
             sum.accepted += more.accepted;
@@ -61,6 +69,7 @@ fn the_views_hold_what_the_core_holds() {
         println!("{:?}", run.venue.reasons);
     }
     println!("{commands:#?}\n{events:#?}");
+    println!("the feed's books compared at {points} points, behind {messages} messages");
     for (_, name) in Command::TEMPLATES {
         let outcomes = commands.get(name).copied().unwrap_or_default();
         assert!(outcomes.accepted > 20, "{name} was hardly accepted: {outcomes:?}");

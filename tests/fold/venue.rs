@@ -2,6 +2,7 @@
 //! bytes of its transaction, and the two are compared. Called by [`super::commands`].
 
 use super::compare::compare;
+use super::feed::FeedCheck;
 use super::past::Past;
 use std::collections::{BTreeMap, BTreeSet};
 use touchline_adapter::views::state::State;
@@ -34,6 +35,8 @@ pub(crate) struct Venue {
     buffer: Vec<u64>,
     /// Aggressors that are to be continued: open, but not in the core's books.
     continuing: BTreeSet<(SymbolId, OrderId)>,
+    /// A reader of the public feed.
+    pub(crate) feed: FeedCheck,
     /// Price of the last trade by symbol.
     pub(crate) last_price: BTreeMap<SymbolId, i64>,
     pub(crate) commands: BTreeMap<&'static str, Outcomes>,
@@ -53,6 +56,7 @@ impl Venue {
             sequences: BTreeMap::new(),
             buffer: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
             continuing: BTreeSet::new(),
+            feed: FeedCheck::new(),
             last_price: BTreeMap::new(),
             commands: BTreeMap::new(),
             events: BTreeMap::new(),
@@ -132,6 +136,10 @@ impl Venue {
         compare(&self.core, &self.state, &self.continuing)
             .unwrap_or_else(|difference| panic!("{difference} behind {}", told()));
         self.past.go_on(&mut self.state);
+        let (position, events) = (Position(self.position), outbox.events().map(decode::event));
+        self.feed
+            .check(&self.core, (position, self.time_ns), command, events)
+            .unwrap_or_else(|difference| panic!("{difference} behind {}", told()));
         Ok(())
     }
 }

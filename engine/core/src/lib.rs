@@ -58,7 +58,7 @@ pub use money::AMOUNT_MAX;
 pub use outbox::{Addressee, Addressees, OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
     AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, RecordView,
-    SessionView, SymbolView,
+    SessionView, SymbolView, TakingOrder,
 };
 pub use records::{RecordId, UniqueKey};
 pub use snapshot::SnapshotError;

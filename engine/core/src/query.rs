@@ -1,18 +1,19 @@
-//! Read-only views of the venue, for the engine (sessions, pending work), for snapshotters and for
-//! tests. Nothing here allocates or changes anything.
+//! Read-only views of the venue, for the engine (sessions, pending work, the public feed's beginning),
+//! for snapshotters and for tests. Nothing here changes anything.
 
 mod views;
 
 pub use views::{
     AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, RecordView,
-    SessionView, SymbolView,
+    SessionView, SymbolView, TakingOrder,
 };
 
 use crate::book::{DepthLevel, Handle};
 use crate::orders::{IS_ICEBERG, IS_WAITING};
-use crate::pending::Waiter;
+use crate::pending::{Pending, Waiter};
 use crate::pool::NONE;
 use crate::{Balance, Core, FeeRates, RecordId, RecordLimits, UniqueKey};
+use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
@@ -264,6 +265,29 @@ impl Core {
         core::iter::successors(first, move |&node| chains.behind(account, node))
             .filter_map(|node| chains.order(node))
             .map(|handle| self.view_order(handle))
+    }
+
+    /// Stops that were triggered and wait for their turn, in no order; none for an unknown symbol.
+    #[must_use]
+    pub fn triggered_orders(&self, symbol: SymbolId) -> Vec<OpenOrder> {
+        let Some(symbol) = self.symbols.get(symbol) else { return Vec::new() };
+        let fired = self.pools.fired(symbol.fired).into_iter();
+        fired.map(|at| self.view_order(Handle(at))).collect()
+    }
+
+    /// Orders that are taking and go on as pending work: open, and in no book.
+    pub fn taking_orders(&self) -> impl Iterator<Item = TakingOrder> {
+        self.pending.iter().filter_map(|pending| match pending {
+            Pending::Order(order) => Some(TakingOrder {
+                order_id: order.order_id,
+                symbol: order.symbol,
+                side: order.kind.side,
+                price: order.price,
+                remaining: Qty(order.remaining),
+                iceberg: Qty(order.iceberg),
+            }),
+            Pending::Triggered(_) | Pending::Sweep(_) => None,
+        })
     }
 
     /// An open order by number.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::proof;
 use touchline_protocol::message::command::{
-    LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon,
+    LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, LOGON_FEED, Logon,
 };
 use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
@@ -24,7 +24,7 @@ use touchline_protocol::message::handshake::{
 use touchline_protocol::message::{Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use touchline_protocol::ring::{RingCapacities, SessionDescriptors, SessionEnd};
 use touchline_protocol::shm::descriptors::send_with_descriptors;
-use touchline_protocol::units::{Epoch, Incarnation, Position, SessionId};
+use touchline_protocol::units::{Epoch, Incarnation, KeyId, Position, SessionId};
 
 /// Room for the longest message that a peer may send, in words.
 const BUFFER_WORDS: usize = size_of::<Hello>() / 8;
@@ -40,10 +40,20 @@ enum Carrier {
 
 enum State {
     AwaitHello,
-    AwaitProof { hello: Box<Hello>, nonce: [u8; 32] },
-    AwaitHistory { hello: Box<Hello> },
+    AwaitProof {
+        hello: Box<Hello>,
+        nonce: [u8; 32],
+    },
+    AwaitHistory {
+        hello: Box<Hello>,
+    },
     AwaitDuty(Carrier),
-    Open { session: SessionId, epoch: Epoch },
+    Open {
+        session: SessionId,
+        epoch: Epoch,
+    },
+    /// It wants the public feed, and the feed thread judges its key.
+    AwaitFeed(KeyId),
 }
 
 /// What a peer's bytes led to.
@@ -54,6 +64,8 @@ pub(super) enum Progress {
     Check { incarnation: Incarnation, position: Position },
     /// The peer proved who it is. Without rings the session will be a stream's.
     LogOn { logon: Box<Logon>, end: Option<Box<SessionEnd>> },
+    /// The peer proved that it holds this key (0: it is of the engine's own user), and wants the feed.
+    Subscribe(KeyId),
     /// The peer is to be forgotten; with a line to print when it was not its own wish.
     Gone(Option<String>),
 }
@@ -92,6 +104,19 @@ impl Peer {
     /// True when its session is to be, or would be, a stream's.
     pub(super) const fn is_stream(&self) -> bool {
         matches!(self.state, State::AwaitDuty(Carrier::Stream(_)))
+    }
+
+    /// The key of a peer that wants the public feed and waits for an answer.
+    pub(super) const fn wants_feed(&self) -> Option<KeyId> {
+        match self.state {
+            State::AwaitFeed(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Its socket.
+    pub(super) fn socket(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.socket)
     }
 
     pub(super) const fn since(&self) -> Instant {
@@ -157,7 +182,7 @@ impl Peer {
             let progress = match self.state {
                 State::AwaitHello => self.hello(options),
                 State::AwaitProof { .. } => self.proof(options),
-                State::AwaitHistory { .. } | State::AwaitDuty(_) => {
+                State::AwaitHistory { .. } | State::AwaitDuty(_) | State::AwaitFeed(_) => {
                     self.refused(RefusalReason::Malformed, "bytes before its session was open")
                 }
                 // A client with rings says nothing more on the socket.
@@ -213,12 +238,16 @@ impl Peer {
             return self.refused(RefusalReason::InvalidHello, "the cold lane is not for its role");
         }
         let known = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS;
-        if hello.name.is_empty() || hello.flags & !known != 0 {
+        let is_known = hello.flags & !known == 0 || hello.flags == LOGON_FEED;
+        if hello.name.is_empty() || !is_known {
             return self.refused(RefusalReason::InvalidHello, "no session name, or unknown flags");
         }
         let local = matches!(role, Role::Admin | Role::Adapter);
         if local != (hello.key_id.0 == 0) {
             return self.refused(RefusalReason::InvalidHello, "role and key do not go together");
+        }
+        if hello.flags == LOGON_FEED && hello.carrier != CARRIER_RINGS {
+            return self.refused(RefusalReason::InvalidHello, "the public feed over a stream");
         }
         if let Err((reason, why)) = check_carrier(&hello, local, self.is_local) {
             return self.refused(reason, why);
@@ -271,6 +300,10 @@ impl Peer {
     }
 
     fn proven(&mut self, hello: Hello, options: &GatewayOptions) -> Progress {
+        if hello.flags == LOGON_FEED {
+            self.state = State::AwaitFeed(hello.key_id);
+            return Progress::Subscribe(hello.key_id);
+        }
         let (incarnation, position) = (hello.last_incarnation, hello.last_position);
         if incarnation.0 == 0 {
             return self.log_on(&hello, options);

@@ -4,6 +4,7 @@
 use super::backend::{Backend, Happened, Listener};
 use super::history::{Answer, Ask, History};
 use super::peer::{Peer, Progress, Welcomed};
+use super::readers::Readers;
 use super::refusals::Refusals;
 use super::sessions::Sessions;
 use super::{GatewayOptions, Mail};
@@ -51,6 +52,7 @@ pub(super) struct Gateway {
     pub(super) peers: FxHashMap<usize, Peer>,
     open: FxHashMap<(SessionId, Epoch), usize>,
     pub(super) sessions: Sessions,
+    pub(super) readers: Readers,
     next_ticket: usize,
     pub(super) refusals: Refusals,
     pub(super) now: Instant,
@@ -69,6 +71,7 @@ impl Gateway {
     ) -> io::Result<Self> {
         let now = Instant::now();
         Ok(Self {
+            readers: Readers::new(options.feed.clone()),
             history: History::start(options.data.clone(), mail.bell())?,
             options,
             log,
@@ -118,6 +121,8 @@ impl Gateway {
         self.happened = happened;
         worked |= self.read_mail();
         worked |= self.read_answers();
+        worked |= self.read_feed_mail();
+        worked |= self.resume_readers();
         worked |= self.pass_on();
         worked |= self.sessions.drain(&self.mail);
         self.flush();
@@ -125,6 +130,7 @@ impl Gateway {
             self.ticked = self.now;
             self.close_late_peers();
             self.tick_sessions();
+            self.close_slow_readers();
         }
         Ok(worked)
     }
@@ -136,6 +142,7 @@ impl Gateway {
         let has_work = stop.load(Ordering::Acquire)
             || self.mail.from_duty.has_mail()
             || self.answer.is_some()
+            || self.readers.has_work()
             || self.sessions.has_work(self.durable());
         self.turn(if has_work { Duration::ZERO } else { self.patience() })
     }
@@ -146,7 +153,11 @@ impl Gateway {
             return STUCK;
         }
         let shaking = self.peers.values().any(|peer| !peer.is_open());
-        if shaking || !self.sessions.is_empty() { TICK } else { LONGEST_SLEEP }
+        if shaking || !self.sessions.is_empty() || self.readers.are_sending() {
+            TICK
+        } else {
+            LONGEST_SLEEP
+        }
     }
 
     /// The log is on disk up to here.
@@ -163,15 +174,25 @@ impl Gateway {
             Happened::Received(ticket, at) => {
                 if self.peers.contains_key(&ticket) {
                     self.peer_received(ticket, &at);
+                } else if self.readers.has(ticket) {
+                    self.reader_received(ticket, &at);
                 } else {
                     self.session_received(ticket, &at);
                 }
             }
+            Happened::Sent(ticket, buffer) if self.readers.has(ticket) => {
+                self.reader_sent(ticket, buffer);
+            }
             Happened::Sent(ticket, buffer) => self.session_sent(ticket, buffer),
+            Happened::Progressed(ticket, _) if self.readers.has(ticket) => {
+                self.readers.progressed(ticket, self.now);
+            }
             Happened::Progressed(ticket, bytes) => self.session_progressed(ticket, bytes),
             Happened::Ended(ticket) => {
                 if self.peers.contains_key(&ticket) {
                     self.remove(ticket);
+                } else if self.readers.has(ticket) {
+                    self.forget_reader(ticket);
                 } else {
                     self.session_ended(ticket);
                 }
@@ -239,6 +260,7 @@ impl Gateway {
                     self.refusals.print(&format!("refused a session: {setting} are in use"));
                 }
             }
+            Progress::Subscribe(key) => self.subscribe(ticket, key),
             Progress::Gone(why) => {
                 if let Some(why) = why {
                     self.refusals.print(&why);
@@ -248,14 +270,14 @@ impl Gateway {
         }
     }
 
-    fn forget_peer(&mut self, ticket: usize) -> Option<Peer> {
+    pub(super) fn forget_peer(&mut self, ticket: usize) -> Option<Peer> {
         let peer = self.peers.remove(&ticket)?;
         self.backend.forget(ticket);
         Some(peer)
     }
 
     /// Forgets a peer; dropping its socket closes it.
-    fn remove(&mut self, ticket: usize) {
+    pub(super) fn remove(&mut self, ticket: usize) {
         let Some(peer) = self.forget_peer(ticket) else { return };
         if let Some((session, epoch)) = peer.session() {
             self.open.remove(&(session, epoch));

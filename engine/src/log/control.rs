@@ -25,7 +25,7 @@ use touchline_protocol::{
     shm::{Region, Shared, ShmError},
     sync::ReadOnlyU32,
     units::{Incarnation, Position},
-    wait::{EventCounter, EventWatch, ParkingLine, wake_if_parked},
+    wait::{EventCounter, EventWatch, LocalSignal, ParkingLine, wake_if_parked},
 };
 
 use super::{live::ORIGIN_FILE, lock::FolderLock};
@@ -60,6 +60,7 @@ struct Inner {
     failure: Mutex<Option<String>>,
     snapshots: OnceLock<SnapshotSchedule>,
     gateway: OnceLock<Arc<Bell>>,
+    follower: OnceLock<Arc<LocalSignal>>,
 }
 
 /// A handle to the control page. Clones share it.
@@ -88,6 +89,7 @@ impl Control {
             failure: Mutex::new(None),
             snapshots: OnceLock::new(),
             gateway: OnceLock::new(),
+            follower: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -242,6 +244,19 @@ impl Control {
 
     pub(crate) fn snapshot_schedule(&self) -> Option<&SnapshotSchedule> {
         self.inner.snapshots.get()
+    }
+
+    /// Has the keeper ring `signal` when there is more to read; once and for all. So a thread that
+    /// follows the log may sleep, and the duty thread wakes nobody but the keeper.
+    pub(crate) fn set_follower(&self, signal: Arc<LocalSignal>) {
+        self.inner.follower.get_or_init(|| signal);
+    }
+
+    /// Wakes the thread that follows the log, if there is one and it sleeps.
+    pub(crate) fn wake_follower(&self) {
+        if let Some(signal) = self.inner.follower.get() {
+            signal.wake();
+        }
     }
 
     pub(crate) fn stop_keeper(&self) {

@@ -120,6 +120,8 @@ impl Keeper {
         if appended == self.durable {
             return Ok(false);
         }
+        // It is not to wait for the disk.
+        self.control.wake_follower();
         let end = appended.min(self.durable + window_segment_rest(self.durable));
         let start = self.durable - self.durable % BLOCK_BYTES;
         let used = (end - start) as usize;
@@ -129,6 +131,7 @@ impl Keeper {
         self.disk.write(start, &self.buffer[..blocks])?;
         self.durable = end;
         self.control.set_durable(end);
+        self.control.wake_follower();
         Ok(true)
     }
 

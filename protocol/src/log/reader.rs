@@ -155,6 +155,9 @@ pub struct LogReader {
     last: Option<Bookmark>,
     live: Option<Live>,
     seen_event: u32,
+    /// The watermark of `live` when it was last looked at. It is looked at again only when it is reached,
+    /// because the line that it stands on is the writer's.
+    limit_seen: u64,
     disk: Disk,
     frame: Box<[u64]>,
 }
@@ -197,6 +200,7 @@ impl LogReader {
             last: None,
             live: None,
             seen_event: 0,
+            limit_seen: 0,
             disk: Disk::new(folder, identity.segment_bytes),
             frame: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
         };
@@ -239,6 +243,13 @@ impl LogReader {
     #[must_use]
     pub fn watermark(&self) -> Position {
         Position(self.limit().unwrap_or(self.position))
+    }
+
+    /// True when [`LogReader::next`] would read on. Without an engine nobody knows: true.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let start = frame_start(self.position, self.identity.segment_bytes);
+        self.limit().is_none_or(|limit| start < limit)
     }
 
     /// The incarnation of the engine whose window this reader is attached to.
@@ -295,6 +306,7 @@ impl LogReader {
         let Some(live) = found else { return Ok(false) };
         let event = live.event();
         let before = self.live.replace(live);
+        self.limit_seen = 0;
         // What was read ahead without a watermark may have been dropped since.
         self.disk.forget();
         if let Err(error) = self.check_history() {
@@ -387,13 +399,16 @@ impl LogReader {
     }
 
     fn step(&mut self) -> Result<Step, ReadError> {
-        if let Some(live) = &self.live {
+        let start = frame_start(self.position, self.identity.segment_bytes);
+        if start >= self.limit_seen
+            && let Some(live) = &self.live
+        {
             // Before the watermark is looked at, so that a move after that look ends a wait.
             self.seen_event = live.event();
-        }
-        let start = frame_start(self.position, self.identity.segment_bytes);
-        if self.limit().is_some_and(|limit| start >= limit) {
-            return Ok(Step::End);
+            self.limit_seen = self.limit().unwrap_or_default();
+            if start >= self.limit_seen {
+                return Ok(Step::End);
+            }
         }
         let Some(header) = self.load(start)? else { return Ok(Step::End) };
         if let Err(why) = self.succession.admit(&header) {

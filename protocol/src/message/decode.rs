@@ -8,7 +8,7 @@ use super::event::Envelope;
 use super::fields::Fields;
 use super::stream as session;
 use super::with_bytes::WithBytes;
-use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, handshake};
+use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, feed, handshake};
 use thiserror::Error;
 
 /// Why bytes are not a message.
@@ -276,6 +276,21 @@ sum! {
         session::Logout, session::Heartbeat, session::SessionClosed, session::ReplayRequest,
         session::ReplayEnd, session::StateRequest, session::BalanceState, session::OrderState,
         session::StateEnd,
+    }
+}
+
+sum! {
+    /// Any message of the public feed.
+    FeedMessage, feed {
+        feed::FeedOrderAdded, feed::FeedOrderReduced, feed::FeedOrderDeleted,
+        feed::FeedOrderReplaced, feed::FeedTrade, feed::FeedSymbolChanged,
+    }
+}
+
+sum! {
+    /// Any message of a feed connection's own conversation.
+    FeedTalk, feed_talk {
+        feed::FeedOpened, feed::FeedRequest, feed::FeedSnapshot,
     }
 }
 

@@ -77,7 +77,8 @@ identifiers!(
     Epoch,
     Sequence,
     Position,
-    Incarnation
+    Incarnation,
+    FeedSequence
 );
 
 impl Field for units::OrderListId {

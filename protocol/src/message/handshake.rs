@@ -155,6 +155,8 @@ pub enum RefusalReason {
     /// The log does not have the incarnation and position that the client saw last: what it was told
     /// since `position` may not have happened. To go on, log on again without naming them.
     HistoryLost = 9,
+    /// There is no public feed, or it has ended.
+    NoFeed = 10,
 }
 
 impl RefusalReason {
@@ -171,6 +173,7 @@ impl RefusalReason {
             7 => Self::Rejected,
             8 => Self::LogUnavailable,
             9 => Self::HistoryLost,
+            10 => Self::NoFeed,
             _ => return None,
         })
     }

@@ -43,7 +43,8 @@ fn sizes() -> BTreeMap<&'static str, usize> {
         Epoch,
         Sequence,
         Position,
-        Incarnation
+        Incarnation,
+        FeedSequence
     ]
 }
 

@@ -1,7 +1,9 @@
 //! One input of the fuzz target `messages`: bytes to every decoder of messages, those of the handshake
 //! included. Called by that target and by the test beside this folder.
 
-use touchline_protocol::message::decode::{self, Command, Event, Handshake, Stream};
+use touchline_protocol::message::decode::{
+    self, Command, Event, FeedMessage, FeedTalk, Handshake, Stream,
+};
 use touchline_protocol::message::event::Envelope;
 use touchline_protocol::message::fields::{Fields, Value};
 use touchline_protocol::message::{MessageHeader, SCHEMA_ID, SCHEMA_VERSION};
@@ -23,10 +25,22 @@ fn aligned(bytes: &[u8]) -> Vec<u64> {
     words
 }
 
+/// Every template.
+pub(crate) fn templates() -> Vec<(u16, &'static str)> {
+    [
+        Command::TEMPLATES,
+        Event::TEMPLATES,
+        Handshake::TEMPLATES,
+        Stream::TEMPLATES,
+        FeedMessage::TEMPLATES,
+        FeedTalk::TEMPLATES,
+    ]
+    .concat()
+}
+
 /// The first byte picks a template, whose header the rest is given unless it picks none.
 fn with_header(picked: u8, rest: &[u8]) -> Vec<u8> {
-    let templates =
-        [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES, Stream::TEMPLATES].concat();
+    let templates = templates();
     let Some(&(template_id, _)) = templates.get(usize::from(picked)) else { return rest.to_vec() };
     let block_length = u16::try_from(rest.len()).unwrap_or(u16::MAX);
     let header =
@@ -41,6 +55,7 @@ pub(crate) enum Taken {
     Event,
     Handshake,
     Stream,
+    Feed,
     Nothing,
 }
 
@@ -79,6 +94,16 @@ pub(crate) fn read(input: &[u8]) -> Taken {
         assert!(bytes.starts_with(message.bytes()));
         show(message.fields());
         return Taken::Stream;
+    }
+    if let Ok(message) = decode::feed(bytes) {
+        assert!(bytes.starts_with(message.bytes()) && decode::feed_talk(bytes).is_err());
+        show(message.fields());
+        return Taken::Feed;
+    }
+    if let Ok(message) = decode::feed_talk(bytes) {
+        assert!(bytes.starts_with(message.bytes()));
+        show(message.fields());
+        return Taken::Feed;
     }
     Taken::Nothing
 }

@@ -166,6 +166,23 @@ pub struct OpenOrder {
     pub order_list_id: OrderListId,
 }
 
+/// An order that is taking and goes on as pending work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TakingOrder {
+    /// Its number.
+    pub order_id: OrderId,
+    /// Its symbol.
+    pub symbol: SymbolId,
+    /// Its side.
+    pub side: Side,
+    /// Its limit price; zero for MARKET.
+    pub price: Price,
+    /// Base quantity still open.
+    pub remaining: Qty,
+    /// What it shows at a time if it comes to rest; 0: everything.
+    pub iceberg: Qty,
+}
+
 /// An open order list: both its orders are open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenOrderList {

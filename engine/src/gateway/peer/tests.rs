@@ -27,6 +27,7 @@ fn options() -> GatewayOptions {
         log_id: [1; 16],
         incarnation: Incarnation(1),
         connections_max: 8,
+        feed: None,
         settings: GatewaySection::default(),
         reader_stall: Duration::from_secs(5),
         data: PathBuf::new(),
@@ -101,6 +102,7 @@ struct Talk {
     peer: Peer,
     options: GatewayOptions,
     log_ons: u32,
+    subscriptions: u32,
     gone: bool,
 }
 
@@ -110,7 +112,7 @@ impl Talk {
         client.set_nonblocking(true).unwrap();
         engine.set_nonblocking(true).unwrap();
         let peer = Peer::new(Arc::new(engine.into()), true);
-        Self { client, peer, options: options(), log_ons: 0, gone: false }
+        Self { client, peer, options: options(), log_ons: 0, subscriptions: 0, gone: false }
     }
 
     fn send(&mut self, bytes: &[u8], piece: usize) {
@@ -125,6 +127,7 @@ impl Talk {
                     assert!(logon.is_well_formed());
                     self.log_ons += 1;
                 }
+                Progress::Subscribe(_) => self.subscriptions += 1,
             }
         }
     }

@@ -25,6 +25,9 @@ pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
 /// Tell the session what happens to all orders of its account, whoever placed them.
 pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
 
+/// In a Hello, never in a logon: the public feed is wanted and no session.
+pub const LOGON_FEED: u8 = 128;
+
 message! {
     /// A peer proved who it is: raises the session's epoch and so fences its older connection.
     Logon, template 81, 104 bytes {

@@ -1,0 +1,127 @@
+//! The public feed: a thread of its own follows the log, as any reader does, and broadcasts what
+//! everybody may know to readers in other processes. Started by [`crate::run`] when it is wanted; the
+//! duty thread knows nothing of it.
+//!
+//! [`fold`] turns transactions into messages; the gateway ([`crate::gateway`]) lets readers in and
+//! passes them the ring's memory and snapshots; [`FeedDesk`] is what the two threads share.
+
+pub mod fold;
+mod snapshots;
+mod thread;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::units::{Incarnation, KeyId};
+use touchline_protocol::wait::LocalSignal;
+
+use crate::mailbox::Mailbox;
+
+pub use snapshots::Snapshot;
+pub use thread::{FeedHandle, FeedOptions, start};
+
+/// From the gateway to the feed thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToFeed {
+    /// A peer has proved that it holds this key, which the venue may not know any more.
+    Admit {
+        /// Comes back in the answer.
+        ticket: usize,
+        /// The key; 0 for the engine's own user.
+        key: KeyId,
+    },
+    /// A reader wants a snapshot.
+    Snapshot {
+        /// Comes back in the answer.
+        ticket: usize,
+    },
+}
+
+/// From the feed thread to the gateway.
+#[derive(Clone)]
+pub enum FromFeed {
+    /// The reader may have the ring.
+    Admitted {
+        /// The ticket of the question.
+        ticket: usize,
+    },
+    /// The reader may not.
+    Refused {
+        /// The ticket of the question.
+        ticket: usize,
+        /// What is wrong with its key.
+        reason: RejectReason,
+    },
+    /// A snapshot for a reader.
+    Snapshot {
+        /// The ticket of the question.
+        ticket: usize,
+        /// All its bytes.
+        snapshot: Arc<Snapshot>,
+    },
+    /// A key is of no use any more: its readers are to go.
+    Revoked {
+        /// The key.
+        key: KeyId,
+    },
+    /// The feed has ended before the engine: no reader gets anything any more.
+    Ended,
+}
+
+/// What the gateway and the feed thread share.
+pub struct FeedDesk {
+    /// To the feed thread.
+    pub to_feed: Mailbox<ToFeed>,
+    /// To the gateway.
+    pub from_feed: Mailbox<FromFeed>,
+    /// The ring's memory, which readers cannot write.
+    memory: OwnedFd,
+    slots: u32,
+    incarnation: Incarnation,
+    /// What the feed thread sleeps on; the keeper rings it too.
+    signal: Arc<LocalSignal>,
+    readers: AtomicU32,
+    stop: AtomicBool,
+}
+
+impl FeedDesk {
+    /// What a reader needs to map the ring.
+    #[must_use]
+    pub fn memory(&self) -> (BorrowedFd<'_>, u32, Incarnation) {
+        (self.memory.as_fd(), self.slots, self.incarnation)
+    }
+
+    /// Puts a letter to the feed thread and wakes it.
+    pub fn tell_feed(&self, letter: ToFeed) {
+        self.to_feed.put(letter);
+        self.signal.wake();
+    }
+
+    /// Counts a reader, until what is returned is dropped. Without readers nobody is woken.
+    #[must_use]
+    pub fn reader(self: &Arc<Self>) -> FeedPlace {
+        // SYNC: orders nothing; a reader that is counted late is woken by the next message.
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        FeedPlace(Arc::clone(self))
+    }
+
+    fn has_readers(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
+    }
+
+    fn should_stop(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+}
+
+/// A reader that is counted.
+pub struct FeedPlace(Arc<FeedDesk>);
+
+impl Drop for FeedPlace {
+    fn drop(&mut self) {
+        // SYNC: as in `FeedDesk::reader`.
+        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

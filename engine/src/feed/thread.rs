@@ -1,0 +1,337 @@
+//! The feed thread: follows the log, folds each transaction, and writes what is public into the
+//! broadcast ring and into books of its own, of which it makes snapshots. Nobody waits for it; when it
+//! is behind it reads older transactions from disk.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use touchline_core::Core;
+use touchline_protocol::feed::books::{BookError, Books};
+use touchline_protocol::feed::broadcast::{Broadcaster, message_bytes};
+use touchline_protocol::feed::{FeedMemoryError, FeedOutput};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
+use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::message::command::KEY_MARKET_DATA;
+use touchline_protocol::message::decode::{self, Command, DecodeError, Event};
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::units::{FeedSequence, Incarnation, KeyId, Position};
+use touchline_protocol::wait::{LocalSignal, WaitStrategy, Waiter};
+
+use super::fold::{Fold, FoldError};
+use super::snapshots::Snapshots;
+use super::{FeedDesk, FromFeed, ToFeed};
+use crate::gateway::Bell;
+use crate::log::Control;
+use crate::mailbox::Mailbox;
+use crate::notice::alert;
+
+/// Transactions between two looks at the mail; readers are woken as often at the least.
+const BATCH: u32 = 256;
+
+/// Longest sleep. Nothing depends on it: the keeper and the gateway wake the thread.
+const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+
+/// Sleep while somebody waits for a snapshot that cannot be made yet.
+const SNAPSHOT_SLEEP: Duration = Duration::from_millis(5);
+
+/// What the feed is started with.
+pub struct FeedOptions<'core> {
+    /// The data folder.
+    pub data: PathBuf,
+    /// How far the log is followed.
+    pub follow: Follow,
+    /// Slots of the ring.
+    pub slots: u32,
+    /// The venue as it stands, before the duty thread runs.
+    pub core: &'core Core,
+    /// The log's control page.
+    pub control: Control,
+    /// By which the gateway is woken.
+    pub bell: Arc<Bell>,
+}
+
+/// Why the feed was not started, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// The ring could not be made.
+    #[error(transparent)]
+    Memory(#[from] FeedMemoryError),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    /// A transaction cannot be read.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A transaction does not go with those before it.
+    #[error("the transaction at position {position}: {source}")]
+    Fold {
+        /// Where it stands.
+        position: Position,
+        /// What is wrong.
+        source: FoldError,
+    },
+    /// A message does not go with the books.
+    #[error("the transaction at position {position}: {source}")]
+    Book {
+        /// Where it stands.
+        position: Position,
+        /// What is wrong.
+        source: BookError,
+    },
+    /// The thread could not be started.
+    #[error("starting the feed thread: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// The running feed.
+pub struct FeedHandle {
+    desk: Arc<FeedDesk>,
+    thread: JoinHandle<()>,
+}
+
+impl FeedHandle {
+    /// What the gateway needs.
+    #[must_use]
+    pub fn desk(&self) -> Arc<FeedDesk> {
+        Arc::clone(&self.desk)
+    }
+
+    /// Broadcasts what is left in the log, tells readers that nothing comes any more, and waits for the
+    /// thread.
+    pub fn stop(self) {
+        self.desk.stop.store(true, Ordering::Release);
+        self.desk.signal.wake();
+        // The thread catches its own panics and has reported them.
+        let _ended = self.thread.join();
+    }
+}
+
+/// Starts the feed behind everything that is appended now; the duty thread does not run yet.
+///
+/// # Errors
+/// If the ring, the reader or the thread cannot be made, or the venue's own books make no sense.
+pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
+    let FeedOptions { data, follow, slots, core, control, bell } = options;
+    let (incarnation, log_id) = (control.incarnation(), control.identity().log_id);
+    let (output, memory) = FeedOutput::create(slots, incarnation, log_id)?;
+    let signal = Arc::new(LocalSignal::new());
+    control.set_follower(Arc::clone(&signal));
+    let desk = Arc::new(FeedDesk {
+        to_feed: Mailbox::default(),
+        from_feed: Mailbox::default(),
+        memory,
+        slots,
+        incarnation,
+        signal,
+        readers: AtomicU32::new(0),
+        stop: AtomicBool::new(false),
+    });
+    let position = control.appended();
+    let mut reader = LogReader::open(&data, follow)?;
+    reader.seek(position);
+    let (fold, books) = begin(core, position, incarnation)?;
+    let feed = FeedThread {
+        reader,
+        fold,
+        books,
+        ring: Broadcaster::new(output),
+        keys: Keys::of(core),
+        snapshots: Snapshots::new(incarnation, slots.into()),
+        questions: VecDeque::new(),
+        control,
+        desk: Arc::clone(&desk),
+        bell,
+    };
+    let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || feed.live())?;
+    Ok(FeedHandle { desk, thread })
+}
+
+/// The fold, and the books in front of the feed's first message, as the core stands.
+fn begin(
+    core: &Core,
+    position: Position,
+    incarnation: Incarnation,
+) -> Result<(Fold, Books), FeedError> {
+    let book_error = |source| FeedError::Book { position, source };
+    let (fold, mut messages) = Fold::of_core(core);
+    let mut books = Books::new();
+    for (sequence, words) in (1..).zip(messages.iter_mut()) {
+        words[touchline_protocol::feed::layout::MARK_WORD] = sequence;
+        books.apply(decode::feed(message_bytes(words))?).map_err(book_error)?;
+    }
+    // The feed itself counts from 1 behind them.
+    let (mut head, body) = books.to_snapshot(incarnation);
+    (head.sequence, head.position, head.time_ns) = (FeedSequence(0), position, core.last_time_ns());
+    let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&body);
+    let books = Books::from_snapshot(&head, bytemuck::cast_slice(&words))
+        .expect("books that were written as a snapshot are read again");
+    Ok((fold, books))
+}
+
+/// Which keys there are and what they permit, for who wants to read: by the log alone, so that nobody
+/// asks the duty thread. A revoked key permits nothing.
+struct Keys(HashMap<KeyId, u8>);
+
+impl Keys {
+    fn of(core: &Core) -> Self {
+        let made = (1..=u64::from(core.counts().keys)).map(KeyId);
+        let known = made.filter_map(|id| {
+            let key = core.key(id)?;
+            Some((id, if key.revoked { 0 } else { key.permissions }))
+        });
+        Self(known.collect())
+    }
+
+    /// Why a key may not read, if it may not.
+    fn refusal(&self, key: KeyId) -> Option<RejectReason> {
+        if key.0 == 0 {
+            return None;
+        }
+        match self.0.get(&key) {
+            None | Some(0) => Some(RejectReason::UnknownKey),
+            Some(permissions) if permissions & KEY_MARKET_DATA == 0 => {
+                Some(RejectReason::KeyNotPermitted)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Keeps what a transaction makes of the keys; gives the one that it revokes.
+    fn note(&mut self, transaction: &Transaction<'_>, command: Command<'_>) -> Option<KeyId> {
+        match command {
+            Command::CreateKey(made) => {
+                if let Some(Ok(Event::Done(done))) = transaction.events().next() {
+                    self.0.insert(KeyId(done.id), made.permissions);
+                }
+                None
+            }
+            Command::RevokeKey(revoked) => {
+                self.0.insert(revoked.key, 0);
+                Some(revoked.key)
+            }
+            _ => None,
+        }
+    }
+}
+
+struct FeedThread {
+    reader: LogReader,
+    fold: Fold,
+    books: Books,
+    ring: Broadcaster<FeedOutput>,
+    keys: Keys,
+    snapshots: Snapshots,
+    /// Who wants to be let in, and how far the log has to be read for an answer.
+    questions: VecDeque<(usize, KeyId, Position)>,
+    control: Control,
+    desk: Arc<FeedDesk>,
+    bell: Arc<Bell>,
+}
+
+impl FeedThread {
+    /// Runs to the end, whatever it is: readers learn it, and the engine goes on without a feed.
+    fn live(mut self) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run()));
+        self.ring.memory().end();
+        match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => alert!("engine: the public feed has ended: {error}"),
+            Err(_) => alert!("engine: the public feed has ended: its thread panicked"),
+        }
+        self.tell(FromFeed::Ended);
+    }
+
+    fn run(&mut self) -> Result<(), FeedError> {
+        let mut waiter = Waiter::new(WaitStrategy::Adaptive);
+        loop {
+            let stops = self.desk.should_stop();
+            let done = self.broadcast()?;
+            self.read_mail();
+            if done > 0 {
+                waiter.reset();
+                continue;
+            }
+            if stops {
+                return Ok(());
+            }
+            let (reader, desk) = (&self.reader, &self.desk);
+            let limit = if self.snapshots.is_wanted() { SNAPSHOT_SLEEP } else { LONGEST_SLEEP };
+            waiter.idle([desk.signal.line()].into_iter(), limit, || {
+                reader.has_more() || desk.to_feed.has_mail() || desk.should_stop()
+            });
+        }
+    }
+
+    /// Folds and writes a number of transactions; gives how many there were.
+    fn broadcast(&mut self) -> Result<u32, FeedError> {
+        let before = self.ring.last();
+        let mut done = 0;
+        while done < BATCH && self.one()? {
+            done += 1;
+        }
+        if self.ring.last() != before {
+            self.ring.publish();
+            if self.desk.has_readers() {
+                self.ring.memory().wake_readers();
+            }
+        }
+        Ok(done)
+    }
+
+    /// Folds and writes the next transaction; false if there is none.
+    fn one(&mut self) -> Result<bool, FeedError> {
+        let Self { reader, fold, books, ring, keys, desk, bell, .. } = self;
+        let Some(transaction) = reader.next()? else { return Ok(false) };
+        let (position, command) = (transaction.position(), transaction.command()?);
+        if let Some(key) = keys.note(&transaction, command) {
+            desk.from_feed.put(FromFeed::Revoked { key });
+            bell.ring();
+        }
+        let messages = fold
+            .fold(transaction.end(), transaction.time_ns(), command, transaction.events())
+            .map_err(|source| FeedError::Fold { position, source })?;
+        for words in messages.iter_mut() {
+            ring.write(words);
+            books
+                .apply(decode::feed(message_bytes(words))?)
+                .map_err(|source| FeedError::Book { position, source })?;
+        }
+        Ok(true)
+    }
+
+    fn read_mail(&mut self) {
+        while let Some(letter) = self.desk.to_feed.take() {
+            match letter {
+                ToFeed::Admit { ticket, key } => {
+                    self.questions.push_back((ticket, key, self.control.appended()));
+                }
+                ToFeed::Snapshot { ticket } => self.snapshots.ask(ticket),
+            }
+        }
+        // A key that was made a moment ago is known once the log was read up to here.
+        while let Some((ticket, key, _)) =
+            self.questions.pop_front_if(|question| self.reader.position() >= question.2)
+        {
+            self.tell(match self.keys.refusal(key) {
+                None => FromFeed::Admitted { ticket },
+                Some(reason) => FromFeed::Refused { ticket, reason },
+            });
+        }
+        if let Some((tickets, snapshot)) = self.snapshots.serve(&self.books) {
+            for ticket in tickets {
+                self.tell(FromFeed::Snapshot { ticket, snapshot: Arc::clone(&snapshot) });
+            }
+        }
+    }
+
+    fn tell(&self, letter: FromFeed) {
+        self.desk.from_feed.put(letter);
+        self.bell.ring();
+    }
+}

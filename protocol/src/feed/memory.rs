@@ -1,0 +1,173 @@
+//! The broadcast ring in shared memory: made by the engine, which alone can write it, and mapped without
+//! write permission by each reader.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::broadcast::{BroadcastInput, BroadcastOutput};
+use super::layout::{
+    EVENT_OFFSET, FeedHeader, FeedState, MAGIC, PUBLISHED_OFFSET, SLOT_WORDS, SLOTS_MAX, SLOTS_MIN,
+    SLOTS_OFFSET, STATE_OFFSET, VERSION, is_slot_count, memory_bytes,
+};
+use crate::shm::{PeerAccess, ReadOnlyRegion, Region, Shared, SharedReadOnly, ShmError};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU64, ReadOnlyWords};
+use crate::units::Incarnation;
+use crate::wait::{EventCounter, EventWatch};
+
+/// Why memory is no broadcast ring.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedMemoryError {
+    /// It could not be made or mapped.
+    #[error("feed memory: {0}")]
+    Shm(#[from] ShmError),
+    /// No ring has so many slots.
+    #[error("feed of {slots} slots: a power of two from {SLOTS_MIN} to {SLOTS_MAX} is needed")]
+    Slots {
+        /// What was asked for, or stated.
+        slots: u32,
+    },
+    /// Its header is not what was agreed.
+    #[error(
+        "feed memory has mark {magic:02x?}, layout {version}, {slots} slots; expected layout {VERSION}, {expected} slots"
+    )]
+    Header {
+        /// Its first eight bytes.
+        magic: [u8; 8],
+        /// Its layout.
+        version: u32,
+        /// Its slots.
+        slots: u32,
+        /// Slots that the engine stated.
+        expected: u32,
+    },
+}
+
+/// The engine's end of the memory.
+pub struct FeedOutput {
+    slots: Shared<[AtomicU64]>,
+    published: Shared<AtomicU64>,
+    event: Shared<AtomicU32>,
+    state: Shared<AtomicU32>,
+}
+
+impl FeedOutput {
+    /// Makes the memory of a ring of `slots` slots; the descriptor is for readers, who cannot write.
+    ///
+    /// # Errors
+    /// If no ring has so many slots, or the system refuses.
+    pub fn create(
+        slots: u32,
+        incarnation: Incarnation,
+        log_id: [u8; 16],
+    ) -> Result<(Self, OwnedFd), FeedMemoryError> {
+        if !is_slot_count(slots) {
+            return Err(FeedMemoryError::Slots { slots });
+        }
+        let (region, descriptor) =
+            Region::create("touchline feed", memory_bytes(slots), PeerAccess::ReadOnly)?;
+        let header = FeedHeader {
+            magic: MAGIC,
+            version: VERSION,
+            incarnation: incarnation.0,
+            log_id,
+            slots,
+            pid: std::process::id(),
+            reserved: 0,
+        };
+        let words: [u64; size_of::<FeedHeader>() / 8] = bytemuck::cast(header);
+        for (word, value) in region.words(0, words.len())?.iter().zip(words) {
+            // SYNC: nobody else has the memory yet.
+            word.store(value, Ordering::Relaxed);
+        }
+        let output = Self {
+            slots: region.words(SLOTS_OFFSET, slots as usize * SLOT_WORDS)?,
+            published: region.u64_at(PUBLISHED_OFFSET)?,
+            event: region.u32_at(EVENT_OFFSET)?,
+            state: region.u32_at(STATE_OFFSET)?,
+        };
+        output.state.store(FeedState::Running as u32, Ordering::Release);
+        Ok((output, descriptor))
+    }
+
+    /// Wakes all readers that sleep; a system call.
+    pub fn wake_readers(&self) {
+        EventCounter::new(&self.event).advance();
+    }
+
+    /// Says that nothing comes any more, and wakes all readers.
+    pub fn end(&self) {
+        // SYNC: pairs with the acquire load in `FeedInput::has_ended`: who sees it sees all messages.
+        self.state.store(FeedState::Ended as u32, Ordering::Release);
+        self.wake_readers();
+    }
+}
+
+impl BroadcastOutput for FeedOutput {
+    fn slots(&self) -> &[AtomicU64] {
+        &self.slots
+    }
+
+    fn published(&self) -> &AtomicU64 {
+        &self.published
+    }
+}
+
+/// A reader's end of the memory.
+pub struct FeedInput {
+    slots: SharedReadOnly<[AtomicU64]>,
+    published: SharedReadOnly<AtomicU64>,
+    event: SharedReadOnly<AtomicU32>,
+    state: SharedReadOnly<AtomicU32>,
+}
+
+impl FeedInput {
+    /// Maps the memory of a ring of `slots` slots.
+    ///
+    /// # Errors
+    /// If the descriptor is no sealed memory of that size, or its header says something else.
+    pub fn map(descriptor: BorrowedFd<'_>, slots: u32) -> Result<Self, FeedMemoryError> {
+        if !is_slot_count(slots) {
+            return Err(FeedMemoryError::Slots { slots });
+        }
+        let region = ReadOnlyRegion::from_descriptor(descriptor.as_fd(), memory_bytes(slots))?;
+        let mut words = [0; size_of::<FeedHeader>() / 8];
+        region.words(0, words.len())?.view().copy_to(0, &mut words);
+        let header: FeedHeader = bytemuck::cast(words);
+        if header.magic != MAGIC || header.version != VERSION || header.slots != slots {
+            return Err(FeedMemoryError::Header {
+                magic: header.magic,
+                version: header.version,
+                slots: header.slots,
+                expected: slots,
+            });
+        }
+        Ok(Self {
+            slots: region.words(SLOTS_OFFSET, slots as usize * SLOT_WORDS)?,
+            published: region.u64_at(PUBLISHED_OFFSET)?,
+            event: region.u32_at(EVENT_OFFSET)?,
+            state: region.u32_at(STATE_OFFSET)?,
+        })
+    }
+
+    /// True once nothing comes any more; what is published may still be read.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        // SYNC: pairs with the release store in `FeedOutput::end`.
+        self.state.view().load_acquire() != FeedState::Running as u32
+    }
+
+    /// What a reader sleeps on.
+    #[must_use]
+    pub fn events(&self) -> EventWatch<'_> {
+        EventWatch::new(self.event.view())
+    }
+}
+
+impl BroadcastInput for FeedInput {
+    fn slots(&self) -> ReadOnlyWords<'_> {
+        self.slots.view()
+    }
+
+    fn published(&self) -> ReadOnlyU64<'_> {
+        self.published.view()
+    }
+}
