@@ -62,6 +62,8 @@ pub struct History {
     reached: Reached,
     /// Behind the last transaction that was frozen.
     frozen_end: u64,
+    /// Behind the last transaction that is in the store.
+    stored_end: u64,
 }
 
 impl History {
@@ -80,6 +82,7 @@ impl History {
             names: reached.names,
             reached,
             frozen_end: reached.end,
+            stored_end: reached.end,
             ..Self::default()
         };
         let reader = history.reader()?;
@@ -112,7 +115,8 @@ impl History {
     }
 
     /// Rows that are not being written yet.
-    pub(crate) fn waiting(&self) -> usize {
+    #[must_use]
+    pub fn waiting(&self) -> usize {
         self.rows.len()
     }
 
@@ -211,7 +215,14 @@ impl History {
 
     /// Forgets what was set aside: it is in the store.
     pub(crate) fn thaw(&mut self) -> Option<Arc<Batch>> {
+        self.stored_end = self.frozen_end;
         self.frozen.take()
+    }
+
+    /// Behind the last transaction of the log that is in the store.
+    #[must_use]
+    pub const fn stored(&self) -> Position {
+        Position(self.stored_end)
     }
 }
 

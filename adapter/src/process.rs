@@ -258,12 +258,8 @@ impl Parts {
         let views = Arc::new(Views::new(state, move || watermark.now()));
         let durable = Watermark::new(third_reader);
         let gate = Arc::new(Gate::default());
-        let work = Work {
-            views: Arc::clone(&views),
-            store: archive.store(),
-            durable: Box::new(move || durable.now()),
-            gate: Arc::clone(&gate),
-        };
+        let work =
+            Work::new(Arc::clone(&views), &archive, move || durable.now(), Arc::clone(&gate));
         let history_ended = sender.clone();
         let history = Writer::start(work, move |error| {
             // The main thread may be gone already: then nobody needs to be told.

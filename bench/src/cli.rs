@@ -13,6 +13,7 @@ use crate::core::engines::EngineKind;
 use crate::core::growth::{self, GrowthOptions};
 use crate::core::{self, CoreOptions, FlowKind, plot};
 use crate::engine::EngineOptions;
+use crate::history::{self, HistoryOptions};
 use crate::log::{self, LogOptions};
 use crate::records::{self, RecordsOptions};
 use crate::replay::{self, ReplayOptions};
@@ -51,6 +52,9 @@ enum Command {
     /// Measure the log: appending, making durable, replaying, verifying, each beside the bare thing
     #[command(after_help = LOG_HELP)]
     Log(LogArguments),
+    /// Measure the adapter's history: ingestion as its store grows, pages while events arrive
+    #[command(after_help = HISTORY_HELP)]
+    History(HistoryArguments),
     /// Measure signed orders over REST beside the same HTTP front with a constant answer
     #[command(after_help = REST_HELP)]
     Rest(RestArguments),
@@ -127,6 +131,32 @@ Three servers get the same signed orders in turn, block by block: the front with
 bytes, and a whole venue each that answers when an order is appended and when it is durable. CPU is that
 of the serving process (front and adapter; the engine is a process of its own), while each connection
 sends as fast as it is answered. Latencies are taken at a scheduled rate, from when a request was due.";
+
+const HISTORY_HELP: &str = "\
+No process but this one runs; fold, store, tailer, writer and handlers are the adapter's own, on a made-up
+log. First one thread folds it and writes each batch, synced, until the store has so many rows: a line per
+million. Then the adapter's threads follow the log at a steady rate, while pages are asked for, one after
+the other, and timed from the call of the handler to its reply, JSON included. Events are those of the log:
+two of an order that comes to rest, one of a cancel, three of an order that takes.";
+
+#[derive(clap::Args, Debug)]
+struct HistoryArguments {
+    /// Folder for the temporary store, on the disk that is to be measured [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Millions of rows that the store grows to
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    millions: u64,
+    /// Events per second that arrive while pages are read
+    #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    rate: u64,
+    /// Pages of each kind
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pages: u32,
+    /// Print one line of JSON instead of text: durations in ns
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(clap::Args, Debug)]
 struct RestArguments {
@@ -329,6 +359,10 @@ fn run(command: Command) -> Result<bool> {
             interrupt::watch()?;
             run_rest(arguments)
         }
+        Command::History(arguments) => {
+            interrupt::watch()?;
+            run_history(arguments)
+        }
         Command::RttPeer { kind } => rtt::serve(kind).map(|()| true),
         Command::Replay(arguments) => {
             interrupt::watch()?;
@@ -495,6 +529,21 @@ fn run_rest(arguments: RestArguments) -> Result<bool> {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         print!("{}", report.text());
+    }
+    Ok(true)
+}
+
+fn run_history(arguments: HistoryArguments) -> Result<bool> {
+    let report = history::run(&HistoryOptions {
+        scratch: arguments.scratch.unwrap_or_else(std::env::temp_dir),
+        millions: arguments.millions,
+        rate: arguments.rate,
+        pages: arguments.pages,
+    })?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{report}");
     }
     Ok(true)
 }

@@ -14,6 +14,7 @@ use touchline_protocol::units::Position;
 use super::store::{HistoryError, Store};
 use crate::notice::alert;
 use crate::views::Views;
+use crate::views::state::Archive;
 
 /// Rows that make a batch due.
 const BATCH_ROWS: usize = 20_000;
@@ -93,20 +94,17 @@ impl Gate {
 }
 
 /// The running thread; dropping it writes what waits and ends it.
-pub(crate) struct Writer {
+pub struct Writer {
     gate: Arc<Gate>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread works with.
-pub(crate) struct Work {
-    /// Whose history is written.
-    pub(crate) views: Arc<Views>,
-    /// Where to.
-    pub(crate) store: Store,
-    /// How far the log is durable: the views may be ahead of that.
-    pub(crate) durable: Box<dyn Fn() -> Position + Send>,
-    pub(crate) gate: Arc<Gate>,
+pub struct Work {
+    views: Arc<Views>,
+    store: Store,
+    durable: Box<dyn Fn() -> Position + Send>,
+    gate: Arc<Gate>,
 }
 
 impl Writer {
@@ -114,7 +112,7 @@ impl Writer {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(crate) fn start(
+    pub fn start(
         work: Work,
         failed: impl FnOnce(HistoryError) + Send + 'static,
     ) -> io::Result<Self> {
@@ -150,6 +148,19 @@ impl Drop for StopGate {
 }
 
 impl Work {
+    /// The history of `views`, which were restored from `archive`, is to be written to it. `durable`
+    /// tells how far the log is durable: the views may be ahead of that. Whoever fills the history
+    /// tells `gate`.
+    #[must_use]
+    pub fn new(
+        views: Arc<Views>,
+        archive: &Archive,
+        durable: impl Fn() -> Position + Send + 'static,
+        gate: Arc<Gate>,
+    ) -> Self {
+        Self { views, store: archive.store(), durable: Box::new(durable), gate }
+    }
+
     fn run(&self) -> Result<(), HistoryError> {
         let mut told: Option<Instant> = None;
         loop {
