@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, anyhow};
+use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{Capacity, Consumer, HeapRing, MessageBuffer, Producer, heap_ring};
 use touchline_protocol::wait::WaitStrategy;
 
@@ -68,7 +69,8 @@ impl Echo {
             threads.push(thread::spawn(move || direct(&accept(&listener)?, &stopping, wait)));
             return Ok(Self { address, stop, threads });
         }
-        let capacity = Capacity::new(1024)?;
+        // Room for all that a client may send at once after a pause.
+        let capacity = Capacity::new(MAX_SLOTS)?;
         let ((there, from_socket), (back, to_socket)) = (heap_ring(capacity), heap_ring(capacity));
         threads.push(thread::spawn(move || {
             by_ring(&accept(&listener)?, (there, to_socket), &stopping, wait)
