@@ -9,6 +9,7 @@ pub mod book;
 pub mod error;
 pub mod lists;
 pub mod orders;
+pub mod records;
 pub mod state;
 pub mod tailer;
 pub mod venue;

@@ -2,6 +2,7 @@
 //! by [`super::commands`].
 
 use super::commands::{Run, WHOLE, limits, symbol};
+use super::compare::{RECORD_KEYS, RECORDS};
 use touchline_core::ORDER_TYPES_2;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, Role, SymbolStatus};
@@ -71,19 +72,39 @@ impl Run {
         }
     }
 
-    /// What the jobs service does, which no view of the trading service shows.
+    /// What the jobs service does, and more: records of any owner, with unique keys that may be taken.
     fn records(&mut self, command: CommandHeader) {
-        let id = [self.random.below(6) as u8 + 1; 12];
-        let version = self.venue.core.record(&id).map_or(0, |record| record.version);
-        let _accepted = match self.random.below(4) {
+        let id = [self.random.below(RECORDS) as u8 + 1; 12];
+        let present = self.venue.core.record(&id);
+        let version = present.map_or(0, |record| record.version);
+        // Now and then one that cannot be: of another kind or owner.
+        let other_kind = self.random.below(8) == 0;
+        let kind = present.map_or(1, |record| record.kind) + u32::from(other_kind);
+        let is_owned = self.random.below(3) == 0;
+        let any_owner = if is_owned { [self.random.below(RECORDS) as u8 + 1; 12] } else { [0; 12] };
+        let owner = present.map_or(any_owner, |record| record.owner);
+        let _accepted = match self.random.below(8) {
             0 => {
-                let (records, blocks) = (5, 10);
+                let (records, blocks) = (RECORDS as u32 - 1, 4 * RECORDS as u32);
                 self.send(&SetRecordLimits { command, records, blocks, ..Default::default() })
             }
-            1 => self.send(&DeleteRecord { command, version, id, ..Default::default() }),
+            1..4 => {
+                self.send(&DeleteRecord { command, kind, version, id, owner, ..Default::default() })
+            }
             _ => {
-                let put = PutRecord { command, version, id, ..Default::default() };
-                let write = RecordWrite::new(put, b"a job").expect("it is short");
+                let unique_key = [self.random.below(RECORD_KEYS + 1) as u8; 32];
+                let content = [b'x'; 100];
+                let content = &content[..self.random.below(101) as usize];
+                let put = PutRecord {
+                    command,
+                    kind,
+                    version,
+                    id,
+                    owner,
+                    unique_key,
+                    ..Default::default()
+                };
+                let write = RecordWrite::new(put, content).expect("it is short");
                 self.venue.apply_bytes(write.as_bytes()).is_ok()
             }
         };

@@ -40,7 +40,37 @@ pub(crate) fn compare(
             None => return Err(format!("not open in the core: {found:?}")),
         }
     }
+    records(core, state)?;
     lists(core, state)
+}
+
+/// Records that there may be: their ids are 12 times their number, from 1.
+pub(crate) const RECORDS: u64 = 6;
+
+/// Unique keys that they may have: 32 times their number, from 1.
+pub(crate) const RECORD_KEYS: u64 = 4;
+
+fn records(core: &Core, state: &State) -> Result<(), String> {
+    same("records", state.records.len(), core.counts().records as usize)?;
+    for id in (1..=RECORDS as u8).map(|number| [number; 12]) {
+        let expected = core.record(&id);
+        let found = state.records.get(&id);
+        let fields = found.map(|(record, owner)| (record.kind, record.version, owner));
+        let expected_fields = expected.map(|record| (record.kind, record.version, record.owner));
+        same("kind, version and owner", fields, expected_fields)?;
+        let content = core.record_content(&id).map(Iterator::collect::<Vec<_>>);
+        same("content", found.map(|(record, _)| record.content.to_vec()), content)?;
+        let owned = state.records.owned_by(&id);
+        let count: usize = owned.iter().map(|block| block.records().len()).sum();
+        same("owned", count, expected.map_or(0, |record| record.owned as usize))?;
+    }
+    for kind in 1..=3 {
+        for key in (1..=RECORD_KEYS as u8).map(|number| [number; 32]) {
+            let found = state.records.keyed(kind, &key).map(|record| record.id);
+            same("unique key", found, core.find_record(kind, &key))?;
+        }
+    }
+    Ok(())
 }
 
 /// Fails with both values unless they agree.

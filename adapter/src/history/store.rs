@@ -25,7 +25,7 @@ use super::reader::{Direction, Layer};
 use super::rows::{KEY_BYTES, Key, ListRow, NameRow, OrderRow, Row, Rows, SideRow, TradeRow};
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// Address space that the store may come to fill; what it takes on disk grows with it.
 const MAP_BYTES: usize = 1 << 40;
@@ -121,16 +121,19 @@ pub(crate) enum StateTable {
     OpenLists,
     /// By symbol: what its book counts.
     Books,
+    /// By the order in which they were made: what other services than trading keep.
+    Records,
 }
 
 impl StateTable {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Definitions,
         Self::Accounts,
         Self::Balances,
         Self::OpenOrders,
         Self::OpenLists,
         Self::Books,
+        Self::Records,
     ];
 
     const fn name(self) -> &'static str {
@@ -141,6 +144,7 @@ impl StateTable {
             Self::OpenOrders => "open_orders",
             Self::OpenLists => "open_lists",
             Self::Books => "books",
+            Self::Records => "records",
         }
     }
 }
@@ -216,8 +220,8 @@ impl Store {
             (NameRow::TABLE, table(NameRow::TABLE)?),
             (Candle::TABLE, table(Candle::TABLE)?),
         ];
-        let [a, b, c, d, e, f] = StateTable::ALL.map(StateTable::name).map(table);
-        let state = [a?, b?, c?, d?, e?, f?];
+        let [a, b, c, d, e, f, g] = StateTable::ALL.map(StateTable::name).map(table);
+        let state = [a?, b?, c?, d?, e?, f?, g?];
         let store = Self { env: env.clone(), meta, history, state };
         if !known {
             store.clear_in(&mut writing)?;

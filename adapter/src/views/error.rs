@@ -106,6 +106,9 @@ pub enum FoldError {
         /// From the events before.
         expected: i128,
     },
+    /// A record that cannot be what it is told to have become.
+    #[error("a record {0}")]
+    Record(&'static str),
     /// A price, quantity or amount below zero.
     #[error("negative price, quantity or amount {0} (10⁻⁸)")]
     Negative(i64),

@@ -12,13 +12,14 @@ use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::command::EVERY;
 use touchline_protocol::message::decode::{Command, DecodeError, Event};
 use touchline_protocol::message::enums::{Side, SymbolStatus};
-use touchline_protocol::message::event::Done;
+use touchline_protocol::message::event::{Done, RecordPut};
 use touchline_protocol::units::{AccountId, AssetId, SymbolId};
 
 use super::accounts::{Accounts, Change, same_balance};
 use super::error::{FoldError, number, same};
 use super::lists::Lists;
 use super::orders::Orders;
+use super::records::{self, Records};
 use super::venue::Venue;
 use crate::history::History;
 use saved::Saved;
@@ -39,6 +40,8 @@ pub struct State {
     pub orders: Orders,
     /// Order lists.
     pub lists: Lists,
+    /// What other services than trading keep.
+    pub records: Records,
     /// What has happened: trades, candles, ended orders and lists.
     pub history: History,
     /// Time of the last transaction, ns since the epoch; 0 before the first.
@@ -65,6 +68,7 @@ impl State {
             accounts: Accounts::new(),
             orders: Orders::new(closed_orders),
             lists: Lists::new(closed_orders),
+            records: Records::default(),
             history: History::default(),
             time_ns: 0,
             is_whole: true,
@@ -134,15 +138,30 @@ impl State {
             Event::OrderListChanged(changed) => self.list_changed(scene, changed),
             Event::SelfTradePrevented(prevented) => self.prevented(prevented),
             Event::Done(done) => self.done(scene, done),
-            // Records are none of the trading service's business.
-            Event::RecordPut(_)
-            | Event::RecordDeleted(_)
-            | Event::OrderValid(_)
+            Event::RecordPut(put) => self.record_put(scene, put),
+            Event::RecordDeleted(deleted) => self.records.delete(&deleted.id),
+            Event::OrderValid(_)
             | Event::SessionStarted(_)
             | Event::SessionEnded(_)
             | Event::MassCanceled(_) => Ok(()),
             Event::Rejected(_) | Event::Gap(_) => Err(unexpected(scene, event)),
         }
+    }
+
+    /// What a record carries stands in the command.
+    fn record_put(&mut self, scene: Scene<'_>, put: &RecordPut) -> Result<(), FoldError> {
+        let Command::PutRecord(sent) = scene.command else {
+            return Err(unexpected(scene, Event::RecordPut(put)));
+        };
+        self.records.put(records::Put {
+            id: put.id,
+            owner: put.owner,
+            kind: put.kind,
+            version: put.version,
+            unique_key: sent.unique_key,
+            content: sent.content(),
+            time_ms: scene.time_ms,
+        })
     }
 
     fn done(&mut self, scene: Scene<'_>, done: &Done) -> Result<(), FoldError> {

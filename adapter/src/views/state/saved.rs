@@ -2,7 +2,7 @@
 //! before it, in one store. Written by the history's writer, read by the adapter's start.
 //!
 //! Definitions are kept as the log has them and folded again. What trading changes is kept as rows, of
-//! which a batch brings those that have changed: open orders and lists, balances, order counts, books.
+//! which a batch brings those that have changed: open orders and lists, balances, order counts, books, records.
 
 use bytemuck::bytes_of;
 use std::path::Path;
@@ -22,6 +22,7 @@ use crate::views::accounts::{AccountRow, BalanceRow};
 use crate::views::error::FoldError;
 use crate::views::lists::OrderList;
 use crate::views::orders::Order;
+use crate::views::records::RecordRow;
 
 /// Why a saved state cannot be used.
 #[derive(Debug, Error)]
@@ -125,6 +126,9 @@ impl State {
             let row = list.map(|list| bytes_of(&list.row()).to_vec());
             put(StateTable::OpenLists, 0, id.0.cast_unsigned(), row);
         }
+        for (number, row) in self.records.take_changed() {
+            put(StateTable::Records, 0, number, row);
+        }
         self.saved.books.resize(self.venue.symbols().len(), 0);
         for (symbol, saved) in self.venue.symbols().iter().zip(&mut self.saved.books) {
             let update = symbol.book.last_update().0;
@@ -181,6 +185,12 @@ impl State {
             let row = store::decode::<ListRow>("open_lists", row)?;
             state.lists.restore(OrderList::of_row(key.id, &row).ok_or(malformed)?);
             Ok::<_, RestoreError>(())
+        })?;
+        store.each(StateTable::Records, |key, row| {
+            let malformed = HistoryError::Row { table: "records", bytes: row.len() };
+            let (head, content) = row.split_at_checked(size_of::<RecordRow>()).ok_or(malformed)?;
+            let head = store::decode::<RecordRow>("records", head)?;
+            Ok::<_, RestoreError>(state.records.restore(key.id, &head, content)?)
         })?;
         if let Some(reached) = reached {
             state.lists.restore_placed(reached.lists);
