@@ -1,5 +1,6 @@
 //! `touchline admin`: operates a running venue over an admin session. Every action is one logged
-//! command and is reported once it is durable; only the addresses of keys are a file of the adapters.
+//! command and is reported once it is durable; only the addresses of keys and
+//! the keys of tokens are files of the adapters.
 
 mod accounts;
 mod keys;
@@ -74,6 +75,7 @@ fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
         AdminAction::Exchange { max_orders, max_algo_orders } => {
             symbols::set_exchange_filters(data, *max_orders, *max_algo_orders)
         }
+        AdminAction::TokenKey { revoke } => keys::replace_token_key(data, *revoke),
         AdminAction::Rules { version } => set_rules(data, *version),
     }
 }

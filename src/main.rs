@@ -60,6 +60,7 @@ fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
         data: arguments.data.data.clone(),
         http: arguments.front.http,
         config: settings.adapter,
+        jobs: settings.jobs,
     })?;
     Ok(())
 }

@@ -2,9 +2,11 @@
 
 use crate::cli::SettingsArguments;
 use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 use std::fs;
 use toml::{Table, Value};
 use touchline_adapter::config::AdapterConfig;
+use touchline_adapter::jobs::config::JobsConfig;
 use touchline_engine::config::EngineConfig;
 
 /// The reference file: every key with its default, and the demo venue.
@@ -14,6 +16,7 @@ const REFERENCE: &str = include_str!("../venue.toml");
 pub(crate) struct Settings {
     pub(crate) engine: EngineConfig,
     pub(crate) adapter: AdapterConfig,
+    pub(crate) jobs: JobsConfig,
 }
 
 /// Reads the file that the arguments name, or else the built-in demo venue, and sets single keys.
@@ -30,15 +33,23 @@ pub(crate) fn load(arguments: &SettingsArguments) -> Result<Settings> {
     for assignment in &arguments.set {
         set(&mut table, assignment).with_context(|| format!("--set {assignment}"))?;
     }
-    let adapter = match table.remove("adapter") {
-        None => AdapterConfig::default(),
-        Some(section) => {
-            section.try_into().with_context(|| format!("{source}, section [adapter]"))?
-        }
-    };
+    let adapter: AdapterConfig = section(&mut table, "adapter", &source)?;
+    let jobs: JobsConfig = section(&mut table, "jobs", &source)?;
     let engine: EngineConfig = table.try_into().with_context(|| source)?;
     engine.validate()?;
-    Ok(Settings { engine, adapter })
+    Ok(Settings { engine, adapter, jobs })
+}
+
+/// Takes a section out of the table; without one every key has its default.
+fn section<T: Default + DeserializeOwned>(
+    table: &mut Table,
+    name: &str,
+    source: &str,
+) -> Result<T> {
+    match table.remove(name) {
+        None => Ok(T::default()),
+        Some(section) => section.try_into().with_context(|| format!("{source}, section [{name}]")),
+    }
 }
 
 /// Sets `section.key=value`; a value that is no TOML value is taken as text.
@@ -74,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_reference_file_shows_the_defaults() {
-        let Settings { engine, adapter } = with(&[]).unwrap();
+        let Settings { engine, adapter, jobs } = with(&[]).unwrap();
         let defaults = EngineConfig::default();
         assert_eq!(engine.engine, defaults.engine);
         assert_eq!(engine.gateway, defaults.gateway);
@@ -87,6 +98,7 @@ mod tests {
         assert_eq!(third.order_types, OrderTypes::default());
         assert_eq!((third.iceberg, third.oco, third.quote_quantity), (false, false, false));
         assert_eq!(adapter, AdapterConfig::default());
+        assert_eq!(jobs, JobsConfig::default());
         assert_eq!(engine.symbols.len(), 3);
         assert_eq!(engine.accounts.len(), 2);
     }
@@ -104,6 +116,7 @@ mod tests {
         assert_eq!(named("limits"), 15);
         assert_eq!(named("exchange"), 2);
         assert_eq!(named("adapter"), 12);
+        assert_eq!(named("jobs"), 6);
         assert_eq!(table["symbols"][0].as_table().unwrap().len(), 27);
     }
 
@@ -123,6 +136,7 @@ mod tests {
             ("log.window_mib=7", "log.window_mib"),
             ("log.segment_mib=3", "log.segment_mib"),
             ("adapter.nothing=1", "nothing"),
+            ("jobs.nothing=1", "nothing"),
         ] {
             let error = with(&[wrong]).err().map(|error| format!("{error:#}"));
             assert!(error.as_ref().is_some_and(|text| text.contains(named)), "{wrong}: {error:?}");

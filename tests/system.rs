@@ -18,6 +18,7 @@ mod system {
     mod history;
     mod hostile;
     mod http;
+    mod jobs;
     mod json;
     mod lifecycle;
     mod limits;

@@ -19,8 +19,8 @@ pub(crate) const INSTANCE: &str = "adapter";
 /// Longest header prefix, in characters.
 const HEADER_PREFIX_CHARACTERS_MAX: usize = 32;
 
-/// Longest instance name, in characters: a session is named by it and a suffix of four.
-const INSTANCE_CHARACTERS_MAX: usize = 27;
+/// Longest instance name, in characters: a session is named by it and a suffix of five.
+const INSTANCE_CHARACTERS_MAX: usize = 26;
 
 /// When a write counts as done, and what a read may show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -76,7 +76,7 @@ pub struct AdapterConfig {
     pub connections: usize,
     /// Threads that serve connections, 1 to 64.
     pub workers: usize,
-    /// Name of this adapter, 1 to 27 letters, digits and dashes: adapters that run at the same time
+    /// Name of this adapter, 1 to 26 letters, digits and dashes: adapters that run at the same time
     /// on one engine need different ones.
     pub instance: String,
     /// Closed orders that are kept in memory, in front of the history, the newest ones; 1 to
@@ -156,7 +156,7 @@ impl AdapterConfig {
             "instance",
             &self.instance,
             INSTANCE_CHARACTERS_MAX,
-            "1 to 27 letters, digits and dashes",
+            "1 to 26 letters, digits and dashes",
         )
     }
 
@@ -238,7 +238,7 @@ mod tests {
             ),
             (
                 r#"{"instance":""}"#,
-                "adapter.instance is \"\", must be 1 to 27 letters, digits and dashes",
+                "adapter.instance is \"\", must be 1 to 26 letters, digits and dashes",
             ),
         ] {
             let error = read(json).unwrap().validate().unwrap_err();

@@ -1,5 +1,5 @@
 //! The engine link: a session of role adapter that carries the commands of every client. There is one
-//! for [orders](Orders), on the hot lane. Called by the services through [`Submit`]; started by
+//! for [orders](Orders), on the hot lane, and one for [records](Records), on the cold lane. Called by the services through [`Submit`]; started by
 //! [`crate::run`].
 //!
 //! Request threads send, one thread receives and calls back. A command that was sent ends in exactly
@@ -8,6 +8,7 @@
 
 mod orders;
 mod pending;
+mod records;
 mod thread;
 mod wire;
 
@@ -25,6 +26,7 @@ use touchline_protocol::units::Position;
 
 pub use orders::{OrderCommand, Orders, Terminal, Told};
 use pending::Pending;
+pub use records::{RecordCommand, RecordTerminal, Records};
 use wire::{Commands, EngineSocket, Wire};
 
 /// What one link carries: its commands, and what the engine answers to them.

@@ -24,12 +24,18 @@ use touchline_protocol::log::segment::SegmentError;
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::text::Name;
 
+use crate::auth::keys::{self, KeyRing, KeysError};
+use crate::auth::pool::HashingPool;
+use crate::auth::token::Tokens;
 use crate::config::{AdapterConfig, ConfigError};
 use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
 use crate::history::HistoryError;
 use crate::history::writer::{Gate, Work, Writer};
+use crate::jobs::config::{JobsConfig, JobsConfigError};
+use crate::jobs::{BODY_BYTES_MAX, Jobs};
 use crate::limits::{Keeper, KeeperError, Limits};
-use crate::link::Link;
+use crate::link::{Link, Records, Traffic};
+use crate::services::Services;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
 use crate::views::state::{Archive, RestoreError};
@@ -39,9 +45,6 @@ pub use claim::ClaimError;
 
 /// Name of the master key's file in the data folder.
 const MASTER_KEY_FILE: &str = "master.key";
-
-/// Longest body of a request to the spot service, in bytes: many times what the longest order takes.
-const MAX_BODY_BYTES: usize = 16 * 1024;
 
 /// Connections that one client address may always have, if so many are served at all; else a
 /// quarter of all.
@@ -65,6 +68,8 @@ pub struct AdapterOptions {
     pub http: SocketAddr,
     /// Section `[adapter]` of the settings.
     pub config: AdapterConfig,
+    /// Section `[jobs]`.
+    pub jobs: JobsConfig,
 }
 
 /// Why an adapter did not start or did not go on.
@@ -73,6 +78,12 @@ pub enum RunError {
     /// A setting is out of range.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A setting of the jobs service is out of range.
+    #[error(transparent)]
+    Jobs(#[from] JobsConfigError),
+    /// The keys that sign tokens cannot be had.
+    #[error(transparent)]
+    TokenKeys(#[from] KeysError),
     /// Signals cannot be waited for.
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
@@ -167,6 +178,7 @@ fn serve(
     out: &mut impl Write,
 ) -> Result<(), RunError> {
     options.config.validate()?;
+    options.jobs.validate()?;
     let Some(files) = wait_for_engine_files(options, notices)? else { return Ok(()) };
     let _claim = Claim::take(&options.data, &options.config.instance)?;
     let parts = Parts::start(options, files, sender.clone())?;
@@ -236,7 +248,8 @@ fn is_not_there_yet(error: &ReadError) -> bool {
 /// Everything that runs.
 struct Parts {
     front: FrontHandle,
-    link: Arc<Link>,
+    orders: Arc<Link>,
+    records: Arc<Link<Records>>,
     tailer: Tailer,
     history: Writer,
     views: Arc<Views>,
@@ -271,30 +284,32 @@ impl Parts {
             let _gone = sender.send(Notice::ViewsEnded(end));
         })
         .map_err(|source| RunError::Thread { name: "views", source })?;
-        let link = Link::start(link_options(options))
-            .map_err(|source| RunError::Thread { name: "engine-link", source })?;
-        let link = Arc::new(link);
+        let orders = link(options, "hot", Lane::Hot)?;
+        let records = link(options, "cold", Lane::Cold)?;
         let limits = Arc::new(Limits::new(config.limits()));
         let keeper = Keeper::start(Arc::clone(&limits), &options.data, &config.instance)?;
         let spot =
             SpotConfig { header_prefix: config.header_prefix.clone(), deadline: config.deadline() };
-        let spot = Spot::new(spot, limits, Arc::clone(&views), link.clone(), keys);
+        let spot = Spot::new(spot, Arc::clone(&limits), Arc::clone(&views), orders.clone(), keys);
+        let jobs = jobs(options, limits, Arc::clone(&views), records.clone())?;
         let connections = open_files::make_room(config.connections);
         let front = FrontConfig {
             workers: config.workers,
             max_connections: connections,
             max_connections_per_address: (connections / 4).max(CONNECTIONS_PER_ADDRESS_LEAST),
-            max_body_bytes: MAX_BODY_BYTES,
+            max_body_bytes: BODY_BYTES_MAX,
             ..FrontConfig::new(options.http)
         };
-        let front = Front::start(front, Arc::new(spot))?;
-        Ok(Self { front, link, tailer, history, views, keeper, _archive: archive })
+        let front = Front::start(front, Arc::new(Services::new(spot, jobs)))?;
+        Ok(Self { front, orders, records, tailer, history, views, keeper, _archive: archive })
     }
 
     /// Says when all is ready, and waits for the end.
     fn watch(&self, notices: &Receiver<Notice>, out: &mut impl Write) -> Result<(), RunError> {
         loop {
-            let is_ready = self.link.is_connected() && self.views.reached() >= self.views.current();
+            let is_ready = self.orders.is_connected()
+                && self.records.is_connected()
+                && self.views.reached() >= self.views.current();
             if is_ready {
                 break;
             }
@@ -311,12 +326,13 @@ impl Parts {
 
     /// Requests first, so that each gets its answer; then what answers them.
     fn end(self) {
-        let Self { front, link, tailer, history, views: _, keeper, _archive } = self;
+        let Self { front, orders, records, tailer, history, views: _, keeper, _archive } = self;
         let cut_off = front.shutdown(LAST_REQUESTS);
         if cut_off > 0 {
             alert!("adapter: {cut_off} connections were cut off");
         }
-        link.stop();
+        orders.stop();
+        records.stop();
         drop(tailer);
         drop(keeper);
         // Writes what is still in memory, so that the next start begins there.
@@ -333,16 +349,39 @@ fn end_of(notice: Option<Notice>) -> Result<(), RunError> {
     }
 }
 
-fn link_options(options: &AdapterOptions) -> ClientOptions {
-    let name = format!("{}-hot", options.config.instance);
+/// A link of the adapter's instance on one of the engine's lanes.
+fn link<T: Traffic>(
+    options: &AdapterOptions,
+    suffix: &str,
+    lane: Lane,
+) -> Result<Arc<Link<T>>, RunError> {
     // The configuration bounds the instance's name so that this fits.
-    let name = Name::new(&name).unwrap_or_default();
+    let name = Name::new(&format!("{}-{suffix}", options.config.instance)).unwrap_or_default();
     let socket = options.data.join(SOCKET_NAME);
-    ClientOptions {
+    let options = ClientOptions {
         acknowledgement: options.config.acknowledge.into(),
         handshake_timeout: HANDSHAKE,
-        ..ClientOptions::new(socket, Role::Adapter, Lane::Hot, name)
-    }
+        ..ClientOptions::new(socket, Role::Adapter, lane, name)
+    };
+    let link =
+        Link::start(options).map_err(|source| RunError::Thread { name: "engine-link", source })?;
+    Ok(Arc::new(link))
+}
+
+/// The jobs service with its keys and its threads.
+fn jobs(
+    options: &AdapterOptions,
+    limits: Arc<Limits>,
+    views: Arc<Views>,
+    engine: Arc<Link<Records>>,
+) -> Result<Jobs, RunError> {
+    let config = &options.jobs;
+    let keys = KeyRing::open(options.data.join(keys::FILE_NAME))?;
+    let tokens = Tokens::new(keys, config.token_lifetime_s);
+    let pool = HashingPool::start(config.hashing_threads, config.hashing_waiting)
+        .map_err(|source| RunError::Thread { name: "hashing", source })?;
+    let deadline = options.config.deadline();
+    Ok(Jobs::new(config, deadline, limits, views, engine, (tokens, pool)))
 }
 
 #[cfg(test)]

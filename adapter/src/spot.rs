@@ -46,6 +46,9 @@ use streams::Streams;
 /// it and renamed on their way out.
 pub const HEADER_PREFIX: &str = "X-SVC";
 
+/// Longest body of a request, in bytes: many times what the longest order takes.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
 /// When a client may try again whose command found the way to the engine full, in seconds.
 const BUSY_RETRY_S: u64 = 1;
 
@@ -118,6 +121,10 @@ impl Service for Spot {
         let admission = shared.limits.admit(address, weight(&route, &request), now_ms);
         let deadline = request.arrived + shared.config.deadline;
         Exchange { shared, route, request, address, admission, deadline, done }.begin();
+    }
+
+    fn body_limit(&self, _path: &str) -> usize {
+        BODY_BYTES_MAX
     }
 
     /// Refused requests use up weight like any other; one that was called has been charged already, and

@@ -1,4 +1,5 @@
-//! API keys: creating and revoking them, and where they may be used from. Called by `admin`.
+//! API keys: creating and revoking them, and where they may be used from; and the keys that sign the
+//! tokens of the jobs service. Called by `admin`.
 
 use super::{Report, bits, send};
 use crate::names::Names;
@@ -8,6 +9,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use touchline_adapter::auth::keys;
 use touchline_adapter::limits::key_addresses::{KEY_ADDRESSES_FILE, KeyAddresses};
 use touchline_adapter::limits::network::Network;
 use touchline_protocol::credentials::MasterKey;
@@ -69,6 +72,18 @@ pub(super) fn set_addresses(data: &Path, key: &str, networks: &[String]) -> Resu
     Ok((
         format!("key {} may be used from {from}", key.0),
         json!({"number": key.0, "networks": shown}),
+    ))
+}
+
+/// Has the jobs service sign with a new key, and believe the old ones' tokens until they end, or not.
+pub(super) fn replace_token_key(data: &Path, revoke: bool) -> Result<Report> {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let kid = keys::rotate(&data.join(keys::FILE_NAME), now_s, revoke)?;
+    let others =
+        if revoke { "no other is believed" } else { "older ones are believed until they end" };
+    Ok((
+        format!("tokens are signed with key {kid} from now on; {others}"),
+        json!({"kid": kid, "revoked": revoke}),
     ))
 }
 

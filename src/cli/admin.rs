@@ -126,6 +126,14 @@ pub(crate) enum AdminAction {
         #[arg(long)]
         max_algo_orders: u32,
     },
+    /// Make a new key that signs the jobs service's tokens; running adapters notice within a second or two
+    ///
+    /// Tokens of the key before stay good until they end, 30 days at the most.
+    TokenKey {
+        /// Nobody's token is good any longer: everybody has to log in again
+        #[arg(long)]
+        revoke: bool,
+    },
     /// Raise the behaviour version of a venue that was made by an older build, for good
     Rules {
         /// The next version

@@ -93,8 +93,17 @@ fn block(
         writeln!(text, "Place an order (needs openssl to sign):\n")?;
         writeln!(text, "  {}\n", order_line(environment))?;
     }
+    writeln!(text, "Register with the jobs service, which answers with a token:\n")?;
+    writeln!(text, "  {}\n", register_line(address))?;
     writeln!(text, "Ctrl-C ends it; the next start goes on where it stopped.\nready")?;
     Ok(text)
+}
+
+fn register_line(address: &str) -> String {
+    format!(
+        "curl -X POST 'http://{address}/api/v1/auth/register' -H 'Content-Type: application/json' \
+         -d '{{\"name\":\"Ada\",\"email\":\"ada@example.org\",\"password\":\"a long password\"}}'"
+    )
 }
 
 fn order_line(environment: &Path) -> String {

@@ -15,7 +15,7 @@ const LANES: u32 = 1;
 const HASH_BYTES: usize = 32;
 
 /// Longest text of a hash: what a record of it must have room for.
-pub const HASH_CHARACTERS_MAX: usize = 128;
+pub const HASH_CHARACTERS_MAX: usize = 100;
 
 /// A stored hash may ask for at most so much more memory, and so many more passes, than ours do.
 const COSTLIER_MOST: u32 = 8;

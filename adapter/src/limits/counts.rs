@@ -8,6 +8,7 @@
 //! holds all addresses of one.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
@@ -106,7 +107,8 @@ pub struct RequestLimit {
 }
 
 impl RequestLimit {
-    fn window_ms(self) -> u64 {
+    /// Length of its window in milliseconds.
+    pub fn window_ms(self) -> u64 {
         self.interval.ms() * u64::from(self.interval_num)
     }
 
@@ -127,6 +129,13 @@ pub struct Charge {
     /// Requests of this address that were refused in the current minute, this one included; 0 for an
     /// address that shares its counts with others.
     pub refusals: u64,
+}
+
+impl Charge {
+    /// What is used in the current window of the first limit.
+    pub const fn first_used(&self) -> u64 {
+        self.used[0]
+    }
 }
 
 /// A broken limit.
@@ -163,14 +172,14 @@ pub enum LimitsError {
     },
 }
 
-/// The counts of all addresses.
+/// The counts of all addresses, or of whatever else is told apart by a key.
 #[derive(Debug)]
-pub struct Counts {
+pub struct Counts<K = IpAddr> {
     limits: Vec<RequestLimit>,
     /// Of the limits on weight; the others have no header (facts §8).
     header_names: Vec<Option<String>>,
     longest_ms: u64,
-    table: Mutex<Table>,
+    table: Mutex<Table<K>>,
 }
 
 /// What is used in one window.
@@ -199,9 +208,9 @@ struct Row {
 }
 
 #[derive(Debug)]
-struct Table {
-    /// Which row an address has.
-    rows: HashMap<IpAddr, usize>,
+struct Table<K> {
+    /// Which row a key has.
+    rows: HashMap<K, usize>,
     free: Vec<usize>,
     /// The row behind the last is the shared one.
     used: Vec<Row>,
@@ -209,8 +218,8 @@ struct Table {
     cleared_in: Option<u64>,
 }
 
-impl Counts {
-    /// An empty table with room for `capacity` addresses, all of it allocated now.
+impl<K: Eq + Hash> Counts<K> {
+    /// An empty table with room for `capacity` keys, all of it allocated now.
     ///
     /// # Errors
     /// [`LimitsError`].
@@ -243,9 +252,9 @@ impl Counts {
     ///
     /// `now_ms` is the time in milliseconds since the Unix epoch. Should it go back, the charge
     /// goes to the latest window seen.
-    pub fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
+    pub fn charge_key(&self, key: K, weight: u32, now_ms: u64) -> Charge {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = self.row(&mut table, client(address), now_ms);
+        let row = self.row(&mut table, key, now_ms);
         let is_shared = row == table.used.len() - 1;
         let counts = &mut table.used[row];
         let mut charge = Charge { used: [0; MAX_LIMITS], exceeded: None, refusals: 0 };
@@ -271,18 +280,6 @@ impl Counts {
         charge
     }
 
-    /// What an address has used up so far; nothing is added.
-    pub fn peek(&self, address: IpAddr, now_ms: u64) -> Charge {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let row = table.rows.get(&client(address)).map(|row| table.used[*row]).unwrap_or_default();
-        let mut used = [0; MAX_LIMITS];
-        for (index, limit) in self.limits.iter().enumerate() {
-            let window = row.limits[index];
-            used[index] = if window.number >= now_ms / limit.window_ms() { window.used } else { 0 };
-        }
-        Charge { used, exceeded: None, refusals: 0 }
-    }
-
     /// Adds the used weights to a reply: one header per limit, and for a limit of one minute the
     /// short name as well, which older clients read.
     pub fn add_headers(&self, charge: &Charge, reply: &mut Reply) {
@@ -297,9 +294,9 @@ impl Counts {
         }
     }
 
-    /// The row of a client, a new one if need be and possible, else the shared one.
-    fn row(&self, table: &mut Table, client: IpAddr, now_ms: u64) -> usize {
-        if let Some(row) = table.rows.get(&client) {
+    /// The row of a key, a new one if need be and possible, else the shared one.
+    fn row(&self, table: &mut Table<K>, key: K, now_ms: u64) -> usize {
+        if let Some(row) = table.rows.get(&key) {
             return *row;
         }
         if table.free.is_empty() {
@@ -308,7 +305,7 @@ impl Counts {
         match table.free.pop() {
             Some(row) => {
                 table.used[row] = Row::default();
-                table.rows.insert(client, row);
+                table.rows.insert(key, row);
                 row
             }
             None => table.used.len() - 1,
@@ -317,7 +314,7 @@ impl Counts {
 
     /// Frees the rows without a charge in any current window. An address stays in use to the end
     /// of its longest window, so this is worth a pass over the table once per longest window.
-    fn make_room(&self, table: &mut Table, now_ms: u64) {
+    fn make_room(&self, table: &mut Table<K>, now_ms: u64) {
         let longest = now_ms / self.longest_ms;
         if table.cleared_in.is_some_and(|cleared| cleared >= longest) {
             return;
@@ -335,6 +332,25 @@ impl Counts {
             }
             current
         });
+    }
+}
+
+impl Counts {
+    /// As [`charge_key`](Self::charge_key), for the client that an address stands for.
+    pub fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
+        self.charge_key(client(address), weight, now_ms)
+    }
+
+    /// What an address has used up so far; nothing is added.
+    pub fn peek(&self, address: IpAddr, now_ms: u64) -> Charge {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = table.rows.get(&client(address)).map(|row| table.used[*row]).unwrap_or_default();
+        let mut used = [0; MAX_LIMITS];
+        for (index, limit) in self.limits.iter().enumerate() {
+            let window = row.limits[index];
+            used[index] = if window.number >= now_ms / limit.window_ms() { window.used } else { 0 };
+        }
+        Charge { used, exceeded: None, refusals: 0 }
     }
 }
 
@@ -522,11 +538,11 @@ mod tests {
 
     #[test]
     fn unusable_limits_are_refused() {
-        let error = Counts::new(vec![per_minute(1); 5], 1).unwrap_err();
+        let error = Counts::<IpAddr>::new(vec![per_minute(1); 5], 1).unwrap_err();
         assert_eq!(error, LimitsError::TooMany { count: 5 });
         let mut empty = per_minute(1);
         empty.interval_num = 0;
-        let error = Counts::new(vec![per_minute(1), empty], 1).unwrap_err();
+        let error = Counts::<IpAddr>::new(vec![per_minute(1), empty], 1).unwrap_err();
         assert_eq!(error, LimitsError::EmptyWindow { index: 1 });
     }
 

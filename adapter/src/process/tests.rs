@@ -60,6 +60,7 @@ fn options(data: &Path) -> AdapterOptions {
         data: data.to_owned(),
         http: ([127, 0, 0, 1], 0).into(),
         config: AdapterConfig::default(),
+        jobs: JobsConfig::default(),
     }
 }
 

@@ -1,0 +1,190 @@
+//! One request on its way to its reply, and the steps that operations have in common: counting it, knowing
+//! who sends it, waiting for the views, writing a record. Dropped unanswered, it answers through its
+//! completion.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use percent_encoding::percent_decode_str;
+use touchline_protocol::message::event::Rejected;
+use touchline_protocol::units::Position;
+
+use super::record::{self, JOB, Job};
+use super::refusal::Refusal;
+use super::routes::Handler;
+use super::{Shared, complete};
+use crate::http::{Completion, Method, Reply, Request};
+use crate::limits::counts::Charge;
+use crate::link::{NotSent, Outcome, RecordCommand, RecordTerminal, Records, Traffic};
+use crate::route::Route;
+use crate::views::records::{NOBODY, Record, RecordId};
+
+/// A request and who is behind it.
+pub(super) struct Exchange {
+    pub(super) shared: Arc<Shared>,
+    pub(super) request: Request,
+    /// The user of the request's token; nobody on open routes.
+    pub(super) user: RecordId,
+    /// The path's last segment, decoded, where the route has one for it.
+    pub(super) argument: String,
+    /// Whose request it is: the peer's, or that of whom a trusted proxy speaks for.
+    pub(super) address: IpAddr,
+    charge: Option<Charge>,
+    deadline: Instant,
+    done: Completion,
+}
+
+/// What the engine did with a record, or not.
+pub(super) struct Decided {
+    /// Position behind it in the log; of a reject, behind the transaction before.
+    pub(super) position: Position,
+    /// When, in milliseconds since the epoch.
+    pub(super) time_ms: u64,
+    pub(super) outcome: Result<(), Rejected>,
+}
+
+impl Exchange {
+    pub(super) fn new(shared: Arc<Shared>, request: Request, done: Completion) -> Self {
+        let deadline = request.arrived + shared.deadline;
+        let address = shared.limits.client(request.peer.ip(), &request.headers);
+        let (user, argument, charge) = (NOBODY, String::new(), None);
+        Self { shared, request, user, argument, address, charge, deadline, done }
+    }
+
+    pub(super) const fn method(&self) -> Method {
+        self.request.method
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.request.path
+    }
+
+    /// When the request arrived, in seconds since the epoch.
+    pub(super) const fn now_s(&self) -> u64 {
+        self.request.arrived_ns / 1_000_000_000
+    }
+
+    /// Counts the request, if requests are limited.
+    pub(super) fn count(&mut self) -> Result<(), Refusal> {
+        self.charge = self.shared.quotas.request(self.address, self.request.arrived_ms());
+        match self.charge.and_then(|charge| charge.exceeded) {
+            None => Ok(()),
+            Some(exceeded) => {
+                Err(Refusal::TooManyRequests { retry_after_s: exceeded.retry_after_s })
+            }
+        }
+    }
+
+    /// Finds out whose token the request carries: `Authorization: Bearer TOKEN`, once.
+    pub(super) fn authenticate(&mut self) -> Result<(), Refusal> {
+        let mut headers = self.request.headers.get_all("authorization");
+        let (Some(header), None) = (headers.next(), headers.next()) else {
+            return Err(Refusal::Unauthenticated);
+        };
+        let text = std::str::from_utf8(header).map_err(|_| Refusal::Unauthenticated)?;
+        let mut words = text.split(' ');
+        let (Some("Bearer"), Some(token)) = (words.next(), words.next()) else {
+            return Err(Refusal::Unauthenticated);
+        };
+        let subject = self.shared.tokens.subject(token, self.now_s());
+        let user = subject.ok().filter(|subject| subject.len() == 24);
+        let user = user.and_then(|subject| record::read_id(&subject));
+        self.user = user.filter(|user| *user != NOBODY).ok_or(Refusal::Unauthenticated)?;
+        Ok(())
+    }
+
+    /// Reads what stands for the route's segment in braces, if it has one.
+    pub(super) fn read_argument(&mut self, route: &Route<Handler>) -> Result<(), Refusal> {
+        let Some(raw) = route.argument(self.path()) else { return Ok(()) };
+        let decoded = percent_decode_str(raw).decode_utf8();
+        let undecodable = || Refusal::Invalid(format!("Failed to decode param '{raw}'"));
+        self.argument = decoded.map_err(|_| undecodable())?.into_owned();
+        Ok(())
+    }
+
+    /// The id that the path names.
+    pub(super) fn job_id(&self) -> Result<RecordId, Refusal> {
+        record::read_id(&self.argument).ok_or_else(|| Refusal::NoItem(self.argument.clone()))
+    }
+
+    /// That there is no such job, or that it is another user's.
+    pub(super) fn no_job(&self) -> Refusal {
+        Refusal::NoJob(self.argument.clone())
+    }
+
+    /// Looks at a job of the user's.
+    pub(super) fn own_job<R>(
+        &self,
+        id: &RecordId,
+        look: impl FnOnce(&Record, Job<'_>) -> R,
+    ) -> Result<R, Refusal> {
+        self.shared
+            .views
+            .read(|state| {
+                let (found, owner) = state.records.get(id)?;
+                let is_own = owner == self.user && found.kind == JOB;
+                let job = is_own.then(|| Job::decode(&found.content)).flatten()?;
+                Some(look(found, job))
+            })
+            .ok_or_else(|| self.no_job())
+    }
+
+    /// Goes on once the views hold all that was acknowledged by now.
+    pub(super) fn when_current(self, then: impl FnOnce(Self) + Send + 'static) {
+        let current = self.shared.views.current();
+        self.when_reached(current, then);
+    }
+
+    /// Goes on once the views hold all before `position`.
+    pub(super) fn when_reached(self, position: Position, then: impl FnOnce(Self) + Send + 'static) {
+        let views = Arc::clone(&self.shared.views);
+        views.when_reached(position, self.deadline, move |reached| match reached {
+            Ok(()) => then(self),
+            Err(_) => self.refuse(&Refusal::Busy),
+        });
+    }
+
+    /// Has the engine write or delete a record, and goes on with what it decided.
+    pub(super) fn write(
+        self,
+        mut command: RecordCommand,
+        then: impl FnOnce(Self, Decided) + Send + 'static,
+    ) {
+        let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
+        // What the client is told to be unknown does not happen later either.
+        let patience = u64::try_from(self.shared.deadline.as_nanos()).unwrap_or(u64::MAX);
+        Records::header_mut(&mut command).not_after_ns =
+            self.request.arrived_ns.saturating_add(patience);
+        let done = move |outcome| {
+            let decision = match outcome {
+                Outcome::Decided(decision) => decision,
+                Outcome::NotSent(NotSent::Disconnected | NotSent::Busy) => {
+                    return self.refuse(&Refusal::Busy);
+                }
+                Outcome::Unknown(_) => return self.refuse(&Refusal::Unknown),
+            };
+            self.shared.views.acknowledge(decision.position);
+            let outcome = match decision.terminal {
+                RecordTerminal::Put(_) | RecordTerminal::Deleted(_) => Ok(()),
+                RecordTerminal::Rejected(rejected) => Err(rejected),
+            };
+            let (position, time_ms) = (decision.position, decision.time_ns / 1_000_000);
+            then(self, Decided { position, time_ms, outcome });
+        };
+        engine.submit(command, deadline, Box::new(done));
+    }
+
+    pub(super) fn refuse(self, refusal: &Refusal) {
+        self.answer(refusal.reply());
+    }
+
+    pub(super) fn answer(self, reply: Reply) {
+        let mut reply = complete(reply);
+        if let Some(charge) = self.charge {
+            let now_ms = self.request.arrived_ms();
+            self.shared.quotas.add_headers(&charge, now_ms, &mut reply);
+        }
+        self.done.send(reply);
+    }
+}

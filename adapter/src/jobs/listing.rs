@@ -1,0 +1,88 @@
+//! A user's jobs, one or all of them. A list is taken at once and written piece by piece: it shows one
+//! moment, however long it is and whatever happens while it is sent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::exchange::Exchange;
+use super::record::{JOB, Job};
+use super::responses::{self, JobFields, OneJob};
+use crate::http::Rest;
+use crate::views::records::{Block, RecordId};
+
+/// GET /jobs/{id}.
+pub(super) fn one(exchange: Exchange) {
+    let id = match exchange.job_id() {
+        Ok(id) => id,
+        Err(refusal) => return exchange.refuse(&refusal),
+    };
+    exchange.when_current(move |exchange| {
+        let reply = exchange.own_job(&id, |record, job| {
+            let times = (record.created_ms, record.updated_ms);
+            let job = JobFields::new(&job, (&record.id, &exchange.user), times);
+            responses::json(200, &OneJob { job })
+        });
+        match reply {
+            Ok(reply) => exchange.answer(reply),
+            Err(refusal) => exchange.refuse(&refusal),
+        }
+    });
+}
+
+/// GET /jobs.
+pub(super) fn all(exchange: Exchange) {
+    exchange.when_current(|exchange| {
+        let user = exchange.user;
+        let blocks = exchange.shared.views.read(|state| state.records.owned_by(&user));
+        let mut list = List { user, blocks: blocks.into_iter(), count: 0, is_closed: false };
+        // A list of one piece, as almost all are, has a length and no chunks.
+        let first = [list.next_piece().unwrap_or_default(), list.next_piece().unwrap_or_default()];
+        let mut reply = responses::raw(200, first.concat());
+        if !list.is_closed {
+            reply = reply.followed_by(Rest::new(move || list.next_piece().map(Bytes::from)));
+        }
+        exchange.answer(reply);
+    });
+}
+
+/// A list of jobs that is being written.
+struct List {
+    user: RecordId,
+    blocks: std::vec::IntoIter<Arc<Block>>,
+    /// Jobs written.
+    count: u64,
+    is_closed: bool,
+}
+
+impl List {
+    /// The jobs of one more block, or what closes the list.
+    fn next_piece(&mut self) -> Option<Vec<u8>> {
+        if self.is_closed {
+            return None;
+        }
+        let mut piece = Vec::new();
+        match self.blocks.next() {
+            Some(block) => self.write(&block, &mut piece),
+            None => {
+                self.is_closed = true;
+                let opening = if self.count == 0 { "{\"jobs\":[" } else { "" };
+                piece
+                    .extend_from_slice(format!("{opening}],\"count\":{}}}", self.count).as_bytes());
+            }
+        }
+        Some(piece)
+    }
+
+    fn write(&mut self, block: &Block, piece: &mut Vec<u8>) {
+        for record in block.records().iter().filter(|record| record.kind == JOB) {
+            let Some(job) = Job::decode(&record.content) else { continue };
+            piece.extend_from_slice(if self.count == 0 { b"{\"jobs\":[" } else { b"," });
+            let times = (record.created_ms, record.updated_ms);
+            let fields = JobFields::new(&job, (&record.id, &self.user), times);
+            // Writing to memory does not fail, and there is no key that is no text.
+            let _written = serde_json::to_writer(&mut *piece, &fields);
+            self.count += 1;
+        }
+    }
+}

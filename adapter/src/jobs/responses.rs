@@ -1,0 +1,170 @@
+//! The bodies of replies, field by field in the order that clients know (facts §13).
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::record::{Job, id_text};
+use crate::http::Reply;
+use crate::views::records::RecordId;
+
+const JSON: &str = "application/json; charset=utf-8";
+
+/// A reply with a JSON body.
+pub(super) fn json(status: u16, body: &impl Serialize) -> Reply {
+    match serde_json::to_vec(body) {
+        Ok(bytes) => Reply::with_type(status, JSON, bytes),
+        // Nothing here has keys that are no text, the one thing that could fail.
+        Err(_) => Reply::empty(500),
+    }
+}
+
+/// A reply whose body, or the beginning of it, is JSON already.
+pub(super) fn raw(status: u16, body: Vec<u8>) -> Reply {
+    Reply::with_type(status, JSON, body)
+}
+
+/// What every error says.
+#[derive(Serialize)]
+pub(super) struct Message<'a> {
+    pub(super) msg: &'a str,
+}
+
+/// Who has registered or logged in.
+#[derive(Serialize)]
+pub(super) struct LoggedIn<'a> {
+    pub(super) user: UserName<'a>,
+    pub(super) token: &'a str,
+}
+
+/// All that is ever told of a user.
+#[derive(Serialize)]
+pub(super) struct UserName<'a> {
+    pub(super) name: &'a str,
+}
+
+/// One job in a reply of its own.
+#[derive(Serialize)]
+pub(super) struct OneJob<'a> {
+    pub(super) job: JobFields<'a>,
+}
+
+/// A job as clients see it.
+#[derive(Serialize)]
+pub(super) struct JobFields<'a> {
+    status: &'static str,
+    #[serde(rename = "_id")]
+    id: String,
+    company: &'a str,
+    position: &'a str,
+    #[serde(rename = "createdBy")]
+    created_by: String,
+    #[serde(rename = "createdAt")]
+    created_at: Moment,
+    #[serde(rename = "updatedAt")]
+    updated_at: Moment,
+    #[serde(rename = "__v")]
+    layout: u8,
+}
+
+impl<'a> JobFields<'a> {
+    /// A job of this id and owner; times in milliseconds since the epoch.
+    pub(super) fn new(
+        job: &Job<'a>,
+        (id, owner): (&RecordId, &RecordId),
+        (created_ms, updated_ms): (u64, u64),
+    ) -> Self {
+        Self {
+            status: job.status.name(),
+            id: id_text(id),
+            company: job.company,
+            position: job.position,
+            created_by: id_text(owner),
+            created_at: Moment(created_ms),
+            updated_at: Moment(updated_ms),
+            layout: 0,
+        }
+    }
+}
+
+/// A time in milliseconds since the epoch, shown as `2026-11-21T10:29:19.123Z`.
+#[derive(Clone, Copy)]
+struct Moment(u64);
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, of_day) = (self.0 / 86_400_000, self.0 % 86_400_000);
+        let (year, month, day) = civil(days);
+        let (seconds, milliseconds) = (of_day / 1000, of_day % 1000);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z"
+        )
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Year, month and day of a day since the epoch, counted in years that begin in March and eras of 400
+/// years, which all have the same number of days.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::record::Status;
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_795_221_452_423, "2026-11-21T00:37:32.423Z"),
+            (4_107_542_399_000, "2100-02-28T23:59:59.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(Moment(ms).to_string(), text);
+        }
+        // Every day follows the one before.
+        let mut last = civil(0);
+        for day in 1..60_000 {
+            let next = civil(day);
+            let follows = next == (last.0, last.1, last.2 + 1)
+                || next == (last.0, last.1 + 1, 1) && last.2 >= 28
+                || next == (last.0 + 1, 1, 1) && (last.1, last.2) == (12, 31);
+            assert!(follows, "{last:?} {next:?}");
+            last = next;
+        }
+    }
+
+    #[test]
+    fn a_job_has_its_fields_in_the_known_order() {
+        let job = Job { status: Status::Pending, company: "A \"B\" <C>", position: "ä" };
+        let fields = JobFields::new(&job, (&[1; 12], &[2; 12]), (0, 1));
+        let reply = json(200, &OneJob { job: fields });
+        assert_eq!(
+            std::str::from_utf8(&reply.body).unwrap(),
+            "{\"job\":{\"status\":\"pending\",\"_id\":\"010101010101010101010101\",\
+             \"company\":\"A \\\"B\\\" <C>\",\"position\":\"ä\",\
+             \"createdBy\":\"020202020202020202020202\",\
+             \"createdAt\":\"1970-01-01T00:00:00.000Z\",\
+             \"updatedAt\":\"1970-01-01T00:00:00.001Z\",\"__v\":0}}"
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! The service over a made-up engine: what it answers when that is away, full, slow, or was changed by
+//! somebody else first. What it answers otherwise is tested against the executable.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, mpsc};
+use std::time::Instant;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+use touchline_protocol::message::command::PutRecord;
+use touchline_protocol::message::decode::{self, Event};
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::event::{RecordPut, Rejected};
+use touchline_protocol::message::with_bytes::RecordWrite;
+use touchline_protocol::units::Position;
+
+use super::record::{JOB, Job, Status, USER, id_text};
+use super::*;
+use crate::auth::keys::{FILE_NAME, KeyRing};
+use crate::http::{Headers, Method};
+use crate::limits::LimitsConfig;
+use crate::link::{Decision, Done, Doubt, NotSent, Outcome, RecordCommand, RecordTerminal};
+use crate::views::records::RecordId;
+use crate::views::state::State;
+
+const NOW_MS: u64 = 1_800_000_000_000;
+const ADA: RecordId = [1; 12];
+const JOB_ID: RecordId = [2; 12];
+
+type Answer = Box<dyn FnOnce(&Views, &RecordCommand) -> Outcome<Records> + Send>;
+
+/// Answers each command with the next answer; keeps what it saw.
+#[derive(Default)]
+struct FakeEngine {
+    views: Mutex<Option<Arc<Views>>>,
+    answers: Mutex<VecDeque<Answer>>,
+    seen: Mutex<Vec<RecordCommand>>,
+}
+
+impl Submit<Records> for FakeEngine {
+    fn submit(&self, command: RecordCommand, _: Instant, done: Done<Records>) {
+        let answer = self.answers.lock().unwrap().pop_front().expect("an answer is left");
+        let views = self.views.lock().unwrap().clone().unwrap();
+        let outcome = answer(&views, &command);
+        self.seen.lock().unwrap().push(command);
+        done(outcome);
+    }
+}
+
+struct Site {
+    _folder: TempDir,
+    jobs: Jobs,
+    engine: Arc<FakeEngine>,
+    views: Arc<Views>,
+    token: String,
+}
+
+impl Site {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Arc::new(FakeEngine::default());
+        let views = Arc::new(Views::new(State::new(1), || Position(0)));
+        *engine.views.lock().unwrap() = Some(Arc::clone(&views));
+        let limits = Arc::new(Limits::new(LimitsConfig {
+            request_weight_per_minute: 1,
+            raw_requests_per_5_minutes: 1,
+            refusals_before_ban: 1,
+            denied: vec!["192.0.2.0/24".parse().unwrap()],
+            trusted_proxies: Vec::new(),
+        }));
+        let tokens = Tokens::new(KeyRing::open(folder.path().join(FILE_NAME)).unwrap(), 3600);
+        let now_s = jsonwebtoken::get_current_timestamp();
+        let token = tokens.issue(&id_text(&ADA), "Ada", now_s).unwrap();
+        let pool = HashingPool::start(1, 0).unwrap();
+        let submit: Arc<dyn Submit<Records>> = engine.clone();
+        let deadline = Duration::from_secs(60);
+        let config = JobsConfig::default();
+        let jobs = Jobs::new(&config, deadline, limits, views.clone(), submit, (tokens, pool));
+        let site = Self { _folder: folder, jobs, engine, views, token };
+        put(&site.views, (USER, ADA, [0; 12]), 1, b"");
+        put(&site.views, (JOB, JOB_ID, ADA), 1, &job("ACME", Status::Pending));
+        site
+    }
+
+    fn expect(
+        &self,
+        answer: impl FnOnce(&Views, &RecordCommand) -> Outcome<Records> + Send + 'static,
+    ) {
+        self.engine.answers.lock().unwrap().push_back(Box::new(answer));
+    }
+
+    fn ask(&self, method: Method, path: &str, body: &str) -> Reply {
+        self.ask_from([127, 0, 0, 1], method, path, body)
+    }
+
+    fn ask_from(&self, address: [u8; 4], method: Method, path: &str, body: &str) -> Reply {
+        let mut headers = Headers::default();
+        headers.push("Authorization", format!("Bearer {}", self.token).as_bytes());
+        let arrived_s = jsonwebtoken::get_current_timestamp();
+        let request = Request {
+            method,
+            path: path.to_owned(),
+            query: Bytes::new(),
+            headers,
+            body: Bytes::copy_from_slice(body.as_bytes()),
+            peer: (address, 1).into(),
+            arrived_ns: arrived_s * 1_000_000_000,
+            arrived: Instant::now(),
+        };
+        let (sender, receiver) = mpsc::channel();
+        let done = Completion::new(move |reply| sender.send(reply).unwrap());
+        self.jobs.call(request, done);
+        receiver.recv_timeout(Duration::from_secs(20)).expect("every request is answered")
+    }
+}
+
+fn job(company: &str, status: Status) -> Vec<u8> {
+    Job { status, company, position: "clerk" }.encode()
+}
+
+/// Folds a put into the views, as the tailer does.
+fn put(views: &Views, (kind, id, owner): (u32, RecordId, RecordId), version: u32, content: &[u8]) {
+    let put = PutRecord { kind, id, owner, version: version - 1, ..Default::default() };
+    let write = RecordWrite::new(put, content).unwrap();
+    let length = content.len() as u32;
+    let event = RecordPut { kind, version, id, owner, length, ..Default::default() };
+    views.fold(decode::command(write.as_bytes()).unwrap(), &[Event::RecordPut(&event)]);
+}
+
+fn decided(position: u64, terminal: RecordTerminal) -> Outcome<Records> {
+    let time_ns = NOW_MS * 1_000_000;
+    Outcome::from(Decision { position: Position(position), time_ns, told: (), terminal })
+}
+
+fn rejected(reason: RejectReason) -> Outcome<Records> {
+    let rejected = Rejected { reason: reason.to_wire(), ..Default::default() };
+    decided(0, RecordTerminal::Rejected(rejected))
+}
+
+fn body(reply: &Reply) -> &str {
+    std::str::from_utf8(&reply.body).unwrap()
+}
+
+fn header<'a>(reply: &'a Reply, name: &str) -> Option<&'a str> {
+    reply.headers.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+}
+
+const NEW: &str = r#"{"company":"c","position":"p"}"#;
+
+/// What the engine came to; then status, `Retry-After` and a part of the message.
+type Case = (fn() -> Outcome<Records>, u16, Option<&'static str>, &'static str);
+
+#[test]
+fn an_engine_that_is_away_full_or_slow_is_told_apart() {
+    let site = Site::new();
+    let outcomes: [Case; 9] = [
+        (|| Outcome::NotSent(NotSent::Disconnected), 503, Some("1"), "try again"),
+        (|| Outcome::NotSent(NotSent::Busy), 503, Some("1"), "try again"),
+        (|| Outcome::Unknown(Doubt::Timeout), 504, None, "not known"),
+        (|| Outcome::Unknown(Doubt::ConnectionLost), 504, None, "not known"),
+        (|| rejected(RejectReason::LogUnavailable), 503, Some("1"), "try again"),
+        (|| rejected(RejectReason::CapacityReached), 503, None, "no room"),
+        (|| rejected(RejectReason::UnexpectedMessage), 503, None, "rules 2"),
+        (|| rejected(RejectReason::UnknownOwner), 401, None, "Authentication invalid"),
+        (|| rejected(RejectReason::Overflow), 500, None, "Something went wrong"),
+    ];
+    for (outcome, status, retry, part) in outcomes {
+        site.expect(move |_, _| outcome());
+        let reply = site.ask(Method::Post, "/api/v1/jobs", NEW);
+        assert_eq!((reply.status, header(&reply, "Retry-After")), (status, retry), "{part}");
+        assert!(body(&reply).contains(part), "{}", body(&reply));
+    }
+}
+
+#[test]
+fn a_change_that_meets_another_is_made_again_from_that_one() {
+    let site = Site::new();
+    // Somebody else sets the status between the look at the views and the engine's decision.
+    site.expect(|views, _| {
+        put(views, (JOB, JOB_ID, ADA), 2, &job("ACME", Status::Interview));
+        views.arrive(Position(640));
+        let reason = RejectReason::RecordVersion.to_wire();
+        decided(640, RecordTerminal::Rejected(Rejected { reason, ..Default::default() }))
+    });
+    site.expect(|_, _| decided(700, RecordTerminal::Put(RecordPut::default())));
+    let path = format!("/api/v1/jobs/{}", id_text(&JOB_ID));
+    let reply = site.ask(Method::Patch, &path, NEW);
+    assert_eq!(reply.status, 200, "{}", body(&reply));
+    assert!(body(&reply).contains(r#""status":"interview""#), "{}", body(&reply));
+    let seen = site.engine.seen.lock().unwrap();
+    let sent = |command: &RecordCommand| match command {
+        RecordCommand::Put(write) => {
+            let decode::Command::PutRecord(put) = decode::command(write.as_bytes()).unwrap() else {
+                panic!("a put")
+            };
+            assert!(put.command.not_after_ns > 0, "nothing happens after the deadline");
+            (put.version, Job::decode(put.content()).unwrap().status)
+        }
+        RecordCommand::Delete(_) => panic!("a put"),
+    };
+    let sent: Vec<_> = seen.iter().map(sent).collect();
+    assert_eq!(sent, [(1, Status::Pending), (2, Status::Interview)]);
+}
+
+#[test]
+fn a_job_that_goes_away_meanwhile_is_not_there() {
+    let site = Site::new();
+    let path = format!("/api/v1/jobs/{}", id_text(&JOB_ID));
+    for method in [Method::Patch, Method::Delete] {
+        site.expect(|_, _| rejected(RejectReason::UnknownRecord));
+        let reply = site.ask(method, &path, NEW);
+        assert_eq!(reply.status, 404, "{}", body(&reply));
+    }
+}
+
+#[test]
+fn a_full_pool_sends_away_and_asks_the_engine_nothing() {
+    let site = Site::new();
+    let turn = site.jobs.shared.pool.reserve().expect("nobody is there");
+    let user = r#"{"name":"Ada","email":"a@b.co","password":"123456"}"#;
+    for path in ["/api/v1/auth/register", "/api/v1/auth/login"] {
+        let reply = site.ask(Method::Post, path, user);
+        assert_eq!((reply.status, header(&reply, "Retry-After")), (503, Some("1")));
+    }
+    drop(turn);
+    let reply = site.ask(Method::Post, "/api/v1/auth/login", user);
+    assert_eq!(reply.status, 401);
+    assert!(site.engine.seen.lock().unwrap().is_empty());
+}
+
+#[test]
+fn views_that_have_stopped_answer_that_nothing_happened() {
+    let site = Site::new();
+    site.views.acknowledge(Position(50));
+    site.views.halt();
+    for (method, path) in
+        [(Method::Get, "/api/v1/jobs"), (Method::Delete, "/api/v1/jobs/twelve-bytes")]
+    {
+        assert_eq!(site.ask(method, path, "").status, 503);
+    }
+}
+
+#[test]
+fn an_address_that_is_denied_gets_no_more_than_that() {
+    let site = Site::new();
+    let reply = site.ask_from([192, 0, 2, 7], Method::Get, "/api/v1/jobs", "");
+    assert_eq!((reply.status, body(&reply)), (403, ""));
+}
