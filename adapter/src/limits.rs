@@ -232,6 +232,18 @@ mod tests {
         assert_eq!(status(end), Some((418, Some(600))), "10 minutes");
     }
 
+    /// So are requests told that were charged before, and that came to nothing later.
+    #[test]
+    fn what_has_no_weight_is_no_refusal() {
+        let limits = limits();
+        let client = ip("198.51.100.1");
+        limits.admit(client, 11, NOW);
+        for _ in 0..5 {
+            assert!(matches!(limits.admit(client, 0, NOW).refusal, Some(Refusal::Exceeded(_))));
+        }
+        assert_eq!(limits.bans().end_ms(client, NOW), None);
+    }
+
     #[test]
     fn refusals_in_different_minutes_ban_nobody() {
         let limits = limits();

@@ -52,8 +52,13 @@ impl Bans {
         (ban.end_ms > now_ms).then_some(ban.end_ms)
     }
 
-    /// Bans an address, for longer than the last time unless that is long ago; gives the end.
+    /// Bans an address, for longer than the last time unless that is long ago; gives the end. One that
+    /// is banned already stays so: of its requests that are refused at the same time, on several
+    /// threads, the first one bans it.
     pub(super) fn ban(&mut self, address: IpAddr, now_ms: u64) -> u64 {
+        if let Some(end_ms) = self.end_ms(address, now_ms) {
+            return end_ms;
+        }
         let is_remembered = |ban: &Ban| ban.end_ms.saturating_add(REMEMBERED_MS) > now_ms;
         let before = self.by_address.get(&address).filter(|ban| is_remembered(ban));
         let times = before.map_or(1, |ban| (ban.times + 1).min(LENGTHS_MS.len()));
@@ -142,6 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn several_requests_at_once_are_one_ban() {
+        let mut bans = Bans::default();
+        let end = bans.ban(ip(1), NOW);
+        assert_eq!(end, NOW + 2 * MINUTE_MS);
+        for now in [NOW, NOW + 1, end - 1] {
+            assert_eq!(bans.ban(ip(1), now), end);
+        }
+        assert_eq!(bans.ban(ip(1), end), end + 10 * MINUTE_MS, "the second one");
+    }
+
+    #[test]
     fn what_is_remembered_is_bounded() {
         let mut bans = Bans::default();
         let most = BANS_MAX as u32;
@@ -160,8 +176,8 @@ mod tests {
     #[test]
     fn a_file_holds_them_and_what_is_no_ban_is_left_out() {
         let mut bans = Bans::default();
-        bans.ban(ip(1), NOW);
-        bans.ban(ip(1), NOW);
+        let end = bans.ban(ip(1), NOW - 2 * MINUTE_MS);
+        bans.ban(ip(1), end);
         bans.ban("2001:db8::".parse().unwrap(), NOW);
         assert_eq!(Bans::from_text(&bans.to_text(), NOW), (bans, 0));
         let text = "x 1 5\n10.0.0.1 0 5\n10.0.0.1 7 5\n10.0.0.1 1\n10.0.0.1 1 5 5\n\n10.0.0.1 1 -5";

@@ -127,7 +127,7 @@ pub struct Charge {
     /// The limit that is broken, if any: of several the one that is open again last.
     pub exceeded: Option<Exceeded>,
     /// Requests of this address that were refused in the current minute, this one included; 0 for an
-    /// address that shares its counts with others.
+    /// address that shares its counts with others, and for a request of no weight.
     pub refusals: u64,
 }
 
@@ -274,7 +274,8 @@ impl<K: Eq + Hash> Counts<K> {
                 }
             }
         }
-        if charge.exceeded.is_some() && !is_shared {
+        // What has no weight was counted, and perhaps refused, before.
+        if charge.exceeded.is_some() && !is_shared && weight > 0 {
             charge.refusals = counts.refusals.add(now_ms / Interval::Minute.ms(), 1);
         }
         charge
