@@ -56,6 +56,12 @@ pub enum HistoryError {
         /// Its lock file.
         path: PathBuf,
     },
+    /// It was made for another log or in another format, and may not be emptied.
+    #[error("the history store {} is of another log or in another format", path.display())]
+    Foreign {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]
     Row {
@@ -198,18 +204,25 @@ pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
 
 impl Store {
     /// Opens the store in a folder that is locked, or makes an empty one; and says how far it goes,
-    /// `None` if it was made for another log, in another format, or just now: it holds nothing then.
+    /// `None` if it holds nothing. One that was made for another log or in another format is emptied if
+    /// `may_empty` says so.
     ///
     /// # Errors
-    /// When the database cannot be opened.
+    /// [`HistoryError::Foreign`] if it may not be emptied: all of it is still there then. When the
+    /// database cannot be opened.
     pub(crate) fn open(
         folder: &Path,
         identity: Identity,
+        may_empty: bool,
     ) -> Result<(Self, Option<Reached>), HistoryError> {
         let env = open_environment(folder)?;
         let mut writing = env.write_txn()?;
         let meta: Table = env.create_database(&mut writing, Some("meta"))?;
-        let known = meta.get(&writing, IDENTITY)? == Some(bytemuck::bytes_of(&identity));
+        let found = meta.get(&writing, IDENTITY)?;
+        let known = found == Some(bytemuck::bytes_of(&identity));
+        if found.is_some() && !known && !may_empty {
+            return Err(HistoryError::Foreign { path: folder.to_owned() });
+        }
         let mut table =
             |name| -> Result<Table, heed::Error> { env.create_database(&mut writing, Some(name)) };
         let history = [

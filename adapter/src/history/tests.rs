@@ -8,7 +8,7 @@ use super::intervals::{INTERVALS, Interval};
 use super::rows::{self, SideRow, TradeRow, of_account};
 use super::statistics::{Filled, SymbolHistory, Window};
 use super::store::{Batch, Identity, Store};
-use super::{Direction, History, Sides};
+use super::{Direction, History, HistoryError, Sides};
 
 const SYMBOL: SymbolId = SymbolId(3);
 
@@ -230,7 +230,7 @@ const IDENTITY: Identity = Identity::of([7; 16]);
 impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (store, reached) = Store::open(folder.path(), IDENTITY).unwrap();
+        let (store, reached) = Store::open(folder.path(), IDENTITY, true).unwrap();
         assert_eq!(reached, None);
         let history = History::of(store.clone(), reached, 0).unwrap();
         Self { folder, store: Some(store), history, frozen: None }
@@ -254,7 +254,7 @@ impl Site {
                 self.frozen = None;
                 self.history = History::default();
                 self.store = None;
-                let (store, reached) = Store::open(self.folder.path(), IDENTITY).unwrap();
+                let (store, reached) = Store::open(self.folder.path(), IDENTITY, true).unwrap();
                 self.history = History::of(store.clone(), reached, SYMBOL.0 as usize + 1).unwrap();
                 self.store = Some(store);
             }
@@ -271,7 +271,7 @@ impl Site {
 }
 
 #[test]
-fn a_store_of_another_log_is_emptied() {
+fn a_store_of_another_log_is_emptied_if_it_may_be() {
     let mut site = Site::new();
     let trades = trades(&[Step {
         after_ms: 0,
@@ -287,14 +287,18 @@ fn a_store_of_another_log_is_emptied() {
     let Site { folder, store, history, .. } = site;
     drop((store, history));
     let count = |identity| {
-        let (store, reached) = Store::open(folder.path(), identity).unwrap();
+        let (store, reached) = Store::open(folder.path(), identity, true).unwrap();
         let history = History::of(store, reached, 4).unwrap();
         let reader = history.reader().unwrap();
         let page = reader.page::<TradeRow>(3, 0..=u64::MAX, Direction::Forward, 9).unwrap();
         (page.len(), reached.is_some(), history.market(SYMBOL).last.is_some())
     };
     assert_eq!(count(IDENTITY), (1, true, true));
-    assert_eq!(count(Identity::of([8; 16])), (0, false, false));
+    let other = Identity::of([8; 16]);
+    let refused = Store::open(folder.path(), other, false).map(|_| ());
+    assert!(matches!(refused, Err(HistoryError::Foreign { .. })), "{refused:?}");
+    assert_eq!(count(IDENTITY), (1, true, true), "all of it is still there");
+    assert_eq!(count(other), (0, false, false));
     assert_eq!(count(IDENTITY), (0, false, false));
 }
 

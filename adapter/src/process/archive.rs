@@ -4,6 +4,7 @@
 use touchline_protocol::log::reader::{LogReader, ReadError};
 
 use super::{AdapterOptions, RunError};
+use crate::history::HistoryError;
 use crate::notice::alert;
 use crate::views::state::{Archive, State};
 
@@ -21,8 +22,19 @@ pub(super) fn open(
 ) -> Result<(Archive, State), RunError> {
     let config = &options.config;
     let folder = options.data.join(HISTORY_FOLDER).join(&config.instance);
-    let mut archive = Archive::open(&folder, reader.log_id())?;
     let begin = reader.position();
+    // What a pruned log cannot bring back is never emptied, whichever build comes upon it.
+    let mut archive = match Archive::open_kept(&folder, reader.log_id()) {
+        Err(error @ HistoryError::Foreign { .. }) if begin.0 > 0 => {
+            alert!("adapter: the history cannot be used: {error}");
+            return Err(RunError::Pruned { position: begin.0 });
+        }
+        Err(error @ HistoryError::Foreign { .. }) => {
+            alert!("adapter: the history is made anew from the log's beginning: {error}");
+            Archive::open(&folder, reader.log_id())?
+        }
+        opened => opened?,
+    };
     let why = match archive.last() {
         None => None,
         Some((bookmark, _)) => match reader.resume(&bookmark) {

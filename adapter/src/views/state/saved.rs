@@ -215,8 +215,25 @@ impl Archive {
     /// # Errors
     /// When another process has it, and when it cannot be opened.
     pub fn open(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
+        Self::open_or_empty(folder, log_id, true)
+    }
+
+    /// As [`Archive::open`], but forgets nothing: for a log that cannot bring it back.
+    ///
+    /// # Errors
+    /// As [`Archive::open`], and [`HistoryError::Foreign`] for what is of another log or in another
+    /// format.
+    pub fn open_kept(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
+        Self::open_or_empty(folder, log_id, false)
+    }
+
+    fn open_or_empty(
+        folder: &Path,
+        log_id: [u8; 16],
+        may_empty: bool,
+    ) -> Result<Self, HistoryError> {
         let lock = store::lock(folder)?;
-        let (store, reached) = Store::open(folder, Identity::of(log_id))?;
+        let (store, reached) = Store::open(folder, Identity::of(log_id), may_empty)?;
         Ok(Self { store, reached, _lock: lock })
     }
 
