@@ -1,5 +1,5 @@
 //! The jobs service (jobs contract): people register and log in, and keep a list of jobs that they have
-//! applied for. Called by the front through [`crate::services`]; composed by [`crate::run`].
+//! applied for. Called by the front through `crate::services`; composed by [`crate::run`].
 //!
 //! Users and jobs are records in the engine's log, which alone decides what is taken: that an e-mail
 //! address is used once, and that nobody overwrites a change that he has not seen. What is read comes from
