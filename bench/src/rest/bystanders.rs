@@ -1,19 +1,25 @@
 //! Connections that cost a server something and bring it nothing: every other one sends a byte of a
 //! request's head now and then, the rest send nothing. Called by [`super`].
 
-use std::io::{ErrorKind, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, ErrorKind, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use crate::interrupt;
 
-/// Longest that a connection may take to be opened.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Addresses that they come from: one alone may not take all of an adapter's connections.
+const SOURCES: [Ipv4Addr; 4] = [
+    Ipv4Addr::new(127, 0, 1, 1),
+    Ipv4Addr::new(127, 0, 1, 2),
+    Ipv4Addr::new(127, 0, 1, 3),
+    Ipv4Addr::new(127, 0, 1, 4),
+];
 
 /// Between two looks at the slow ones.
 const TICK: Duration = Duration::from_millis(50);
@@ -34,9 +40,9 @@ impl Bystanders {
     /// Opens them; every one is open on return.
     pub(super) fn start(address: SocketAddr, connections: usize) -> Result<Self> {
         let mut open = Vec::with_capacity(connections);
-        for _ in 0..connections {
+        for source in SOURCES.into_iter().cycle().take(connections) {
             interrupt::check()?;
-            open.push(Bystander::open(address)?);
+            open.push(Bystander::open(source, address)?);
         }
         let stop = Arc::new(AtomicBool::new(false));
         let is_stopped = Arc::clone(&stop);
@@ -55,16 +61,26 @@ impl Bystanders {
 
 struct Bystander {
     stream: TcpStream,
+    source: Ipv4Addr,
     sent: usize,
 }
 
 impl Bystander {
-    fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, CONNECT_LIMIT)
-            .with_context(|| format!("cannot connect to {address}"))?;
-        stream.set_nonblocking(true)?;
-        Ok(Self { stream, sent: 0 })
+    fn open(source: Ipv4Addr, address: SocketAddr) -> Result<Self> {
+        let stream = connect_from(source, address)
+            .with_context(|| format!("cannot connect from {source} to {address}"))?;
+        Ok(Self { stream, source, sent: 0 })
     }
+}
+
+fn connect_from(source: Ipv4Addr, address: SocketAddr) -> io::Result<TcpStream> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    bind(&socket, &SocketAddrV4::new(source, 0))?;
+    connect(&socket, &address)?;
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(true)?;
+    Ok(stream)
 }
 
 /// Sends the slow ones' bytes; one that the server has closed is opened again.
@@ -80,7 +96,7 @@ fn keep(address: SocketAddr, mut open: Vec<Bystander>, stop: &AtomicBool) -> Res
             match bystander.stream.write(&[byte]) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(_) => *bystander = Bystander::open(address)?,
+                Err(_) => *bystander = Bystander::open(bystander.source, address)?,
             }
         }
         thread::sleep(TICK);

@@ -21,6 +21,7 @@ orders_per_interval_1 = 0
 
 [adapter]
 request_weight_per_minute = 1000000000
+raw_requests_per_5_minutes = 1000000000
 connections = 100000
 
 [[assets]]
