@@ -25,6 +25,7 @@ mod system {
     mod log_tools;
     mod malformed_http;
     mod off_the_shelf;
+    mod openapi;
     mod order_kinds;
     mod order_lists;
     mod orders;

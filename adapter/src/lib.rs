@@ -4,6 +4,7 @@
 pub mod api_error;
 pub mod auth;
 pub mod config;
+pub mod documentation;
 pub mod front;
 pub mod history;
 pub mod http;

@@ -28,6 +28,7 @@ use crate::auth::keys::{self, KeyRing, KeysError};
 use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
 use crate::config::{AdapterConfig, ConfigError};
+use crate::documentation::Documented;
 use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
 use crate::history::HistoryError;
 use crate::history::writer::{Gate, Work, Writer};
@@ -36,7 +37,7 @@ use crate::jobs::{BODY_BYTES_MAX, Jobs};
 use crate::limits::{Keeper, KeeperError, Limits};
 use crate::link::{Link, Records, Traffic};
 use crate::services::Services;
-use crate::spot::{Spot, SpotConfig};
+use crate::spot::{self, Spot, SpotConfig};
 use crate::views::Views;
 use crate::views::state::{Archive, RestoreError};
 use crate::views::tailer::{TailError, Tailer, Watermark};
@@ -290,8 +291,11 @@ impl Parts {
         let keeper = Keeper::start(Arc::clone(&limits), &options.data, &config.instance)?;
         let spot =
             SpotConfig { header_prefix: config.header_prefix.clone(), deadline: config.deadline() };
+        let document = spot::document(&config.header_prefix);
         let spot = Spot::new(spot, Arc::clone(&limits), Arc::clone(&views), orders.clone(), keys);
-        let jobs = jobs(options, limits, Arc::clone(&views), records.clone())?;
+        let jobs = jobs(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
+        let services = Arc::new(Services::new(spot, jobs));
+        let service = Documented::new(services, limits, &document);
         let connections = open_files::make_room(config.connections);
         let front = FrontConfig {
             workers: config.workers,
@@ -300,7 +304,7 @@ impl Parts {
             max_body_bytes: BODY_BYTES_MAX,
             ..FrontConfig::new(options.http)
         };
-        let front = Front::start(front, Arc::new(Services::new(spot, jobs)))?;
+        let front = Front::start(front, Arc::new(service))?;
         Ok(Self { front, orders, records, tailer, history, views, keeper, _archive: archive })
     }
 

@@ -7,6 +7,7 @@
 //! acknowledged when the request arrived.
 
 mod cancel;
+mod document;
 mod ids;
 mod intake;
 mod market;
@@ -36,10 +37,11 @@ use crate::limits::{Admission, Limits};
 use crate::link::{Doubt, NotSent, OrderCommand, Outcome, Submit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
+pub use document::document;
 use intake::Intake;
 use report::Report;
 use routes::{Handler, Serve};
-pub use routes::{Operation, operations};
+pub use routes::{Operation, Parameter, operations};
 use streams::Streams;
 
 /// Prefix of the service's own header names unless another is configured. Replies are written with

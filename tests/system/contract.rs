@@ -11,26 +11,26 @@ use touchline_adapter::spot::{Operation, operations};
 const TABLE: &str = include_str!("../contract/operations.txt");
 
 /// Parameters that this service knows beyond the contract.
-const BEYOND: [(&str, &str); 3] = [
+pub(super) const BEYOND: [(&str, &str); 3] = [
     ("/api/v3/ticker/24hr", "symbols"),
     ("/api/v3/ticker/price", "symbols"),
     ("/api/v3/ticker/bookTicker", "symbols"),
 ];
 
 /// A row of the table.
-struct Row {
-    method: &'static str,
-    path: &'static str,
-    security: &'static str,
-    weight: &'static str,
-    parameters: Vec<Parameter>,
+pub(super) struct Row {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) security: &'static str,
+    pub(super) weight: &'static str,
+    pub(super) parameters: Vec<Parameter>,
 }
 
 #[derive(Clone, Copy)]
-struct Parameter {
-    name: &'static str,
-    kind: &'static str,
-    is_required: bool,
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) is_required: bool,
 }
 
 impl Row {
@@ -46,20 +46,20 @@ impl Row {
         Self { method, path, security, weight, parameters: words.map(parameter).collect() }
     }
 
-    fn is_signed(&self) -> bool {
+    pub(super) fn is_signed(&self) -> bool {
         matches!(self.security, "TRADE" | "USER_DATA" | "SIGNED")
     }
 
-    fn needs_key(&self) -> bool {
+    pub(super) fn needs_key(&self) -> bool {
         self.security != "NONE"
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 }
 
-fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<Row> {
     let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let rows: Vec<_> = lines.map(Row::read).collect();
     assert_eq!(rows.len(), 30, "the contract has 30 operations");
@@ -97,9 +97,12 @@ fn the_route_table_is_the_contracts_table() {
         let operation = operation.unwrap_or_else(|| panic!("{name} is not served"));
         assert_eq!(weight(operation.weight), row.weight, "weight of {name}");
         assert!(security(operation.security).contains(&row.security), "security of {name}");
-        let beyond = |parameter: &&&str| !BEYOND.contains(&(operation.path, parameter));
-        let found: Vec<_> = operation.parameters.iter().filter(beyond).copied().collect();
-        let expected: Vec<_> = row.parameters.iter().map(|parameter| parameter.name).collect();
+        let in_contract =
+            |name: &(&str, bool)| !BEYOND.contains(&(operation.path, name.0)) || name.1;
+        let found = operation.parameters.iter().map(|found| (found.name, found.is_required));
+        let found: Vec<_> = found.filter(in_contract).collect();
+        let expected: Vec<_> =
+            row.parameters.iter().map(|expected| (expected.name, expected.is_required)).collect();
         assert_eq!(found, expected, "parameters of {name}");
         let cost = match (row.method, row.path) {
             ("POST", "/api/v3/order") => 1,
@@ -118,7 +121,7 @@ fn the_route_table_is_the_contracts_table() {
 }
 
 /// Parameters with which an operation gets past the checks of its parameters.
-fn sound(row: &Row) -> &'static str {
+pub(super) fn sound(row: &Row) -> &'static str {
     match (row.method, row.path) {
         ("POST", "/api/v3/order" | "/api/v3/order/test") => {
             "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0"
@@ -144,13 +147,13 @@ fn with(parameters: &str, more: &str) -> String {
 }
 
 /// Sends requests as an operation's security asks for it.
-struct Client {
-    a: Trader,
-    http: Http,
+pub(super) struct Client {
+    pub(super) a: Trader,
+    pub(super) http: Http,
 }
 
 impl Client {
-    fn request(&self, row: &Row, parameters: &str) -> Request {
+    pub(super) fn request(&self, row: &Row, parameters: &str) -> Request {
         if row.is_signed() {
             return self.a.request(row.method, row.path, parameters);
         }

@@ -2,7 +2,7 @@
 //! data, facts §7). Answered from the history and the books.
 
 mod klines;
-mod responses;
+pub(super) mod responses;
 mod tickers;
 mod trades;
 

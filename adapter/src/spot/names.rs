@@ -39,9 +39,9 @@ pub(super) const fn list_status(value: ListOrderStatus) -> (&'static str, &'stat
     }
 }
 
-const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
+pub(super) const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
-const ORDER_TYPES: [(&str, OrderType); 7] = [
+pub(super) const ORDER_TYPES: [(&str, OrderType); 7] = [
     ("LIMIT", OrderType::Limit),
     ("MARKET", OrderType::Market),
     ("STOP_LOSS", OrderType::StopLoss),
@@ -51,10 +51,10 @@ const ORDER_TYPES: [(&str, OrderType); 7] = [
     ("LIMIT_MAKER", OrderType::LimitMaker),
 ];
 
-const TIMES_IN_FORCE: [(&str, TimeInForce); 3] =
+pub(super) const TIMES_IN_FORCE: [(&str, TimeInForce); 3] =
     [("GTC", TimeInForce::Gtc), ("IOC", TimeInForce::Ioc), ("FOK", TimeInForce::Fok)];
 
-const RESPONSE_TYPES: [(&str, ResponseType); 3] =
+pub(super) const RESPONSE_TYPES: [(&str, ResponseType); 3] =
     [("ACK", ResponseType::Ack), ("RESULT", ResponseType::Result), ("FULL", ResponseType::Full)];
 
 const PERMISSIONS: [(&str, u8); 4] = [

@@ -6,7 +6,7 @@ use crate::api_error::ApiError;
 use crate::parameters::ParameterError;
 
 /// Entries of a page if none is asked for, and at the most (spot contract §8 Page sizes).
-const PAGE: (u32, u32) = (500, 1000);
+pub(super) const PAGE: (u32, u32) = (500, 1000);
 
 /// Reads `limit`; more than the most is the most (facts §7).
 pub(super) fn page_size(intake: &Intake<'_>) -> Result<usize, ParameterError> {

@@ -25,9 +25,9 @@ use report::{Placement, Validation};
 
 /// The parameters of POST /order and POST /order/test.
 pub(super) const PARAMETERS: [&str; 11] = [
-    "symbol",
-    "side",
-    "type",
+    "symbol!",
+    "side!",
+    "type!",
     "timeInForce",
     "quantity",
     "quoteOrderQty",

@@ -1,10 +1,15 @@
 //! The JSON of every reply, one struct per object, fields in the contract's order (spot contract
-//! §2). Filled by the handlers.
+//! §2). Filled by the handlers; `document` describes them by the schemas that are derived here.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use touchline_protocol::decimal::DecimalText;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+
+use super::document;
 
 /// 10⁻⁸ units as a decimal string with eight fraction digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,6 +21,14 @@ impl Serialize for Decimal {
     }
 }
 
+impl ToSchema for Decimal {}
+
+impl utoipa::PartialSchema for Decimal {
+    fn schema() -> RefOr<Schema> {
+        document::decimal(8, "A decimal with eight fraction digits.").into()
+    }
+}
+
 impl fmt::Debug for Decimal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(DecimalText::new(self.0).as_str())
@@ -23,18 +36,18 @@ impl fmt::Debug for Decimal {
 }
 
 /// `{}`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Empty {}
 
 /// GET /time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServerTime {
     pub(super) server_time: u64,
 }
 
 /// GET /depth: levels as `[price, quantity]`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OrderBook {
     pub(super) last_update_id: u64,
@@ -43,7 +56,7 @@ pub(super) struct OrderBook {
 }
 
 /// GET /exchangeInfo.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExchangeInformation {
     pub(super) timezone: &'static str,
@@ -54,7 +67,7 @@ pub(super) struct ExchangeInformation {
 }
 
 /// A rate limit without its count.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RateLimit {
     pub(super) rate_limit_type: &'static str,
@@ -64,7 +77,7 @@ pub(super) struct RateLimit {
 }
 
 /// A symbol of GET /exchangeInfo.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Symbol {
     pub(super) symbol: String,
@@ -87,60 +100,37 @@ pub(super) struct Symbol {
 }
 
 /// A filter of a symbol or of the exchange.
-#[derive(Debug, Serialize)]
-#[serde(tag = "filterType", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "filterType", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum Filter {
-    #[serde(rename = "PRICE_FILTER")]
-    Price {
-        min_price: Decimal,
-        max_price: Decimal,
-        tick_size: Decimal,
-    },
-    PercentPrice {
-        multiplier_up: Decimal,
-        multiplier_down: Decimal,
-        avg_price_mins: u32,
-    },
-    LotSize {
-        min_qty: Decimal,
-        max_qty: Decimal,
-        step_size: Decimal,
-    },
-    MinNotional {
-        min_notional: Decimal,
-        apply_to_market: bool,
-        avg_price_mins: u32,
-    },
-    IcebergParts {
-        limit: u32,
-    },
-    MarketLotSize {
-        min_qty: Decimal,
-        max_qty: Decimal,
-        step_size: Decimal,
-    },
-    MaxNumOrders {
-        max_num_orders: u32,
-    },
-    MaxNumAlgoOrders {
-        max_num_algo_orders: u32,
-    },
-    MaxNumIcebergOrders {
-        max_num_iceberg_orders: u32,
-    },
-    MaxPosition {
-        max_position: Decimal,
-    },
-    ExchangeMaxNumOrders {
-        max_num_orders: u32,
-    },
-    ExchangeMaxNumAlgoOrders {
-        max_num_algo_orders: u32,
-    },
+    #[serde(rename = "PRICE_FILTER", rename_all = "camelCase")]
+    Price { min_price: Decimal, max_price: Decimal, tick_size: Decimal },
+    #[serde(rename_all = "camelCase")]
+    PercentPrice { multiplier_up: Decimal, multiplier_down: Decimal, avg_price_mins: u32 },
+    #[serde(rename_all = "camelCase")]
+    LotSize { min_qty: Decimal, max_qty: Decimal, step_size: Decimal },
+    #[serde(rename_all = "camelCase")]
+    MinNotional { min_notional: Decimal, apply_to_market: bool, avg_price_mins: u32 },
+    #[serde(rename_all = "camelCase")]
+    IcebergParts { limit: u32 },
+    #[serde(rename_all = "camelCase")]
+    MarketLotSize { min_qty: Decimal, max_qty: Decimal, step_size: Decimal },
+    #[serde(rename_all = "camelCase")]
+    MaxNumOrders { max_num_orders: u32 },
+    #[serde(rename_all = "camelCase")]
+    MaxNumAlgoOrders { max_num_algo_orders: u32 },
+    #[serde(rename_all = "camelCase")]
+    MaxNumIcebergOrders { max_num_iceberg_orders: u32 },
+    #[serde(rename_all = "camelCase")]
+    MaxPosition { max_position: Decimal },
+    #[serde(rename_all = "camelCase")]
+    ExchangeMaxNumOrders { max_num_orders: u32 },
+    #[serde(rename_all = "camelCase")]
+    ExchangeMaxNumAlgoOrders { max_num_algo_orders: u32 },
 }
 
 /// POST /order, form ACK.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Acknowledgement<'a> {
     pub(super) symbol: &'a str,
@@ -151,7 +141,7 @@ pub(super) struct Acknowledgement<'a> {
 }
 
 /// POST /order, forms RESULT and FULL: the latter with fills, which may be none.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Placed<'a> {
     #[serde(flatten)]
@@ -167,16 +157,19 @@ pub(super) struct Placed<'a> {
     #[serde(flatten)]
     pub(super) extras: Extras,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(super) fills: Option<Vec<Fill<'a>>>,
 }
 
 /// What the reports of a list's legs and of cancelled orders have in addition where it is set.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Extras {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(super) stop_price: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(super) iceberg_qty: Option<Decimal>,
 }
 
@@ -189,7 +182,7 @@ impl Extras {
 }
 
 /// GET /myTrades.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AccountTrade<'a> {
     pub(super) symbol: &'a str,
@@ -208,7 +201,7 @@ pub(super) struct AccountTrade<'a> {
 }
 
 /// An order list, in queries without reports of its orders.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OrderList<'a, R: Serialize> {
     pub(super) order_list_id: i64,
@@ -220,11 +213,12 @@ pub(super) struct OrderList<'a, R: Serialize> {
     pub(super) symbol: &'a str,
     pub(super) orders: [ListedOrder<'a>; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(super) order_reports: Option<[R; 2]>,
 }
 
 /// An order of a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedOrder<'a> {
     pub(super) symbol: &'a str,
@@ -233,7 +227,7 @@ pub(super) struct ListedOrder<'a> {
 }
 
 /// The report of a list's leg when it is placed: as much as was asked for.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum PlacedLeg<'a> {
     Acknowledged(Acknowledgement<'a>),
@@ -241,7 +235,7 @@ pub(super) enum PlacedLeg<'a> {
 }
 
 /// An entry of DELETE /openOrders.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Canceled<'a> {
     Order(Box<CancelReport<'a>>),
@@ -249,7 +243,7 @@ pub(super) enum Canceled<'a> {
 }
 
 /// One fill of a placement.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Fill<'a> {
     pub(super) price: Decimal,
@@ -260,7 +254,7 @@ pub(super) struct Fill<'a> {
 }
 
 /// DELETE /order, and the cancelled orders of a list.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CancelReport<'a> {
     pub(super) symbol: &'a str,
@@ -281,7 +275,7 @@ pub(super) struct CancelReport<'a> {
 }
 
 /// GET /order.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Order<'a> {
     pub(super) symbol: &'a str,
@@ -305,7 +299,7 @@ pub(super) struct Order<'a> {
 }
 
 /// GET /rateLimit/order: a rate limit with what is used up of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UsedRateLimit {
     #[serde(flatten)]
     pub(super) limit: RateLimit,
@@ -313,14 +307,14 @@ pub(super) struct UsedRateLimit {
 }
 
 /// POST /userDataStream.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListenKey<'a> {
     pub(super) listen_key: &'a str,
 }
 
 /// GET /account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Account {
     pub(super) maker_commission: i64,
@@ -337,7 +331,7 @@ pub(super) struct Account {
 }
 
 /// One asset of an account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Balance {
     pub(super) asset: String,
     pub(super) free: Decimal,

@@ -1,6 +1,6 @@
 //! The contract's table of operations (spot contract §4), as far as it is served: one row each, with the
 //! parameters that it knows and what serves it. The spot service looks requests up in it; a test holds
-//! it against the contract's own table.
+//! it against the contract's own table, and `document` describes each of them.
 
 use super::intake::Intake;
 use super::{Submission, cancel, market, market_data, place, query, streams};
@@ -15,7 +15,7 @@ const OF_SIGNATURES: [&str; 3] = ["recvWindow", "timestamp", "signature"];
 /// What serves an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Handler {
-    /// The operation's own parameters.
+    /// The operation's own parameters, `!` behind the names of the mandatory ones.
     pub(super) parameters: &'static [&'static str],
     pub(super) serve: Serve,
 }
@@ -34,7 +34,7 @@ pub(super) enum Serve {
 use Serve::{AtOnce, ByEngine, FromViews};
 
 /// One operation as a client sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// Its method.
     pub method: Method,
@@ -46,8 +46,25 @@ pub struct Operation {
     pub weight: Weight,
     /// What an accepted request adds to the account's order counts.
     pub order_cost: u8,
-    /// The names of its own parameters: not those of signatures.
-    pub parameters: &'static [&'static str],
+    /// Its own parameters: not those of signatures.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether a request must have it.
+    pub is_required: bool,
+}
+
+impl Parameter {
+    /// Reads it as it stands in a row.
+    fn read(text: &'static str) -> Self {
+        let name = text.trim_end_matches('!');
+        Self { name, is_required: name != text }
+    }
 }
 
 /// Every operation that is served.
@@ -59,7 +76,7 @@ pub fn operations() -> Vec<Operation> {
         security: route.security,
         weight: route.weight,
         order_cost: route.order_cost,
-        parameters: route.handler.parameters,
+        parameters: route.handler.parameters.iter().copied().map(Parameter::read).collect(),
     };
     routes().into_iter().map(operation).collect()
 }
@@ -121,27 +138,27 @@ fn market_data() -> Vec<Route<Handler>> {
     };
     let get = |path, cost, parameters, serve| row(Get, path, cost, parameters, FromViews(serve));
     vec![
-        get("/api/v3/depth", by_limit, &["symbol", "limit"], market::depth),
-        get("/api/v3/trades", open(1), &["symbol", "limit"], market_data::trades),
+        get("/api/v3/depth", by_limit, &["symbol!", "limit"], market::depth),
+        get("/api/v3/trades", open(1), &["symbol!", "limit"], market_data::trades),
         get(
             "/api/v3/historicalTrades",
             by_key,
-            &["symbol", "limit", "fromId"],
+            &["symbol!", "limit", "fromId"],
             market_data::historical_trades,
         ),
         get(
             "/api/v3/aggTrades",
             open(1),
-            &["symbol", "fromId", "startTime", "endTime", "limit"],
+            &["symbol!", "fromId", "startTime", "endTime", "limit"],
             market_data::aggregate_trades,
         ),
         get(
             "/api/v3/klines",
             open(1),
-            &["symbol", "interval", "startTime", "endTime", "limit"],
+            &["symbol!", "interval!", "startTime", "endTime", "limit"],
             market_data::klines,
         ),
-        get("/api/v3/avgPrice", open(1), &["symbol"], market_data::average_price),
+        get("/api/v3/avgPrice", open(1), &["symbol!"], market_data::average_price),
         ticker("/api/v3/ticker/24hr", 40, market_data::statistics),
         ticker("/api/v3/ticker/price", 2, market_data::price),
         ticker("/api/v3/ticker/bookTicker", 2, market_data::book_ticker),
@@ -156,7 +173,7 @@ fn trading() -> Vec<Route<Handler>> {
     let new_order = |path, serve| row(Post, path, trade, &place::PARAMETERS, ByEngine(serve));
     let oco = &place::list::PARAMETERS;
     let oco = row(Post, "/api/v3/order/oco", trade, oco, ByEngine(place::list::oco));
-    let one_order = &["symbol", "orderId", "origClientOrderId"];
+    let one_order = &["symbol!", "orderId", "origClientOrderId"];
     vec![
         Route { order_cost: 1, ..new_order("/api/v3/order", place::order) },
         new_order("/api/v3/order/test", place::test),
@@ -165,16 +182,16 @@ fn trading() -> Vec<Route<Handler>> {
             Delete,
             "/api/v3/order",
             trade,
-            &["symbol", "orderId", "origClientOrderId", "newClientOrderId"],
+            &["symbol!", "orderId", "origClientOrderId", "newClientOrderId"],
             ByEngine(cancel::order),
         ),
-        row(Delete, "/api/v3/openOrders", trade, &["symbol"], ByEngine(cancel::all)),
+        row(Delete, "/api/v3/openOrders", trade, &["symbol!"], ByEngine(cancel::all)),
         row(Get, "/api/v3/openOrders", by_symbol, &["symbol"], FromViews(query::open_orders)),
         row(
             Get,
             "/api/v3/allOrders",
             user_data(10),
-            &["symbol", "orderId", "startTime", "endTime", "limit"],
+            &["symbol!", "orderId", "startTime", "endTime", "limit"],
             FromViews(query::past::orders),
         ),
         Route { order_cost: 2, ..oco },
@@ -182,7 +199,7 @@ fn trading() -> Vec<Route<Handler>> {
             Delete,
             "/api/v3/orderList",
             trade,
-            &["symbol", "orderListId", "listClientOrderId", "newClientOrderId"],
+            &["symbol!", "orderListId", "listClientOrderId", "newClientOrderId"],
             ByEngine(cancel::list),
         ),
         row(
@@ -215,12 +232,12 @@ fn account() -> Vec<Route<Handler>> {
             Get,
             "/api/v3/myTrades",
             user_data(10),
-            &["symbol", "orderId", "startTime", "endTime", "fromId", "limit"],
+            &["symbol!", "orderId", "startTime", "endTime", "fromId", "limit"],
             FromViews(query::past::trades),
         ),
         row(Get, "/api/v3/rateLimit/order", user_data(20), &[], order_counts),
         row(Post, stream, user_stream, &[], FromViews(streams::open)),
-        row(Put, stream, user_stream, &["listenKey"], FromViews(streams::keep_alive)),
-        row(Delete, stream, user_stream, &["listenKey"], FromViews(streams::close)),
+        row(Put, stream, user_stream, &["listenKey!"], FromViews(streams::keep_alive)),
+        row(Delete, stream, user_stream, &["listenKey!"], FromViews(streams::close)),
     ]
 }

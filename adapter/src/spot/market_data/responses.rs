@@ -1,9 +1,15 @@
 //! The JSON of the market data, one struct per object, fields in the contract's order (spot contract
 //! §2). Filled by the handlers beside.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer};
 use touchline_protocol::units::UNITS_PER_WHOLE;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ArrayItems, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
+use crate::spot::document;
 use crate::spot::responses::Decimal;
 
 /// A sum of 10⁻⁸ units, which may be beyond what an order or a balance can hold, as a decimal string
@@ -19,6 +25,14 @@ impl Serialize for Sum {
     }
 }
 
+impl ToSchema for Sum {}
+
+impl PartialSchema for Sum {
+    fn schema() -> RefOr<Schema> {
+        document::decimal(8, "A decimal with eight fraction digits, of any size.").into()
+    }
+}
+
 /// 1/1000 of a percent, as a decimal string with three fraction digits (facts §7 ticker/24hr).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Percent(pub(super) i128);
@@ -30,10 +44,18 @@ impl Serialize for Percent {
     }
 }
 
+impl ToSchema for Percent {}
+
+impl PartialSchema for Percent {
+    fn schema() -> RefOr<Schema> {
+        document::decimal(3, "A percentage with three fraction digits.").into()
+    }
+}
+
 /// GET /trades, GET /historicalTrades.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PublicTrade {
+pub(in crate::spot) struct PublicTrade {
     pub(super) id: u64,
     pub(super) price: Decimal,
     pub(super) qty: Decimal,
@@ -44,8 +66,8 @@ pub(super) struct PublicTrade {
 }
 
 /// GET /aggTrades.
-#[derive(Debug, Serialize)]
-pub(super) struct AggregateTrade {
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::spot) struct AggregateTrade {
     #[serde(rename = "a")]
     pub(super) id: u64,
     #[serde(rename = "p")]
@@ -69,17 +91,56 @@ pub(super) struct AggregateTrade {
 pub(super) type Kline =
     (u64, Decimal, Decimal, Decimal, Decimal, Sum, u64, Sum, u64, Sum, Sum, &'static str);
 
+/// What is said of [`Kline`]: each item by itself, as its place is its name.
+pub(in crate::spot) struct KlineSchema;
+
+impl ToSchema for KlineSchema {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Kline")
+    }
+}
+
+impl PartialSchema for KlineSchema {
+    fn schema() -> RefOr<Schema> {
+        let (number, decimal) = (document::number, || document::decimal(8, "A decimal."));
+        let ignored = || document::decimal(0, "Of no meaning.");
+        let items = [
+            number(),
+            decimal(),
+            decimal(),
+            decimal(),
+            decimal(),
+            decimal(),
+            number(),
+            decimal(),
+            number(),
+            decimal(),
+            decimal(),
+            ignored(),
+        ];
+        let array = ArrayBuilder::new()
+            .items(ArrayItems::False)
+            .prefix_items(items)
+            .description(Some(
+                "Open time, open, high, low, close, volume, close time, quote volume, number of \
+                 trades, taker's base volume, taker's quote volume, an item without meaning.",
+            ))
+            .build();
+        array.into()
+    }
+}
+
 /// GET /avgPrice.
-#[derive(Debug, Serialize)]
-pub(super) struct AveragePrice {
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::spot) struct AveragePrice {
     pub(super) mins: u32,
     pub(super) price: Decimal,
 }
 
 /// GET /ticker/24hr. The quantities of the best prices may be there (spot contract §2 24-hour ticker).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Statistics {
+pub(in crate::spot) struct Statistics {
     pub(super) symbol: String,
     pub(super) price_change: Decimal,
     pub(super) price_change_percent: Percent,
@@ -104,16 +165,16 @@ pub(super) struct Statistics {
 }
 
 /// GET /ticker/price.
-#[derive(Debug, Serialize)]
-pub(super) struct PriceTicker {
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::spot) struct PriceTicker {
     pub(super) symbol: String,
     pub(super) price: Decimal,
 }
 
 /// GET /ticker/bookTicker.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct BookTicker {
+pub(in crate::spot) struct BookTicker {
     pub(super) symbol: String,
     pub(super) bid_price: Decimal,
     pub(super) bid_qty: Decimal,

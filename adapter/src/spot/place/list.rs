@@ -21,15 +21,15 @@ use crate::views::{Views, venue};
 
 /// The parameters of POST /order/oco.
 pub(in crate::spot) const PARAMETERS: [&str; 13] = [
-    "symbol",
+    "symbol!",
     "listClientOrderId",
-    "side",
-    "quantity",
+    "side!",
+    "quantity!",
     "limitClientOrderId",
-    "price",
+    "price!",
     "limitIcebergQty",
     "stopClientOrderId",
-    "stopPrice",
+    "stopPrice!",
     "stopLimitPrice",
     "stopIcebergQty",
     "stopLimitTimeInForce",

@@ -1,0 +1,141 @@
+//! The documentation that the adapter serves of itself: the OpenAPI document at `/openapi.json` and a
+//! page that shows it at `/docs/`. Stands in front of the services, which get every other request;
+//! composed by [`crate::run`].
+//!
+//! The page is Swagger UI, whose files a package carries. It asks nobody but this adapter for anything.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::{Config, SwaggerFile};
+
+use crate::api_error::ApiError;
+use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
+use crate::limits::Limits;
+use crate::route::{
+    Lookup, Route, RouteTable, Security, Weight, not_found, open_to_any_origin, preflight,
+    wrong_method,
+};
+
+/// What the page may load and run: its own files, its styles, and the images that these draw.
+const PAGE_POLICY: &str =
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+
+/// What is served of the documentation.
+#[derive(Debug, Clone, Copy)]
+enum Page {
+    /// The document.
+    Document,
+    /// The way from `/docs` to `/docs/`, where the page's own references lead to its files.
+    Redirect,
+    /// The page.
+    Index,
+    /// One of its files.
+    File,
+}
+
+/// A service with its documentation.
+pub struct Documented {
+    service: Arc<dyn Service>,
+    limits: Arc<Limits>,
+    document: Bytes,
+    pages: RouteTable<Page>,
+    config: Arc<Config<'static>>,
+}
+
+impl Documented {
+    /// `service`, described by `document`. Requests for the documentation count against `limits` like
+    /// those of the least weight.
+    #[must_use]
+    pub fn new(service: Arc<dyn Service>, limits: Arc<Limits>, document: &OpenApi) -> Self {
+        let page = |path, handler| Route {
+            method: Method::Get,
+            path,
+            security: Security::None,
+            weight: Weight::Fixed(1),
+            order_cost: 0,
+            handler,
+        };
+        let pages = [
+            page("/openapi.json", Page::Document),
+            page("/docs", Page::Redirect),
+            page("/docs/", Page::Index),
+            page("/docs/{file}", Page::File),
+        ];
+        let document = document.to_json().expect("all keys of the document are strings");
+        Self {
+            service,
+            limits,
+            document: document.into(),
+            pages: RouteTable::new(pages).expect("no page stands there twice"),
+            // By itself the page would have the document checked by a service on the Internet.
+            config: Arc::new(Config::from("../openapi.json").validator_url("none")),
+        }
+    }
+
+    fn page(&self, route: &Route<Page>, request: &Request) -> Reply {
+        match route.handler {
+            Page::Document => {
+                open_to_any_origin(Reply::with_type(200, "application/json", self.document.clone()))
+            }
+            Page::Redirect => Reply::empty(308).header("Location", "docs/"),
+            Page::Index => self.file("index.html", request),
+            Page::File => self.file(route.argument(&request.path).unwrap_or_default(), request),
+        }
+    }
+
+    fn file(&self, name: &str, request: &Request) -> Reply {
+        let Ok(Some(file)) = utoipa_swagger_ui::serve(name, Arc::clone(&self.config)) else {
+            return not_found(&request.headers);
+        };
+        let SwaggerFile { bytes, content_type, .. } = file;
+        let body = match bytes {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => bytes.into(),
+        };
+        Reply { body, ..Reply::empty(200) }
+            .header("Content-Type", content_type)
+            .header("Content-Security-Policy", PAGE_POLICY)
+            .header("X-Content-Type-Options", "nosniff")
+    }
+
+    /// The reply to a request for a page, unless its address is not served or has used up its limits.
+    fn reply(&self, address: IpAddr, request: &Request, found: Lookup<'_, Page>) -> Reply {
+        if self.limits.denies(address) {
+            return Reply::empty(403);
+        }
+        let admission = self.limits.admit(address, 1, request.arrived_ms());
+        if let Some(refusal) = admission.refusal {
+            return ApiError::from(refusal).reply();
+        }
+        match found {
+            Lookup::Found(route) => self.page(route, request),
+            Lookup::WrongMethod(allow) => wrong_method(allow),
+            Lookup::Options(allow) => preflight(allow),
+            Lookup::NotFound => not_found(&request.headers),
+        }
+    }
+}
+
+impl Service for Documented {
+    fn call(&self, request: Request, done: Completion) {
+        match self.pages.lookup(request.method, &request.path) {
+            Lookup::NotFound => self.service.call(request, done),
+            found => {
+                let address = self.limits.client(request.peer.ip(), &request.headers);
+                done.send(self.reply(address, &request, found));
+            }
+        }
+    }
+
+    fn body_limit(&self, path: &str) -> usize {
+        self.service.body_limit(path)
+    }
+
+    fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
+        self.service.fault(refused, fault)
+    }
+}
