@@ -296,9 +296,10 @@ impl Duty {
                     self.close(older, CloseReason::Replaced, "replaced by a newer logon");
                 }
                 self.open(&started, end, position);
+                // Before anything for it is in the ring: the gateway drops what is for nobody.
+                self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
                 // What the end of the older connection took away.
                 self.tell_others(None, position);
-                self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
             }
             Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
         }

@@ -309,7 +309,7 @@ impl Gateway {
                     }
                     if is_stream {
                         // All that it was to be told is in the ring by now.
-                        self.sessions.drain(&self.mail);
+                        self.sessions.drain_all(&self.mail);
                         self.close_session(session, epoch, reason);
                     } else if let Some(ticket) = self.open.remove(&(session, epoch)) {
                         self.forget_peer(ticket);

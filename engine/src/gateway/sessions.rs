@@ -4,7 +4,7 @@
 use super::Mail;
 use super::history::{Ask, PIECE_BYTES, Replay};
 use super::service::Gateway;
-use super::stream::{Next, Stream, Terms};
+use super::stream::{Next, Replaying, Stream, Terms};
 use crate::mailbox::ToDuty;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -15,6 +15,7 @@ use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::decode::ENVELOPED_BYTES_MAX;
 use touchline_protocol::message::enums::CloseReason;
 use touchline_protocol::message::event::{Envelope, SessionStarted};
+use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{MessageBuffer, PushError, SessionEnd};
 use touchline_protocol::units::{Epoch, Position, SessionId};
 
@@ -172,6 +173,16 @@ impl Sessions {
         }
         self.rings.input.release();
         taken > 0
+    }
+
+    /// Takes all replies that are in the ring by now.
+    pub(super) fn drain_all(&mut self, mail: &Mail) {
+        // Each takes a slot at least, so no more than that were there when this began.
+        for _ in 0..MAX_SLOTS.div_ceil(REPLIES_PER_TURN) {
+            if !self.drain(mail) {
+                return;
+            }
+        }
     }
 
     /// Gives a message of the ring to its session; false if that is not there.
@@ -332,6 +343,8 @@ impl Gateway {
                         from,
                         is_durable: stream.is_durable,
                     };
+                    stream.replaying = Replaying::Due;
+                    self.sessions.hungry.retain(|&hungry| hungry != ticket);
                     self.history.ask(Ask::Drop { ticket });
                     self.history.ask(Ask::Replay(replay));
                 }
@@ -375,7 +388,9 @@ impl Gateway {
     pub(super) fn history_came(&mut self, ticket: usize, messages: &[u8], is_over: bool) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
         stream.put_plain(messages);
+        stream.replaying = if is_over { Replaying::Not } else { Replaying::Hungry };
         self.sessions.mark_dirty(ticket);
+        self.sessions.mark_ready(ticket);
         if !is_over {
             self.sessions.hungry.push(ticket);
         }
@@ -411,11 +426,12 @@ impl Gateway {
                 self.take(one);
             }
         }
-        let sessions = &mut self.sessions;
-        sessions.hungry.retain(|ticket| {
-            let Some(stream) = sessions.streams.get(ticket) else { return false };
+        let Sessions { hungry, streams, .. } = &mut self.sessions;
+        hungry.retain(|ticket| {
+            let Some(stream) = streams.get_mut(ticket) else { return false };
             let has_room = stream.spare_room() >= PIECE_ROOM;
             if has_room {
+                stream.replaying = Replaying::Due;
                 self.history.ask(Ask::More { ticket: *ticket });
             }
             !has_room

@@ -12,7 +12,7 @@ use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, Stream as S
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted};
 use touchline_protocol::message::handshake::ACKNOWLEDGE_DURABLE;
-use touchline_protocol::message::stream::{Heartbeat, Logout, SessionClosed};
+use touchline_protocol::message::stream::{Heartbeat, Logout, ReplayRequest, SessionClosed};
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
@@ -65,6 +65,17 @@ pub(super) struct Terms {
     pub(super) unsent_bytes: usize,
 }
 
+/// How far a session's replay is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Replaying {
+    /// There is none, or it is over.
+    Not,
+    /// Its next piece is asked for.
+    Due,
+    /// Its next piece waits for room.
+    Hungry,
+}
+
 /// One session.
 pub(super) struct Stream {
     pub(super) session: SessionId,
@@ -90,6 +101,9 @@ pub(super) struct Stream {
     pub(super) is_holding: bool,
     /// Its state is being gathered: what it says behind that waits.
     pub(super) awaits_state: bool,
+    /// Another replay waits while a piece of one is due: so the reading thread owes a session one piece at
+    /// the most, however many it asks for.
+    pub(super) replaying: Replaying,
     /// It has said that it sends nothing more.
     has_logged_out: bool,
     /// Until when its last words may take.
@@ -121,6 +135,7 @@ impl Stream {
             is_ready: false,
             is_holding: false,
             awaits_state: false,
+            replaying: Replaying::Not,
             has_logged_out: false,
             closing: None,
         }
@@ -170,6 +185,9 @@ impl Stream {
         let template = template_of(frame);
         if COMMANDS.contains(&template) || template == Logout::TEMPLATE {
             return self.command(length, template);
+        }
+        if template == ReplayRequest::TEMPLATE && self.replaying == Replaying::Due {
+            return Next::Nothing;
         }
         let said = match decode::stream(frame) {
             Ok(Said::Heartbeat(_)) => Next::Done,
@@ -333,8 +351,10 @@ impl Stream {
             let why = format!("nothing came for {} s", silence.as_secs());
             return Some((CloseReason::Silent, why));
         }
-        let waits = self.outgoing.waits_for_reader() && !self.input.is_empty();
-        if !waits {
+        // What a replay holds open is of use to others too.
+        let is_waited_for = self.replaying == Replaying::Hungry
+            || !self.outgoing.has_credit() && !self.input.is_empty();
+        if !(is_waited_for && self.outgoing.waits_for_reader()) {
             self.stalled = None;
             return None;
         }
@@ -354,3 +374,6 @@ fn template_of(frame: &[u8]) -> u16 {
 fn malformed(fault: &FrameFault) -> Next {
     Next::End(CloseReason::Malformed, fault.to_string())
 }
+
+#[cfg(test)]
+mod tests;

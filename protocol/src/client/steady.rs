@@ -29,6 +29,9 @@ pub enum Back {
         decided: Vec<Sequence>,
         /// How many commands were sent again.
         resent: usize,
+        /// Position behind what was seen last before the loss: a replay from here on tells what was
+        /// missed.
+        missed_from: Option<Position>,
     },
 }
 
@@ -84,7 +87,8 @@ impl SteadyClient {
         self.client.as_mut()
     }
 
-    /// Incarnation and position that were seen last: from where on to ask for what was missed.
+    /// Incarnation and position that were seen last, a Welcome's included: what was missed before that
+    /// one is named by [`Back::Returned`].
     #[must_use]
     pub const fn last_seen(&self) -> Option<(Incarnation, Position)> {
         self.options.last_seen
@@ -156,6 +160,10 @@ impl SteadyClient {
                 Ok(None)
             }
             Err(_) => {
+                // Why the engine closed it may have come with its end.
+                if let Some(notice) = client.receiver.next_notice() {
+                    return Ok(Some(Told::Notice(notice)));
+                }
                 self.client = None;
                 self.try_at = Instant::now();
                 self.pause = PAUSES[0];
@@ -205,6 +213,7 @@ impl SteadyClient {
         match Client::connect(&self.options) {
             Ok(client) => {
                 let decided_to = client.welcome().last_sequence;
+                let missed_from = self.options.last_seen.map(|(_, position)| position);
                 let decided: Vec<Sequence> = self
                     .undecided
                     .iter()
@@ -218,7 +227,7 @@ impl SteadyClient {
                 self.saw_welcome();
                 self.send_waiting();
                 let resent = self.undecided.len();
-                Ok(Some(Told::Connection(Back::Returned { decided, resent })))
+                Ok(Some(Told::Connection(Back::Returned { decided, resent, missed_from })))
             }
             Err(ConnectError::Connect { .. } | ConnectError::Io(_)) => {
                 self.try_at = Instant::now() + self.pause;

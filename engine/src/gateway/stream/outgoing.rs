@@ -97,9 +97,10 @@ impl Outgoing {
             && self.used() + (self.in_flight + 1) * CREDIT_BYTES <= self.capacity
     }
 
-    /// True when commands wait for the client to read, and for nothing else.
+    /// True when what there is waits for the client to read, and neither for the engine's answers nor for
+    /// its disk.
     pub(super) const fn waits_for_reader(&self) -> bool {
-        self.in_flight == 0 && !self.has_credit()
+        self.in_flight == 0 && self.under_way > 0
     }
 
     /// Room beside what answers to commands under way need.

@@ -1,0 +1,76 @@
+//! What one session may have others do for it, and when its client is to blame for a standstill.
+
+use super::*;
+use touchline_protocol::message::event::Done;
+
+const STALL: Duration = Duration::from_secs(5);
+
+fn stream(acknowledgement: u8, now: Instant) -> Stream {
+    let heartbeat = Duration::from_secs(60);
+    let terms = Terms { acknowledgement, heartbeat, unsent_bytes: 256 << 10 };
+    Stream::new(&SessionStarted::default(), terms, Position(0), now)
+}
+
+fn ask_for_replay(stream: &mut Stream, correlation: u64, now: Instant) {
+    let request = ReplayRequest { correlation, ..Default::default() };
+    stream.received(bytemuck::bytes_of(&request), now);
+}
+
+/// Answers at `position` until nothing more fits, and one command that waits behind them.
+fn fill(stream: &mut Stream, position: Position, now: Instant) {
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let envelope = Envelope { position, flags: ENVELOPE_TERMINAL, ..Default::default() };
+    let done = Done::default();
+    let length = enclose(&envelope, bytemuck::bytes_of(&done), &mut enclosed).unwrap();
+    while stream.outgoing.has_credit() {
+        stream.outgoing.passed_on();
+        stream.put(&envelope, &enclosed[..length]);
+    }
+    stream.received(bytemuck::bytes_of(&Heartbeat::default()), now);
+}
+
+#[test]
+fn a_replay_waits_for_the_piece_that_is_due() {
+    let now = Instant::now();
+    let mut stream = stream(0, now);
+    for correlation in 1..=3 {
+        ask_for_replay(&mut stream, correlation, now);
+    }
+    for wanted in 1..=3 {
+        let Next::Replay { correlation, .. } = stream.next() else { panic!("replay {wanted}") };
+        assert_eq!(correlation, wanted);
+        stream.replaying = Replaying::Due;
+        assert!(matches!(stream.next(), Next::Nothing), "one piece at a time");
+        // One that waits for room may be given up for another.
+        stream.replaying = if wanted == 1 { Replaying::Hungry } else { Replaying::Not };
+    }
+}
+
+#[test]
+fn a_client_is_blamed_for_what_it_does_not_read_and_not_for_a_late_disk() {
+    let (now, marks) = (Instant::now(), (Position(64), Position(0)));
+    let later = now + STALL;
+    let mut durable = stream(ACKNOWLEDGE_DURABLE, now);
+    fill(&mut durable, Position(64), now);
+    assert!(durable.take(Position(0), now).is_none(), "nothing is on disk");
+    assert!(durable.tick(now, STALL, marks).is_none());
+    assert!(durable.tick(later, STALL, marks).is_none(), "the disk is late, not the client");
+    assert!(durable.take(Position(64), later).is_some());
+    assert!(durable.tick(later, STALL, marks).is_none());
+    let ended = durable.tick(later + STALL, STALL, marks);
+    assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
+}
+
+#[test]
+fn a_client_that_does_not_read_its_replay_is_ended() {
+    let now = Instant::now();
+    let mut stream = stream(0, now);
+    stream.put_plain(&[0; 64]);
+    assert!(stream.take(Position(0), now).is_some());
+    assert!(stream.tick(now, STALL, Default::default()).is_none());
+    assert!(stream.tick(now + STALL, STALL, Default::default()).is_none(), "nobody waits for it");
+    stream.replaying = Replaying::Hungry;
+    assert!(stream.tick(now + STALL, STALL, Default::default()).is_none());
+    let ended = stream.tick(now + 2 * STALL, STALL, Default::default());
+    assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
+}
