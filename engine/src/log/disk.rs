@@ -80,7 +80,7 @@ impl SegmentMaker {
         self.next
     }
 
-    /// Bytes of the next segment that are zeros on disk already.
+    /// Bytes of the next segment that zeros were written to; durable only once it has its name.
     pub(super) fn zeroed(&self) -> u64 {
         self.unfinished.as_ref().map_or(0, |unfinished| unfinished.zeroed)
     }
@@ -209,18 +209,19 @@ impl DiskLog {
     /// The address of `bytes` is a multiple of [`BLOCK_BYTES`].
     pub(crate) fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
         debug_assert!(position.is_multiple_of(BLOCK_BYTES));
-        let number = position / self.segment_bytes;
+        let (number, offset) = (position / self.segment_bytes, position % self.segment_bytes);
         let path = segment_path(&self.folder, number);
         if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
             self.wait_for(number)?;
             let file = self.storage.open(&path).map_err(disk_error("opening", &path))?;
             self.open = Some((number, file));
             if let Making::Ahead(ahead) = &self.making {
+                // First: what was told of the segment before would have it hurry.
+                ahead.keep_pace(offset);
                 ahead.want(number + 1);
             }
         }
         let Some((_, file)) = &self.open else { return Ok(()) };
-        let offset = position % self.segment_bytes;
         file.write_blocks(offset, bytes).map_err(disk_error("writing", &path))?;
         if let Making::Ahead(ahead) = &self.making {
             ahead.keep_pace(offset + bytes.len() as u64);
