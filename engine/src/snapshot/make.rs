@@ -330,9 +330,13 @@ impl Room {
     }
 }
 
-/// Bytes that are free for this user on the disk of `file`.
+/// Bytes that are free for this user on the disk of `file`; as many as can be where the file system, like
+/// a RAM-backed one without a limit, counts none.
 fn free_bytes(file: &File) -> io::Result<u64> {
     let disk = fstatvfs(file)?;
+    if disk.f_blocks == 0 {
+        return Ok(u64::MAX);
+    }
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
@@ -464,6 +468,8 @@ mod tests {
         // Never into what is kept.
         assert!(written < 8, "{written} MiB of 13, of which 5 are kept");
         assert!(free_bytes(&file).is_ok());
+        let of_no_size = File::open("/proc/self/stat").unwrap();
+        assert_eq!(free_bytes(&of_no_size).unwrap(), u64::MAX);
     }
 
     #[test]
