@@ -111,7 +111,8 @@ fn the_process_that_makes_a_snapshot_gives_way_and_ends_with_its_engine() {
     assert!(gave_way, "{:?}", nice(seen[0]));
     venue.kill9(Part::Engine);
     assert!(eventually(|| processes_on(venue.data()).is_empty()), "a child outlives its engine");
-    assert!(!is_alive(seen[0]));
+    // Its new parent may not have waited for it yet.
+    assert!(eventually(|| !is_alive(seen[0])), "a child outlives its engine");
     venue.start_engine();
     assert_eq!(log(venue.data(), &["verify"]).0, Some(0));
 }

@@ -47,13 +47,13 @@ impl Source<'_> {
     }
 }
 
-/// The reference file without the adapter's section, with some lines changed, dropped or moved.
+/// The reference file without the adapter's sections, with some lines changed, dropped or moved.
 fn edited(source: &mut Source<'_>) -> String {
     let mut is_engines = true;
     let mut lines: Vec<String> = Vec::new();
     for line in REFERENCE.lines() {
         if line.starts_with('[') {
-            is_engines = line != "[adapter]";
+            is_engines = !["[adapter]", "[jobs]"].contains(&line);
         }
         if is_engines && !line.starts_with('#') && !line.is_empty() {
             lines.push(line.to_owned());
