@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::wait::WaitStrategy;
 
@@ -430,11 +431,7 @@ fn run_core(arguments: CoreArguments) -> Result<bool> {
         operations: arguments.operations as usize,
         recording: arguments.recording,
     })?;
-    if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.json, &report, || report.text())?;
     Ok(report.passed())
 }
 
@@ -444,11 +441,7 @@ fn run_growth(arguments: &CoreArguments) -> Result<bool> {
         operations: arguments.operations as usize,
         largest: arguments.largest,
     })?;
-    if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.json, &report, || report.text())?;
     if let Some(file) = &arguments.plot {
         std::fs::write(file, plot::svg(&report)).with_context(|| file.display().to_string())?;
     }
@@ -463,11 +456,7 @@ fn run_rtt(arguments: &RttArguments) -> Result<bool> {
         runs: arguments.engine.runs,
         messages: arguments.messages,
     })?;
-    if arguments.engine.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.engine.json, &report, || report.text())?;
     Ok(true)
 }
 
@@ -477,11 +466,7 @@ fn run_records(arguments: &RecordsArguments) -> Result<bool> {
         runs: arguments.engine.runs,
         messages: arguments.messages,
     })?;
-    if arguments.engine.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.engine.json, &report, || report.text())?;
     Ok(true)
 }
 
@@ -492,11 +477,7 @@ fn run_tcp(arguments: &TcpArguments) -> Result<bool> {
         messages: arguments.messages,
         rate: arguments.rate,
     })?;
-    if arguments.engine.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.engine.json, &report, || report.text())?;
     Ok(true)
 }
 
@@ -507,11 +488,7 @@ fn run_log(arguments: LogArguments) -> Result<bool> {
         commands: arguments.commands.try_into()?,
         core: arguments.core,
     })?;
-    if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.json, &report, || report.text())?;
     Ok(true)
 }
 
@@ -525,11 +502,7 @@ fn run_rest(arguments: RestArguments) -> Result<bool> {
         rate: arguments.rate,
         bystanders: arguments.bystanders.into(),
     })?;
-    if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", report.text());
-    }
+    show(arguments.json, &report, || report.text())?;
     Ok(true)
 }
 
@@ -540,12 +513,18 @@ fn run_history(arguments: HistoryArguments) -> Result<bool> {
         rate: arguments.rate,
         pages: arguments.pages,
     })?;
-    if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{report}");
-    }
+    show(arguments.json, &report, || report.to_string())?;
     Ok(true)
+}
+
+/// Prints a report as one line of JSON, or as text.
+fn show(as_json: bool, report: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+    if as_json {
+        println!("{}", serde_json::to_string(report)?);
+    } else {
+        print!("{}", text());
+    }
+    Ok(())
 }
 
 /// The executable `touchline`: the one that was named, or the one beside this.

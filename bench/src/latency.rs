@@ -94,6 +94,14 @@ pub fn median(values: impl IntoIterator<Item = u64>) -> u64 {
     }
 }
 
+/// The median of ratios, each of a figure to what was measured beside it, in hundredths; a pair whose
+/// second is 0 does not count.
+#[must_use]
+pub fn median_ratio(pairs: impl IntoIterator<Item = (u64, u64)>) -> u64 {
+    let hundredths = |(figure, beside): (u64, u64)| figure.checked_mul(100)?.checked_div(beside);
+    median(pairs.into_iter().filter_map(hundredths))
+}
+
 /// Nanoseconds with a unit that leaves three or four digits.
 #[must_use]
 pub fn duration(nanoseconds: u64) -> String {
@@ -139,6 +147,8 @@ mod tests {
     #[test]
     fn medians_and_texts() {
         assert_eq!((median([]), median([3]), median([5, 1]), median([9, 1, 2])), (0, 3, 3, 2));
+        assert_eq!(median_ratio([(3, 2), (7, 0), (5, 2), (u64::MAX, 1), (4, 2)]), 200);
+        assert_eq!(median_ratio([(1, 0)]), 0);
         let runs = [1, 7, 4].map(|p50| Percentiles { p50, ..Default::default() });
         assert_eq!(Percentiles::median(&runs).p50, 4);
         assert_eq!(duration(9_999), "9999 ns");

@@ -14,7 +14,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median, ratio};
+use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::{Trader, wait_name};
 use flood::{Beside, Flood};
@@ -82,9 +82,7 @@ pub fn run(options: &RecordsOptions) -> Result<RecordsReport> {
     let of = |field: fn(&Run) -> Percentiles| {
         Percentiles::median(&runs.iter().map(field).collect::<Vec<_>>())
     };
-    let hundredths = |over: fn(&Run) -> (u64, u64)| {
-        median(runs.iter().map(over).filter_map(|(over, under)| (over * 100).checked_div(under)))
-    };
+    let hundredths = |over: fn(&Run) -> (u64, u64)| median_ratio(runs.iter().map(over));
     Ok(RecordsReport {
         machine: Machine::here(),
         wait: wait_name(options.engine.wait),

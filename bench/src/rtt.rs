@@ -17,7 +17,7 @@ use serde::Serialize;
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median, ratio};
+use crate::latency::{Distribution, Percentiles, median_ratio, ratio};
 use crate::machine::Machine;
 
 pub(crate) use orders::Trader;
@@ -212,10 +212,8 @@ fn median_run(runs: &[Run]) -> Run {
 
 fn ratios(runs: &[Run]) -> Ratios {
     let of = |numerator: fn(&Run) -> Option<Percentiles>, denominator: fn(&Run) -> Percentiles| {
-        median(
-            runs.iter()
-                .filter_map(|run| (numerator(run)?.p50 * 100).checked_div(denominator(run).p50)),
-        )
+        let pair = |run| Some((numerator(run)?.p50, denominator(run).p50));
+        median_ratio(runs.iter().filter_map(pair))
     };
     Ratios {
         ring_to_bare: of(|run| Some(run.ring), |run| run.bare),

@@ -18,7 +18,7 @@ use touchline_protocol::client::Endpoint;
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median, ratio};
+use crate::latency::{Distribution, Percentiles, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::wait_name;
 use echo::{Echo, EchoKind};
@@ -78,9 +78,7 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
         runs.push(one_run(options)?);
     }
     let of_runs = |kind: usize, field: fn(&Percentiles) -> u64| {
-        median(runs.iter().map(|run: &Run| {
-            (field(&run[kind]) * 100).checked_div(field(&run[1])).unwrap_or_default()
-        }))
+        median_ratio(runs.iter().map(|run: &Run| (field(&run[kind]), field(&run[1]))))
     };
     let kinds: [usize; 5] = std::array::from_fn(|kind| kind);
     Ok(TcpReport {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{Append, Paced, Replay, Throughput, Verify};
-use crate::latency::{Percentiles, duration, median, ratio};
+use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
 
 /// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
@@ -153,11 +153,7 @@ struct Compared<'rounds> {
 
 impl Compared<'_> {
     fn goal(&self, name: &'static str, bound: u64, at_most: bool) -> Goal {
-        let ratio = median(
-            self.pairs
-                .iter()
-                .filter_map(|&(figure, beside)| figure.checked_mul(100)?.checked_div(beside)),
-        );
+        let ratio = median_ratio(self.pairs.iter().copied());
         let reached = if at_most { ratio <= bound } else { ratio >= bound };
         Goal {
             name,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::observation::Observation;
 use super::rows_that_differ;
-use crate::latency::{Percentiles, median, ratio};
+use crate::latency::{Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::recording::explanation::Comparison;
 use crate::recording::flow::{Counts, Flow};
@@ -307,8 +307,6 @@ impl ReplayReport {
 
     /// The median of the runs' ratios of p50, in hundredths.
     fn ratio_to_ring(&self) -> u64 {
-        median(
-            self.runs.iter().filter_map(|run| (run.one_by_one.p50 * 100).checked_div(run.ring.p50)),
-        )
+        median_ratio(self.runs.iter().map(|run| (run.one_by_one.p50, run.ring.p50)))
     }
 }

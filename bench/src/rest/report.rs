@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{Block, Crowd, RestOptions, Run, median_block};
-use crate::latency::{Percentiles, duration, median, ratio};
+use crate::latency::{Percentiles, duration, median_ratio, ratio};
 use crate::machine::Machine;
 
 /// CPU time per request to that of the constant answer in the same run, in hundredths.
@@ -42,8 +42,7 @@ impl RestReport {
         crowd: Option<Crowd>,
     ) -> Self {
         let to_constant = |of: fn(&Run) -> Block| {
-            let hundredths = |run: &Run| (of(run).cpu_ns * 100).checked_div(run.constant.cpu_ns);
-            median(runs.iter().filter_map(hundredths))
+            median_ratio(runs.iter().map(|run| (of(run).cpu_ns, run.constant.cpu_ns)))
         };
         Self {
             machine,
