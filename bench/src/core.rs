@@ -12,7 +12,6 @@ pub mod growth;
 mod measure;
 pub mod operation;
 pub mod plot;
-mod random;
 mod reference;
 mod report;
 mod stopwatch;

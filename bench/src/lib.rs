@@ -17,6 +17,7 @@ pub mod latency;
 pub mod log;
 pub mod machine;
 pub mod process;
+mod random;
 pub mod recording;
 pub mod records;
 pub mod replay;

@@ -15,8 +15,8 @@ mod recorded;
 mod steady;
 
 use super::operation::{Depth, Operation, Tally};
-use super::random::permuted;
 use super::reference::Reference;
+use crate::random::permuted;
 pub use burst::Scenario;
 pub use recorded::recorded;
 

@@ -21,9 +21,9 @@ use touchline_protocol::units::{
 use super::flows::Flow;
 use super::measure::per_operation;
 use super::operation::{Kind, Operation};
-use super::random::Random;
 use super::stopwatch::Stopwatch;
 use crate::machine::nanoseconds;
+use crate::random::Random;
 
 /// Price of one tick.
 const TICK: i64 = 1_000;

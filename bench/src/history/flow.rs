@@ -17,6 +17,8 @@ use touchline_protocol::units::{
     UNITS_PER_WHOLE,
 };
 
+use crate::random::Random;
+
 /// The id of the log.
 pub(super) const LOG_ID: [u8; 16] = [9; 16];
 
@@ -28,7 +30,7 @@ pub(super) const CLOSED_ORDERS: usize = 10_000;
 pub(super) const ACCOUNTS: u32 = 64;
 
 /// Symbols, each with assets of its own.
-const SYMBOLS: u32 = 4;
+pub(super) const SYMBOLS: u32 = 4;
 
 /// Cycles that are prepared at a time.
 const CYCLES: usize = 500;
@@ -70,22 +72,15 @@ pub(super) struct Flow {
     position: u64,
     time_ns: u64,
     counters: [Counters; SYMBOLS as usize],
-    random: u64,
+    random: Random,
     frames: Vec<Frame>,
 }
 
 impl Flow {
     pub(super) fn new() -> Self {
         let counters = [Counters::default(); SYMBOLS as usize];
-        let random = 0x9e37_79b9_7f4a_7c15;
+        let random = Random::new(0);
         Self { position: 4096, time_ns: BEGIN_NS, counters, random, frames: Vec::new() }
-    }
-
-    fn random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
     }
 
     /// Behind the last transaction that was made.
@@ -196,8 +191,8 @@ impl Flow {
 
     /// An order that is filled, one that is cancelled, the cancel, and one that fills the first.
     fn cycle(&mut self) {
-        let symbol = SymbolId((self.random() % u64::from(SYMBOLS)) as u32);
-        let price = (1000 + (self.random() % 100).cast_signed()) * UNITS_PER_WHOLE;
+        let symbol = SymbolId(self.random.below(u64::from(SYMBOLS)) as u32);
+        let price = (1000 + self.random.below(100).cast_signed()) * UNITS_PER_WHOLE;
         let maker = self.rest(symbol, Side::Sell, price);
         let canceled = self.rest(symbol, Side::Buy, price / 2);
         self.cancel(&canceled);
@@ -205,12 +200,12 @@ impl Flow {
     }
 
     fn account(&mut self) -> AccountId {
-        AccountId(1 + (self.random() % u64::from(ACCOUNTS)) as u32)
+        AccountId(1 + self.random.below(u64::from(ACCOUNTS)) as u32)
     }
 
     /// An order of a random account under a random name, as common clients give them.
     fn order(&mut self, symbol: SymbolId, side: Side, price: i64) -> (NewOrder, OrderAccepted) {
-        let name = format!("{:016x}{:06x}", self.random(), self.random() & 0xff_ffff);
+        let name = format!("{:016x}{:06x}", self.random.bits(), self.random.bits() & 0xff_ffff);
         let counters = &mut self.counters[symbol.0 as usize];
         counters.order += 1;
         let order_id = OrderId(counters.order);

@@ -22,7 +22,7 @@ use touchline_protocol::log::reader::ReadError;
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::{KeyId, Position};
 
-use super::flow::{Flow, Frame, symbol_name};
+use super::flow::{ACCOUNTS, Flow, Frame, SYMBOLS, symbol_name};
 use super::{HistoryOptions, Pages};
 use crate::interrupt;
 use crate::latency::Distribution;
@@ -167,10 +167,10 @@ impl Client {
         let mut entries = 0;
         for page in 0..count {
             interrupt::check()?;
-            let symbol = symbol_name(page % 4);
+            let symbol = symbol_name(page % SYMBOLS);
             let separator = if query.is_empty() { "" } else { "&" };
             let query = format!("symbol={symbol}{separator}{query}");
-            let key = KeyId(u64::from(page % super::flow::ACCOUNTS) + 1);
+            let key = KeyId(u64::from(page % ACCOUNTS) + 1);
             let request = self.request(path, &query, key);
             let (sender, receiver) = mpsc::channel();
             let begin = Instant::now();

@@ -4,9 +4,9 @@
 use touchline_protocol::message::enums::Side;
 
 use super::super::operation::{Kind, Operation};
-use super::super::random::Random;
 use super::living::Living;
 use super::{Flow, Recorder};
+use crate::random::Random;
 
 /// How the mid price moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

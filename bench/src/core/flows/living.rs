@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::super::random::Random;
+use crate::random::Random;
 
 /// Young orders that are remembered.
 const YOUNG: usize = 64;

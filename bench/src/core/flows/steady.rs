@@ -3,9 +3,9 @@
 use touchline_protocol::message::enums::Side;
 
 use super::super::operation::{Kind, Operation};
-use super::super::random::Random;
 use super::living::Living;
 use super::{Flow, Recorder};
+use crate::random::Random;
 
 /// What a steady flow is like.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,13 @@
 //! The generator behind the synthetic flows: xorshift64*, seeded through splitmix64, so that a seed
-//! gives the same flow on every machine. Called by [`super::flows`].
+//! gives the same flow on every machine. Called by [`crate::core`] and [`crate::history`].
 
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// A stream of its own for each seed.
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// 64 random bits.
-    pub(super) const fn bits(&mut self) -> u64 {
+    pub(crate) const fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -25,27 +25,27 @@ impl Random {
     }
 
     /// A number below `end`, which is above zero.
-    pub(super) const fn below(&mut self, end: u64) -> u64 {
+    pub(crate) const fn below(&mut self, end: u64) -> u64 {
         ((self.bits() as u128 * end as u128) >> 64) as u64
     }
 
     /// As [`below`](Self::below), for an index.
-    pub(super) fn index(&mut self, length: usize) -> usize {
+    pub(crate) fn index(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
     /// A number from `first` to `last`.
-    pub(super) fn between(&mut self, first: u32, last: u32) -> u32 {
+    pub(crate) fn between(&mut self, first: u32, last: u32) -> u32 {
         first + self.below(u64::from(last - first) + 1) as u32
     }
 
     /// True `percent` times out of a hundred.
-    pub(super) const fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) const fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// A distance in ticks with this mean: most are small, few are large (geometric).
-    pub(super) fn distance(&mut self, mean: i64) -> i64 {
+    pub(crate) fn distance(&mut self, mean: i64) -> i64 {
         let mut ticks = 0;
         while self.below(mean.unsigned_abs() + 1) != 0 && ticks < 20 * mean {
             ticks += 1;
@@ -55,7 +55,7 @@ impl Random {
 }
 
 /// A permutation of the numbers below two to the power of `bits`.
-pub(super) const fn permuted(number: u64, bits: u32) -> u64 {
+pub(crate) const fn permuted(number: u64, bits: u32) -> u64 {
     let mask = (1 << bits) - 1;
     let mut mixed = number & mask;
     let mut round = 0;
