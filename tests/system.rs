@@ -18,6 +18,7 @@ mod system {
     mod history;
     mod hostile;
     mod http;
+    mod http_abuse;
     mod jobs;
     mod json;
     mod lifecycle;

@@ -8,6 +8,7 @@
 
 mod body;
 mod gate;
+mod head;
 mod hyper;
 mod places;
 mod quoted_query;

@@ -3,12 +3,13 @@
 //!
 //! So the request line can be rewritten (see [`quoted_query`]) however the bytes were cut into
 //! packets, and nothing else is ever taken for one. A head that hyper would read in a way of its own,
-//! or refuse without a word, is refused here: hyper is given a stand-in for it, and the connection
-//! answers that with the fault.
+//! or refuse without a word (see [`head`](super::head)), is refused here: hyper is given a stand-in for
+//! it, and the connection answers that with the fault.
 
 use bytes::{Buf, BytesMut};
 use tokio::io::ReadBuf;
 
+use super::head::{Framing, examine};
 use super::quoted_query;
 use super::socket::Progress;
 use crate::http::Fault;
@@ -23,17 +24,8 @@ enum Then {
     Head,
     /// A chunked body, byte by byte: where it ends is for hyper to say.
     Chunks,
-    /// Everything: the connection will be closed, or hyper shall say what is wrong.
+    /// Everything: the connection will be closed.
     Rest,
-}
-
-/// How long the body behind a head is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framing {
-    Length(usize),
-    Chunked,
-    /// The head contradicts itself in a way that hyper refuses.
-    Unclear,
 }
 
 /// The gate of one connection.
@@ -47,10 +39,12 @@ pub(super) struct Gate {
     scanned: usize,
     ended: bool,
     max_head: usize,
+    max_headers: usize,
 }
 
 impl Gate {
-    pub(super) fn new(max_head: usize) -> Self {
+    /// Heads have at most `max_head` bytes and `max_headers` fields.
+    pub(super) fn new(max_head: usize, max_headers: usize) -> Self {
         Self {
             held: BytesMut::new(),
             open: 0,
@@ -58,6 +52,7 @@ impl Gate {
             scanned: 0,
             ended: false,
             max_head,
+            max_headers,
         }
     }
 
@@ -111,7 +106,10 @@ impl Gate {
             return self.refuse(progress, Fault::HeadTooLong { limit: self.max_head });
         }
         if end.is_none() {
-            if self.ended || !may_be_a_request(&self.held) {
+            if !may_be_a_request(&self.held) {
+                return self.refuse(progress, Fault::BadHead { why: "This is not HTTP." });
+            }
+            if self.ended {
                 self.then = Then::Rest;
                 self.open = usize::MAX;
             }
@@ -119,13 +117,13 @@ impl Gate {
         }
         self.scanned = 0;
         let head = &mut self.held[..length];
-        match examine(head) {
+        let disguised_at = quoted_query::disguise(head);
+        match examine(head, self.max_headers) {
             Ok(framing) => {
-                progress.disguised(quoted_query::disguise(head));
+                progress.disguised(disguised_at);
                 let (body, then) = match framing {
                     Framing::Length(body) => (body, Then::Head),
                     Framing::Chunked => (0, Then::Chunks),
-                    Framing::Unclear => (0, Then::Rest),
                 };
                 self.open = length.saturating_add(body);
                 self.then = then;
@@ -162,36 +160,6 @@ fn may_be_a_request(held: &[u8]) -> bool {
         .skip_while(|byte| matches!(byte, b'\r' | b'\n'))
         .take_while(|&&byte| byte != b' ')
         .all(|&byte| byte.is_ascii_graphic())
-}
-
-/// Looks at a whole head.
-fn examine(head: &[u8]) -> Result<Framing, Fault> {
-    let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-    let request_line = lines.find(|line| !line.is_empty()).unwrap_or_default();
-    if request_line.contains(&b'#') {
-        return Err(Fault::BadHead { why: "A request target has no fragment (#)." });
-    }
-    let (mut lengths, mut is_coded) = (Vec::new(), false);
-    for line in lines {
-        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let (name, value) = (&line[..colon], &line[colon + 1..]);
-        is_coded |= name.eq_ignore_ascii_case(b"transfer-encoding");
-        if name.eq_ignore_ascii_case(b"content-length") {
-            let digits = std::str::from_utf8(value.trim_ascii()).ok();
-            lengths.push(digits.and_then(|digits| digits.parse::<usize>().ok()));
-        }
-    }
-    match (lengths.first(), is_coded) {
-        (Some(_), true) => {
-            Err(Fault::BadHead { why: "Content-Length and Transfer-Encoding exclude each other." })
-        }
-        (None, true) => Ok(Framing::Chunked),
-        (None, false) => Ok(Framing::Length(0)),
-        (Some(Some(length)), false) if lengths.iter().all(|other| *other == Some(*length)) => {
-            Ok(Framing::Length(*length))
-        }
-        (Some(_), false) => Ok(Framing::Unclear),
-    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 use super::FrontConfig;
 use super::body::ReplyBody;
+use super::gate::Gate;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
 use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
@@ -80,8 +81,9 @@ pub(super) async fn serve(
         stop: stop.clone(),
         ready_in_a_row: Cell::new(0),
     });
-    let socket =
-        Socket::new(stream, connection.progress.clone(), connection.shared.config.max_head_bytes);
+    let config = &connection.shared.config;
+    let gate = Gate::new(config.max_head_bytes, config.max_headers);
+    let socket = Socket::new(stream, connection.progress.clone(), gate);
     let handler = connection.clone();
     let serving = connection.shared.builder.serve_connection(
         TokioIo::new(socket),
@@ -133,15 +135,11 @@ async fn answer(
 impl Connection {
     /// Reads the request whole, within the limits.
     async fn receive(&self, head: Parts, body: Incoming) -> Result<Request, Fault> {
-        let config = &self.shared.config;
         if let Some(fault) = self.progress.take_refusal() {
             return Err(fault);
         }
         let disguised_at = self.progress.head_read(!body.is_end_stream());
         let method = Method::from_token(head.method.as_str()).ok_or(Fault::UnknownMethod)?;
-        if head.headers.len() > config.max_headers {
-            return Err(Fault::TooManyHeaders { limit: config.max_headers });
-        }
         let body = self.read_body(head.uri.path(), body).await?;
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let (path, query) = quoted_query::split(target, disguised_at);

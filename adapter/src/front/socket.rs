@@ -186,12 +186,12 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, progress: Rc<Progress>, max_head_bytes: usize) -> Self {
+    pub(super) fn new(stream: TcpStream, progress: Rc<Progress>, gate: Gate) -> Self {
         let first = progress.read_by.get().unwrap_or_else(Instant::now);
         Self {
             stream,
             progress,
-            gate: Gate::new(max_head_bytes),
+            gate,
             timer: LazyTimer { sleep: Box::pin(tokio::time::sleep_until(first)) },
             write_by: None,
             closing: Closing::No,

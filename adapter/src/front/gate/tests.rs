@@ -21,7 +21,7 @@ fn given(gate: &mut Gate, progress: &Progress) -> Vec<u8> {
 }
 
 fn refusal(head: &str) -> Option<Fault> {
-    let (mut gate, progress) = (Gate::new(LIMIT), progress());
+    let (mut gate, progress) = (Gate::new(LIMIT, 10), progress());
     gate.push(head.as_bytes());
     let out = given(&mut gate, &progress);
     let refusal = progress.take_refusal();
@@ -52,10 +52,11 @@ fn heads_that_cannot_be_read_in_one_way_are_refused() {
 
 #[test]
 fn what_is_no_request_is_not_waited_for() {
-    let (mut gate, progress) = (Gate::new(LIMIT), progress());
+    let (mut gate, progress) = (Gate::new(LIMIT, 10), progress());
     gate.push(b"\x16\x03\x01");
-    assert_eq!(given(&mut gate, &progress), b"\x16\x03\x01");
-    let mut gate = Gate::new(LIMIT);
+    assert_eq!(given(&mut gate, &progress), STAND_IN);
+    assert_eq!(progress.take_refusal(), Some(Fault::BadHead { why: "This is not HTTP." }));
+    let mut gate = Gate::new(LIMIT, 10);
     gate.push(b"GET / HT");
     assert_eq!(given(&mut gate, &progress), b"");
     gate.end();
@@ -74,7 +75,7 @@ proptest! {
             "POST /b HTTP/1.1\r\nContent-Length: {}\r\nX: v /a?\" y\r\n\r\n{body}", body.len()
         );
         let sent = format!("{first}GET /c?d=\"e\" HTTP/1.1\r\nY: z /a?\" y\r\n\r\n");
-        let (mut gate, progress) = (Gate::new(LIMIT), progress());
+        let (mut gate, progress) = (Gate::new(LIMIT, 10), progress());
         let mut out = Vec::new();
         let mut rest = sent.as_bytes();
         for cut in cuts.into_iter().chain([sent.len()]) {
