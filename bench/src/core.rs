@@ -15,7 +15,7 @@ pub mod plot;
 mod reference;
 mod report;
 mod stopwatch;
-mod venue;
+pub mod venue;
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! The whole core (sessions, filters, balances, book, events) without a log: the same kind of flow as
-//! the book alone, as bytes that are decoded and applied. Called by [`super::growth`].
+//! the book alone, as bytes that are decoded and applied. Called by [`super::growth`] and the benchmarks.
 
 use bytemuck::bytes_of;
 use thiserror::Error;
@@ -62,7 +62,7 @@ const BATCH: usize = 1024;
 
 /// The core did not take what it must.
 #[derive(Debug, Error)]
-pub(super) enum VenueError {
+pub enum VenueError {
     /// A command was refused.
     #[error("{name} refused: {reason}")]
     Refused {
@@ -78,15 +78,15 @@ pub(super) enum VenueError {
 
 /// How large a venue is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Size {
+pub struct Size {
     /// Symbols, each with a flow of its own.
-    pub(super) symbols: u32,
+    pub symbols: u32,
     /// Accounts that trade.
-    pub(super) accounts: u32,
+    pub accounts: u32,
 }
 
 /// A core with everything defined, and what is needed to send it orders.
-pub(super) struct Venue {
+pub struct Venue {
     core: Core,
     outbox: Vec<u64>,
     time_ns: u64,
@@ -127,7 +127,7 @@ impl Venue {
     ///
     /// # Errors
     /// If the core refuses a definition.
-    pub(super) fn new(size: Size, orders: u32, levels: u32) -> Result<Self, VenueError> {
+    pub fn new(size: Size, orders: u32, levels: u32) -> Result<Self, VenueError> {
         let mut venue = Self {
             core: Core::new(),
             outbox: vec![0; OUTBOX_BYTES_MAX.div_ceil(8)],
@@ -234,7 +234,7 @@ impl Venue {
     ///
     /// # Errors
     /// If the core refuses one of its orders.
-    pub(super) fn run(&mut self, flow: &Flow) -> Result<u64, VenueError> {
+    pub fn run(&mut self, flow: &Flow) -> Result<u64, VenueError> {
         let mut sender = Sender::new(self.size, flow);
         self.replay(&mut sender, &flow.prefill)?;
         let took = self.replay(&mut sender, &flow.measured)?;

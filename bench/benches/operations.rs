@@ -1,0 +1,135 @@
+//! The cost of single operations of the hot path, by criterion: `cargo bench -p touchline-bench`.
+//!
+//! These figures are for seeing what a change does to one part (`--save-baseline`, `--baseline`). What
+//! the parts come to beside a peer or a limit is what the commands of `touchline-bench` say.
+
+#![allow(missing_docs, reason = "criterion_group makes a public function without any")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use bytemuck::bytes_of;
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use touchline_adapter::signature::SigningKey;
+use touchline_bench::core::engines::{Engine, Touchline, TouchlineHandles, with_places};
+use touchline_bench::core::flows::{Flow, Synthetic};
+use touchline_bench::core::operation::Tally;
+use touchline_bench::core::venue::{Size, Venue};
+use touchline_protocol::decimal;
+use touchline_protocol::message::command::NewOrder;
+use touchline_protocol::message::decode;
+use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
+use touchline_protocol::ring::{Capacity, MessageBuffer, heap_ring};
+
+/// Operations of a flow; one iteration does all of them.
+const OPERATIONS: usize = 500_000;
+/// Operations that the book is shown before they come.
+const BATCH: usize = 64;
+
+/// The order book alone.
+fn book(criterion: &mut Criterion) {
+    for kind in [Synthetic::Calm, Synthetic::Crossing] {
+        let flow = with_places(kind.generate(OPERATIONS));
+        let mut group = criterion.benchmark_group(format!("book, {}", flow.name));
+        group.throughput(Throughput::Elements(flow.measured.len() as u64)).sample_size(10);
+        group.bench_function("by id", |bencher| {
+            let filled = || filled::<Touchline>(&flow);
+            bencher.iter_batched_ref(filled, run, BatchSize::PerIteration);
+        });
+        group.bench_function("by handle", |bencher| {
+            let filled = || filled::<TouchlineHandles>(&flow);
+            bencher.iter_batched_ref(filled, run, BatchSize::PerIteration);
+        });
+        group.finish();
+    }
+}
+
+fn filled<E: Engine>(flow: &Flow) -> (E, &Flow) {
+    let mut engine = E::new(&flow.capacity);
+    for operation in &flow.prefill {
+        engine.apply(operation, &mut Tally::default());
+    }
+    (engine, flow)
+}
+
+fn run<E: Engine>((engine, flow): &mut (E, &Flow)) -> Tally {
+    let mut tally = Tally::default();
+    for batch in flow.measured.chunks(BATCH) {
+        engine.look_ahead(batch);
+        for operation in batch {
+            engine.apply(operation, &mut tally);
+        }
+    }
+    tally
+}
+
+/// Decoding, sessions, filters, balances, book and events.
+fn core(criterion: &mut Criterion) {
+    let flow = Synthetic::Calm.generate(OPERATIONS);
+    let mut group = criterion.benchmark_group("whole core");
+    group.throughput(Throughput::Elements(OPERATIONS as u64)).sample_size(10);
+    group.bench_function("calm", |bencher| {
+        bencher.iter_custom(|rounds| {
+            let picoseconds: u64 = (0..rounds).map(|_| whole_core(&flow)).sum();
+            Duration::from_nanos(picoseconds * OPERATIONS as u64 / 1000)
+        });
+    });
+    group.finish();
+}
+
+/// Picoseconds per command.
+fn whole_core(flow: &Flow) -> u64 {
+    let size = Size { symbols: 1, accounts: 10 };
+    let (orders, levels) = (flow.capacity.orders + 1, flow.capacity.levels + 1);
+    let mut venue = Venue::new(size, orders, levels).expect("the core takes its definitions");
+    venue.run(flow).expect("the core takes the flow")
+}
+
+fn order() -> NewOrder {
+    NewOrder {
+        side: Side::Buy.to_wire(),
+        order_type: OrderType::Limit.to_wire(),
+        time_in_force: TimeInForce::Gtc.to_wire(),
+        price: 2_000_000_000_000,
+        quantity: 1_000_000,
+        ..Default::default()
+    }
+}
+
+/// What is done with an order's bytes before anybody decides about it.
+fn messages(criterion: &mut Criterion) {
+    let order = order();
+    let mut group = criterion.benchmark_group("NewOrder");
+    group.throughput(Throughput::Bytes(size_of::<NewOrder>() as u64));
+    group.bench_function("decode", |bencher| {
+        bencher.iter(|| decode::command(black_box(bytes_of(&order))).is_ok());
+    });
+    group.bench_function("through a ring, one thread", |bencher| {
+        let capacity = Capacity::new(1024).expect("a power of two");
+        let (mut producer, mut consumer) = heap_ring(capacity);
+        let mut buffer = MessageBuffer::new();
+        bencher.iter(|| {
+            producer.try_push(black_box(bytes_of(&order))).expect("the ring is empty");
+            consumer.poll(&mut buffer).expect("the ring is whole")
+        });
+    });
+    group.finish();
+}
+
+/// What the REST adapter does with every request.
+fn texts(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("texts");
+    group.bench_function("read a decimal", |bencher| {
+        bencher.iter(|| decimal::parse(black_box(b"20000.00000000")));
+    });
+    let key = SigningKey::new(&[b'k'; 64]);
+    let query = b"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=20000\
+        &newClientOrderId=an-id-of-the-client&recvWindow=5000&timestamp=1795221452423";
+    group.bench_function("sign a request", |bencher| {
+        bencher.iter(|| key.sign(black_box(query), b""));
+    });
+    group.finish();
+}
+
+criterion_group!(operations, book, core, messages, texts);
+criterion_main!(operations);
