@@ -164,12 +164,18 @@ impl Waiter {
         limit: Duration,
         ready: impl FnMut() -> bool,
     ) {
+        self.idle_or(|| park(lines, limit, ready));
+    }
+
+    /// As [`idle`](Self::idle), for whoever sleeps in another way.
+    #[inline]
+    pub(crate) fn idle_or(&mut self, sleep: impl FnOnce()) {
         if self.strategy == WaitStrategy::Spin || self.idle_turns < SPINS {
             spin_loop();
         } else if self.idle_turns < SPINS + YIELDS {
             yield_now();
         } else {
-            park(lines, limit, ready);
+            sleep();
             return;
         }
         self.idle_turns = self.idle_turns.saturating_add(1);

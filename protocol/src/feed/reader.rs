@@ -12,11 +12,7 @@ use super::memory::FeedInput;
 use crate::message::decode::{self, DecodeError, FeedMessage};
 use crate::message::feed::FeedOpened;
 use crate::units::FeedSequence;
-use crate::wait::WaitStrategy;
-
-/// Pauses of an adaptive wait before the first yield, and yields before the first sleep.
-const SPINS: u32 = 50;
-const YIELDS: u32 = 120;
+use crate::wait::{WaitStrategy, Waiter};
 
 /// Snapshots that are asked for in one recovery: each was overtaken by the feed while it came.
 const ATTEMPTS: u32 = 5;
@@ -176,21 +172,16 @@ impl FeedReader {
     /// poll would tell something.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();
-        let mut turns = 0;
+        let mut waiter = Waiter::new(self.wait);
         loop {
             let seen = self.ring.memory().events().current();
             if self.ring.has_more() || self.ring.memory().has_ended() {
                 return true;
             }
             let Some(left) = limit.checked_sub(begin.elapsed()) else { return false };
-            if self.wait == WaitStrategy::Spin || turns < SPINS {
-                crate::sync::spin_loop();
-            } else if turns < SPINS + YIELDS {
-                crate::sync::yield_now();
-            } else {
+            waiter.idle_or(|| {
                 self.ring.memory().events().wait_changed(seen, left);
-            }
-            turns = turns.saturating_add(1);
+            });
         }
     }
 
