@@ -21,7 +21,7 @@ use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{
     Lane, OrderStatus, OrderType, RejectReason, Role, Side, TimeInForce,
 };
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, OrderResult, Trade};
+use touchline_protocol::message::event::{OrderResult, Trade};
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId, OrderId, SymbolId};
@@ -91,10 +91,9 @@ fn place(member: &mut Member, mut order: NewOrder) -> (OrderResult, Vec<Trade>) 
             if reply.envelope.sequence != sequence {
                 continue;
             }
-            let terminal = reply.envelope.flags & ENVELOPE_TERMINAL != 0;
             match reply.event.event().expect("a known event") {
                 Event::Trade(trade) => trades.push(*trade),
-                Event::OrderResult(result) if terminal => return (*result, trades),
+                Event::OrderResult(result) if reply.is_terminal() => return (*result, trades),
                 Event::Rejected(rejected) => panic!("rejected: {rejected:?}"),
                 _ => {}
             }

@@ -23,7 +23,6 @@ use touchline_protocol::message::command::{MassCancel, NewOrder, RevokeKey};
 use touchline_protocol::message::enums::{
     CancelScope, Lane, OrderType, RejectReason, Role, Side, TimeInForce,
 };
-use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{KeyId, SymbolId};
@@ -105,7 +104,7 @@ impl Load {
             }
             while let Some(reply) = self.client.receiver().poll().expect("the connection lives") {
                 heard = Instant::now();
-                if reply.envelope.flags & ENVELOPE_TERMINAL != 0 {
+                if reply.is_terminal() {
                     answered += 1;
                     self.position = self.position.max(reply.envelope.position.0);
                 }

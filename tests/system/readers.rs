@@ -21,7 +21,6 @@ use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
-use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 use touchline_protocol::units::{KeyId, SymbolId};
 
 /// Bytes of the window of every venue here.
@@ -78,7 +77,7 @@ impl Load {
             }
             while let Some(reply) = self.client.receiver().poll().expect("the connection lives") {
                 heard = Instant::now();
-                if reply.envelope.flags & ENVELOPE_TERMINAL != 0 {
+                if reply.is_terminal() {
                     self.under_way -= 1;
                     self.position = reply.envelope.position.0;
                 }

@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use touchline_protocol::client::Reply;
-use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 
 use super::{Decision, Done, Doubt, Outcome, Traffic};
 
@@ -56,7 +55,7 @@ impl<T: Traffic> Pending<T> {
         }
         let correlation = reply.envelope.correlation;
         let event = reply.event.event();
-        if reply.envelope.flags & ENVELOPE_TERMINAL == 0 {
+        if !reply.is_terminal() {
             if let Ok(event) = event
                 && let Some(command) = self.table().commands.get_mut(&correlation)
             {

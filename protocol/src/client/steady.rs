@@ -6,7 +6,6 @@
 //! while its answer was lost, and is named, so that its outcome can be read from the log or by a replay.
 
 use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
-use crate::message::event::ENVELOPE_REPLAYED;
 use crate::units::{Incarnation, Position, Sequence};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -184,7 +183,7 @@ impl SteadyClient {
     }
 
     fn saw(&mut self, reply: &Reply) {
-        if reply.envelope.flags & ENVELOPE_REPLAYED != 0 {
+        if reply.is_replayed() {
             return;
         }
         if let Some((_, position)) = &mut self.options.last_seen {

@@ -20,7 +20,6 @@ use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::{Command, Event};
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
-use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 use touchline_protocol::units::{KeyId, OrderId, Position, SymbolId, TradeId};
 
 /// One symbol without filters, and two rich accounts. A transaction does as little as it can, so that
@@ -183,7 +182,7 @@ impl Trader {
                 }
                 _ => {}
             }
-            if reply.envelope.flags & ENVELOPE_TERMINAL != 0 {
+            if reply.is_terminal() {
                 let envelope = reply.envelope;
                 let (session, sequence) = (envelope.session, envelope.sequence);
                 let position = envelope.position;
