@@ -8,20 +8,22 @@
 //! back by itself when a connection is lost, and does nothing twice.
 
 mod connect;
+pub(crate) mod handshake;
 mod receiver;
 mod rings;
 mod sender;
 mod steady;
 mod stream;
 
-pub use connect::{ConnectError, proof};
+pub use connect::ConnectError;
+pub use handshake::proof;
 pub use receiver::{Notice, ReceiveError, Receiver, Reply};
 pub use sender::{ClientCommand, SendError, Sender};
 pub use steady::{Back, SteadyClient, Told};
 
 use crate::message::decode::Event;
 use crate::message::enums::{Lane, RejectReason, Role};
-use crate::message::event::{ENVELOPE_TERMINAL, Rejected};
+use crate::message::event::Rejected;
 use crate::message::handshake::Welcome;
 use crate::text::Name;
 use crate::units::{Incarnation, KeyId, Position};
@@ -232,8 +234,7 @@ impl Client {
         let sequence = self.sender.send(command)?;
         loop {
             while let Some(reply) = self.receiver.poll()? {
-                let terminal = reply.envelope.flags & ENVELOPE_TERMINAL != 0;
-                if terminal && reply.envelope.sequence == sequence {
+                if reply.is_terminal() && reply.envelope.sequence == sequence {
                     return accepted(reply);
                 }
             }

@@ -1,5 +1,6 @@
-//! The client's side of the handshake.
+//! Opening a session: the client's side of the handshake, and what carries the session behind it.
 
+use super::handshake;
 use super::receiver::Inlet;
 use super::rings::{RingReceiver, Watermarks};
 use super::sender::Outlet;
@@ -9,18 +10,17 @@ use crate::log::control;
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::{
-    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Challenge, Hello,
-    Proof, RefusalReason, Refused, Welcome,
+    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Hello, RefusalReason,
+    Refused, Welcome,
 };
-use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
+use crate::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use crate::ring::{
     CapacityError, MessageBuffer, RingCapacities, SessionDescriptors, SessionEnd, SessionError,
 };
 use crate::shm::descriptors::{PassError, receive_with_descriptors};
 use crate::shm::{ReadOnlyRegion, ShmError};
-use crate::units::{KeyId, Position};
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use crate::units::Position;
+use rustix::io::ioctl_fionbio;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -93,75 +93,36 @@ pub enum ConnectError {
     Capacity(#[from] CapacityError),
 }
 
-/// The proof that a client gives for a challenge: HMAC-SHA256 keyed with the secret's text over the
-/// nonce and the whole Hello. Both sides compute it here.
-#[must_use]
-pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
-    mac.update(nonce);
-    mac.update(bytemuck::bytes_of(hello));
-    mac.finalize().into_bytes().into()
-}
-
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
+    let limit = Some(options.handshake_timeout);
     let failed = |source| ConnectError::Connect { endpoint: options.endpoint.clone(), source };
+    let local = |path| -> Result<UnixStream, ConnectError> {
+        let socket = UnixStream::connect(path).map_err(failed)?;
+        socket.set_read_timeout(limit)?;
+        socket.set_write_timeout(limit)?;
+        Ok(socket)
+    };
     match &options.endpoint {
-        Endpoint::SharedMemory(path) => {
-            let mut socket = UnixStream::connect(path).map_err(failed)?;
-            socket.set_read_timeout(Some(options.handshake_timeout))?;
-            socket.set_write_timeout(Some(options.handshake_timeout))?;
-            prove(&mut socket, options)?;
-            attach(options, socket)
-        }
-        Endpoint::Unix(path) => {
-            let mut socket = UnixStream::connect(path).map_err(failed)?;
-            socket.set_read_timeout(Some(options.handshake_timeout))?;
-            socket.set_write_timeout(Some(options.handshake_timeout))?;
-            prove(&mut socket, options)?;
-            let welcome = welcome_of_stream(&mut socket)?;
-            socket.set_nonblocking(true)?;
-            Ok(stream_client(options, &welcome, socket.into()))
-        }
+        Endpoint::SharedMemory(path) => over_rings(options, local(path)?),
+        Endpoint::Unix(path) => over_stream(options, local(path)?),
         Endpoint::Tcp(address) => {
-            let mut socket =
+            let socket =
                 TcpStream::connect_timeout(address, options.handshake_timeout).map_err(failed)?;
             socket.set_nodelay(true)?;
-            socket.set_read_timeout(Some(options.handshake_timeout))?;
-            socket.set_write_timeout(Some(options.handshake_timeout))?;
-            prove(&mut socket, options)?;
-            let welcome = welcome_of_stream(&mut socket)?;
-            socket.set_nonblocking(true)?;
-            Ok(stream_client(options, &welcome, socket.into()))
+            socket.set_read_timeout(limit)?;
+            socket.set_write_timeout(limit)?;
+            over_stream(options, socket)
         }
     }
-}
-
-/// Says who we are, and proves it if there is a key.
-fn prove(socket: &mut (impl Read + Write), options: &ClientOptions) -> Result<(), ConnectError> {
-    let hello = hello(options)?;
-    socket.write_all(bytemuck::bytes_of(&hello))?;
-    if let Some((_, secret)) = &options.key {
-        let nonce = challenge(socket)?;
-        let proof = Proof { mac: proof(secret, &nonce, &hello), ..Default::default() };
-        socket.write_all(bytemuck::bytes_of(&proof))?;
-    }
-    Ok(())
 }
 
 fn hello(options: &ClientOptions) -> io::Result<Hello> {
-    let mut client_nonce = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut client_nonce)?;
     let is_stream = !matches!(options.endpoint, Endpoint::SharedMemory(_));
     let is_durable = options.acknowledgement == Acknowledgement::Durable;
     let (last_incarnation, last_position) = options.last_seen.unwrap_or_default();
     Ok(Hello {
-        protocol_major: PROTOCOL_MAJOR,
-        protocol_minor: PROTOCOL_MINOR,
         role: options.role.to_wire(),
         lane: options.lane.to_wire(),
-        key_id: options.key.as_ref().map_or(KeyId(0), |(key, _)| *key),
-        name: options.name,
         flags: options.flags,
         carrier: if is_stream { CARRIER_STREAM } else { CARRIER_RINGS },
         request_slots: options.request_slots,
@@ -174,12 +135,13 @@ fn hello(options: &ClientOptions) -> io::Result<Hello> {
         heartbeat_seconds: if is_stream { options.heartbeat_seconds } else { 0 },
         last_incarnation,
         last_position,
-        client_nonce,
-        ..Default::default()
+        ..handshake::hello(options.key.as_ref(), options.name)?
     })
 }
 
-fn attach(options: &ClientOptions, socket: UnixStream) -> Result<Client, ConnectError> {
+/// Goes on with rings, whose descriptors come with the Welcome.
+fn over_rings(options: &ClientOptions, mut socket: UnixStream) -> Result<Client, ConnectError> {
+    handshake::prove(&mut socket, &hello(options)?, options.key.as_ref(), out_of_place)?;
     let (welcome, descriptors, control) = welcome(&socket)?;
     let capacities =
         RingCapacities::new(welcome.request_slots as usize, welcome.reply_slots as usize)?;
@@ -189,17 +151,20 @@ fn attach(options: &ClientOptions, socket: UnixStream) -> Result<Client, Connect
     Ok(assemble(options, welcome, end, &control, socket)?)
 }
 
-fn welcome_of_stream(socket: &mut impl Read) -> Result<Welcome, ConnectError> {
+/// Goes on over the socket itself.
+fn over_stream<S: Read + Write + Into<OwnedFd>>(
+    options: &ClientOptions,
+    mut socket: S,
+) -> Result<Client, ConnectError> {
+    handshake::prove(&mut socket, &hello(options)?, options.key.as_ref(), out_of_place)?;
     let mut words = [0; 16];
-    read_message(socket, &mut words)?;
-    match decode::handshake(bytemuck::cast_slice(&words))? {
-        Handshake::Welcome(welcome) => Ok(*welcome),
-        Handshake::Refused(refused) => Err(refusal(refused)),
-        other => Err(ConnectError::Unexpected(other.name())),
-    }
-}
-
-fn stream_client(options: &ClientOptions, welcome: &Welcome, socket: OwnedFd) -> Client {
+    handshake::read_message::<ConnectError>(&mut socket, &mut words)?;
+    let welcome = match decode::handshake(bytemuck::cast_slice(&words))? {
+        Handshake::Welcome(welcome) => *welcome,
+        other => return Err(out_of_place(other)),
+    };
+    let socket = socket.into();
+    ioctl_fionbio(&socket, true).map_err(io::Error::from)?;
     let heartbeat = Duration::from_secs(u64::from(welcome.heartbeat_seconds.max(1)));
     let line = Arc::new(StreamLine::new(socket, heartbeat));
     let sender = Sender {
@@ -209,31 +174,7 @@ fn stream_client(options: &ClientOptions, welcome: &Welcome, socket: OwnedFd) ->
         last_sequence: welcome.last_sequence,
     };
     let receiver = StreamReceiver::new(line, options, welcome.durable);
-    let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
-    Client { sender, receiver, welcome: *welcome }
-}
-
-/// Reads one message of the handshake: the header, then as much as it says, both bounded.
-fn read_message(socket: &mut impl Read, words: &mut [u64; 16]) -> Result<(), ConnectError> {
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
-    socket.read_exact(&mut bytes[..MessageHeader::BYTES])?;
-    let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..MessageHeader::BYTES]);
-    let end = MessageHeader::BYTES + usize::from(header.block_length);
-    let block = bytes
-        .get_mut(MessageHeader::BYTES..end)
-        .ok_or(DecodeError::Template { template: header.template_id })?;
-    socket.read_exact(block)?;
-    Ok(())
-}
-
-fn challenge(socket: &mut impl Read) -> Result<[u8; 32], ConnectError> {
-    let mut words = [0; 16];
-    read_message(socket, &mut words)?;
-    match decode::handshake(bytemuck::cast_slice(&words))? {
-        Handshake::Challenge(Challenge { nonce, .. }) => Ok(*nonce),
-        Handshake::Refused(refused) => Err(refusal(refused)),
-        other => Err(ConnectError::Unexpected(other.name())),
-    }
+    Ok(Client { sender, receiver: Receiver(Inlet::Stream(Box::new(receiver))), welcome })
 }
 
 /// Welcome comes in one piece with its descriptors, Refused without any.
@@ -247,8 +188,15 @@ fn welcome(socket: &UnixStream) -> Result<(Welcome, SessionDescriptors, OwnedFd)
                 .map_err(|_| ConnectError::Unexpected("number of descriptors"))?;
             Ok((*welcome, SessionDescriptors { client_pages, engine_pages }, control))
         }
-        Handshake::Refused(refused) => Err(refusal(refused)),
-        other => Err(ConnectError::Unexpected(other.name())),
+        other => Err(out_of_place(other)),
+    }
+}
+
+/// What another message than the one that is due says.
+fn out_of_place(message: Handshake<'_>) -> ConnectError {
+    match message {
+        Handshake::Refused(refused) => refusal(refused),
+        other => ConnectError::Unexpected(other.name()),
     }
 }
 

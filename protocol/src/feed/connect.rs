@@ -6,13 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::client::proof;
+use crate::client::handshake;
 use crate::message::command::LOGON_FEED;
 use crate::message::decode::{self, DecodeError, FeedTalk, Handshake};
 use crate::message::enums::{Lane, RejectReason, Role};
 use crate::message::feed::{FeedOpened, FeedRequest, FeedSnapshot};
-use crate::message::handshake::{Hello, Proof, RefusalReason, Refused};
-use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
+use crate::message::handshake::{Hello, RefusalReason, Refused};
 use crate::shm::descriptors::{PassError, receive_with_descriptors};
 use crate::text::Name;
 use crate::units::KeyId;
@@ -117,25 +116,13 @@ impl FeedLine {
         socket.set_read_timeout(Some(options.timeout))?;
         socket.set_write_timeout(Some(options.timeout))?;
         let mut line = Self { socket, snapshot_bytes_max: options.snapshot_bytes_max };
-        let hello = hello(options)?;
-        line.socket.write_all(bytemuck::bytes_of(&hello))?;
-        if let Some((_, secret)) = &options.key {
-            let nonce = line.challenge()?;
-            let proof = Proof { mac: proof(secret, &nonce, &hello), ..Default::default() };
-            line.socket.write_all(bytemuck::bytes_of(&proof))?;
-        }
+        let key = options.key.as_ref();
+        handshake::prove(&mut line.socket, &hello(options)?, key, |message| match message {
+            Handshake::Refused(refused) => refusal(refused),
+            other => FeedConnectError::Unexpected(other.name()),
+        })?;
         let (opened, memory) = line.opened()?;
         Ok((line, opened, memory))
-    }
-
-    fn challenge(&mut self) -> Result<[u8; 32], FeedConnectError> {
-        let mut words = [0; 16];
-        self.read_message(&mut words)?;
-        match decode::handshake(bytemuck::cast_slice(&words))? {
-            Handshake::Challenge(challenge) => Ok(challenge.nonce),
-            Handshake::Refused(refused) => Err(refusal(refused)),
-            other => Err(FeedConnectError::Unexpected(other.name())),
-        }
     }
 
     /// FeedOpened comes in one piece with its descriptor, Refused without any.
@@ -159,7 +146,7 @@ impl FeedLine {
     pub(super) fn snapshot(&mut self) -> Result<Books, FeedConnectError> {
         self.socket.write_all(bytemuck::bytes_of(&FeedRequest::default()))?;
         let mut words = [0; 16];
-        self.read_message(&mut words)?;
+        handshake::read_message::<FeedConnectError>(&mut self.socket, &mut words)?;
         let head = match decode::feed_talk(bytemuck::cast_slice(&words))? {
             FeedTalk::FeedSnapshot(head) => *head,
             other => return Err(FeedConnectError::Unexpected(other.name())),
@@ -188,19 +175,6 @@ impl FeedLine {
         Ok(body)
     }
 
-    /// Reads one message: the header, then as much as it says, both bounded.
-    fn read_message(&mut self, words: &mut [u64; 16]) -> Result<(), FeedConnectError> {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
-        self.socket.read_exact(&mut bytes[..MessageHeader::BYTES])?;
-        let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..MessageHeader::BYTES]);
-        let end = MessageHeader::BYTES + usize::from(header.block_length);
-        let block = bytes
-            .get_mut(MessageHeader::BYTES..end)
-            .ok_or(DecodeError::Template { template: header.template_id })?;
-        self.socket.read_exact(block)?;
-        Ok(())
-    }
-
     /// Looks whether the engine has closed the connection; a system call. Nothing is due on it.
     pub(super) fn is_closed(&self) -> bool {
         if self.socket.set_nonblocking(true).is_err() {
@@ -214,19 +188,12 @@ impl FeedLine {
 }
 
 fn hello(options: &FeedOptions) -> io::Result<Hello> {
-    let mut client_nonce = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut client_nonce)?;
     let role = if options.key.is_some() { Role::ReadOnly } else { Role::Admin };
     Ok(Hello {
-        protocol_major: PROTOCOL_MAJOR,
-        protocol_minor: PROTOCOL_MINOR,
         role: role.to_wire(),
         lane: Lane::Hot.to_wire(),
         flags: LOGON_FEED,
-        key_id: options.key.as_ref().map_or(KeyId(0), |(key, _)| *key),
-        name: options.name,
-        client_nonce,
-        ..Default::default()
+        ..handshake::hello(options.key.as_ref(), options.name)?
     })
 }
 

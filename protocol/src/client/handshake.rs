@@ -1,0 +1,72 @@
+//! How a connection to the engine begins, whatever it is for: Hello, and the proof of a key. Called by
+//! [`super::connect`] for sessions and by the feed's reader.
+
+use crate::message::decode::{self, DecodeError, Handshake};
+use crate::message::handshake::{Hello, Proof};
+use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
+use crate::text::Name;
+use crate::units::KeyId;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+/// The proof that a client gives for a challenge: HMAC-SHA256 keyed with the secret's text over the
+/// nonce and the whole Hello. Both sides compute it here.
+#[must_use]
+pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
+    mac.update(nonce);
+    mac.update(bytemuck::bytes_of(hello));
+    mac.finalize().into_bytes().into()
+}
+
+/// What every Hello has: versions, key, name and a nonce of its own.
+pub(crate) fn hello(key: Option<&(KeyId, String)>, name: Name) -> io::Result<Hello> {
+    let mut client_nonce = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut client_nonce)?;
+    Ok(Hello {
+        protocol_major: PROTOCOL_MAJOR,
+        protocol_minor: PROTOCOL_MINOR,
+        key_id: key.map_or(KeyId(0), |(key, _)| *key),
+        name,
+        client_nonce,
+        ..Default::default()
+    })
+}
+
+/// Says who we are, and proves it if there is a key. `out_of_place` tells what comes in place of a
+/// challenge.
+pub(crate) fn prove<E: From<io::Error> + From<DecodeError>>(
+    socket: &mut (impl Read + Write),
+    hello: &Hello,
+    key: Option<&(KeyId, String)>,
+    out_of_place: impl FnOnce(Handshake<'_>) -> E,
+) -> Result<(), E> {
+    socket.write_all(bytemuck::bytes_of(hello))?;
+    let Some((_, secret)) = key else { return Ok(()) };
+    let mut words = [0; 16];
+    read_message::<E>(socket, &mut words)?;
+    let nonce = match decode::handshake(bytemuck::cast_slice(&words))? {
+        Handshake::Challenge(challenge) => challenge.nonce,
+        other => return Err(out_of_place(other)),
+    };
+    let proof = Proof { mac: proof(secret, &nonce, hello), ..Default::default() };
+    Ok(socket.write_all(bytemuck::bytes_of(&proof))?)
+}
+
+/// Reads one message: the header, then as much as it says, both bounded.
+pub(crate) fn read_message<E: From<io::Error> + From<DecodeError>>(
+    socket: &mut impl Read,
+    words: &mut [u64; 16],
+) -> Result<(), E> {
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(words);
+    socket.read_exact(&mut bytes[..MessageHeader::BYTES])?;
+    let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..MessageHeader::BYTES]);
+    let end = MessageHeader::BYTES + usize::from(header.block_length);
+    let block = bytes
+        .get_mut(MessageHeader::BYTES..end)
+        .ok_or(DecodeError::Template { template: header.template_id })?;
+    Ok(socket.read_exact(block)?)
+}
