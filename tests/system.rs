@@ -15,6 +15,7 @@ mod system {
     mod error_codes;
     mod examples;
     mod feed;
+    mod feed_streams;
     mod history;
     mod hostile;
     mod http;

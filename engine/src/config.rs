@@ -217,7 +217,7 @@ pub struct FeedSection {
     pub follow: FeedFollow,
     /// Messages that its ring holds, 128 bytes each: a power of two, 1024 to 8,388,608.
     pub slots: u32,
-    /// Readers at once, 1 to 1000.
+    /// Readers at once, of the memory and of streams together, 1 to 1000.
     pub readers: usize,
 }
 

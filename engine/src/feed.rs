@@ -82,7 +82,8 @@ pub struct FeedDesk {
     incarnation: Incarnation,
     /// What the feed thread sleeps on; the keeper rings it too.
     signal: Arc<LocalSignal>,
-    readers: AtomicU32,
+    /// Readers of the memory, and of streams.
+    readers: [AtomicU32; 2],
     stop: AtomicBool,
 }
 
@@ -99,16 +100,17 @@ impl FeedDesk {
         self.signal.wake();
     }
 
-    /// Counts a reader, until what is returned is dropped. Without readers nobody is woken.
+    /// Counts a reader, of a stream or of the memory, until what is returned is dropped. Without readers
+    /// nobody is woken.
     #[must_use]
-    pub fn reader(self: &Arc<Self>) -> FeedPlace {
+    pub fn reader(self: &Arc<Self>, is_stream: bool) -> FeedPlace {
         // SYNC: orders nothing; a reader that is counted late is woken by the next message.
-        self.readers.fetch_add(1, Ordering::Relaxed);
-        FeedPlace(Arc::clone(self))
+        self.readers[usize::from(is_stream)].fetch_add(1, Ordering::Relaxed);
+        FeedPlace { desk: Arc::clone(self), is_stream }
     }
 
-    fn has_readers(&self) -> bool {
-        self.readers.load(Ordering::Relaxed) > 0
+    fn has_readers(&self, are_streams: bool) -> bool {
+        self.readers[usize::from(are_streams)].load(Ordering::Relaxed) > 0
     }
 
     fn should_stop(&self) -> bool {
@@ -117,11 +119,14 @@ impl FeedDesk {
 }
 
 /// A reader that is counted.
-pub struct FeedPlace(Arc<FeedDesk>);
+pub struct FeedPlace {
+    desk: Arc<FeedDesk>,
+    is_stream: bool,
+}
 
 impl Drop for FeedPlace {
     fn drop(&mut self) {
         // SYNC: as in `FeedDesk::reader`.
-        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+        self.desk.readers[usize::from(self.is_stream)].fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -173,7 +173,7 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_RECORD_IN_USE = 63, /* The record owns others; `detail` is how many. */
 };
 
-/* Why the engine ends a stream session. */
+/* Why the engine ends a stream session, or a reader of the public feed over a stream. */
 enum touchline_close_reason {
     TOUCHLINE_CLOSE_REASON_LOGGED_OUT = 1, /* The client logged out, and all its commands before that are decided. */
     TOUCHLINE_CLOSE_REASON_REPLACED = 2, /* A newer logon of the session. */
@@ -182,6 +182,7 @@ enum touchline_close_reason {
     TOUCHLINE_CLOSE_REASON_SILENT = 5, /* Nothing came for three times the heartbeat's interval. */
     TOUCHLINE_CLOSE_REASON_READER_STALLED = 6, /* Commands wait, and for too long none of their replies was taken. */
     TOUCHLINE_CLOSE_REASON_OTHER = 7, /* The engine ended it for a reason of its own. */
+    TOUCHLINE_CLOSE_REASON_FEED_ENDED = 8, /* The public feed has ended, and all of it was sent. */
 };
 
 /* How a replay ended. */
@@ -1913,13 +1914,13 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, tick_size) == 40
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, lot_step) == 48, "touchline_feed_symbol_changed.lot_step");
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_symbol_changed, name) == 56, "touchline_feed_symbol_changed.name");
 
-/* Answer to a Hello with `LOGON_FEED`: the broadcast ring's memory travels with it, read-only. */
+/* Answer to a Hello with `LOGON_FEED`. With carrier 0 the broadcast ring's memory travels with it, read-only; over a stream the feed itself goes on behind it. */
 struct touchline_feed_opened {
     struct touchline_message_header header; /* SBE header. */
     uint32_t slots; /* Slots of the ring: a power of two. */
     uint32_t incarnation; /* The log's present incarnation; the feed counts from 1 in each. */
     uint8_t log_id[16]; /* The log's identity. */
-    uint64_t reserved; /* Zero. */
+    uint64_t sequence; /* The last message of the feed then: over a stream the one behind it comes next. */
 };
 #define TOUCHLINE_TEMPLATE_FEED_OPENED 420u
 TOUCHLINE_ASSERT(sizeof(struct touchline_feed_opened) == 40, "touchline_feed_opened");
@@ -1927,7 +1928,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, header) == 0, "touchline
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, slots) == 8, "touchline_feed_opened.slots");
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, incarnation) == 12, "touchline_feed_opened.incarnation");
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, log_id) == 16, "touchline_feed_opened.log_id");
-TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, reserved) == 32, "touchline_feed_opened.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_opened, sequence) == 32, "touchline_feed_opened.sequence");
 
 /* From a reader that has no books, or was overrun: asks for a snapshot. One at a time. */
 struct touchline_feed_request {
@@ -1938,6 +1939,18 @@ struct touchline_feed_request {
 TOUCHLINE_ASSERT(sizeof(struct touchline_feed_request) == 16, "touchline_feed_request");
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_request, header) == 0, "touchline_feed_request.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_feed_request, reserved) == 8, "touchline_feed_request.reserved");
+
+/* Over a stream: the reader was too slow, and messages were overwritten before they could be sent. Its books are of no use until it has asked for a snapshot. */
+struct touchline_feed_gap {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t from; /* The first message that is missing. */
+    uint64_t next; /* The message that comes next. */
+};
+#define TOUCHLINE_TEMPLATE_FEED_GAP 423u
+TOUCHLINE_ASSERT(sizeof(struct touchline_feed_gap) == 24, "touchline_feed_gap");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_gap, header) == 0, "touchline_feed_gap.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_gap, from) == 8, "touchline_feed_gap.from");
+TOUCHLINE_ASSERT(offsetof(struct touchline_feed_gap, next) == 16, "touchline_feed_gap.next");
 
 /* The books as they stand behind one message of the feed. Behind it follow, on the same socket, a `FeedSymbolChanged` for each symbol and a `FeedOrderAdded` for each order, the orders of each side from best to worst and of each price in the order in which they would trade; with sequence, position and time of their own kind zero. */
 struct touchline_feed_snapshot {

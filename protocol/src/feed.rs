@@ -1,10 +1,10 @@
-//! The public feed on shared memory: how the engine's feed thread broadcasts it, and what a reader in
-//! another process needs to follow it. Messages are in [`crate::message::feed`].
+//! The public feed: how the engine's feed thread broadcasts it over shared memory, and what a reader in
+//! another process needs to follow it there or over a stream. Messages are in [`crate::message::feed`].
 //!
 //! One writer, any number of readers, and nobody waits for anybody: the writer overwrites the oldest
 //! message whatever readers do, and a reader that was overtaken is told so and starts anew from a
 //! snapshot. [`layout`] is the picture of the memory, [`broadcast`] its two ends, [`books`] what a reader
-//! builds of the messages, and [`FeedReader`] all of it behind one connection.
+//! builds of the messages, and [`FeedReader`] all of it behind one connection, whatever carries it.
 
 #[cfg(not(loom))]
 pub mod books;
@@ -12,6 +12,8 @@ pub mod broadcast;
 #[cfg(not(loom))]
 mod connect;
 pub mod layout;
+#[cfg(not(loom))]
+mod line;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]

@@ -273,8 +273,10 @@ fn feed_messages() -> Vec<(&'static str, Vec<u64>)> {
 
 fn feed_talk() -> Vec<(&'static str, Vec<u64>)> {
     examples! {
-        FeedOpened { slots: 65536, incarnation: Incarnation(1), log_id: [2; 16] }
+        FeedOpened { slots: 65536, incarnation: Incarnation(1), log_id: [2; 16],
+            sequence: FeedSequence(3) }
         FeedRequest {}
+        FeedGap { from: FeedSequence(1), next: FeedSequence(2) }
         FeedSnapshot { sequence: FeedSequence(1), position: Position(2), time_ns: 3,
             incarnation: Incarnation(4), symbols: 5, orders: 6, bytes: 7 }
     }

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use touchline_protocol::client::{Client, ClientOptions};
+use touchline_protocol::client::{Client, ClientOptions, Endpoint};
 use touchline_protocol::feed::books::Books;
 use touchline_protocol::feed::{FeedConnectError, FeedError, FeedOptions, FeedReader};
 use touchline_protocol::message::command::{MassCancel, NewOrder, RevokeKey};
@@ -39,8 +39,11 @@ const SOCKET: &str = "TOUCHLINE_TEST_FEED_SOCKET";
 const SECRET: &str = "TOUCHLINE_TEST_FEED_SECRET";
 const OUTPUT: &str = "TOUCHLINE_TEST_FEED_OUTPUT";
 
-fn feed_options(socket: PathBuf, key: Option<(u64, String)>) -> FeedOptions {
-    let mut options = FeedOptions::new(socket, Name::new("reader").expect("a short name"));
+pub(crate) fn feed_options(
+    endpoint: impl Into<Endpoint>,
+    key: Option<(u64, String)>,
+) -> FeedOptions {
+    let mut options = FeedOptions::new(endpoint, Name::new("reader").expect("a short name"));
     options.key = key.map(|(id, secret)| (KeyId(id), secret));
     options.timeout = WATCHDOG;
     options
@@ -51,15 +54,15 @@ fn open(venue: &Venue, key: Option<(u64, String)>) -> Result<FeedReader, FeedCon
 }
 
 /// Random orders of account A, some of which meet: most messages of the feed are caused by these.
-struct Load {
+pub(crate) struct Load {
     client: Client,
     random: Random,
     /// Behind the last transaction that was answered.
-    position: u64,
+    pub(crate) position: u64,
 }
 
 impl Load {
-    fn new(venue: &Venue) -> Self {
+    pub(crate) fn new(venue: &Venue) -> Self {
         let options = options(venue, "load", Some((KEY_A, &venue.key_a())));
         let client = Client::connect(&options).expect("an honest client is let in");
         Self { client, random: Random::new(7), position: 0 }
@@ -85,7 +88,7 @@ impl Load {
     }
 
     /// Sends `count` orders, after each hundred a cancel of all that rest, and waits for all answers.
-    fn run(&mut self, count: u32) {
+    pub(crate) fn run(&mut self, count: u32) {
         let (mut sent, mut answered) = (0, 0);
         let mut heard = Instant::now();
         while answered < count {
@@ -116,7 +119,7 @@ impl Load {
 }
 
 /// Every order of the books as text: two readers have the same books if this is the same.
-fn told(books: &Books) -> String {
+pub(crate) fn told(books: &Books) -> String {
     let mut told = String::new();
     for symbol in books.symbols() {
         for side in [Side::Buy, Side::Sell] {
@@ -130,7 +133,7 @@ fn told(books: &Books) -> String {
 }
 
 /// Follows until the books hold everything up to `position`.
-fn follow_to(reader: &mut FeedReader, books: &mut Books, position: u64) {
+pub(crate) fn follow_to(reader: &mut FeedReader, books: &mut Books, position: u64) {
     let begin = Instant::now();
     while books.position().0 < position {
         reader.follow(books).expect("the feed is sound");
@@ -140,7 +143,7 @@ fn follow_to(reader: &mut FeedReader, books: &mut Books, position: u64) {
 }
 
 /// The books are what REST shows.
-fn assert_shown(venue: &Venue, books: &Books) {
+pub(crate) fn assert_shown(venue: &Venue, books: &Books) {
     let mut trader = venue.a();
     let request = Request::new("GET", "/api/v3/depth?symbol=BTCUSDT&limit=5000");
     let depth = trader.http.call(&request).ok();
@@ -160,7 +163,8 @@ fn reading_process() {
     let mut output =
         File::create(env::var_os(OUTPUT).expect("it has an output")).expect("its folder is there");
     let key = Some((KEY_B, secret));
-    let mut reader = FeedReader::open(&feed_options(path.into(), key)).expect("it is let in");
+    let mut reader =
+        FeedReader::open(&feed_options(PathBuf::from(path), key)).expect("it is let in");
     let (mut books, mut applied, mut last) = (Books::new(), 0, None);
     loop {
         applied += reader.follow(&mut books).expect("the feed is sound");

@@ -28,6 +28,12 @@ impl Snapshot {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// The last message that is in it.
+    #[must_use]
+    pub const fn sequence(&self) -> FeedSequence {
+        self.sequence
+    }
 }
 
 /// Who asked, and what was made of late.

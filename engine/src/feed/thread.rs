@@ -129,7 +129,7 @@ pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
         slots,
         incarnation,
         signal,
-        readers: AtomicU32::new(0),
+        readers: [AtomicU32::new(0), AtomicU32::new(0)],
         stop: AtomicBool::new(false),
     });
     let position = control.appended();
@@ -239,6 +239,7 @@ impl FeedThread {
     fn live(mut self) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run()));
         self.ring.memory().end();
+        self.bell.ring();
         match outcome {
             Ok(Ok(())) => return,
             Ok(Err(error)) => alert!("engine: the public feed has ended: {error}"),
@@ -277,8 +278,12 @@ impl FeedThread {
         }
         if self.ring.last() != before {
             self.ring.publish();
-            if self.desk.has_readers() {
+            if self.desk.has_readers(false) {
                 self.ring.memory().wake_readers();
+            }
+            // The gateway reads the ring for those.
+            if self.desk.has_readers(true) {
+                self.bell.ring();
             }
         }
         Ok(done)

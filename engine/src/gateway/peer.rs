@@ -53,7 +53,16 @@ enum State {
         epoch: Epoch,
     },
     /// It wants the public feed, and the feed thread judges its key.
-    AwaitFeed(KeyId),
+    AwaitFeed(FeedWish),
+}
+
+/// What a reader of the public feed wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FeedWish {
+    /// Its key; 0 for the engine's own user.
+    pub(super) key: KeyId,
+    /// Over a stream: the interval of heartbeats. None over shared memory.
+    pub(super) heartbeat: Option<Duration>,
 }
 
 /// What a peer's bytes led to.
@@ -106,10 +115,10 @@ impl Peer {
         matches!(self.state, State::AwaitDuty(Carrier::Stream(_)))
     }
 
-    /// The key of a peer that wants the public feed and waits for an answer.
-    pub(super) const fn wants_feed(&self) -> Option<KeyId> {
+    /// The wish of a peer that wants the public feed and waits for an answer.
+    pub(super) const fn wants_feed(&self) -> Option<FeedWish> {
         match self.state {
-            State::AwaitFeed(key) => Some(key),
+            State::AwaitFeed(wish) => Some(wish),
             _ => None,
         }
     }
@@ -156,7 +165,7 @@ impl Peer {
     }
 
     /// Writes a message of the handshake; false if the socket does not take it at once.
-    fn write(&self, bytes: &[u8]) -> bool {
+    pub(super) fn write(&self, bytes: &[u8]) -> bool {
         loop {
             match send(&self.socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Err(Errno::INTR) => {}
@@ -246,8 +255,12 @@ impl Peer {
         if local != (hello.key_id.0 == 0) {
             return self.refused(RefusalReason::InvalidHello, "role and key do not go together");
         }
-        if hello.flags == LOGON_FEED && hello.carrier != CARRIER_RINGS {
-            return self.refused(RefusalReason::InvalidHello, "the public feed over a stream");
+        if hello.flags == LOGON_FEED
+            && hello.carrier == CARRIER_STREAM
+            && (hello.heartbeat_seconds == 0 || hello.acknowledgement != ACKNOWLEDGE_APPENDED)
+        {
+            let why = "the feed over a stream without heartbeats, or with another acknowledgement";
+            return self.refused(RefusalReason::InvalidHello, why);
         }
         if let Err((reason, why)) = check_carrier(&hello, local, self.is_local) {
             return self.refused(reason, why);
@@ -301,7 +314,9 @@ impl Peer {
 
     fn proven(&mut self, hello: Hello, options: &GatewayOptions) -> Progress {
         if hello.flags == LOGON_FEED {
-            self.state = State::AwaitFeed(hello.key_id);
+            let heartbeat = Duration::from_secs(hello.heartbeat_seconds.into());
+            let heartbeat = (hello.carrier == CARRIER_STREAM).then_some(heartbeat);
+            self.state = State::AwaitFeed(FeedWish { key: hello.key_id, heartbeat });
             return Progress::Subscribe(hello.key_id);
         }
         let (incarnation, position) = (hello.last_incarnation, hello.last_position);

@@ -1,97 +1,65 @@
-//! Readers of the public feed at the gateway: who is let in, the ring's memory that is passed to them,
-//! and snapshots, which are written as fast as each reader reads. They have no session, and the duty
-//! thread never hears of them. Called by [`super::service`].
+//! Readers of the public feed at the gateway: who is let in, the ring's memory that is passed to them, and
+//! over streams the feed itself; snapshots over either. All of it is written as fast as each reader reads.
+//! They have no session, and the duty thread never hears of them. Called by [`super::service`].
 
+mod live;
+mod reader;
+
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
-use touchline_protocol::message::decode::{self, FeedTalk};
-use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::message::feed::{FeedOpened, FeedRequest};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{SendFlags, send};
+use touchline_protocol::feed::FeedMemoryError;
+use touchline_protocol::message::enums::{CloseReason, RejectReason};
+use touchline_protocol::message::feed::FeedOpened;
 use touchline_protocol::message::handshake::RefusalReason;
+use touchline_protocol::message::stream::SessionClosed;
 use touchline_protocol::shm::descriptors::send_with_descriptors;
 use touchline_protocol::units::KeyId;
 
-use super::backend::Happened;
+use super::peer::FeedWish;
 use super::service::Gateway;
-use crate::feed::{FeedDesk, FeedPlace, FromFeed, Snapshot, ToFeed};
+use crate::feed::{FeedDesk, FromFeed, Snapshot, ToFeed};
+use live::{Live, Reached};
+use reader::{Close, Reader};
 
-/// A reader that takes nothing of its snapshot for so long is closed.
-const STALL_LIMIT: Duration = Duration::from_secs(5);
+/// Bytes that are given to a socket at once.
+const PIECE_BYTES: usize = 64 << 10;
 
-/// Bytes of a snapshot that are given to a socket at once.
-const PIECE_BYTES: usize = 256 << 10;
+/// Pieces that are given to readers per turn: so long sessions wait for readers at the most.
+const PIECES_PER_TURN: usize = 8;
 
-/// Words of the one message that a reader may send.
-const REQUEST_WORDS: usize = size_of::<FeedRequest>() / 8;
-
-/// A snapshot on its way.
-struct Leaving {
-    snapshot: Arc<Snapshot>,
-    /// Bytes that were given to the socket.
-    given: usize,
-    /// When the socket last took some.
-    moved: Instant,
-}
-
-impl Leaving {
-    /// The next piece, in a buffer that is used again; none if all was given.
-    fn piece(&mut self, mut buffer: Vec<u8>) -> Option<Vec<u8>> {
-        let rest = &self.snapshot.bytes()[self.given..];
-        let piece = &rest[..rest.len().min(PIECE_BYTES)];
-        self.given += piece.len();
-        buffer.clear();
-        buffer.extend_from_slice(piece);
-        (!buffer.is_empty()).then_some(buffer)
-    }
-}
-
-/// One reader.
-struct Reader {
-    key: KeyId,
-    /// It has asked for a snapshot that has not come yet.
-    asked: bool,
-    leaving: Option<Leaving>,
-    request: [u64; REQUEST_WORDS],
-    filled: usize,
-    _place: FeedPlace,
-}
-
-impl Reader {
-    /// Takes bytes; true once they are the request for a snapshot.
-    fn received(&mut self, bytes: &[u8]) -> Result<bool, &'static str> {
-        let into = &mut bytemuck::cast_slice_mut(&mut self.request)[self.filled..];
-        if self.asked || self.leaving.is_some() || bytes.len() > into.len() {
-            return Err("it says more than it may");
-        }
-        into[..bytes.len()].copy_from_slice(bytes);
-        self.filled += bytes.len();
-        if self.filled < size_of::<FeedRequest>() {
-            return Ok(false);
-        }
-        let Ok(FeedTalk::FeedRequest(_)) = decode::feed_talk(bytemuck::cast_slice(&self.request))
-        else {
-            return Err("what it says is no request");
-        };
-        self.filled = 0;
-        self.asked = true;
-        Ok(true)
-    }
-}
+/// Bytes that the kernel keeps for a reader over a stream. More of them would not make a slow reader
+/// faster, only older what it reads.
+const KERNEL_BYTES: usize = 256 << 10;
 
 /// All readers, and the desk that they are served from.
 pub(super) struct Readers {
     desk: Option<(Arc<FeedDesk>, usize)>,
+    live: Option<Live>,
     readers: FxHashMap<usize, Reader>,
-    /// Those whose socket took a whole piece at once, with the buffer to go on in.
-    resumed: Vec<(usize, Vec<u8>)>,
+    /// Those who may have something to be sent, by turns.
+    due: VecDeque<usize>,
+    /// Readers over streams who had everything when the feed was here.
+    caught_up: Vec<usize>,
+    reached: Option<Reached>,
 }
 
 impl Readers {
-    pub(super) fn new(desk: Option<(Arc<FeedDesk>, usize)>) -> Self {
-        Self { desk, readers: FxHashMap::default(), resumed: Vec::new() }
+    /// For at most so many readers of a feed, if there is one.
+    pub(super) fn new(desk: Option<(Arc<FeedDesk>, usize)>) -> Result<Self, FeedMemoryError> {
+        Ok(Self {
+            live: desk.as_ref().map(|(desk, _)| Live::new(desk)).transpose()?,
+            desk,
+            readers: FxHashMap::default(),
+            due: VecDeque::new(),
+            caught_up: Vec::new(),
+            reached: None,
+        })
     }
 
     pub(super) fn has(&self, ticket: usize) -> bool {
@@ -100,20 +68,39 @@ impl Readers {
 
     /// True when there is something to do that no socket tells of.
     pub(super) fn has_work(&self) -> bool {
-        !self.resumed.is_empty()
+        !self.due.is_empty()
+            || !self.caught_up.is_empty() && self.live.as_ref().map(Live::reached) != self.reached
             || self.desk.as_ref().is_some_and(|(desk, _)| desk.from_feed.has_mail())
     }
 
-    /// True while snapshots are on their way.
-    pub(super) fn are_sending(&self) -> bool {
-        self.readers.values().any(|reader| reader.leaving.is_some())
+    /// True while there are deadlines to look at.
+    pub(super) fn have_deadlines(&self) -> bool {
+        self.readers.values().any(|reader| reader.is_stream() || reader.is_sending())
+    }
+
+    /// True while there are readers over streams.
+    pub(super) fn have_streams(&self) -> bool {
+        self.readers.values().any(Reader::is_stream)
     }
 
     pub(super) fn progressed(&mut self, ticket: usize, now: Instant) {
-        let leaving = self.readers.get_mut(&ticket).and_then(|reader| reader.leaving.as_mut());
-        if let Some(leaving) = leaving {
-            leaving.moved = now;
+        if let Some(reader) = self.readers.get_mut(&ticket) {
+            reader.progressed(now);
         }
+    }
+
+    fn queue_up(&mut self, ticket: usize) {
+        if let Some(reader) = self.readers.get_mut(&ticket)
+            && !reader.is_queued
+        {
+            reader.is_queued = true;
+            self.due.push_back(ticket);
+        }
+    }
+
+    /// Those who had everything are to be looked at again.
+    fn wake_caught_up(&mut self) {
+        self.due.extend(self.caught_up.drain(..));
     }
 
     fn found(&self, is_it: impl Fn(&Reader) -> bool) -> Vec<usize> {
@@ -148,11 +135,13 @@ impl Gateway {
                 FromFeed::Refused { ticket, reason } => {
                     self.turn_away(ticket, RefusalReason::Rejected, Some(reason));
                 }
-                FromFeed::Snapshot { ticket, snapshot } => self.begin_to_send(ticket, snapshot),
+                FromFeed::Snapshot { ticket, snapshot } => self.answer(ticket, snapshot),
                 FromFeed::Revoked { key } => self.key_revoked(key),
                 FromFeed::Ended => {
                     self.readers.desk = None;
-                    self.close_readers(self.readers.found(|_| true), "the feed has ended");
+                    // Those over streams get what is left first.
+                    let without = self.readers.found(|reader| !reader.is_stream());
+                    self.close_readers(without, (CloseReason::FeedEnded, "the feed has ended"));
                 }
             }
         }
@@ -161,22 +150,30 @@ impl Gateway {
 
     fn let_in(&mut self, ticket: usize, desk: &Arc<FeedDesk>) {
         let Some(peer) = self.peers.remove(&ticket) else { return };
-        let key = peer.wants_feed().unwrap_or_default();
-        let (memory, slots, incarnation) = desk.memory();
-        let log_id = self.options.log_id;
-        let opened = FeedOpened { slots, incarnation, log_id, ..Default::default() };
-        // Counted first: from its first look at the ring it is woken.
-        let reader = Reader {
-            key,
-            asked: false,
-            leaving: None,
-            request: [0; REQUEST_WORDS],
-            filled: 0,
-            _place: desk.reader(),
+        let (Some(wish), Some(live)) = (peer.wants_feed(), &self.readers.live) else {
+            return self.backend.forget(ticket);
         };
-        self.readers.readers.insert(ticket, reader);
-        let passed = send_with_descriptors(&peer.socket(), bytemuck::bytes_of(&opened), &[memory]);
-        if passed.is_err() {
+        let (memory, slots, incarnation) = desk.memory();
+        let (log_id, sequence) = (self.options.log_id, live.published());
+        let opened = FeedOpened { slots, incarnation, log_id, sequence, ..Default::default() };
+        let opened = bytemuck::bytes_of(&opened);
+        let socket = peer.socket();
+        // Counted first: from its first look at the ring it is woken.
+        let place = desk.reader(wish.heartbeat.is_some());
+        let reader = Reader::new(wish.key, Arc::clone(&socket), place, self.now);
+        let is_told = match wish.heartbeat {
+            None => {
+                self.readers.readers.insert(ticket, reader);
+                send_with_descriptors(&socket, opened, &[memory]).is_ok()
+            }
+            Some(heartbeat) => {
+                let reader = reader.over_stream(sequence, heartbeat);
+                self.readers.readers.insert(ticket, reader);
+                self.readers.queue_up(ticket);
+                set_socket_send_buffer_size(&socket, KERNEL_BYTES).is_ok() && peer.write(opened)
+            }
+        };
+        if !is_told {
             self.forget_reader(ticket);
         }
     }
@@ -192,9 +189,11 @@ impl Gateway {
 
     fn key_revoked(&mut self, key: KeyId) {
         let of_key = |reader: &Reader| reader.key == key;
-        self.close_readers(self.readers.found(of_key), "its key was revoked");
+        let close = (CloseReason::KeyRevoked, "its key was revoked");
+        self.close_readers(self.readers.found(of_key), close);
         // Those whose answer is on its way.
-        let coming = self.peers.iter().filter(|(_, peer)| peer.wants_feed() == Some(key));
+        let of_key = |wish: FeedWish| wish.key == key;
+        let coming = self.peers.iter().filter(|(_, peer)| peer.wants_feed().is_some_and(of_key));
         let coming: Vec<usize> = coming.map(|(ticket, _)| *ticket).collect();
         for ticket in coming {
             self.remove(ticket);
@@ -203,65 +202,98 @@ impl Gateway {
 
     pub(super) fn reader_received(&mut self, ticket: usize, at: &Range<usize>) {
         let Some(reader) = self.readers.readers.get_mut(&ticket) else { return };
-        match (reader.received(self.backend.bytes(at)), &self.readers.desk) {
+        match (reader.received(self.backend.bytes(at), self.now), &self.readers.desk) {
             (Ok(true), Some((desk, _))) => desk.tell_feed(ToFeed::Snapshot { ticket }),
             (Ok(_), _) => {}
-            (Err(why), _) => self.close_readers(vec![ticket], why),
+            (Err(close), _) => self.close_readers(vec![ticket], close),
         }
     }
 
-    fn begin_to_send(&mut self, ticket: usize, snapshot: Arc<Snapshot>) {
-        let Some(reader) = self.readers.readers.get_mut(&ticket) else { return };
-        reader.asked = false;
-        reader.leaving = Some(Leaving { snapshot, given: 0, moved: self.now });
-        self.reader_sent(ticket, Vec::new());
+    fn answer(&mut self, ticket: usize, snapshot: Arc<Snapshot>) {
+        if let Some(reader) = self.readers.readers.get_mut(&ticket) {
+            reader.answer(snapshot);
+            self.readers.wake_caught_up();
+            self.readers.queue_up(ticket);
+        }
     }
 
-    /// The socket has taken all that it was given: the next piece.
+    /// The socket has taken all that it was given.
     pub(super) fn reader_sent(&mut self, ticket: usize, buffer: Vec<u8>) {
-        let Some(reader) = self.readers.readers.get_mut(&ticket) else { return };
-        let Some(leaving) = &mut reader.leaving else { return };
-        leaving.moved = self.now;
-        let Some(piece) = leaving.piece(buffer) else {
-            reader.leaving = None;
-            return;
+        if let Some(reader) = self.readers.readers.get_mut(&ticket) {
+            reader.sent(buffer, self.now);
+            // By turns: a reader that is as fast as the gateway does not keep it from others.
+            self.readers.queue_up(ticket);
+        }
+    }
+
+    /// Gives readers what is next for each; gives whether there was anything.
+    pub(super) fn serve_readers(&mut self) -> bool {
+        let reached = self.readers.live.as_ref().map(Live::reached);
+        if reached != self.readers.reached {
+            self.readers.reached = reached;
+            self.readers.wake_caught_up();
+        }
+        let mut has_sent = false;
+        for _ in 0..self.readers.due.len().min(PIECES_PER_TURN) {
+            let Some(ticket) = self.readers.due.pop_front() else { break };
+            has_sent |= self.serve_reader(ticket);
+        }
+        has_sent
+    }
+
+    fn serve_reader(&mut self, ticket: usize) -> bool {
+        let watermarks = (self.log.appended(), self.durable());
+        let Readers { readers, live, caught_up, .. } = &mut self.readers;
+        let Some(reader) = readers.get_mut(&ticket) else { return false };
+        reader.is_queued = false;
+        let Some(piece) = reader.next_piece(live.as_mut(), watermarks, self.now) else {
+            let has_ended = live.as_ref().is_none_or(Live::has_ended);
+            if reader.is_stream() && !reader.is_sending() {
+                if has_ended {
+                    self.end_reader(ticket, CloseReason::FeedEnded);
+                } else {
+                    reader.is_queued = true;
+                    caught_up.push(ticket);
+                }
+            }
+            return false;
         };
         let mut happened = Vec::new();
         self.backend.send(ticket, piece, &mut happened);
         for one in happened {
-            match one {
-                // Not at once: a reader that is as fast as the gateway does not keep it from others.
-                Happened::Sent(ticket, buffer) => self.readers.resumed.push((ticket, buffer)),
-                other => self.take(other),
-            }
+            self.take(one);
+        }
+        true
+    }
+
+    /// Heartbeats, and readers that are silent or do not read.
+    pub(super) fn tick_readers(&mut self) {
+        self.readers.wake_caught_up();
+        let (now, limit) = (self.now, self.options.reader_stall);
+        let ended = self.readers.readers.iter_mut();
+        let ended = ended.filter_map(|(ticket, reader)| Some((*ticket, reader.tick(now, limit)?)));
+        for (ticket, close) in ended.collect::<Vec<_>>() {
+            self.close_readers(vec![ticket], close);
         }
     }
 
-    /// Goes on with snapshots whose last piece was taken at once; gives whether there were any.
-    pub(super) fn resume_readers(&mut self) -> bool {
-        let resumed = std::mem::take(&mut self.readers.resumed);
-        let worked = !resumed.is_empty();
-        for (ticket, buffer) in resumed {
-            self.reader_sent(ticket, buffer);
-        }
-        worked
-    }
-
-    pub(super) fn close_slow_readers(&mut self) {
-        let now = self.now;
-        let is_stalled = |reader: &Reader| {
-            let moved = reader.leaving.as_ref().map(|leaving| leaving.moved);
-            moved.is_some_and(|moved| now.duration_since(moved) > STALL_LIMIT)
-        };
-        let stalled = self.readers.found(is_stalled);
-        self.close_readers(stalled, "it takes nothing of its snapshot");
-    }
-
-    fn close_readers(&mut self, tickets: Vec<usize>, why: &str) {
+    fn close_readers(&mut self, tickets: Vec<usize>, (reason, why): Close) {
         for ticket in tickets {
             self.refusals.print(&format!("closed a reader of the feed: {why}"));
-            self.forget_reader(ticket);
+            self.end_reader(ticket, reason);
         }
+    }
+
+    /// Says why, if nothing is half said, and forgets the reader.
+    fn end_reader(&mut self, ticket: usize, reason: CloseReason) {
+        let reader = self.readers.readers.get(&ticket).filter(|reader| reader.is_stream());
+        if let Some(socket) = reader.and_then(Reader::free_socket) {
+            let closed = SessionClosed { reason: reason.to_wire(), ..Default::default() };
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            // A socket without room for it is one that nobody reads.
+            let _told = send(socket, bytemuck::bytes_of(&closed), flags);
+        }
+        self.forget_reader(ticket);
     }
 
     /// Forgets a reader; dropping its socket closes it.

@@ -36,6 +36,8 @@ const TICK: Duration = Duration::from_millis(250);
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// Sleep while the duty thread's ring is full: nobody tells of room in it.
 const STUCK: Duration = Duration::from_millis(1);
+/// Longest that the gateway's end takes for readers of the feed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Turns without work before the first yield, and before the first sleep: as of
 /// [`touchline_protocol::wait`].
 const SPINS: u32 = 50;
@@ -71,7 +73,7 @@ impl Gateway {
     ) -> io::Result<Self> {
         let now = Instant::now();
         Ok(Self {
-            readers: Readers::new(options.feed.clone()),
+            readers: Readers::new(options.feed.clone()).map_err(io::Error::other)?,
             history: History::start(options.data.clone(), mail.bell())?,
             options,
             log,
@@ -105,6 +107,16 @@ impl Gateway {
                 idle_turns = 0;
             }
         }
+        self.end_feed()
+    }
+
+    /// The feed has ended in front of the gateway: its readers over streams get the rest of it.
+    fn end_feed(&mut self) -> io::Result<()> {
+        let limit = Instant::now() + LAST_WORDS;
+        while self.readers.have_streams() && self.now < limit {
+            let has_work = self.readers.has_work();
+            self.turn(if has_work { Duration::ZERO } else { LAST_WORDS / 100 })?;
+        }
         Ok(())
     }
 
@@ -122,7 +134,7 @@ impl Gateway {
         worked |= self.read_mail();
         worked |= self.read_answers();
         worked |= self.read_feed_mail();
-        worked |= self.resume_readers();
+        worked |= self.serve_readers();
         worked |= self.pass_on();
         worked |= self.sessions.drain(&self.mail);
         self.flush();
@@ -130,7 +142,7 @@ impl Gateway {
             self.ticked = self.now;
             self.close_late_peers();
             self.tick_sessions();
-            self.close_slow_readers();
+            self.tick_readers();
         }
         Ok(worked)
     }
@@ -153,7 +165,7 @@ impl Gateway {
             return STUCK;
         }
         let shaking = self.peers.values().any(|peer| !peer.is_open());
-        if shaking || !self.sessions.is_empty() || self.readers.are_sending() {
+        if shaking || !self.sessions.is_empty() || self.readers.have_deadlines() {
             TICK
         } else {
             LONGEST_SLEEP

@@ -24,7 +24,6 @@ use rustix::io::ioctl_fionbio;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -94,24 +93,15 @@ pub enum ConnectError {
 }
 
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
-    let limit = Some(options.handshake_timeout);
+    let limit = options.handshake_timeout;
     let failed = |source| ConnectError::Connect { endpoint: options.endpoint.clone(), source };
-    let local = |path| -> Result<UnixStream, ConnectError> {
-        let socket = UnixStream::connect(path).map_err(failed)?;
-        socket.set_read_timeout(limit)?;
-        socket.set_write_timeout(limit)?;
-        Ok(socket)
-    };
     match &options.endpoint {
-        Endpoint::SharedMemory(path) => over_rings(options, local(path)?),
-        Endpoint::Unix(path) => over_stream(options, local(path)?),
+        Endpoint::SharedMemory(path) => {
+            over_rings(options, handshake::dial(path, limit).map_err(failed)?)
+        }
+        Endpoint::Unix(path) => over_stream(options, handshake::dial(path, limit).map_err(failed)?),
         Endpoint::Tcp(address) => {
-            let socket =
-                TcpStream::connect_timeout(address, options.handshake_timeout).map_err(failed)?;
-            socket.set_nodelay(true)?;
-            socket.set_read_timeout(limit)?;
-            socket.set_write_timeout(limit)?;
-            over_stream(options, socket)
+            over_stream(options, handshake::dial_tcp(*address, limit).map_err(failed)?)
         }
     }
 }

@@ -10,6 +10,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
 
 /// The proof that a client gives for a challenge: HMAC-SHA256 keyed with the secret's text over the
 /// nonce and the whole Hello. Both sides compute it here.
@@ -20,6 +24,23 @@ pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
     mac.update(nonce);
     mac.update(bytemuck::bytes_of(hello));
     mac.finalize().into_bytes().into()
+}
+
+/// Connects to the engine's socket, for a handshake each of whose steps takes `limit` at the most.
+pub(crate) fn dial(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let socket = UnixStream::connect(socket)?;
+    socket.set_read_timeout(Some(limit))?;
+    socket.set_write_timeout(Some(limit))?;
+    Ok(socket)
+}
+
+/// As [`dial`], to the engine's TCP address.
+pub(crate) fn dial_tcp(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect_timeout(&address, limit)?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(limit))?;
+    socket.set_write_timeout(Some(limit))?;
+    Ok(socket)
 }
 
 /// What every Hello has: versions, key, name and a nonce of its own.

@@ -1,31 +1,33 @@
-//! The reader's side of a feed connection: the handshake, and snapshots. Called by [`super::FeedReader`].
+//! Opening a feed connection: the reader's side of the handshake, over whichever carrier. Called by
+//! [`super::FeedReader`].
 
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::client::handshake;
+use crate::client::{Endpoint, handshake};
+use crate::framing::FrameFault;
 use crate::message::command::LOGON_FEED;
 use crate::message::decode::{self, DecodeError, FeedTalk, Handshake};
-use crate::message::enums::{Lane, RejectReason, Role};
-use crate::message::feed::{FeedOpened, FeedRequest, FeedSnapshot};
-use crate::message::handshake::{Hello, RefusalReason, Refused};
+use crate::message::enums::{CloseReason, Lane, RejectReason, Role};
+use crate::message::feed::FeedOpened;
+use crate::message::handshake::{CARRIER_RINGS, CARRIER_STREAM, Hello, RefusalReason, Refused};
 use crate::shm::descriptors::{PassError, receive_with_descriptors};
 use crate::text::Name;
 use crate::units::KeyId;
 use crate::wait::WaitStrategy;
 
-use super::books::{Books, SnapshotError};
-use super::memory::FeedMemoryError;
+use super::books::SnapshotError;
+use super::line::FeedLine;
+use super::memory::{FeedInput, FeedMemoryError};
 
 /// How to open the feed.
 #[derive(Clone, Debug)]
 pub struct FeedOptions {
-    /// The engine's socket: [`crate::client::SOCKET_NAME`] in its data folder.
-    pub socket: PathBuf,
-    /// Key and secret of a reader; none for the engine's own user.
+    /// Where, and over what.
+    pub endpoint: Endpoint,
+    /// Key and secret of a reader; none for the engine's own user, who reads over shared memory.
     pub key: Option<(KeyId, String)>,
     /// The reader's name, for the operator; 1 to 31 printable characters.
     pub name: Name,
@@ -35,31 +37,34 @@ pub struct FeedOptions {
     pub timeout: Duration,
     /// Longest snapshot that is taken, in bytes: 64 for each order.
     pub snapshot_bytes_max: u64,
+    /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60.
+    pub heartbeat_seconds: u8,
 }
 
 impl FeedOptions {
-    /// Without a key, adaptive waiting, 5 s per step, snapshots of up to 1 GiB.
+    /// Without a key, adaptive waiting, 5 s per step, snapshots of up to 1 GiB, heartbeats every 10 s.
     #[must_use]
-    pub const fn new(socket: PathBuf, name: Name) -> Self {
+    pub fn new(endpoint: impl Into<Endpoint>, name: Name) -> Self {
         Self {
-            socket,
+            endpoint: endpoint.into(),
             key: None,
             name,
             wait: WaitStrategy::Adaptive,
             timeout: Duration::from_secs(5),
             snapshot_bytes_max: 1 << 30,
+            heartbeat_seconds: 10,
         }
     }
 }
 
-/// Why the feed was not opened, or gave no snapshot.
+/// Why the feed was not opened, or its connection is of no more use.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedConnectError {
-    /// Nobody listens on the socket.
-    #[error("cannot connect to the engine at {}: {source}", socket.display())]
+    /// Nobody listens there.
+    #[error("cannot connect to the engine at {endpoint}: {source}")]
     Connect {
-        /// The socket.
-        socket: PathBuf,
+        /// Where.
+        endpoint: Endpoint,
         /// What the system said.
         source: io::Error,
     },
@@ -69,6 +74,9 @@ pub enum FeedConnectError {
     /// The engine said something that is no message.
     #[error("feed connection: {0}")]
     Decode(#[from] DecodeError),
+    /// The engine sent bytes that no message begins with.
+    #[error("feed connection: {0}")]
+    Frame(#[from] FrameFault),
     /// The engine said something that is out of place.
     #[error("feed connection: unexpected {0}")]
     Unexpected(&'static str),
@@ -79,6 +87,12 @@ pub enum FeedConnectError {
         reason: Option<RefusalReason>,
         /// What is wrong with the key, if it is that.
         reject: Option<RejectReason>,
+    },
+    /// The connection has ended.
+    #[error("the feed connection has ended{}", reason.map_or(String::new(), |reason| format!(": {reason:?}")))]
+    Closed {
+        /// What the engine said; `None` if it said nothing, or what this reader does not know.
+        reason: Option<CloseReason>,
     },
     /// The descriptor did not come.
     #[error("feed connection: {0}")]
@@ -99,91 +113,76 @@ pub enum FeedConnectError {
     Snapshot(#[from] SnapshotError),
 }
 
-/// The socket of a feed connection.
-pub(super) struct FeedLine {
-    socket: UnixStream,
-    snapshot_bytes_max: u64,
+/// What an open feed connection consists of.
+pub(super) struct Connection {
+    /// What the engine said.
+    pub(super) opened: FeedOpened,
+    /// The broadcast ring, unless the feed comes over the socket.
+    pub(super) memory: Option<FeedInput>,
+    /// The socket.
+    pub(super) line: FeedLine,
 }
 
-impl FeedLine {
-    /// Connects and proves who the reader is; gives what the engine said and the ring's memory.
-    pub(super) fn open(
-        options: &FeedOptions,
-    ) -> Result<(Self, FeedOpened, OwnedFd), FeedConnectError> {
-        let socket = UnixStream::connect(&options.socket).map_err(|source| {
-            FeedConnectError::Connect { socket: options.socket.clone(), source }
-        })?;
-        socket.set_read_timeout(Some(options.timeout))?;
-        socket.set_write_timeout(Some(options.timeout))?;
-        let mut line = Self { socket, snapshot_bytes_max: options.snapshot_bytes_max };
-        let key = options.key.as_ref();
-        handshake::prove(&mut line.socket, &hello(options)?, key, |message| match message {
-            Handshake::Refused(refused) => refusal(refused),
-            other => FeedConnectError::Unexpected(other.name()),
-        })?;
-        let (opened, memory) = line.opened()?;
-        Ok((line, opened, memory))
-    }
-
-    /// FeedOpened comes in one piece with its descriptor, Refused without any.
-    fn opened(&self) -> Result<(FeedOpened, OwnedFd), FeedConnectError> {
-        let mut words = [0u64; size_of::<FeedOpened>() / 8];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        let (length, descriptors) = receive_with_descriptors(&self.socket, bytes, 1)?;
-        let bytes = &bytemuck::cast_slice::<u64, u8>(&words)[..length];
-        if let Ok(Handshake::Refused(refused)) = decode::handshake(bytes) {
-            return Err(refusal(refused));
+/// Connects and proves who the reader is.
+pub(super) fn connect(options: &FeedOptions) -> Result<Connection, FeedConnectError> {
+    let endpoint = &options.endpoint;
+    let failed = |source| FeedConnectError::Connect { endpoint: endpoint.clone(), source };
+    match endpoint {
+        Endpoint::SharedMemory(path) => {
+            let socket = handshake::dial(path, options.timeout).map_err(failed)?;
+            over_shared_memory(options, socket)
         }
-        let FeedTalk::FeedOpened(opened) = decode::feed_talk(bytes)? else {
-            return Err(FeedConnectError::Unexpected("message in place of FeedOpened"));
-        };
-        let [memory] = <[OwnedFd; 1]>::try_from(descriptors)
-            .map_err(|_| FeedConnectError::Unexpected("number of descriptors"))?;
-        Ok((*opened, memory))
-    }
-
-    /// Asks for a snapshot and reads it.
-    pub(super) fn snapshot(&mut self) -> Result<Books, FeedConnectError> {
-        self.socket.write_all(bytemuck::bytes_of(&FeedRequest::default()))?;
-        let mut words = [0; 16];
-        handshake::read_message::<FeedConnectError>(&mut self.socket, &mut words)?;
-        let head = match decode::feed_talk(bytemuck::cast_slice(&words))? {
-            FeedTalk::FeedSnapshot(head) => *head,
-            other => return Err(FeedConnectError::Unexpected(other.name())),
-        };
-        let body = self.read_body(&head)?;
-        let body = &bytemuck::cast_slice::<u64, u8>(&body)[..head.bytes as usize];
-        Ok(Books::from_snapshot(&head, body)?)
-    }
-
-    /// Memory grows with what has come, not with what was announced.
-    fn read_body(&mut self, head: &FeedSnapshot) -> Result<Vec<u64>, FeedConnectError> {
-        const STEP: usize = 1 << 17;
-        if head.bytes > self.snapshot_bytes_max {
-            let (bytes, most) = (head.bytes, self.snapshot_bytes_max);
-            return Err(FeedConnectError::TooLong { bytes, most });
+        Endpoint::Unix(path) => {
+            let socket = handshake::dial(path, options.timeout).map_err(failed)?;
+            over_stream(options, socket)
         }
-        let words = (head.bytes as usize).div_ceil(8);
-        let (mut body, mut left) = (Vec::new(), head.bytes as usize);
-        while body.len() < words {
-            let from = body.len();
-            body.resize(words.min(from + STEP), 0);
-            let step = left.min((body.len() - from) * 8);
-            self.socket.read_exact(&mut bytemuck::cast_slice_mut(&mut body[from..])[..step])?;
-            left -= step;
+        Endpoint::Tcp(address) => {
+            let socket = handshake::dial_tcp(*address, options.timeout).map_err(failed)?;
+            over_stream(options, socket)
         }
-        Ok(body)
     }
+}
 
-    /// Looks whether the engine has closed the connection; a system call. Nothing is due on it.
-    pub(super) fn is_closed(&self) -> bool {
-        if self.socket.set_nonblocking(true).is_err() {
-            return true;
-        }
-        let alive = matches!((&self.socket).read(&mut [0]),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted));
-        let back = self.socket.set_nonblocking(false);
-        !alive || back.is_err()
+fn over_shared_memory(
+    options: &FeedOptions,
+    mut socket: UnixStream,
+) -> Result<Connection, FeedConnectError> {
+    let hello = Hello { carrier: CARRIER_RINGS, ..hello(options)? };
+    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
+    // FeedOpened comes in one piece with its descriptor, Refused without any.
+    let mut words = [0u64; size_of::<FeedOpened>() / 8];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+    let (length, descriptors) = receive_with_descriptors(&socket, bytes, 1)?;
+    let opened = opened(&bytemuck::cast_slice::<u64, u8>(&words)[..length])?;
+    let [memory] = <[OwnedFd; 1]>::try_from(descriptors)
+        .map_err(|_| FeedConnectError::Unexpected("number of descriptors"))?;
+    let memory = FeedInput::map(memory.as_fd(), opened.slots)?;
+    let line = FeedLine::new(socket.into(), options, None)?;
+    Ok(Connection { opened, memory: Some(memory), line })
+}
+
+fn over_stream<S: Read + Write + Into<OwnedFd>>(
+    options: &FeedOptions,
+    mut socket: S,
+) -> Result<Connection, FeedConnectError> {
+    let heartbeat_seconds = options.heartbeat_seconds;
+    let hello = Hello { carrier: CARRIER_STREAM, heartbeat_seconds, ..hello(options)? };
+    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
+    let mut words = [0; 16];
+    handshake::read_message::<FeedConnectError>(&mut socket, &mut words)?;
+    let opened = opened(bytemuck::cast_slice(&words))?;
+    let heartbeat = Duration::from_secs(heartbeat_seconds.max(1).into());
+    let line = FeedLine::new(socket.into(), options, Some(heartbeat))?;
+    Ok(Connection { opened, memory: None, line })
+}
+
+fn opened(bytes: &[u8]) -> Result<FeedOpened, FeedConnectError> {
+    if let Ok(message) = decode::handshake(bytes) {
+        return Err(out_of_place(message));
+    }
+    match decode::feed_talk(bytes)? {
+        FeedTalk::FeedOpened(opened) => Ok(*opened),
+        other => Err(FeedConnectError::Unexpected(other.name())),
     }
 }
 
@@ -195,6 +194,14 @@ fn hello(options: &FeedOptions) -> io::Result<Hello> {
         flags: LOGON_FEED,
         ..handshake::hello(options.key.as_ref(), options.name)?
     })
+}
+
+/// What a message of the handshake says that is not due.
+fn out_of_place(message: Handshake<'_>) -> FeedConnectError {
+    match message {
+        Handshake::Refused(refused) => refusal(refused),
+        other => FeedConnectError::Unexpected(other.name()),
+    }
 }
 
 fn refusal(refused: &Refused) -> FeedConnectError {

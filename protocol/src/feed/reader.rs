@@ -1,16 +1,18 @@
-//! The feed behind one connection: the broadcast ring, and snapshots when it was missed.
+//! The feed behind one connection, whatever carries it: messages in order, and snapshots when some were
+//! missed.
 
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::FeedOptions;
 use super::books::{BookError, Books};
 use super::broadcast::{BroadcastReader, Overrun, SlotWords, message_bytes};
-use super::connect::{FeedConnectError, FeedLine};
-use super::layout::SLOT_WORDS;
+use super::connect::{Connection, FeedConnectError, connect};
+use super::layout::{MARK_WORD, SLOT_WORDS};
+use super::line::{Came, FeedLine};
 use super::memory::FeedInput;
 use crate::message::decode::{self, DecodeError, FeedMessage};
-use crate::message::feed::FeedOpened;
+use crate::message::enums::CloseReason;
+use crate::message::feed::{FeedGap, FeedOpened};
 use crate::units::FeedSequence;
 use crate::wait::{WaitStrategy, Waiter};
 
@@ -31,18 +33,100 @@ pub enum FeedError {
         /// What is wrong.
         source: DecodeError,
     },
-    /// A message does not go with the books.
+    /// A message does not go with the books, or with the one before it.
     #[error(transparent)]
     Book(#[from] BookError),
     /// The engine ended, or its feed did, and everything was read.
     #[error("the feed has ended behind message {0}")]
     Ended(FeedSequence),
-    /// A snapshot did not come.
+    /// A snapshot did not come, or the connection is of no more use.
     #[error(transparent)]
-    Snapshot(#[from] FeedConnectError),
+    Connection(#[from] FeedConnectError),
     /// The feed overtook every snapshot while it came: this reader, or its ring, is too small for it.
     #[error("the feed overtook {ATTEMPTS} snapshots")]
     TooFast,
+}
+
+/// Where messages come from.
+enum Source {
+    /// The engine's memory.
+    Ring(BroadcastReader<FeedInput>),
+    /// The socket.
+    Stream(StreamSource),
+}
+
+/// What a reader over a stream knows of the messages to come.
+struct StreamSource {
+    next: FeedSequence,
+    /// The engine has said that some are missing, and nobody has done anything about it.
+    overrun: Option<Overrun>,
+}
+
+impl StreamSource {
+    const fn behind(last: FeedSequence) -> Self {
+        Self { next: FeedSequence(last.0.wrapping_add(1)), overrun: None }
+    }
+
+    const fn last(&self) -> FeedSequence {
+        FeedSequence(self.next.0.wrapping_sub(1))
+    }
+
+    /// Copies the next message into `into`; false if it is not there yet.
+    fn poll(&mut self, line: &mut FeedLine, into: &mut SlotWords) -> Result<bool, FeedError> {
+        if let Some(overrun) = self.overrun {
+            return Err(overrun.into());
+        }
+        let came = line.next(into).map_err(|error| self.fault(error))?;
+        match came {
+            None => Ok(false),
+            Some(Came::Message) => {
+                self.expect(FeedSequence(into[MARK_WORD]))?;
+                *self = Self::behind(self.next);
+                Ok(true)
+            }
+            Some(Came::Gap(gap)) => {
+                self.expect(gap.from)?;
+                Err(self.missed(gap).into())
+            }
+            Some(Came::Snapshot(_)) => {
+                Err(FeedConnectError::Unexpected("snapshot that was not asked for").into())
+            }
+        }
+    }
+
+    fn fault(&self, error: FeedConnectError) -> FeedError {
+        match error {
+            FeedConnectError::Closed { reason: Some(CloseReason::FeedEnded) } => {
+                FeedError::Ended(self.last())
+            }
+            error => error.into(),
+        }
+    }
+
+    const fn missed(&mut self, gap: FeedGap) -> Overrun {
+        let overrun = Overrun { expected: self.next, found: gap.next };
+        *self = Self { next: gap.next, overrun: Some(overrun) };
+        overrun
+    }
+
+    fn expect(&self, found: FeedSequence) -> Result<(), BookError> {
+        if found == self.next {
+            return Ok(());
+        }
+        Err(BookError::Sequence { last: self.last(), found })
+    }
+
+    /// Passes over all that has come.
+    fn skip(&mut self, line: &mut FeedLine, message: &mut SlotWords) {
+        loop {
+            self.overrun = None;
+            match self.poll(line, message) {
+                Ok(true) | Err(FeedError::Overrun(_)) => {}
+                // An error is told by the next poll too.
+                Ok(false) | Err(_) => return,
+            }
+        }
+    }
 }
 
 /// A reader of the public feed. Blocking with [`wait`](Self::wait), or poll-style.
@@ -50,8 +134,12 @@ pub enum FeedError {
 /// Whoever wants the books goes on like this: [`recover`](Self::recover) gives them as they stood behind
 /// some message; [`poll`](Self::poll) gives the messages behind it, each to be applied; and after an
 /// overrun the same again. [`follow`](Self::follow) does it all.
+///
+/// Over shared memory a reader reads at its own pace, and nobody knows of it. Over a stream the engine
+/// sends what the reader's socket takes; the reader has to poll or wait now and then, or it counts as
+/// silent.
 pub struct FeedReader {
-    ring: BroadcastReader<FeedInput>,
+    source: Source,
     line: FeedLine,
     opened: FeedOpened,
     wait: WaitStrategy,
@@ -61,17 +149,23 @@ pub struct FeedReader {
 }
 
 impl FeedReader {
-    /// Connects to the engine and maps its broadcast ring. The first message that is read is the next
-    /// one that comes.
+    /// Connects to the engine, and maps its broadcast ring if that is the carrier. The first message that
+    /// is read is the next one that comes.
     ///
     /// # Errors
     /// See [`FeedConnectError`].
     pub fn open(options: &FeedOptions) -> Result<Self, FeedConnectError> {
-        let (line, opened, memory) = FeedLine::open(options)?;
-        let mut ring = BroadcastReader::new(FeedInput::map(memory.as_fd(), opened.slots)?);
-        ring.seek(ring.published());
+        let Connection { opened, memory, line } = connect(options)?;
+        let source = match memory {
+            Some(memory) => {
+                let mut ring = BroadcastReader::new(memory);
+                ring.seek(ring.published());
+                Source::Ring(ring)
+            }
+            None => Source::Stream(StreamSource::behind(opened.sequence)),
+        };
         Ok(Self {
-            ring,
+            source,
             line,
             opened,
             wait: options.wait,
@@ -86,16 +180,22 @@ impl FeedReader {
         &self.opened
     }
 
-    /// The last message that the engine has published.
+    /// The last message that the engine has published; over a stream, the last one that was read.
     #[must_use]
     pub fn published(&self) -> FeedSequence {
-        self.ring.published()
+        match &self.source {
+            Source::Ring(ring) => ring.published(),
+            Source::Stream(stream) => stream.last(),
+        }
     }
 
     /// The message that is read next.
     #[must_use]
     pub fn next_sequence(&self) -> FeedSequence {
-        self.ring.next_sequence()
+        match &self.source {
+            Source::Ring(ring) => ring.next_sequence(),
+            Source::Stream(stream) => stream.next,
+        }
     }
 
     /// The next message, or `None` if there is none yet.
@@ -104,41 +204,62 @@ impl FeedReader {
     /// See [`FeedError`]. After an overrun: the same again until [`recover`](Self::recover) or
     /// [`skip`](Self::skip).
     pub fn poll(&mut self) -> Result<Option<FeedMessage<'_>>, FeedError> {
-        if !self.ring.poll(&mut self.message)? {
-            // The state first: behind it nothing is published any more.
-            if self.ring.memory().has_ended() && !self.ring.has_more() {
-                return Err(FeedError::Ended(FeedSequence(
-                    self.ring.next_sequence().0.saturating_sub(1),
-                )));
+        let is_there = match &mut self.source {
+            Source::Ring(ring) => {
+                let is_there = ring.poll(&mut self.message)?;
+                // The state first: behind it nothing is published any more.
+                if !is_there && ring.memory().has_ended() && !ring.has_more() {
+                    let last = ring.next_sequence().0.saturating_sub(1);
+                    return Err(FeedError::Ended(FeedSequence(last)));
+                }
+                is_there
             }
+            Source::Stream(stream) => stream.poll(&mut self.line, &mut self.message)?,
+        };
+        if !is_there {
             return Ok(None);
         }
-        let sequence = FeedSequence(self.message[super::layout::MARK_WORD]);
+        let sequence = FeedSequence(self.message[MARK_WORD]);
         decode::feed(message_bytes(&self.message))
             .map(Some)
             .map_err(|source| FeedError::Decode { sequence, source })
     }
 
-    /// Passes over everything that is published: for readers of trades, who need no books.
+    /// Passes over everything that is published, or over a stream has come: for readers of trades, who
+    /// need no books.
     pub fn skip(&mut self) {
-        self.ring.seek(self.ring.published());
+        match &mut self.source {
+            Source::Ring(ring) => ring.seek(ring.published()),
+            Source::Stream(stream) => stream.skip(&mut self.line, &mut self.message),
+        }
     }
 
-    /// The books behind some message; the message behind that one is read next, and is there.
+    /// The books behind some message; the message behind that one is read next. Over shared memory it
+    /// is there.
     ///
     /// # Errors
     /// If no snapshot comes, or the feed overtakes each.
     pub fn recover(&mut self) -> Result<Books, FeedError> {
         for _ in 0..ATTEMPTS {
-            let books = self.line.snapshot()?;
-            self.ring.seek(books.sequence());
-            match self.ring.poll(&mut self.message) {
-                Err(Overrun { .. }) => {}
-                Ok(_) => {
-                    self.ring.seek(books.sequence());
-                    self.has_books = true;
-                    return Ok(books);
+            let books = self.line.snapshot();
+            let (books, is_overtaken) = match &mut self.source {
+                Source::Ring(ring) => {
+                    let books = books?;
+                    ring.seek(books.sequence());
+                    let polled = ring.poll(&mut self.message);
+                    ring.seek(books.sequence());
+                    (books, polled.is_err())
                 }
+                // The engine goes on behind the snapshot, or says that it could not.
+                Source::Stream(stream) => {
+                    let books = books.map_err(|error| stream.fault(error))?;
+                    *stream = StreamSource::behind(books.sequence());
+                    (books, false)
+                }
+            };
+            if !is_overtaken {
+                self.has_books = true;
+                return Ok(books);
             }
         }
         Err(FeedError::TooFast)
@@ -150,8 +271,8 @@ impl FeedReader {
     /// # Errors
     /// See [`FeedError`]; an overrun is none.
     pub fn follow(&mut self, books: &mut Books) -> Result<u64, FeedError> {
-        let mut applied = 0;
-        let goes_on = books.sequence().0.checked_add(1) == Some(self.ring.next_sequence().0);
+        let (mut applied, mut recoveries) = (0, 0);
+        let goes_on = books.sequence().0.checked_add(1) == Some(self.next_sequence().0);
         if !(self.has_books && goes_on) {
             *books = self.recover()?;
         }
@@ -162,31 +283,51 @@ impl FeedReader {
                     applied += 1;
                 }
                 Ok(None) => return Ok(applied),
-                Err(FeedError::Overrun(_)) => *books = self.recover()?,
+                Err(FeedError::Overrun(_)) if recoveries == ATTEMPTS => {
+                    return Err(FeedError::TooFast);
+                }
+                Err(FeedError::Overrun(_)) => {
+                    recoveries += 1;
+                    *books = self.recover()?;
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
     /// Waits until there is a message, or none can come any more, at most for `limit`; returns whether a
-    /// poll would tell something.
+    /// poll may tell something.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();
         let mut waiter = Waiter::new(self.wait);
         loop {
-            let seen = self.ring.memory().events().current();
-            if self.ring.has_more() || self.ring.memory().has_ended() {
-                return true;
-            }
+            let seen = match &mut self.source {
+                Source::Ring(ring) => {
+                    let seen = ring.memory().events().current();
+                    if ring.has_more() || ring.memory().has_ended() {
+                        return true;
+                    }
+                    seen
+                }
+                Source::Stream(stream) => {
+                    if stream.overrun.is_some() || self.line.has_more() {
+                        return true;
+                    }
+                    0
+                }
+            };
             let Some(left) = limit.checked_sub(begin.elapsed()) else { return false };
-            waiter.idle_or(|| {
-                self.ring.memory().events().wait_changed(seen, left);
+            waiter.idle_or(|| match &self.source {
+                Source::Ring(ring) => {
+                    ring.memory().events().wait_changed(seen, left);
+                }
+                Source::Stream(_) => self.line.sleep(left),
             });
         }
     }
 
     /// Looks whether the engine has closed the connection, as it does when it ends, dies or revokes the
-    /// key; a system call. Without it a reader whose engine was killed waits for ever.
+    /// key; a system call. Over shared memory a reader whose engine was killed waits for ever without it.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.line.is_closed()

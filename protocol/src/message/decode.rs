@@ -290,7 +290,7 @@ sum! {
 sum! {
     /// Any message of a feed connection's own conversation.
     FeedTalk, feed_talk {
-        feed::FeedOpened, feed::FeedRequest, feed::FeedSnapshot,
+        feed::FeedOpened, feed::FeedRequest, feed::FeedSnapshot, feed::FeedGap,
     }
 }
 

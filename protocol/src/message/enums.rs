@@ -339,7 +339,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Why the engine ends a stream session.
+    /// Why the engine ends a stream session, or a reader of the public feed over a stream.
     CloseReason: u16 {
         /// The client logged out, and all its commands before that are decided.
         LoggedOut = 1,
@@ -355,6 +355,8 @@ wire_enum! {
         ReaderStalled = 6,
         /// The engine ended it for a reason of its own.
         Other = 7,
+        /// The public feed has ended, and all of it was sent.
+        FeedEnded = 8,
     }
 }
 

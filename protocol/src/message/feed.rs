@@ -205,7 +205,8 @@ message! {
 }
 
 message! {
-    /// Answer to a Hello with `LOGON_FEED`: the broadcast ring's memory travels with it, read-only.
+    /// Answer to a Hello with `LOGON_FEED`. With carrier 0 the broadcast ring's memory travels with it,
+    /// read-only; over a stream the feed itself goes on behind it.
     FeedOpened, template 420, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -215,10 +216,10 @@ message! {
         12 incarnation: Incarnation,
         /// The log's identity.
         16 log_id: [u8; 16],
-        /// Zero.
-        32 reserved: u64,
+        /// The last message of the feed then: over a stream the one behind it comes next.
+        32 sequence: FeedSequence,
     }
-    reserved { reserved } texts {}
+    reserved {} texts {}
 }
 
 message! {
@@ -230,6 +231,20 @@ message! {
         8 reserved: u64,
     }
     reserved { reserved } texts {}
+}
+
+message! {
+    /// Over a stream: the reader was too slow, and messages were overwritten before they could be sent.
+    /// Its books are of no use until it has asked for a snapshot.
+    FeedGap, template 423, 24 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// The first message that is missing.
+        8 from: FeedSequence,
+        /// The message that comes next.
+        16 next: FeedSequence,
+    }
+    reserved {} texts {}
 }
 
 message! {

@@ -1,0 +1,224 @@
+//! One reader of the public feed: what it may say, and what is to leave for it next. It holds one piece at
+//! the most that its socket has not taken. Called by [`super`].
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use touchline_protocol::framing::FrameBuffer;
+use touchline_protocol::message::decode::{self, FeedTalk, Stream as Said};
+use touchline_protocol::message::enums::CloseReason;
+use touchline_protocol::message::stream::Heartbeat;
+use touchline_protocol::units::{FeedSequence, KeyId, Position};
+
+use super::PIECE_BYTES;
+use super::live::Live;
+use crate::feed::{FeedPlace, Snapshot};
+
+/// Messages that a reader may send between two ticks of the gateway.
+const MESSAGES_PER_TICK: u32 = 16;
+
+/// Intervals without a sign of life after which a reader counts as gone.
+const SILENT_INTERVALS: u32 = 3;
+
+/// Why a reader is closed: what it is told, and what the operator is.
+pub(super) type Close = (CloseReason, &'static str);
+
+/// A snapshot on its way.
+struct Leaving {
+    snapshot: Arc<Snapshot>,
+    /// Bytes that were given to the socket.
+    given: usize,
+}
+
+/// What a reader has that gets the feed itself over its socket.
+struct Stream {
+    /// The last message that was sent.
+    last: FeedSequence,
+    heartbeat: Duration,
+    heard: Instant,
+    said: Instant,
+}
+
+/// One reader.
+pub(super) struct Reader {
+    pub(super) key: KeyId,
+    socket: Arc<OwnedFd>,
+    /// None over shared memory: its socket carries snapshots alone.
+    stream: Option<Stream>,
+    /// It has asked for a snapshot that has not come yet.
+    asked: bool,
+    leaving: Option<Leaving>,
+    input: FrameBuffer,
+    /// Messages that it has sent since the last tick.
+    messages: u32,
+    /// A buffer to go on with, while the socket has none.
+    spare: Option<Vec<u8>>,
+    /// When the socket last took something, or was given something.
+    moved: Instant,
+    /// It is among those who are to be looked at.
+    pub(super) is_queued: bool,
+    _place: FeedPlace,
+}
+
+impl Reader {
+    /// A reader over shared memory.
+    pub(super) fn new(key: KeyId, socket: Arc<OwnedFd>, place: FeedPlace, now: Instant) -> Self {
+        Self {
+            key,
+            socket,
+            stream: None,
+            asked: false,
+            leaving: None,
+            input: FrameBuffer::new(0),
+            messages: 0,
+            spare: Some(Vec::new()),
+            moved: now,
+            is_queued: false,
+            _place: place,
+        }
+    }
+
+    /// The same over a stream, for what comes behind message `last`.
+    pub(super) fn over_stream(self, last: FeedSequence, heartbeat: Duration) -> Self {
+        let (heard, said) = (self.moved, self.moved);
+        Self { stream: Some(Stream { last, heartbeat, heard, said }), ..self }
+    }
+
+    pub(super) const fn is_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// The socket, while nothing is half sent: only then may anything else be written to it.
+    pub(super) fn free_socket(&self) -> Option<&OwnedFd> {
+        (self.spare.is_some() && self.leaving.is_none()).then_some(&*self.socket)
+    }
+
+    /// True while the socket has something to take.
+    pub(super) const fn is_sending(&self) -> bool {
+        self.spare.is_none()
+    }
+
+    /// Takes bytes; true if a request for a snapshot is among them.
+    pub(super) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<bool, Close> {
+        if let Some(stream) = &mut self.stream {
+            stream.heard = now;
+        }
+        let mut asks = false;
+        while !bytes.is_empty() {
+            let count = self.input.push(bytes);
+            bytes = &bytes[count..];
+            while self.one_message()? {
+                asks |= self.asked;
+            }
+        }
+        Ok(asks)
+    }
+
+    /// Takes the next whole message; false if there is none.
+    fn one_message(&mut self) -> Result<bool, Close> {
+        const NO_REQUEST: Close = (CloseReason::Malformed, "what it says is no request");
+        let Some(frame) = self.input.peek().map_err(|_| NO_REQUEST)? else { return Ok(false) };
+        let length = frame.len();
+        let is_heartbeat =
+            self.stream.is_some() && matches!(decode::stream(frame), Ok(Said::Heartbeat(_)));
+        if !is_heartbeat {
+            let Ok(FeedTalk::FeedRequest(_)) = decode::feed_talk(frame) else {
+                return Err(NO_REQUEST);
+            };
+            if self.asked || self.leaving.is_some() {
+                return Err((CloseReason::Malformed, "it asks while it is owed a snapshot"));
+            }
+            self.asked = true;
+        }
+        self.input.take(length);
+        self.messages += 1;
+        if self.messages > MESSAGES_PER_TICK {
+            return Err((CloseReason::Other, "it says more than it may"));
+        }
+        Ok(true)
+    }
+
+    /// The snapshot that it asked for is there.
+    pub(super) fn answer(&mut self, snapshot: Arc<Snapshot>) {
+        self.asked = false;
+        self.leaving = Some(Leaving { snapshot, given: 0 });
+    }
+
+    /// What is to leave next, if the socket is free: the rest of a snapshot, messages of the feed unless a
+    /// snapshot is owed, a heartbeat.
+    pub(super) fn next_piece(
+        &mut self,
+        live: Option<&mut Live>,
+        watermarks: (Position, Position),
+        now: Instant,
+    ) -> Option<Vec<u8>> {
+        let mut buffer = self.spare.take()?;
+        buffer.clear();
+        self.fill(&mut buffer, live, watermarks, now);
+        if buffer.is_empty() {
+            self.spare = Some(buffer);
+            return None;
+        }
+        self.moved = now;
+        if let Some(stream) = &mut self.stream {
+            stream.said = now;
+        }
+        Some(buffer)
+    }
+
+    fn fill(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        live: Option<&mut Live>,
+        (appended, durable): (Position, Position),
+        now: Instant,
+    ) {
+        if let Some(leaving) = &mut self.leaving {
+            let rest = &leaving.snapshot.bytes()[leaving.given..];
+            let piece = &rest[..rest.len().min(PIECE_BYTES)];
+            leaving.given += piece.len();
+            buffer.extend_from_slice(piece);
+            if leaving.given == leaving.snapshot.bytes().len() {
+                let last = leaving.snapshot.sequence();
+                self.leaving = None;
+                if let Some(stream) = &mut self.stream {
+                    stream.last = last;
+                }
+            }
+            return;
+        }
+        let Some(stream) = &mut self.stream else { return };
+        if let (Some(live), false) = (live, self.asked) {
+            let (piece, last) = live.piece_behind(stream.last);
+            buffer.extend_from_slice(piece);
+            stream.last = last;
+        }
+        if buffer.is_empty() && now.duration_since(stream.said) >= stream.heartbeat {
+            let heartbeat = Heartbeat { appended, durable, ..Default::default() };
+            buffer.extend_from_slice(bytemuck::bytes_of(&heartbeat));
+        }
+    }
+
+    /// The socket has taken some of what it was given.
+    pub(super) const fn progressed(&mut self, now: Instant) {
+        self.moved = now;
+    }
+
+    /// The socket has taken all that it was given.
+    pub(super) fn sent(&mut self, buffer: Vec<u8>, now: Instant) {
+        self.spare = Some(buffer);
+        self.moved = now;
+    }
+
+    /// Looks at the time: why the reader is to be closed, if it is.
+    pub(super) fn tick(&mut self, now: Instant, stall_limit: Duration) -> Option<Close> {
+        self.messages = 0;
+        if self.is_sending() && now.duration_since(self.moved) > stall_limit {
+            return Some((CloseReason::ReaderStalled, "it takes nothing of what it is sent"));
+        }
+        let stream = self.stream.as_ref()?;
+        let is_silent = now.duration_since(stream.heard) >= stream.heartbeat * SILENT_INTERVALS;
+        is_silent.then_some((CloseReason::Silent, "nothing came for three intervals of heartbeats"))
+    }
+}

@@ -1,0 +1,262 @@
+//! The socket of an open feed connection: snapshots when they are asked for, and over a stream the feed
+//! itself, heartbeats and the reason of the end. Called by [`super::FeedReader`].
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::books::Books;
+use super::broadcast::SlotWords;
+use super::connect::{FeedConnectError, FeedOptions};
+use crate::framing::FrameBuffer;
+use crate::message::decode::{self, FeedTalk, Stream};
+use crate::message::enums::CloseReason;
+use crate::message::feed::{FeedGap, FeedRequest, FeedSnapshot};
+use crate::message::stream::Heartbeat;
+
+/// Room for what came and is not read yet.
+const RECEIVED_BYTES: usize = 256 << 10;
+
+/// Intervals without a sign of life after which the engine counts as gone.
+const SILENT_INTERVALS: u32 = 3;
+
+/// Template ids of the feed's messages, and of a feed connection's own conversation.
+const FEED: std::ops::RangeInclusive<u16> = 400..=419;
+const TALK: std::ops::RangeInclusive<u16> = 420..=439;
+
+/// What comes over the socket.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Came {
+    /// A message of the feed, which was copied out.
+    Message,
+    /// Messages are missing.
+    Gap(FeedGap),
+    /// A snapshot's head; its body is next.
+    Snapshot(FeedSnapshot),
+}
+
+/// The socket.
+pub(super) struct FeedLine {
+    socket: OwnedFd,
+    buffer: FrameBuffer,
+    timeout: Duration,
+    snapshot_bytes_max: u64,
+    /// Of a stream: the interval of heartbeats. Over shared memory there are none.
+    heartbeat: Option<Duration>,
+    said: Instant,
+    heard: Instant,
+    /// It has ended, for this reason if there is one.
+    closed: Option<Option<CloseReason>>,
+}
+
+impl FeedLine {
+    /// Of a connection whose feed is open.
+    pub(super) fn new(
+        socket: OwnedFd,
+        options: &FeedOptions,
+        heartbeat: Option<Duration>,
+    ) -> io::Result<Self> {
+        ioctl_fionbio(&socket, true)?;
+        let now = Instant::now();
+        Ok(Self {
+            socket,
+            buffer: FrameBuffer::new(RECEIVED_BYTES),
+            timeout: options.timeout,
+            snapshot_bytes_max: options.snapshot_bytes_max,
+            heartbeat,
+            said: now,
+            heard: now,
+            closed: None,
+        })
+    }
+
+    /// The next thing that came, if there is one. A message is copied into `message`.
+    pub(super) fn next(
+        &mut self,
+        message: &mut SlotWords,
+    ) -> Result<Option<Came>, FeedConnectError> {
+        loop {
+            let Some(frame) = self.buffer.peek()? else {
+                if self.receive()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let length = frame.len();
+            let came = match decode::header(frame)?.template_id {
+                template if FEED.contains(&template) => {
+                    let bytes: &mut [u8] = bytemuck::cast_slice_mut(message);
+                    let into = bytes.get_mut(..length);
+                    into.ok_or(FeedConnectError::Unexpected("length"))?.copy_from_slice(frame);
+                    Some(Came::Message)
+                }
+                template if TALK.contains(&template) => match decode::feed_talk(frame)? {
+                    FeedTalk::FeedGap(gap) => Some(Came::Gap(*gap)),
+                    FeedTalk::FeedSnapshot(head) => Some(Came::Snapshot(*head)),
+                    other => return Err(FeedConnectError::Unexpected(other.name())),
+                },
+                _ => match decode::stream(frame)? {
+                    Stream::Heartbeat(_) => None,
+                    Stream::SessionClosed(closed) => {
+                        let reason = CloseReason::from_wire(closed.reason);
+                        self.closed = Some(reason);
+                        return Err(FeedConnectError::Closed { reason });
+                    }
+                    other => return Err(FeedConnectError::Unexpected(other.name())),
+                },
+            };
+            self.buffer.take(length);
+            if came.is_some() {
+                return Ok(came);
+            }
+        }
+    }
+
+    /// Asks for a snapshot and reads it; passes over all that comes in front of it.
+    pub(super) fn snapshot(&mut self) -> Result<Books, FeedConnectError> {
+        self.say(bytemuck::bytes_of(&FeedRequest::default()))?;
+        let deadline = Instant::now() + self.timeout;
+        let mut passed_over = SlotWords::default();
+        let head = loop {
+            match self.next(&mut passed_over)? {
+                Some(Came::Snapshot(head)) => break head,
+                Some(Came::Message | Came::Gap(_)) => {}
+                None => self.await_more(deadline)?,
+            }
+        };
+        let body = self.body(&head)?;
+        Ok(Books::from_snapshot(&head, bytemuck::cast_slice(&body))?)
+    }
+
+    /// The messages of a snapshot. Memory grows with what has come, not with what was announced.
+    fn body(&mut self, head: &FeedSnapshot) -> Result<Vec<u64>, FeedConnectError> {
+        if head.bytes > self.snapshot_bytes_max {
+            let (bytes, most) = (head.bytes, self.snapshot_bytes_max);
+            return Err(FeedConnectError::TooLong { bytes, most });
+        }
+        let mut body = Vec::<u64>::new();
+        let mut left = head.bytes as usize;
+        let mut deadline = Instant::now() + self.timeout;
+        while left > 0 {
+            let Some(frame) = self.buffer.peek()? else {
+                if self.receive()? {
+                    deadline = Instant::now() + self.timeout;
+                } else {
+                    self.await_more(deadline)?;
+                }
+                continue;
+            };
+            let length = frame.len();
+            if length > left {
+                return Err(FeedConnectError::Unexpected("message across a snapshot's end"));
+            }
+            let from = body.len();
+            body.resize(from + length / 8, 0);
+            bytemuck::cast_slice_mut(&mut body[from..]).copy_from_slice(frame);
+            self.buffer.take(length);
+            left -= length;
+        }
+        Ok(body)
+    }
+
+    /// True when the next call of [`next`](Self::next) may tell something.
+    pub(super) fn has_more(&mut self) -> bool {
+        loop {
+            // A fault and an end are told there.
+            if !matches!(self.buffer.peek(), Ok(None)) {
+                return true;
+            }
+            match self.receive() {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Sleeps until something comes, or a heartbeat may be due, at most for `limit`.
+    pub(super) fn sleep(&self, limit: Duration) {
+        let limit = self.heartbeat.map_or(limit, |heartbeat| limit.min(heartbeat / 4));
+        let timeout = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        // Whatever comes of it is looked at again.
+        let _ready = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
+    }
+
+    fn await_more(&self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.sleep(left);
+        Ok(())
+    }
+
+    /// Reads what the socket has; false when it has nothing.
+    fn receive(&mut self) -> Result<bool, FeedConnectError> {
+        if let Some(reason) = self.closed {
+            return Err(FeedConnectError::Closed { reason });
+        }
+        self.tend()?;
+        loop {
+            match recv(&self.socket, self.buffer.space(), RecvFlags::DONTWAIT) {
+                Ok((0, _)) => break,
+                Ok((count, _)) => {
+                    self.buffer.filled(count);
+                    self.heard = Instant::now();
+                    return Ok(true);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let limit = self.heartbeat.map(|heartbeat| heartbeat * SILENT_INTERVALS);
+                    if limit.is_some_and(|limit| self.heard.elapsed() >= limit) {
+                        self.closed = Some(Some(CloseReason::Silent));
+                        return Err(FeedConnectError::Closed { reason: Some(CloseReason::Silent) });
+                    }
+                    return Ok(false);
+                }
+                Err(_) => break,
+            }
+        }
+        self.closed = Some(None);
+        Err(FeedConnectError::Closed { reason: None })
+    }
+
+    /// Says something after a silence.
+    fn tend(&mut self) -> io::Result<()> {
+        match self.heartbeat {
+            Some(interval) if self.said.elapsed() >= interval => {
+                self.say(bytemuck::bytes_of(&Heartbeat::default()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a message. So little is ever said that a socket with no room for it is one that nobody
+    /// reads.
+    fn say(&mut self, message: &[u8]) -> io::Result<()> {
+        loop {
+            match send(&self.socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(count) if count < message.len() => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(_) => break,
+            }
+        }
+        self.said = Instant::now();
+        Ok(())
+    }
+
+    /// Looks whether the connection has ended; a system call. What came before may be read all the same.
+    pub(super) fn is_closed(&self) -> bool {
+        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        self.closed.is_some()
+            || match recv(&self.socket, &mut [0_u8][..], flags) {
+                Ok((count, _)) => count == 0,
+                Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
+            }
+    }
+}
