@@ -33,6 +33,9 @@ pub(crate) enum Command {
     Admin(AdminArguments),
     /// Look at a venue's log: info, verify, dump, diff, replay; snapshot it, prune it
     Log(LogArguments),
+    /// Look at this machine: what it can do for a venue and what could be better. Exit code 3: one will
+    /// not run here
+    Doctor(DoctorArguments),
 }
 
 #[derive(Args, Debug, Clone)]
@@ -100,6 +103,18 @@ pub(crate) struct AdapterArguments {
     /// End when this parent process dies
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) supervised: Option<i32>,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct DoctorArguments {
+    /// Data folder, or where one is to be; a file is written beside it and removed again
+    #[arg(long, value_name = "DIR", default_value = "./touchline-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArguments,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -2,6 +2,7 @@
 
 mod admin;
 mod cli;
+mod doctor;
 mod log;
 mod names;
 mod notice;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Some(Command::Adapter(adapter)) => run_adapter(&adapter).map(done),
         Some(Command::Admin(admin)) => admin::run(&admin).map(done),
         Some(Command::Log(log)) => log::run(&log),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor),
     };
     match outcome {
         Ok(code) => code,

@@ -176,6 +176,11 @@ pub fn start(
     Ok(GatewayHandle { mail, stop, thread, socket })
 }
 
+/// Whether io_uring is permitted with all that the gateway needs of it.
+pub(crate) fn try_io_uring() -> io::Result<()> {
+    uring::Uring::new(Arc::new(Bell::new()?)).map(drop)
+}
+
 /// The backend that was asked for; epoll, and a line that says so, where io_uring is not permitted.
 fn choose_backend(wanted: GatewayBackend, mail: &Mail) -> io::Result<Box<dyn Backend + Send>> {
     if wanted != GatewayBackend::Epoll {

@@ -10,6 +10,7 @@ pub mod duty;
 pub mod feed;
 pub mod gateway;
 pub mod genesis;
+pub mod host;
 pub mod inspect;
 pub mod log;
 pub mod mailbox;

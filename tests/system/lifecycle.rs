@@ -1,6 +1,7 @@
 //! Starting, stopping, losing a part, provisioning: what an operator does with the executable.
 
 use super::http::Key;
+use super::json::Json;
 use super::process::{Process, eventually, processes_on};
 use super::trader::levels;
 use super::units::WHOLE;
@@ -194,7 +195,7 @@ fn a_third_account_is_provisioned_and_trades() {
     let key = key_in(&run(&["key", "carol"]));
     let json = run(&["--json", "key", "carol"]);
     let second_key = key_in(&json);
-    serde_json::from_str::<super::json::Json>(&json).expect("--json prints JSON");
+    serde_json::from_str::<Json>(&json).expect("--json prints JSON");
     assert_ne!(second_key.api, key.api);
 
     let mut carol = venue.trader(key.clone());
@@ -268,7 +269,7 @@ fn help_names_the_commands_and_bad_flags_are_refused() {
     let mut help = Process::start(&["--help"]);
     assert_eq!(help.wait_for_end().code(), Some(0));
     let text = help.lines().join("\n");
-    for word in ["up", "engine", "adapter", "admin"] {
+    for word in ["up", "engine", "adapter", "admin", "log", "doctor"] {
         assert!(words(&text).any(|found| found == word), "--help does not name {word}:\n{text}");
     }
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -293,6 +294,28 @@ fn help_names_the_commands_and_bad_flags_are_refused() {
         assert!(!process.lines().is_empty(), "{arguments:?} is refused without a word");
         assert!(processes_on(folder.path()).is_empty(), "{arguments:?} leaves processes");
     }
+}
+
+#[test]
+fn the_doctor_looks_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("temporary folders have plain names");
+    let mut doctor = Process::start(&["doctor", "--json", "--data", data]);
+    assert_eq!(doctor.wait_for_end().code(), Some(0), "{:?}", doctor.lines());
+    let text = doctor.lines().join("\n");
+    assert!(text.ends_with("\"ready\":true}"), "{text}");
+    let answer = Json::parse(&text);
+    let names: Vec<_> =
+        answer.at("findings").items().iter().map(|finding| finding.text_at("name")).collect();
+    for name in ["cores", "disk", "live window", "sockets"] {
+        assert!(names.contains(&name), "{name} is not looked at: {names:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder is there").count(), 0);
+
+    let mut sick = Process::start(&["doctor", "--data", "/proc/no-folder-here"]);
+    assert_eq!(sick.wait_for_end().code(), Some(3));
+    assert!(sick.lines().iter().any(|line| line.starts_with("WRONG")), "{:?}", sick.lines());
 }
 
 #[test]

@@ -161,6 +161,11 @@ fn open_direct(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
     }
 }
 
+/// Whether a file that is there may be written past the page cache.
+pub(crate) fn grants_direct(path: &Path) -> io::Result<bool> {
+    Ok(open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?.is_some())
+}
+
 impl BlockFile for DirectFile {
     fn length(&self) -> io::Result<u64> {
         Ok(self.buffered.metadata()?.len())

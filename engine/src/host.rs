@@ -1,0 +1,88 @@
+//! What the machine grants to an engine, tried out as the engine would use it. Called by
+//! `touchline doctor`.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::gateway;
+use crate::log::DiskError;
+use crate::log::disk::{aligned_buffer, disk_error};
+use crate::log::storage::{FileStorage, Storage, grants_direct};
+use touchline_protocol::log::BLOCK_BYTES;
+
+/// Name of the file that is written to while a folder is tried, and removed before that begins.
+const TRIAL_FILE: &str = "doctor.trial";
+
+/// How the disk under a folder takes what is to be durable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiskTrial {
+    /// Blocks are written past the page cache; where that is refused each is followed by a sync.
+    pub is_direct: bool,
+    /// Times of single durable writes of one block of 4 KiB, ascending, never none.
+    pub writes: Vec<Duration>,
+}
+
+/// Writes `count` blocks, one by one, as the log does. Leaves nothing behind.
+///
+/// # Errors
+/// What the disk says, and at what.
+pub fn try_disk(folder: &Path, count: usize) -> Result<DiskTrial, DiskError> {
+    let path = folder.join(TRIAL_FILE);
+    let failed = |what| disk_error(what, &path);
+    let count = count.max(1) as u64;
+    let made = FileStorage.create(&path, count * BLOCK_BYTES).map_err(failed("making"));
+    let made = made.and_then(|file| {
+        let is_direct = grants_direct(&path).map_err(failed("opening"))?;
+        Ok((file, is_direct))
+    });
+    // It goes at once, so that nothing is left whatever ends this.
+    let removed = FileStorage.remove(&path).map_err(failed("removing"));
+    let (file, is_direct) = made?;
+    removed?;
+    let mut block = aligned_buffer(BLOCK_BYTES)?;
+    block.fill(1);
+    for number in 0..count {
+        let zeroed = file.write_unsynced(number * BLOCK_BYTES, &block);
+        zeroed.map_err(failed("filling"))?;
+    }
+    file.sync().map_err(failed("syncing"))?;
+    let mut writes = Vec::with_capacity(count as usize);
+    for number in 0..count {
+        let begin = Instant::now();
+        file.write_blocks(number * BLOCK_BYTES, &block).map_err(failed("writing to"))?;
+        writes.push(begin.elapsed());
+    }
+    writes.sort_unstable();
+    Ok(DiskTrial { is_direct, writes })
+}
+
+/// Whether the gateway may use io_uring here.
+///
+/// # Errors
+/// What refuses it.
+pub fn try_io_uring() -> io::Result<()> {
+    gateway::try_io_uring()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_folder_is_left_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let trial = try_disk(folder.path(), 3).unwrap();
+        assert_eq!(trial.writes.len(), 3);
+        assert!(trial.writes.is_sorted());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = try_disk(&folder.path().join("nowhere"), 3).unwrap_err().to_string();
+        assert!(error.contains("nowhere"), "{error}");
+    }
+}

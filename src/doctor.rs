@@ -1,0 +1,83 @@
+//! `touchline doctor`: what this machine can do for a venue, and what could be better. Called by the
+//! executable; changes nothing.
+//!
+//! Exit codes: 0 a venue will run here; 1 the doctor could not look; 3 it will not run, or not safely.
+
+mod host;
+mod place;
+
+use crate::cli::DoctorArguments;
+use crate::{notice, settings};
+use anyhow::Result;
+use host::Host;
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Something is wrong that a start would trip over.
+const FOUND_WRONG: u8 = 3;
+
+/// How well something stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// As it should be.
+    Good,
+    /// It works, and could be better.
+    Could,
+    /// A start fails here, or what is promised does not hold.
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct Finding {
+    /// What.
+    name: &'static str,
+    state: State,
+    /// How it is, with numbers.
+    found: String,
+    /// What to do about it; empty if nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    advice: String,
+}
+
+impl Finding {
+    fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, state: State::Good, found: found.into(), advice: String::new() }
+    }
+
+    fn could(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, state: State::Could, found: found.into(), advice: advice.into() }
+    }
+
+    fn wrong(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, state: State::Wrong, found: found.into(), advice: advice.into() }
+    }
+}
+
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
+    let settings = settings::load(&arguments.settings)?;
+    let mut findings = Host::this().look(&settings.engine);
+    findings.extend(place::look(&arguments.data, &settings.engine));
+    let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
+    if arguments.json {
+        notice::say!("{}", serde_json::json!({ "findings": findings, "ready": !is_wrong }));
+    } else {
+        for finding in &findings {
+            print(finding);
+        }
+    }
+    Ok(if is_wrong { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
+}
+
+fn print(finding: &Finding) {
+    let mark = match finding.state {
+        State::Good => "good ",
+        State::Could => "could",
+        State::Wrong => "WRONG",
+    };
+    notice::say!("{mark}  {:<14} {}", finding.name, finding.found);
+    if !finding.advice.is_empty() {
+        notice::say!("{:<22}-> {}", "", finding.advice);
+    }
+}

@@ -1,0 +1,245 @@
+//! The host itself: cores, clock, memory pages, files. Called by [`super`].
+
+use super::Finding;
+use rustix::process::{Resource, getrlimit};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+use touchline_engine::config::{EngineConfig, Wait};
+
+/// Cores that are busy at once when all spins: duty thread, gateway, one client.
+const CORES_TO_SPIN: usize = 3;
+/// Files that a process has open beside the sockets of its clients.
+const OWN_FILES: u64 = 64;
+/// Clock sources that are read without a system call.
+const FAST_CLOCKS: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
+
+/// A machine, as its system shows it.
+pub(super) struct Host {
+    /// The root folder: of this machine, or of a test's picture of one.
+    root: PathBuf,
+    /// Cores that this process may use.
+    cores: usize,
+    /// Files that a process may have open.
+    files: u64,
+}
+
+impl Host {
+    /// The machine that this runs on.
+    pub(super) fn this() -> Self {
+        Self {
+            root: PathBuf::from("/"),
+            cores: available_parallelism().map_or(1, usize::from),
+            // None means no limit.
+            files: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+        }
+    }
+
+    pub(super) fn look(&self, config: &EngineConfig) -> Vec<Finding> {
+        let mut findings = vec![self.waiting(config)];
+        findings.extend(self.clock());
+        findings.extend(self.governor());
+        findings.extend(self.pages());
+        findings.push(self.open_files(config));
+        findings
+    }
+
+    /// A small file of the system, without its line end; none where the system has no such file.
+    fn read(&self, path: impl AsRef<Path>) -> Option<String> {
+        fs::read_to_string(self.root.join(path)).ok().map(|text| text.trim().to_owned())
+    }
+
+    /// Whether the engine waits in a way that its cores permit.
+    fn waiting(&self, config: &EngineConfig) -> Finding {
+        let name = "cores";
+        let cores = self.cores;
+        let isolated = self.read("sys/devices/system/cpu/isolated").unwrap_or_default();
+        let have = match isolated.as_str() {
+            "" => format!("{cores}, none isolated"),
+            isolated => format!("{cores}, isolated: {isolated}"),
+        };
+        match (config.engine.wait, config.engine.core) {
+            (Wait::Adaptive, _) if cores >= CORES_TO_SPIN && !isolated.is_empty() => {
+                Finding::could(
+                    name,
+                    format!("{have}; the engine parks when it is idle"),
+                    "an isolated core may spin: --set engine.wait=spin --set engine.core=N",
+                )
+            }
+            (Wait::Adaptive, _) => {
+                Finding::good(name, format!("{have}; the engine parks when it is idle"))
+            }
+            (Wait::Spin, _) if cores < 2 => Finding::wrong(
+                name,
+                format!("{have}; engine.wait = \"spin\" would leave nothing to anybody else"),
+                "leave engine.wait = \"adaptive\"",
+            ),
+            (Wait::Spin, Some(core)) if is_listed(&isolated, core) => {
+                Finding::good(name, format!("{have}; the engine spins on core {core}"))
+            }
+            (Wait::Spin, core) => Finding::could(
+                name,
+                match core {
+                    Some(core) => {
+                        format!("{have}; the engine spins on core {core}, others use it too")
+                    }
+                    None => format!("{have}; the engine spins on any core"),
+                },
+                "isolcpus=N nohz_full=N on the kernel's command line and --set engine.core=N, or \
+                 leave engine.wait = \"adaptive\"",
+            ),
+        }
+    }
+
+    fn clock(&self) -> Option<Finding> {
+        let source =
+            self.read("sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+        Some(if FAST_CLOCKS.contains(&source.as_str()) {
+            Finding::good("clock", source)
+        } else {
+            let advice = "each look at it is a system call; clocksource=tsc on the kernel's command \
+                          line, if the machine's TSC is steady";
+            Finding::could("clock", source, advice)
+        })
+    }
+
+    fn governor(&self) -> Option<Finding> {
+        let governor = self.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
+        Some(if governor == "performance" {
+            Finding::good("frequency", governor)
+        } else {
+            let advice = "cpupower frequency-set -g performance: no ramp-up after idle";
+            Finding::could("frequency", governor, advice)
+        })
+    }
+
+    fn pages(&self) -> Option<Finding> {
+        let choice = self.read("sys/kernel/mm/transparent_hugepage/enabled")?;
+        let chosen = choice.split(['[', ']']).nth(1).unwrap_or(&choice);
+        Some(if chosen == "never" {
+            let advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: fewer misses \
+                          in a large book";
+            Finding::could("large pages", chosen, advice)
+        } else {
+            Finding::good("large pages", chosen)
+        })
+    }
+
+    fn open_files(&self, config: &EngineConfig) -> Finding {
+        let sessions = config.gateway.sessions as u64 + config.engine.connections as u64;
+        let needed = sessions + OWN_FILES;
+        let found = format!("{} at once per process", self.files);
+        if self.files < needed {
+            let advice = format!("ulimit -n {needed}: the settings allow {sessions} sessions");
+            Finding::could("open files", found, advice)
+        } else {
+            Finding::good("open files", found)
+        }
+    }
+}
+
+/// Whether a core is in a list such as `1,4-7`.
+fn is_listed(list: &str, core: usize) -> bool {
+    list.split(',').any(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) => (first..=last).contains(&core),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    /// A machine of files that a test writes.
+    struct Picture {
+        folder: tempfile::TempDir,
+        cores: usize,
+    }
+
+    impl Picture {
+        fn new(cores: usize, files: &[(&str, &str)]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for (path, text) in files {
+                let path = folder.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Self { folder, cores }
+        }
+
+        fn look(&self, config: &EngineConfig) -> Vec<(&'static str, State)> {
+            let root = self.folder.path().to_owned();
+            let host = Host { root, cores: self.cores, files: 1024 };
+            host.look(config).into_iter().map(|finding| (finding.name, finding.state)).collect()
+        }
+    }
+
+    const ISOLATED: (&str, &str) = ("sys/devices/system/cpu/isolated", "2-3\n");
+
+    fn config(set: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
+        let mut config = EngineConfig::default();
+        set(&mut config);
+        config
+    }
+
+    fn spinning(core: Option<usize>) -> EngineConfig {
+        config(|config| {
+            config.engine.wait = Wait::Spin;
+            config.engine.core = core;
+        })
+    }
+
+    #[test]
+    fn waiting_is_judged_by_the_cores() {
+        let cores = |picture: &Picture, config| picture.look(&config)[0];
+        let (bare, isolated) = (Picture::new(2, &[]), Picture::new(4, &[ISOLATED]));
+        let parking = EngineConfig::default;
+        assert_eq!(cores(&bare, parking()), ("cores", State::Good));
+        assert_eq!(cores(&isolated, parking()), ("cores", State::Could));
+        assert_eq!(cores(&isolated, spinning(Some(3))), ("cores", State::Good));
+        assert_eq!(cores(&isolated, spinning(Some(1))), ("cores", State::Could));
+        assert_eq!(cores(&bare, spinning(None)), ("cores", State::Could));
+        assert_eq!(cores(&Picture::new(1, &[]), spinning(None)), ("cores", State::Wrong));
+    }
+
+    #[test]
+    fn what_the_system_does_not_show_is_not_judged() {
+        let names: Vec<_> = Picture::new(2, &[]).look(&EngineConfig::default());
+        assert_eq!(names, [("cores", State::Good), ("open files", State::Could)]);
+        let few = config(|config| config.gateway.sessions = 10);
+        assert_eq!(Picture::new(2, &[]).look(&few)[1], ("open files", State::Good));
+    }
+
+    #[test]
+    fn clock_frequency_and_pages_are_judged_by_what_is_chosen() {
+        let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+        let governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+        let pages = "sys/kernel/mm/transparent_hugepage/enabled";
+        for (texts, state) in [
+            (["tsc\n", "performance\n", "always [madvise] never\n"], State::Good),
+            (["hpet\n", "powersave\n", "always madvise [never]\n"], State::Could),
+        ] {
+            let files = [(clock, texts[0]), (governor, texts[1]), (pages, texts[2])];
+            let found = Picture::new(2, &files).look(&EngineConfig::default());
+            let expected = ["clock", "frequency", "large pages"].map(|name| (name, state));
+            assert_eq!(found[1..4], expected);
+        }
+    }
+
+    #[test]
+    fn lists_of_cores_are_read() {
+        for (list, core, expected) in [
+            ("", 0, false),
+            ("1", 1, true),
+            ("1,4-7", 5, true),
+            ("1,4-7", 3, false),
+            ("x-y", 1, false),
+        ] {
+            assert_eq!(is_listed(list, core), expected, "{list} {core}");
+        }
+    }
+}

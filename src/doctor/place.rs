@@ -1,0 +1,182 @@
+//! Where a venue keeps what it has: the data folder's disk, the live window, and the sockets of its
+//! gateway. Called by [`super`].
+
+use super::Finding;
+use rustix::fs::statvfs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
+use touchline_engine::host;
+use touchline_protocol::log::place::SHARED_MEMORY;
+use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
+
+/// Durable writes that the disk is tried with.
+const WRITES: usize = 200;
+/// A median above is a disk that acknowledgements will be felt on.
+const SLOW_WRITE: Duration = Duration::from_millis(1);
+/// Segments that must find room: the present one, the next one, and two that a snapshot leaves.
+const SEGMENTS: u64 = 4;
+const MIB: u64 = 1 << 20;
+
+pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
+    let folder = existing(data);
+    vec![
+        room(&folder, config),
+        disk(&folder),
+        window(Path::new(SHARED_MEMORY), config),
+        io_uring(config),
+    ]
+}
+
+/// The folder, or the nearest one above it that is there.
+fn existing(data: &Path) -> PathBuf {
+    let found = data.ancestors().find(|folder| folder.is_dir());
+    // A relative path's last ancestor is empty.
+    found.filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Bytes that are free for this user on a folder's file system.
+fn free_bytes(folder: &Path) -> std::io::Result<u64> {
+    let room = statvfs(folder)?;
+    Ok(room.f_bavail.saturating_mul(room.f_frsize))
+}
+
+fn room(folder: &Path, config: &EngineConfig) -> Finding {
+    let name = "room";
+    let needed = config.log.segment_mib.saturating_mul(SEGMENTS);
+    match free_bytes(folder) {
+        Err(error) => Finding::wrong(name, format!("{}: {error}", folder.display()), ""),
+        Ok(free) if free / MIB < needed => Finding::wrong(
+            name,
+            format!("{} MiB free in {}", free / MIB, folder.display()),
+            format!("{needed} MiB are the least: {SEGMENTS} segments of the log"),
+        ),
+        Ok(free) => Finding::good(name, format!("{} MiB free in {}", free / MIB, folder.display())),
+    }
+}
+
+fn disk(folder: &Path) -> Finding {
+    let name = "disk";
+    let trial = match host::try_disk(folder, WRITES) {
+        Ok(trial) => trial,
+        Err(error) => return Finding::wrong(name, error.to_string(), "name another --data folder"),
+    };
+    let at = |share: usize| trial.writes[(trial.writes.len() - 1) * share / 100];
+    let (median, late) = (at(50), at(99));
+    let found = format!("a durable write of 4 KiB takes {median:.0?}, one in a hundred {late:.0?}");
+    if !trial.is_direct {
+        let advice = "direct writes are refused here, so each is followed by a sync: a file system \
+                      such as ext4 or xfs grants them";
+        return Finding::could(name, found, advice);
+    }
+    if median > SLOW_WRITE {
+        let advice = "what is answered as durable waits for such writes; a disk with power-loss \
+                      protection is faster";
+        return Finding::could(name, found, advice);
+    }
+    Finding::good(name, found)
+}
+
+fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
+    let name = "live window";
+    if config.log.window == WindowPlace::Data {
+        return Finding::could(
+            name,
+            "in the data folder, as log.window says",
+            "the disk's write-back may stall the engine; log.window = \"auto\" where memory has room",
+        );
+    }
+    let is_demanded = config.log.window == WindowPlace::SharedMemory;
+    let refused = |found: String| {
+        let advice = format!("mount -o remount,size=256M {}", shared_memory.display());
+        match is_demanded {
+            true => Finding::wrong(name, found, advice),
+            false => {
+                let advice =
+                    format!("it goes to the data folder, and may be stalled there: {advice}");
+                Finding::could(name, found, advice)
+            }
+        }
+    };
+    let free = match free_bytes(shared_memory) {
+        Ok(free) => free,
+        Err(error) => return refused(format!("{}: {error}", shared_memory.display())),
+    };
+    let found = format!("{} MiB free in {}", free / MIB, shared_memory.display());
+    match config.log.window_mib {
+        0 if free / 4 >= WINDOW_BYTES_AUTO => Finding::good(name, found),
+        0 if free / 4 >= WINDOW_BYTES_MIN => Finding::could(
+            name,
+            format!("{found}, of which it takes a quarter"),
+            "a larger one rides out longer pauses of the disk",
+        ),
+        0 => refused(format!("{found}, less than four times {} MiB", WINDOW_BYTES_MIN / MIB)),
+        wanted if free / MIB < wanted => refused(format!("{found}, log.window_mib = {wanted}")),
+        _ => Finding::good(name, found),
+    }
+}
+
+fn io_uring(config: &EngineConfig) -> Finding {
+    let name = "sockets";
+    match (config.gateway.backend, host::try_io_uring()) {
+        (GatewayBackend::Epoll, Ok(())) => {
+            Finding::good(name, "epoll, as gateway.backend says; io_uring is permitted")
+        }
+        (_, Ok(())) => Finding::good(name, "io_uring is permitted"),
+        (GatewayBackend::Epoll, Err(_)) => Finding::good(name, "epoll; io_uring is refused"),
+        (_, Err(error)) => Finding::could(
+            name,
+            format!("io_uring is refused ({error}), so it is epoll"),
+            "sysctl kernel.io_uring_disabled=0, or permit it in the container",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    fn config(set: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
+        let mut config = EngineConfig::default();
+        set(&mut config);
+        config
+    }
+
+    #[test]
+    fn the_nearest_folder_that_is_there_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(existing(folder.path()), folder.path());
+        assert_eq!(existing(&folder.path().join("a/b")), folder.path());
+        assert_eq!(existing(Path::new("not-there")), Path::new("."));
+    }
+
+    #[test]
+    fn a_window_that_finds_no_room_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = |config| window(folder.path(), &config).state;
+        assert_eq!(state(config(|config| config.log.window_mib = u64::MAX)), State::Could);
+        let demanded = config(|config| {
+            config.log.window = WindowPlace::SharedMemory;
+            config.log.window_mib = u64::MAX;
+        });
+        assert_eq!(state(demanded), State::Wrong);
+        assert_eq!(state(config(|config| config.log.window_mib = 8)), State::Good);
+        assert_eq!(state(config(|config| config.log.window = WindowPlace::Data)), State::Could);
+        let nowhere = window(Path::new("/nowhere/at/all"), &EngineConfig::default());
+        assert_eq!(nowhere.state, State::Could);
+    }
+
+    #[test]
+    fn too_little_room_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = |mib| room(folder.path(), &config(|config| config.log.segment_mib = mib)).state;
+        assert_eq!(state(2), State::Good);
+        assert_eq!(state(u64::MAX), State::Wrong);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_wrong() {
+        assert_eq!(disk(Path::new("/nowhere/at/all")).state, State::Wrong);
+    }
+}
