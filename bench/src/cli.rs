@@ -1,5 +1,7 @@
 //! The command line: arguments, help and exit codes. Called by the executable.
 
+mod jobs;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,6 +61,9 @@ enum Command {
     /// Measure signed orders over REST beside the same HTTP front with a constant answer
     #[command(after_help = REST_HELP)]
     Rest(RestArguments),
+    /// Measure the jobs service: jobs of many users made over REST, a long list, a restart
+    #[command(after_help = jobs::HELP)]
+    Jobs(jobs::Arguments),
     #[command(hide = true, name = rest::constant::SUBCOMMAND)]
     RestConstant,
     #[command(hide = true, name = child::SUBCOMMAND, trailing_var_arg = true)]
@@ -363,6 +368,10 @@ fn run(command: Command) -> Result<bool> {
         Command::History(arguments) => {
             interrupt::watch()?;
             run_history(arguments)
+        }
+        Command::Jobs(arguments) => {
+            interrupt::watch()?;
+            jobs::run(arguments)
         }
         Command::RttPeer { kind } => rtt::serve(kind).map(|()| true),
         Command::Replay(arguments) => {

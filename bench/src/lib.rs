@@ -3,8 +3,8 @@
 //!
 //! [`core`] measures the order book alone against others, without any process. [`recording`] reads and
 //! explains recorded exchange data without any engine, [`replay`] drives an engine with it, [`rtt`]
-//! measures round trips, [`tcp`] orders over sockets, [`log`] measures the log, [`rest`] the REST adapter,
-//! [`history`] what it keeps; the rest is what they share.
+//! measures round trips, [`tcp`] orders over sockets, [`log`] measures the log, [`rest`] and [`jobs`] the
+//! REST adapter, [`history`] what it keeps; the rest is what they share.
 
 pub mod allocation;
 pub mod child;
@@ -13,6 +13,7 @@ pub mod core;
 pub mod engine;
 pub mod history;
 pub mod interrupt;
+pub mod jobs;
 pub mod latency;
 pub mod log;
 pub mod machine;

@@ -8,10 +8,10 @@
 
 mod bystanders;
 pub mod constant;
-mod load;
+pub(crate) mod load;
 mod orders;
 mod report;
-mod usage;
+pub(crate) mod usage;
 mod venue;
 
 use std::net::SocketAddr;

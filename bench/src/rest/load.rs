@@ -1,5 +1,5 @@
 //! A load generator over kept HTTP connections, one thread, one request under way per connection.
-//! Called by [`super`].
+//! Called by [`super`] and [`crate::jobs`].
 //!
 //! At a scheduled rate a latency counts from when its request was due, not from when a connection was
 //! free to send it: a server that stalls is charged for everybody who had to wait (no coordinated
@@ -29,7 +29,7 @@ const REPLY_BYTES_MAX: usize = 64 * 1024;
 
 /// When requests are sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     /// On each connection when the reply before has come.
     EachAfterItsReply,
     /// At regular times, so many per second.
@@ -37,21 +37,21 @@ pub(super) enum Pace {
 }
 
 /// What writes requests.
-pub(super) trait WriteRequest {
+pub(crate) trait WriteRequest {
     /// Appends the next request of the connection with this number.
     fn write(&mut self, connection: usize, bytes: &mut Vec<u8>) -> Result<()>;
 }
 
 /// What came of a run.
-pub(super) struct Outcome {
-    pub(super) latency: Distribution,
-    pub(super) requests: u32,
-    pub(super) elapsed: Duration,
+pub(crate) struct Outcome {
+    pub(crate) latency: Distribution,
+    pub(crate) requests: u32,
+    pub(crate) elapsed: Duration,
 }
 
 impl Outcome {
     /// Requests per second.
-    pub(super) fn rate(&self) -> u64 {
+    pub(crate) fn rate(&self) -> u64 {
         let elapsed = nanoseconds(self.elapsed).max(1);
         (u128::from(self.requests) * 1_000_000_000 / u128::from(elapsed)) as u64
     }
@@ -67,14 +67,14 @@ struct Connection {
 }
 
 /// The connections.
-pub(super) struct Load {
+pub(crate) struct Load {
     connections: Vec<Connection>,
     idle: VecDeque<usize>,
 }
 
 impl Load {
     /// Opens the connections.
-    pub(super) fn connect(address: SocketAddr, connections: usize) -> Result<Self> {
+    pub(crate) fn connect(address: SocketAddr, connections: usize) -> Result<Self> {
         let now = Instant::now();
         let connections = (0..connections)
             .map(|_| {
@@ -91,7 +91,7 @@ impl Load {
     }
 
     /// Sends so many requests and waits for every reply, each of which must be a success.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         pace: Pace,
         requests: u32,

@@ -1,5 +1,5 @@
 //! What a process has used, as the kernel counts it, and how many files this one may open. Called by
-//! [`super`].
+//! [`super`] and [`crate::jobs`].
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const OTHER_FILES: u64 = 256;
 
 /// CPU time of all living threads of a process, ns.
-pub(super) fn cpu_ns(pid: u32) -> Result<u64> {
+pub(crate) fn cpu_ns(pid: u32) -> Result<u64> {
     let folder = format!("/proc/{pid}/task");
     let mut total = 0;
     for thread in fs::read_dir(&folder).with_context(|| folder.clone())? {
@@ -26,10 +26,19 @@ pub(super) fn cpu_ns(pid: u32) -> Result<u64> {
 }
 
 /// Resident memory of a process, bytes.
-pub(super) fn resident_bytes(pid: u32) -> Result<u64> {
+pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
+    status_bytes(pid, "VmRSS:")
+}
+
+/// Resident memory of a process without files and what it shares with others, bytes.
+pub(crate) fn own_bytes(pid: u32) -> Result<u64> {
+    status_bytes(pid, "RssAnon:")
+}
+
+fn status_bytes(pid: u32, field: &str) -> Result<u64> {
     let file = format!("/proc/{pid}/status");
     let text = fs::read_to_string(&file).with_context(|| file.clone())?;
-    let kibibytes = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix(field));
     Ok(kibibytes.and_then(first_number).context(file)? * 1024)
 }
 
@@ -38,7 +47,7 @@ fn first_number(text: &str) -> Option<u64> {
 }
 
 /// Raises the number of files that this process and its children may open, if it is too low.
-pub(super) fn allow_open_files(connections: usize) -> Result<()> {
+pub(crate) fn allow_open_files(connections: usize) -> Result<()> {
     let needed = connections as u64 + OTHER_FILES;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|current| current >= needed) {
@@ -66,6 +75,7 @@ mod tests {
             sum = (0..100_000).fold(sum, |sum, next| std::hint::black_box(sum ^ next));
         }
         assert!(resident_bytes(own).unwrap() > 100_000);
+        assert!((1..=resident_bytes(own).unwrap()).contains(&own_bytes(own).unwrap()));
         assert!(cpu_ns(u32::MAX).is_err());
         assert!(resident_bytes(u32::MAX).is_err());
     }
