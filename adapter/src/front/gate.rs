@@ -14,8 +14,8 @@ use super::quoted_query;
 use super::socket::Progress;
 use crate::http::Fault;
 
-/// What hyper reads in place of a refused head.
-const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+/// Most bytes of a refused head's path that are kept.
+const STAND_IN_PATH_MAX: usize = 64;
 
 /// What is let through once the bytes that are open have gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,11 +134,25 @@ impl Gate {
 
     fn refuse(&mut self, progress: &Progress, fault: Fault) {
         progress.refuse(fault);
+        let stand_in = stand_in(&self.held);
         self.held.clear();
-        self.held.extend_from_slice(STAND_IN);
+        self.held.extend_from_slice(&stand_in);
         self.then = Then::Rest;
         self.open = usize::MAX;
     }
+}
+
+/// What hyper reads in place of a refused head: with the beginning of its path, as far as that is plain, so
+/// that the service which was meant answers in its own words.
+fn stand_in(head: &[u8]) -> Vec<u8> {
+    let request_line = head.trim_ascii_start().split(|&byte| byte == b'\n').next();
+    let target = request_line.and_then(|line| line.split(|&byte| byte == b' ').nth(1));
+    let is_plain = |byte: &&u8| byte.is_ascii_alphanumeric() || b"/-._".contains(byte);
+    let path: Vec<u8> = target
+        .filter(|target| target.starts_with(b"/"))
+        .map(|target| target.iter().take(STAND_IN_PATH_MAX).take_while(is_plain).copied().collect())
+        .unwrap_or_else(|| vec![b'/']);
+    [b"GET ", &*path, b" HTTP/1.1\r\n\r\n"].concat()
 }
 
 /// The length of the head at the start of `held`, its empty line included. Empty lines before the

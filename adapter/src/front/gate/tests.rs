@@ -25,7 +25,8 @@ fn refusal(head: &str) -> Option<Fault> {
     gate.push(head.as_bytes());
     let out = given(&mut gate, &progress);
     let refusal = progress.take_refusal();
-    let expected = if refusal.is_some() { STAND_IN } else { head.as_bytes() };
+    let stand_in = stand_in(head.as_bytes());
+    let expected = if refusal.is_some() { &stand_in } else { head.as_bytes() };
     assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(expected));
     refusal
 }
@@ -51,10 +52,27 @@ fn heads_that_cannot_be_read_in_one_way_are_refused() {
 }
 
 #[test]
+fn a_stand_in_keeps_the_beginning_of_the_path() {
+    let long = format!("/{}", "p".repeat(STAND_IN_PATH_MAX));
+    for (head, path) in [
+        ("PATCH /api/v1/jobs/a%20b?x#y HTTP/1.1\r\nA: b\r\n\r\n", "/api/v1/jobs/a"),
+        ("\r\nGET /api/v1?#\n\n", "/api/v1"),
+        ("GET /b#/api/v1 HTTP/1.1\r\n\r\n", "/b"),
+        ("GET http://host/a HTTP/1.1\r\n\r\n", "/"),
+        ("GET\r\n /a\r\n\r\n", "/"),
+        ("", "/"),
+        (&format!("GET {long} HTTP/1.1"), &long[..STAND_IN_PATH_MAX]),
+    ] {
+        let expected = format!("GET {path} HTTP/1.1\r\n\r\n");
+        assert_eq!(String::from_utf8_lossy(&stand_in(head.as_bytes())), expected, "{head:?}");
+    }
+}
+
+#[test]
 fn what_is_no_request_is_not_waited_for() {
     let (mut gate, progress) = (Gate::new(LIMIT, 10), progress());
     gate.push(b"\x16\x03\x01");
-    assert_eq!(given(&mut gate, &progress), STAND_IN);
+    assert_eq!(given(&mut gate, &progress), stand_in(b""));
     assert_eq!(progress.take_refusal(), Some(Fault::BadHead { why: "This is not HTTP." }));
     let mut gate = Gate::new(LIMIT, 10);
     gate.push(b"GET / HT");
