@@ -1,13 +1,16 @@
 //! The hot path allocates nothing: a million mixed commands go ring → log → match → ring through a
 //! real duty thread's turns over a real log, and the allocations of that thread are counted. Another
-//! session is told of all of it.
+//! session is told of all of it, and one of the cold lane writes records meanwhile.
 #![allow(unsafe_code, reason = "counting allocations needs a global allocator")]
 #![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 #[path = "support/duty_bench.rs"]
 mod duty_bench;
+#[path = "no_allocation/records.rs"]
+mod records;
 
 use duty_bench::{DutyBench, open_log};
+use records::Records;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -67,6 +70,8 @@ const VENUE: &str = r#"
 orders_per_interval_0 = 0
 orders_per_interval_1 = 0
 open_orders = 65536
+records = 1000
+record_blocks = 10000
 
 [[assets]]
 name = "BTC"
@@ -89,6 +94,7 @@ struct Bench {
     client: SessionEnd,
     /// Of a session that takes all events of the account, and reads them now and then.
     watcher: SessionEnd,
+    records: Records,
     session: SessionStarted,
     sequence: u64,
     buffer: MessageBuffer,
@@ -123,10 +129,12 @@ fn bench(data: &Path) -> Bench {
     watching.command.key_id = KeyId(1);
     let capacities = RingCapacities::new(1024, 1024).unwrap();
     let (watcher, _) = engine.log_on(watching, capacities).unwrap();
+    let records = Records::log_on(&mut engine);
     Bench {
         engine,
         client,
         watcher,
+        records,
         session,
         sequence: 0,
         buffer: MessageBuffer::new(),
@@ -199,7 +207,7 @@ impl Bench {
 
     /// Turns until every command sent is answered.
     fn settle(&mut self) {
-        while self.replies < self.sequence {
+        while self.replies < self.sequence || self.records.are_under_way() {
             WATCHED.set(true);
             self.engine.duty.turn();
             WATCHED.set(false);
@@ -213,6 +221,7 @@ impl Bench {
                     _ => {}
                 }
             }
+            self.records.read();
         }
     }
 }
@@ -229,6 +238,7 @@ fn a_million_mixed_commands_allocate_nothing() {
             random ^= random << 17;
             bench.send(random);
         }
+        bench.records.send(random);
         bench.settle();
         // Not always: what does not fit allocates nothing either.
         if random.is_multiple_of(4) {
@@ -238,6 +248,7 @@ fn a_million_mixed_commands_allocate_nothing() {
     assert!(bench.trades > 100_000, "the flow trades: {} trades", bench.trades);
     assert!(bench.told > 100_000, "{} events told", bench.told);
     assert!(bench.rejects < bench.sequence / 2, "most is accepted: {} rejects", bench.rejects);
+    bench.records.check();
     assert_eq!(ALLOCATIONS.get(), 0);
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "no_allocation/records.rs"]
+mod records;
 #[path = "no_allocation/rules_2.rs"]
 mod rules_2;
 
@@ -77,6 +79,8 @@ struct Driver {
     rejected: u64,
     /// Accepted commands by their template.
     accepted_of: [u64; 128],
+    /// Versions of records; 0: there is none.
+    versions: [u32; records::RECORDS],
 }
 
 impl Driver {
@@ -107,6 +111,7 @@ impl Driver {
             accepted: 0,
             rejected: 0,
             accepted_of: [0; 128],
+            versions: [0; records::RECORDS],
         };
         for rules in 1..=rules {
             made.must(&Command::SetRules(&SetRules { rules, ..Default::default() }));
@@ -128,6 +133,9 @@ impl Driver {
             reserved: 0,
         };
         made.must(&Command::SetLimits(&SetLimits { limits, ..Default::default() }));
+        if rules > 1 {
+            made.must(&Command::SetRecordLimits(&records::limits()));
+        }
         for name in ["BASE", "QUOTE"] {
             let name = AssetName::new(name).unwrap();
             made.must(&Command::DefineAsset(&DefineAsset { name, ..Default::default() }));
@@ -220,6 +228,7 @@ impl Driver {
         let symbol = SymbolId(self.dice.roll(SYMBOLS + 1) as u32 % SYMBOLS as u32);
         match self.dice.roll(100) {
             0..12 if self.core.rules() > 1 => self.of_rules_2(command, symbol),
+            12..15 if self.core.rules() > 1 => self.record(),
             0..55 => self.order(command, symbol),
             55..85 => {
                 let order_id = self.recent(symbol);

@@ -15,7 +15,7 @@ pub(super) const KEYS: u32 = 256;
 const MILLION: i64 = 1_000_000;
 
 /// Each of these commands was accepted at least so many times.
-const EXPECTED: [(u16, &str, u64); 16] = [
+const EXPECTED: [(u16, &str, u64); 18] = [
     (ReplaceOrder::TEMPLATE, ReplaceOrder::NAME, 500),
     (CancelReplace::TEMPLATE, CancelReplace::NAME, 300),
     (PlaceOrderList::TEMPLATE, PlaceOrderList::NAME, 1_000),
@@ -32,6 +32,8 @@ const EXPECTED: [(u16, &str, u64); 16] = [
     (SetVenueFilters::TEMPLATE, SetVenueFilters::NAME, 100),
     (SetSymbolStatus::TEMPLATE, SetSymbolStatus::NAME, 100),
     (ConnectionEnded::TEMPLATE, ConnectionEnded::NAME, 10),
+    (PutRecord::TEMPLATE, PutRecord::NAME, 10_000),
+    (DeleteRecord::TEMPLATE, DeleteRecord::NAME, 1_000),
 ];
 
 pub(super) fn check_accepted(driver: &Driver) {
