@@ -131,7 +131,21 @@ mod tests {
         for other in ["correct horsf", "correct hors", "", "correct horse\0"] {
             assert_eq!(hasher.verify(other, Some(&first)), Ok(false), "{other:?}");
         }
-        assert_eq!(hasher.verify("correct horse", None), Ok(false));
+    }
+
+    #[test]
+    fn without_a_hash_the_work_is_the_same() {
+        let stored = Hasher::default().hash("correct horse").unwrap();
+        let used = |stored| {
+            let mut hasher = Hasher::default();
+            assert_eq!(hasher.verify("another one", stored), Ok(false));
+            let empty = Block::new();
+            let filled = hasher.memory.iter().filter(|block| block.as_ref() != empty.as_ref());
+            (hasher.memory.len(), filled.count())
+        };
+        let all = MEMORY_KIB as usize;
+        assert_eq!(used(Some(&*stored)), (all, all));
+        assert_eq!(used(None), (all, all));
     }
 
     /// RFC 9106 has its vectors with a secret; this one is of the reference implementation's tests.
