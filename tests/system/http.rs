@@ -217,7 +217,7 @@ fn read_line(stream: &mut impl BufRead) -> io::Result<String> {
 }
 
 /// Reads one reply; the flag says whether the connection may carry another request.
-fn read_response(stream: &mut impl BufRead) -> io::Result<(Response, bool)> {
+pub(crate) fn read_response(stream: &mut impl BufRead) -> io::Result<(Response, bool)> {
     let line = read_line(stream)?;
     let status = line
         .strip_prefix("HTTP/1.1 ")

@@ -4,6 +4,7 @@
 mod concurrency;
 mod crash;
 mod lists;
+mod long_list;
 mod rules;
 mod tokens;
 
@@ -13,7 +14,7 @@ use super::venue::Venue;
 use std::io;
 
 /// Settings for tests that log in and register more often than people do.
-const PATIENT: [&str; 6] = [
+pub(super) const PATIENT: [&str; 6] = [
     "--set",
     "jobs.attempts_per_address=1000000",
     "--set",
@@ -22,17 +23,17 @@ const PATIENT: [&str; 6] = [
     "adapter.deadline_ms=20000",
 ];
 
-const REGISTER: &str = "/api/v1/auth/register";
-const LOGIN: &str = "/api/v1/auth/login";
-const JOBS: &str = "/api/v1/jobs";
+pub(super) const REGISTER: &str = "/api/v1/auth/register";
+pub(super) const LOGIN: &str = "/api/v1/auth/login";
+pub(super) const JOBS: &str = "/api/v1/jobs";
 
 /// What nobody uses elsewhere, so that it can be looked for in files and output.
-const PASSWORD: &str = "hush-hush-7c1d";
+pub(super) const PASSWORD: &str = "hush-hush-7c1d";
 
 /// A client, of a user once it has a token.
-struct Client {
+pub(super) struct Client {
     http: Http,
-    token: Option<String>,
+    pub(super) token: Option<String>,
 }
 
 impl Client {
@@ -41,7 +42,7 @@ impl Client {
     }
 
     /// A client of a new user.
-    fn registered(venue: &Venue, name: &str, email: &str) -> Self {
+    pub(super) fn registered(venue: &Venue, name: &str, email: &str) -> Self {
         let mut client = Self::new(venue);
         let reply = client.call("POST", REGISTER, &registration(name, email, PASSWORD)).ok();
         client.token = Some(reply.text_at("token").to_owned());
@@ -61,13 +62,13 @@ impl Client {
     }
 
     /// Sends a request that has to be answered.
-    fn call(&mut self, method: &str, target: &str, body: &str) -> Response {
+    pub(super) fn call(&mut self, method: &str, target: &str, body: &str) -> Response {
         let sent = self.send(method, target, body);
         sent.unwrap_or_else(|error| panic!("no reply ({error}) to {method} {target} {body}"))
     }
 
     /// Makes a job and gives its id.
-    fn create(&mut self, company: &str, position: &str) -> String {
+    pub(super) fn create(&mut self, company: &str, position: &str) -> String {
         let reply = self.call("POST", JOBS, &job(company, position)).ok();
         reply.at("job").text_at("_id").to_owned()
     }
@@ -89,14 +90,14 @@ fn error(reply: &Response) -> (u16, String) {
     (reply.status, body.text_at("msg").to_owned())
 }
 
-fn registration(name: &str, email: &str, password: &str) -> String {
+pub(super) fn registration(name: &str, email: &str, password: &str) -> String {
     format!(r#"{{"name":"{name}","email":"{email}","password":"{password}"}}"#)
 }
 
-fn login(email: &str, password: &str) -> String {
+pub(super) fn login(email: &str, password: &str) -> String {
     format!(r#"{{"email":"{email}","password":"{password}"}}"#)
 }
 
-fn job(company: &str, position: &str) -> String {
+pub(super) fn job(company: &str, position: &str) -> String {
     format!(r#"{{"company":"{company}","position":"{position}"}}"#)
 }
