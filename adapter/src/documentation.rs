@@ -4,6 +4,8 @@
 //!
 //! The page is Swagger UI, whose files a package carries. It asks nobody but this adapter for anything.
 
+pub mod document;
+
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;

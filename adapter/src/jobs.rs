@@ -7,6 +7,7 @@
 //! here: the engine gets the password's hash, and nothing of a token.
 
 pub mod config;
+mod document;
 mod email;
 mod exchange;
 mod fields;
@@ -30,6 +31,7 @@ use crate::link::{Records, Submit};
 use crate::route::{Lookup, RouteTable, Security};
 use crate::views::Views;
 use config::JobsConfig;
+pub use document::document;
 use exchange::Exchange;
 use quotas::Quotas;
 use refusal::Refusal;

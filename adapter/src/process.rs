@@ -28,12 +28,12 @@ use crate::auth::keys::{self, KeyRing, KeysError};
 use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
 use crate::config::{AdapterConfig, ConfigError};
-use crate::documentation::Documented;
+use crate::documentation::{Documented, document};
 use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
 use crate::history::HistoryError;
 use crate::history::writer::{Gate, Work, Writer};
 use crate::jobs::config::{JobsConfig, JobsConfigError};
-use crate::jobs::{BODY_BYTES_MAX, Jobs};
+use crate::jobs::{self, BODY_BYTES_MAX, Jobs};
 use crate::limits::{Keeper, KeeperError, Limits};
 use crate::link::{Link, Records, Traffic};
 use crate::services::Services;
@@ -291,9 +291,9 @@ impl Parts {
         let keeper = Keeper::start(Arc::clone(&limits), &options.data, &config.instance)?;
         let spot =
             SpotConfig { header_prefix: config.header_prefix.clone(), deadline: config.deadline() };
-        let document = spot::document(&config.header_prefix);
+        let document = document::whole([spot::document(&config.header_prefix), jobs::document()]);
         let spot = Spot::new(spot, Arc::clone(&limits), Arc::clone(&views), orders.clone(), keys);
-        let jobs = jobs(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
+        let jobs = jobs_service(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
         let services = Arc::new(Services::new(spot, jobs));
         let service = Documented::new(services, limits, &document);
         let connections = open_files::make_room(config.connections);
@@ -373,7 +373,7 @@ fn link<T: Traffic>(
 }
 
 /// The jobs service with its keys and its threads.
-fn jobs(
+fn jobs_service(
     options: &AdapterOptions,
     limits: Arc<Limits>,
     views: Arc<Views>,

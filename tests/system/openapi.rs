@@ -1,9 +1,14 @@
-//! The OpenAPI document as it is served, against the contract's table and against what the service
-//! really answers; and the page that shows it.
+//! The OpenAPI document as it is served, against the contracts' tables and against what the services
+//! really answer; and the page that shows it.
+
+mod fuzz;
+mod jobs;
+mod schema;
 
 use super::contract::{BEYOND, Client, Row, rows, sound};
 use super::http::Request;
 use super::venue::{UNLIMITED, Venue};
+use schema::conforms;
 use serde_json::{Value, json};
 
 fn document(venue: &Venue) -> Value {
@@ -45,7 +50,7 @@ fn the_document_is_the_contracts_table() {
     let venue = Venue::up(&UNLIMITED);
     let document = document(&venue);
     assert_eq!(document["openapi"], "3.1.0");
-    let mut described = 0;
+    let mut described = jobs::rows().len();
     for row in &rows() {
         let (name, operation) = (row.name(), operation(&document, row));
         assert!(operation.is_object(), "{name} is not described");
@@ -146,82 +151,6 @@ fn answered(row: &Row) -> &'static str {
         ("GET", "/api/v3/orderList") => "listClientOrderId=first",
         _ => sound(row),
     }
-}
-
-/// Checks a value against a schema, more strictly than a schema does: an object has no member that the
-/// schema does not name.
-fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
-    let members = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-    let known = known_members(document, schema);
-    if let Some(unknown) = members.into_iter().find(|name| !known.contains(&(*name).to_owned())) {
-        return Err(format!("member {unknown} is not described"));
-    }
-    satisfies(document, schema, value)
-}
-
-fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
-    match schema["$ref"].as_str() {
-        Some(reference) => document
-            .pointer(reference.trim_start_matches('#'))
-            .unwrap_or_else(|| panic!("{reference} leads nowhere")),
-        None => schema,
-    }
-}
-
-fn parts<'a>(schema: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    schema[name].as_array().into_iter().flatten()
-}
-
-fn known_members(document: &Value, schema: &Value) -> Vec<String> {
-    let schema = resolved(document, schema);
-    let own = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
-    let others = ["allOf", "oneOf", "anyOf"].into_iter().flat_map(|name| parts(schema, name));
-    own.chain(others.flat_map(|part| known_members(document, part))).collect()
-}
-
-fn satisfies(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
-    let schema = resolved(document, schema);
-    parts(schema, "allOf").try_for_each(|part| satisfies(document, part, value))?;
-    for name in ["oneOf", "anyOf"] {
-        let failures: Vec<_> =
-            parts(schema, name).map(|part| conforms(document, part, value)).collect();
-        if !failures.is_empty() && failures.iter().all(Result::is_err) {
-            return Err(format!("none of {name}: {failures:?}"));
-        }
-    }
-    if let Some(kind) = schema["type"].as_str() {
-        let fits = match kind {
-            "object" => value.is_object(),
-            "array" => value.is_array(),
-            "string" => value.is_string(),
-            "integer" => value.is_i64() || value.is_u64(),
-            "boolean" => value.is_boolean(),
-            other => return Err(format!("a schema of type {other}")),
-        };
-        if !fits {
-            return Err(format!("{value} is no {kind}"));
-        }
-    }
-    for name in parts(schema, "required").filter_map(Value::as_str) {
-        if value.get(name).is_none() {
-            return Err(format!("member {name} is missing"));
-        }
-    }
-    for (name, member) in value.as_object().into_iter().flatten() {
-        if let Some(schema) = schema["properties"].get(name) {
-            conforms(document, schema, member).map_err(|why| format!("{name}: {why}"))?;
-        }
-    }
-    let items = value.as_array().map_or(&[][..], Vec::as_slice);
-    let places: Vec<_> = parts(schema, "prefixItems").collect();
-    for (at, item) in items.iter().enumerate() {
-        let schema = places.get(at).copied().unwrap_or(&schema["items"]);
-        if *schema == false {
-            return Err(format!("an array of {} items", items.len()));
-        }
-        conforms(document, schema, item).map_err(|why| format!("item {at}: {why}"))?;
-    }
-    Ok(())
 }
 
 #[test]

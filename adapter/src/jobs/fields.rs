@@ -1,6 +1,8 @@
 //! What a body says, and whether it may (facts §13): which fields must be there, how long they may be,
 //! and what is told where they are not so. Several faults are told together.
 
+pub(super) mod schema;
+
 use std::fmt::Write as _;
 
 use serde_json::{Map, Number, Value};

@@ -86,7 +86,7 @@ pub enum Status {
 
 impl Status {
     /// All of them, by the number that stands in records.
-    const ALL: [Self; 3] = [Self::Interview, Self::Declined, Self::Pending];
+    pub(super) const ALL: [Self; 3] = [Self::Interview, Self::Declined, Self::Pending];
 
     /// The name that clients use.
     #[must_use]

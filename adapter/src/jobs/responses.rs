@@ -1,10 +1,14 @@
-//! The bodies of replies, field by field in the order that clients know (facts §13).
+//! The bodies of replies, field by field in the order that clients know (facts §13). `document` describes
+//! them by the schemas that are derived here.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use super::record::{Job, id_text};
+use super::record::{Job, Status, id_text};
 use crate::http::Reply;
 use crate::views::records::RecordId;
 
@@ -25,39 +29,43 @@ pub(super) fn raw(status: u16, body: Vec<u8>) -> Reply {
 }
 
 /// What every error says.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Message<'a> {
     pub(super) msg: &'a str,
 }
 
 /// Who has registered or logged in.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct LoggedIn<'a> {
     pub(super) user: UserName<'a>,
     pub(super) token: &'a str,
 }
 
 /// All that is ever told of a user.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct UserName<'a> {
     pub(super) name: &'a str,
 }
 
 /// One job in a reply of its own.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct OneJob<'a> {
     pub(super) job: JobFields<'a>,
 }
 
 /// A job as clients see it.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Job)]
 pub(super) struct JobFields<'a> {
+    #[schema(value_type = Status)]
     status: &'static str,
     #[serde(rename = "_id")]
+    #[schema(pattern = "^[0-9a-f]{24}$")]
     id: String,
     company: &'a str,
     position: &'a str,
     #[serde(rename = "createdBy")]
+    #[schema(pattern = "^[0-9a-f]{24}$")]
     created_by: String,
     #[serde(rename = "createdAt")]
     created_at: Moment,
@@ -104,6 +112,24 @@ impl fmt::Display for Moment {
     }
 }
 
+impl ToSchema for Moment {}
+
+impl PartialSchema for Moment {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        text.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).build().into()
+    }
+}
+
+impl ToSchema for Status {}
+
+impl PartialSchema for Status {
+    fn schema() -> RefOr<Schema> {
+        let names = Self::ALL.map(Self::name);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build().into()
+    }
+}
+
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -126,7 +152,6 @@ fn civil(days: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::record::Status;
 
     #[test]
     fn times_are_those_of_the_calendar() {
