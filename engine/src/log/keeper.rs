@@ -25,11 +25,13 @@ use super::{
     ahead::message,
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
-    window::Body,
+    window::{Body, Recycled},
 };
 
-/// Segments of the window that are kept zeroed ahead of the tail.
-const PREPARED_AHEAD: u64 = 2 * WINDOW_SEGMENT_BYTES;
+/// Of the window so much is kept zeroed ahead of the tail, at least two segments: the writer goes on for so
+/// long while a write to the disk takes its time. The rest holds what was published last, for readers.
+const PREPARED_SHARE: u64 = 4;
+const PREPARED_MIN: u64 = 2 * WINDOW_SEGMENT_BYTES;
 
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -41,6 +43,8 @@ pub(crate) struct Keeper {
     control: Control,
     buffer: MmapMut,
     durable: u64,
+    /// Zeroed bytes of the window that there are to be ahead of the tail.
+    prepared_ahead: u64,
     attest_after: Duration,
     /// When `appended` last moved, and to where.
     moved: (Instant, u64),
@@ -58,8 +62,19 @@ impl Keeper {
     ) -> Result<Self, DiskError> {
         let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
         let moved = (Instant::now(), durable);
+        let prepared_ahead = (body.bytes() / PREPARED_SHARE).max(PREPARED_MIN);
         let snapshots = None;
-        Ok(Self { body, disk, control, buffer, durable, attest_after, moved, snapshots })
+        Ok(Self {
+            body,
+            disk,
+            control,
+            buffer,
+            durable,
+            prepared_ahead,
+            attest_after,
+            moved,
+            snapshots,
+        })
     }
 
     /// Writes all that is appended.
@@ -90,11 +105,11 @@ impl Keeper {
         while !self.control.keeper_should_stop() {
             let wrote = self.write_some()?;
             let recycled = self.recycle();
-            if recycled {
+            if recycled == Recycled::Whole {
                 self.control.wake_duty();
             }
             self.tick_snapshots();
-            if !(wrote || recycled) {
+            if !wrote && recycled == Recycled::Nothing {
                 self.sleep();
             }
         }
@@ -135,16 +150,18 @@ impl Keeper {
         Ok(true)
     }
 
-    /// Gives the tail another segment if it has few and the lowest one is on disk.
-    fn recycle(&mut self) -> bool {
+    /// Makes a part of another segment ready for the tail, if few are and the lowest one is on disk.
+    fn recycle(&mut self) -> Recycled {
         let identity = *self.control.identity();
         let appended = self.body.appended();
-        self.body.prepared() - appended < PREPARED_AHEAD
-            && self.body.recycle(self.durable, |position, segment| {
-                if position.is_multiple_of(identity.segment_bytes) {
-                    identity.write_header(position / identity.segment_bytes, segment);
-                }
-            })
+        if self.body.prepared() - appended >= self.prepared_ahead {
+            return Recycled::Nothing;
+        }
+        self.body.recycle(self.durable, |position, segment| {
+            if position.is_multiple_of(identity.segment_bytes) {
+                identity.write_header(position / identity.segment_bytes, segment);
+            }
+        })
     }
 
     /// Sleeps until there is something to write, or an attest record is due.

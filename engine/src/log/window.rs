@@ -41,6 +41,11 @@ use touchline_protocol::{
 /// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
 const PAGE_BYTES: usize = 4096;
 
+/// Zeroed at once when a segment is recycled: it takes some 20 µs, for which nothing becomes durable.
+const PART_BYTES: u64 = 256 << 10;
+
+const _: () = assert!(WINDOW_SEGMENT_BYTES.is_multiple_of(PART_BYTES));
+
 /// The mapping: `bytes` bytes, present and writable.
 struct Mapping {
     map: MmapRaw,
@@ -128,8 +133,15 @@ impl Window {
             appended: appended_word.clone(),
             prepared_until: prepared_word.clone(),
         };
-        let body =
-            Body { mapping, appended: start, prepared, appended_word, base_word, prepared_word };
+        let body = Body {
+            mapping,
+            appended: start,
+            prepared,
+            zeroed: 0,
+            appended_word,
+            base_word,
+            prepared_word,
+        };
         Ok((tail, body))
     }
 }
@@ -234,12 +246,25 @@ impl Tail {
     }
 }
 
+/// What a call of [`Body::recycle`] has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Recycled {
+    /// Nothing: no segment may be taken.
+    Nothing,
+    /// A part of a segment is zeroed.
+    Part,
+    /// A segment was handed to the tail.
+    Whole,
+}
+
 /// The published part of the window, for the keeper.
 pub(crate) struct Body {
     mapping: Arc<Mapping>,
     /// The tail's `start` as last loaded.
     appended: u64,
     prepared: u64,
+    /// Bytes of the lowest segment that are zeroed; once there are any, it is nobody's to read.
+    zeroed: u64,
     appended_word: Shared<AtomicU64>,
     base_word: Shared<AtomicU64>,
     prepared_word: Shared<AtomicU64>,
@@ -263,6 +288,11 @@ impl Body {
         appended
     }
 
+    /// Bytes of the whole window.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.mapping.bytes
+    }
+
     /// The position up to which the tail may write.
     pub(crate) fn prepared(&self) -> u64 {
         self.prepared
@@ -274,7 +304,8 @@ impl Body {
     /// If they are not published, or not in the window any more.
     pub(crate) fn copy(&self, from: u64, into: &mut [u8]) {
         let length = into.len() as u64;
-        let base = self.prepared - self.mapping.bytes;
+        let taken = if self.zeroed > 0 { WINDOW_SEGMENT_BYTES } else { 0 };
+        let base = self.prepared - self.mapping.bytes + taken;
         assert!(
             base <= from && from + length <= self.appended,
             "copying {length} bytes at {from} of a window from {base} to {}",
@@ -288,26 +319,41 @@ impl Body {
         unsafe { ptr::copy_nonoverlapping(pointer, into.as_mut_ptr(), into.len()) };
     }
 
-    /// Takes the lowest segment, zeroes it, has `fill` write what belongs at its new position (given
-    /// to it), and hands it to the tail. False if it is not durable yet or still too near the tail.
-    pub(crate) fn recycle(&mut self, durable: u64, fill: impl FnOnce(u64, &mut [u8])) -> bool {
+    /// Takes the lowest segment, zeroes it part by part, one for each call, and hands it to the tail with
+    /// the last one; `fill` writes what belongs at the beginning of its new position, which is given to
+    /// it. Nothing if it is not durable yet or still too near the tail.
+    pub(crate) fn recycle(&mut self, durable: u64, fill: impl FnOnce(u64, &mut [u8])) -> Recycled {
         let base = self.prepared - self.mapping.bytes;
         let new_base = base + WINDOW_SEGMENT_BYTES;
         if new_base > durable || new_base + WINDOW_SEGMENT_BYTES > self.appended {
-            return false;
+            return Recycled::Nothing;
         }
-        retract(&self.base_word, new_base);
-        let pointer = self.mapping.pointer(self.prepared, WINDOW_SEGMENT_BYTES);
-        // SAFETY: `pointer` is good for a window segment, since `prepared` and the mapping's length
-        // are multiples of one. It holds the positions from `base` on, which are published, so not
-        // the tail's, and further behind `start` than the tail reads; after the store below they
-        // are the tail's, and this reference has ended.
-        let segment = unsafe { slice::from_raw_parts_mut(pointer, WINDOW_SEGMENT_BYTES as usize) };
-        segment.fill(0);
-        fill(self.prepared, segment);
+        let is_first = self.zeroed == 0;
+        if is_first {
+            retract(&self.base_word, new_base);
+        }
+        let pointer = self.mapping.pointer(self.prepared + self.zeroed, PART_BYTES);
+        // SAFETY: `pointer` is good for a part of a window segment, since `prepared` and the mapping's
+        // length are multiples of a segment and `zeroed` is one of a part, below a segment. It holds
+        // positions of the lowest segment, which are published, so not the tail's, and further behind
+        // `start` than the tail reads; after the store below they are the tail's, and this reference has
+        // ended.
+        let part = unsafe { slice::from_raw_parts_mut(pointer, PART_BYTES as usize) };
+        part.fill(0);
+        if is_first {
+            fill(self.prepared, part);
+        }
+        self.zeroed += PART_BYTES;
+        if self.zeroed < WINDOW_SEGMENT_BYTES {
+            return Recycled::Part;
+        }
+        self.zeroed = 0;
         self.prepared += WINDOW_SEGMENT_BYTES;
         // SYNC: pairs with the acquire load in `take_over`, by `Tail::reaches`.
         self.prepared_word.store(self.prepared, Ordering::Release);
-        true
+        Recycled::Whole
     }
 }
+
+#[cfg(test)]
+mod tests;
