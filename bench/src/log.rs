@@ -83,7 +83,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         let durable = match &disk {
             Some(disk) => Some(DurableRound {
                 bare_write: disk.single_writes()?,
-                paced: paced::measure(&mut subject, options.core)?,
+                paced: paced::measure(&mut subject, disk, options.core)?,
                 throughput: throughput::measure(&mut subject, disk)?,
             }),
             None => None,

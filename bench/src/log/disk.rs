@@ -7,13 +7,14 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use memmap2::MmapMut;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tempfile::TempDir;
 use touchline_protocol::log::{BLOCK_BYTES, SEGMENT_BYTES_DEFAULT, WINDOW_SEGMENT_BYTES};
 
+use super::SMALL_FRAME;
 use super::subject::temporary;
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
@@ -79,6 +80,40 @@ impl BareDisk {
             taken.record(nanoseconds(begin.elapsed()));
         }
         Ok(taken.percentiles())
+    }
+
+    /// Writes `records` records of [`SMALL_FRAME`] bytes, one of which is due each `period_ns`, as whole
+    /// blocks, always all that is due by then in one write: what the keeper does, without a log, a window
+    /// or another thread. The time of each write goes into `writes`, and from when each record was due to
+    /// when its write had ended into `durable`.
+    pub(super) fn on_schedule(
+        &self,
+        records: u64,
+        period_ns: u64,
+        (writes, durable): (&mut Distribution, &mut Distribution),
+    ) -> Result<()> {
+        ensure!(records * SMALL_FRAME <= FILE_BYTES, "{records} records are too many for the file");
+        let largest = self.buffer.len() as u64 / SMALL_FRAME - BLOCK_BYTES / SMALL_FRAME;
+        let begin = Instant::now();
+        let mut written = 0;
+        while written < records {
+            interrupt::check()?;
+            let due = nanoseconds(begin.elapsed()) / period_ns + 1;
+            let end = due.min(records).min(written + largest);
+            if end == written {
+                std::hint::spin_loop();
+                continue;
+            }
+            let from = written * SMALL_FRAME / BLOCK_BYTES * BLOCK_BYTES;
+            let bytes = (end * SMALL_FRAME).next_multiple_of(BLOCK_BYTES) - from;
+            let began = Instant::now();
+            self.file.write_all_at(&self.buffer[..usize::try_from(bytes)?], from)?;
+            writes.record(nanoseconds(began.elapsed()));
+            let ended = nanoseconds(begin.elapsed());
+            (written..end).for_each(|record| durable.record(ended - record * period_ns));
+            written = end;
+        }
+        Ok(())
     }
 
     /// Bytes per second in pieces as large as the keeper's largest.

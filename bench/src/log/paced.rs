@@ -15,6 +15,7 @@ use serde::Serialize;
 use touchline_engine::cores::keep_off;
 use touchline_engine::log::{BeginError, Control};
 
+use super::disk::BareDisk;
 use super::storage::Writes;
 use super::subject::{ROOM, Record, Subject, wait_for_room};
 use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME};
@@ -28,7 +29,8 @@ pub(super) const RATE: u64 = 500_000;
 /// From one record to the next, ns.
 const PERIOD_NS: u64 = 1_000_000_000 / RATE;
 
-/// Parts of a round: each has the disk held for a while, then at work for as long.
+/// Parts of a round: each has the disk held for a while, then at work for as long, then written to without
+/// a log.
 const PARTS: u32 = 4;
 
 /// Records of a part with the disk at work.
@@ -55,6 +57,10 @@ pub struct Paced {
     pub writer_on: Percentiles,
     /// Due to durable, as that client sees it.
     pub durable: Percentiles,
+    /// Bare writes of what is due on the same schedule.
+    pub bare_writes: Percentiles,
+    /// Due to the end of the bare write that a record is in: what this disk allows.
+    pub bare_durable: Percentiles,
 }
 
 /// A record: when it was due, and the position behind it.
@@ -63,7 +69,7 @@ type Appended = (u64, u64);
 /// A move of the watermark: when it was seen, and where to.
 type Move = (u64, u64);
 
-/// The calling thread stays on one core until this is dropped.
+/// The calling thread stays on one core, or off one, until this is dropped.
 struct Pinned(Option<CpuSet>);
 
 impl Pinned {
@@ -76,6 +82,10 @@ impl Pinned {
         sched_setaffinity(None, &only).with_context(|| format!("cannot pin to core {core}"))?;
         Ok(Self(Some(before)))
     }
+
+    fn off(core: Option<usize>) -> Result<Self> {
+        Ok(Self(core.map(keep_off).transpose()?))
+    }
 }
 
 impl Drop for Pinned {
@@ -87,9 +97,14 @@ impl Drop for Pinned {
     }
 }
 
-pub(super) fn measure(subject: &mut Subject, core: Option<usize>) -> Result<Paced> {
+pub(super) fn measure(
+    subject: &mut Subject,
+    disk: &BareDisk,
+    core: Option<usize>,
+) -> Result<Paced> {
     let base = Instant::now();
     let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
+    let [mut bare_writes, mut bare_durable] = [(); 2].map(|()| Distribution::default());
     for _ in 0..PARTS {
         let mut left = RECORDS;
         while left > 0 {
@@ -103,11 +118,16 @@ pub(super) fn measure(subject: &mut Subject, core: Option<usize>) -> Result<Pace
         subject.settle()?;
         let (records, moves) = watched(subject, base, core, &mut on)?;
         look_up(&records, &moves, &mut durable)?;
+        // Where the keeper runs.
+        let _off = Pinned::off(core)?;
+        disk.on_schedule(RECORDS, PERIOD_NS, (&mut bare_writes, &mut bare_durable))?;
     }
     Ok(Paced {
         writer_off: off.percentiles(),
         writer_on: on.percentiles(),
         durable: durable.percentiles(),
+        bare_writes: bare_writes.percentiles(),
+        bare_durable: bare_durable.percentiles(),
     })
 }
 

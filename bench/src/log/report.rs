@@ -135,13 +135,27 @@ impl LogReport {
             ("writer, disk held", all(|round| round.paced.writer_off)),
             ("writer, disk at work", all(|round| round.paced.writer_on)),
             ("durable, from when it was due", all(|round| round.paced.durable)),
+            ("bare writes, on that schedule", all(|round| round.paced.bare_writes)),
+            ("bare, from when it was due", all(|round| round.paced.bare_durable)),
         ];
         let _infallible = writeln!(text, "\n{:<32}{}", "", Percentiles::HEADING);
         for (name, percentiles) in rows {
             let _infallible = writeln!(text, "{name:<32}{}", percentiles.columns());
         }
+        let to_bare = |of: fn(&Percentiles) -> u64| {
+            let pair =
+                |round: &DurableRound| (of(&round.paced.durable), of(&round.paced.bare_durable));
+            ratio(median_ratio(durable.iter().map(pair)), 100)
+        };
+        let _infallible = writeln!(
+            text,
+            "\ndurable to bare, from when it was due: p50 {}, p99 {}, p99.9 {}",
+            to_bare(|found| found.p50),
+            to_bare(|found| found.p99),
+            to_bare(|found| found.p99_9),
+        );
         let disk = median(durable.iter().map(|round| round.throughput.disk_bytes_per_second));
-        let _infallible = writeln!(text, "\nbare disk, writes of 2 MiB: {} MB/s", disk / 1_000_000);
+        let _infallible = writeln!(text, "bare disk, writes of 2 MiB: {} MB/s", disk / 1_000_000);
     }
 }
 
@@ -288,6 +302,8 @@ mod tests {
                 writer_off: percentiles(0, 0, 300),
                 writer_on: percentiles(0, 0, 450),
                 durable: percentiles(150_000, 700_000, 0),
+                bare_writes: percentiles(100_000, 0, 0),
+                bare_durable: percentiles(120_000, 350_000, 0),
             },
             throughput: Throughput {
                 appended_per_second: 20_000_000,
@@ -299,7 +315,9 @@ mod tests {
         let goals: Vec<_> =
             report.goals[1..5].iter().map(|goal| (goal.ratio, goal.reached)).collect();
         assert_eq!(goals, [(150, true), (150, true), (700, false), (100, true)]);
-        assert!(report.text().contains("bare disk, writes of 2 MiB: 640 MB/s"));
+        let text = report.text();
+        assert!(text.contains("bare disk, writes of 2 MiB: 640 MB/s"), "{text}");
+        assert!(text.contains("from when it was due: p50 1.25, p99 2.00, p99.9 "), "{text}");
     }
 
     #[test]
