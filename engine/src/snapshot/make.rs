@@ -11,6 +11,10 @@ use rustix::fs::fstatvfs;
 use rustix::process::{getpid, nice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use thiserror::Error;
+use thread_priority::{
+    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
 use touchline_core::Core;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment_path;
@@ -427,10 +431,11 @@ fn superseded(
     })
 }
 
-/// Makes this process give way to an engine beside it: the lowest priority, on any core, whatever it
-/// inherited, and the first to go when memory runs out. What the system refuses of it is no reason not
-/// to go on.
+/// Makes this process give way to an engine beside it: the lowest priority, in no real-time class and on any
+/// core, whatever it inherited, and the first to go when memory runs out. What the system refuses of it is
+/// no reason not to go on. To be called by the first thread before there are others.
 pub fn lower_priority() {
+    leave_real_time();
     let _refused = nice(LOWEST_PRIORITY);
     let _refused = fs::write("/proc/self/oom_score_adj", OOM_SCORE_MAX);
     let mut all = CpuSet::new();
@@ -440,9 +445,41 @@ pub fn lower_priority() {
     let _refused = sched_setaffinity(Some(getpid()), &all);
 }
 
+/// Puts the calling thread into the class of ordinary threads. In a real-time class, as under an engine that
+/// was started by `chrt`, a nice value is of no account.
+fn leave_real_time() {
+    let ordinary = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+    let _refused =
+        set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, ordinary);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::getpriority_process;
+    use thread_priority::{RealtimeThreadSchedulePolicy, thread_schedule_policy};
+
+    #[test]
+    fn a_real_time_class_is_left() {
+        let thread = std::thread::spawn(|| {
+            let real_time = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+            let inherited = set_thread_priority_and_policy(
+                thread_native_id(),
+                ThreadPriority::Crossplatform(1.try_into().unwrap()),
+                real_time,
+            );
+            if let Err(error) = inherited {
+                println!("skipped: no right to a real-time class: {error:?}");
+            } else {
+                assert_eq!(thread_schedule_policy(), Ok(real_time));
+            }
+            leave_real_time();
+            let ordinary = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+            assert_eq!(thread_schedule_policy(), Ok(ordinary));
+            assert_eq!(getpriority_process(None).unwrap(), LOWEST_PRIORITY);
+        });
+        thread.join().unwrap();
+    }
 
     #[test]
     fn a_snapshot_ends_where_the_log_needs_the_rest_of_the_disk() {

@@ -1,0 +1,383 @@
+//! Snapshots by the library, on real files: made, loaded, kept by count, pruned behind; and each way in
+//! which one can be unusable is told by its name, passed over by whoever makes the next one, and refused
+//! by pruning.
+//!
+//! What a start makes of them is tested in `durability/snapshots.rs`, what processes do in the root's
+//! `tests/system/snapshots.rs`.
+#![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use touchline_core::{Applied, Context, Core, Outbox};
+use touchline_engine::config::EngineConfig;
+use touchline_engine::genesis::Genesis;
+use touchline_engine::inspect::Replica;
+use touchline_engine::log::{self, Environment, Log, LogOptions, WindowPlace};
+use touchline_engine::recovery::Replayed;
+use touchline_engine::snapshot::{
+    Made, MakeError, MakeOptions, PruneError, SnapshotFault, list, load, make, prune,
+};
+use touchline_protocol::log::segment::LogIdentity;
+use touchline_protocol::log::{MAX_FRAME_BYTES, WINDOW_SEGMENT_BYTES, segment_path};
+use touchline_protocol::message::command::{Deposit, EngineStarted};
+use touchline_protocol::message::decode;
+use touchline_protocol::snapshot::{HEADER_BYTES, HeaderError, SnapshotHeader};
+use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
+
+const VENUE: &str = r#"
+[limits]
+open_orders = 100
+price_levels = 100
+records = 64
+record_blocks = 64
+[[assets]]
+name = "BTC"
+[[assets]]
+name = "USDT"
+[[symbols]]
+name = "BTCUSDT"
+base = "BTC"
+quote = "USDT"
+[[accounts]]
+name = "A"
+keys = 1
+"#;
+
+/// A venue's data folder, and what its log comes to.
+struct Venue {
+    data: TempDir,
+    core: Core,
+    time_ns: u64,
+    transactions: u64,
+}
+
+/// Replays into a core.
+struct Apply<'core>(&'core mut Core);
+
+impl Replayed for Apply<'_> {
+    fn replay(
+        &mut self,
+        position: Position,
+        time_ns: u64,
+        command: &[u8],
+        area: &mut [u8],
+    ) -> Result<(usize, u16), String> {
+        let command = decode::command(command).map_err(|error| error.to_string())?;
+        let mut outbox = Outbox::new(area);
+        match self.0.apply(&Context { position, time_ns }, &command, &mut outbox) {
+            Ok(Applied::Committed) => Ok((outbox.len(), outbox.count())),
+            other => Err(format!("{other:?}")),
+        }
+    }
+}
+
+impl Venue {
+    /// A new one, defined and started once.
+    fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut venue = Self { data, core: Core::new(), time_ns: 1, transactions: 0 };
+        let config: EngineConfig = toml::from_str(VENUE).unwrap();
+        let genesis = Genesis::new(&config).unwrap();
+        let mut commands: Vec<Vec<u8>> =
+            genesis.remaining(Sequence(0)).map(<[u8]>::to_vec).collect();
+        commands.push(
+            bytemuck::bytes_of(&EngineStarted { incarnation: 1, ..Default::default() }).to_vec(),
+        );
+        venue.append(&commands);
+        venue
+    }
+
+    /// The log goes on by so many deposits.
+    fn grow(&mut self, deposits: usize) {
+        let deposit =
+            Deposit { account: AccountId(1), asset: AssetId(1), amount: 7, ..Default::default() };
+        self.append(&vec![bytemuck::bytes_of(&deposit).to_vec(); deposits]);
+    }
+
+    /// Opens the log, appends what the core makes of these commands, and closes it.
+    fn append(&mut self, commands: &[Vec<u8>]) {
+        let window = tempfile::tempdir().unwrap();
+        let environment =
+            Environment { shared_memory: window.path().to_owned(), ..Environment::default() };
+        let options = LogOptions {
+            data: self.path().to_owned(),
+            window_place: WindowPlace::SharedMemory,
+            window_bytes: Some(4 * WINDOW_SEGMENT_BYTES),
+            segment_bytes: WINDOW_SEGMENT_BYTES,
+            accept_loss: false,
+        };
+        let mut found = Core::new();
+        let Log { mut writer, keeper, .. } =
+            log::open_in(&environment, &options, &mut Apply(&mut found), &mut |_| {}).unwrap();
+        assert_eq!(found.state_hash(), self.core.state_hash());
+        let mut area = vec![0_u64; MAX_FRAME_BYTES / 8];
+        for command in commands {
+            while !writer.can_take() {
+                writer.wake_keeper();
+                std::thread::yield_now();
+            }
+            self.time_ns += 1;
+            let position = writer.position();
+            let area: &mut [u8] = bytemuck::cast_slice_mut(&mut area);
+            let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(command);
+            let bytes = bytemuck::cast_slice(&words);
+            let (length, count) =
+                Apply(&mut self.core).replay(position, self.time_ns, bytes, area).unwrap();
+            writer.begin(bytes).unwrap()[..length].copy_from_slice(&area[..length]);
+            writer.commit(self.time_ns, length, count);
+            self.transactions += 1;
+        }
+        writer.close().unwrap();
+        keeper.stop();
+    }
+
+    fn path(&self) -> &Path {
+        self.data.path()
+    }
+
+    fn make(&self, kept: usize) -> Made {
+        self.try_make(kept).unwrap()
+    }
+
+    fn try_make(&self, kept: usize) -> Result<Made, MakeError> {
+        make(&MakeOptions { data: self.path().to_owned(), kept }, &mut |_| {})
+    }
+
+    /// The files of snapshots, newest first.
+    fn snapshots(&self) -> Vec<PathBuf> {
+        list(self.path()).unwrap().into_iter().map(|listed| listed.path).collect()
+    }
+
+    /// The newest snapshot, read to its end.
+    fn load_newest(&self) -> Result<Replica, SnapshotFault> {
+        load(self.path(), list(self.path()).unwrap().remove(0))
+    }
+
+    fn identity(&self) -> LogIdentity {
+        let segments = self.path().join("log");
+        let first = fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path());
+        let first = first.filter(|path| path.extension().is_some_and(|end| end == "seg")).min();
+        LogIdentity::read_header(&fs::read(first.unwrap()).unwrap()).unwrap().0
+    }
+
+    fn is_what(&self, replica: &Replica) {
+        assert_eq!(replica.transactions(), self.transactions);
+        assert_eq!(replica.core().state_hash(), self.core.state_hash());
+        replica.core().validate().unwrap();
+    }
+}
+
+/// Changes a snapshot's file behind everybody's back.
+fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
+/// Changes its header, which is sealed again.
+fn edit_header(path: &Path, identity: &LogIdentity, change: impl FnOnce(&mut SnapshotHeader)) {
+    edit(path, |bytes| {
+        let mut header: SnapshotHeader = bytemuck::pod_read_unaligned(&bytes[..HEADER_BYTES]);
+        change(&mut header);
+        bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header.sealed(identity)));
+    });
+}
+
+#[test]
+fn a_snapshot_is_the_state_of_the_log_and_the_next_one_goes_on_from_it() {
+    let mut venue = Venue::new();
+    let first = venue.make(2);
+    assert_eq!((first.transactions, first.replayed), (venue.transactions, venue.transactions));
+    assert_eq!((first.previous, first.state_hash), (None, venue.core.state_hash()));
+    assert_eq!(first.bytes, fs::metadata(&first.path).unwrap().len());
+    venue.is_what(&venue.load_newest().unwrap());
+
+    venue.grow(10);
+    let second = venue.make(2);
+    assert_eq!((second.transactions, second.replayed), (venue.transactions, 10));
+    assert_eq!(second.previous, Some(first.position));
+    venue.is_what(&venue.load_newest().unwrap());
+    assert_eq!(venue.snapshots(), [second.path.clone(), first.path]);
+
+    let again = venue.make(2);
+    assert_eq!((again.path, again.replayed), (second.path, 0), "the log had nothing new");
+}
+
+#[test]
+fn a_log_without_a_venue_has_nothing_to_go_on_from() {
+    let data = tempfile::tempdir().unwrap();
+    let venue = Venue { data, core: Core::new(), time_ns: 1, transactions: 0 };
+    assert!(matches!(venue.try_make(1), Err(MakeError::Log(_))), "no log at all");
+    let mut venue = venue;
+    venue.append(&[]);
+    assert!(matches!(venue.try_make(1), Err(MakeError::NoVenue)));
+    assert!(matches!(prune(venue.path(), false), Err(PruneError::NoSnapshot)));
+}
+
+#[test]
+fn older_ones_are_kept_by_count() {
+    let mut venue = Venue::new();
+    let mut made = Vec::new();
+    for kept in [3, 3, 3, 3, 1, 0] {
+        venue.grow(1);
+        let last = venue.make(kept);
+        made.insert(0, last.path.clone());
+        let removed: Vec<PathBuf> = made.split_off(made.len().min(kept.max(1)));
+        assert_eq!(last.removed, removed);
+        assert_eq!(venue.snapshots(), made);
+    }
+    // What an interrupted making has left goes, and what is none stays.
+    let unfinished = made[0].with_file_name("00000000000000000009.snap.new");
+    let other = made[0].with_file_name("notes.txt");
+    fs::write(&unfinished, "half").unwrap();
+    fs::write(&other, "mine").unwrap();
+    venue.grow(1);
+    venue.make(9);
+    assert!(!unfinished.exists() && other.exists());
+    assert_eq!(venue.snapshots().len(), 2);
+}
+
+/// What is done to the newest snapshot, and whether that is how it is told.
+type Damage = (&'static str, fn(&Path, &LogIdentity), fn(&SnapshotFault) -> bool);
+
+const DAMAGES: [Damage; 10] = [
+    (
+        "a byte of a block",
+        |path, _| edit(path, |bytes| bytes[HEADER_BYTES + 100] ^= 1),
+        |fault| matches!(fault, SnapshotFault::Block { number: 0, computed: Some(_), .. }),
+    ),
+    (
+        "a block that claims to be larger than the file",
+        |path, _| edit(path, |bytes| bytes[HEADER_BYTES + 2] |= 8),
+        |fault| matches!(fault, SnapshotFault::Block { number: 0, computed: None, .. }),
+    ),
+    (
+        "torn in the middle of a block",
+        |path, _| edit(path, |bytes| bytes.truncate(bytes.len() / 2)),
+        |fault| matches!(fault, SnapshotFault::Block { .. }),
+    ),
+    (
+        "torn in front of its trailer",
+        |path, _| edit(path, |bytes| bytes.truncate(bytes.len() - 24)),
+        |fault| matches!(fault, SnapshotFault::Disk(_)),
+    ),
+    (
+        "bytes behind its end",
+        |path, _| edit(path, |bytes| bytes.extend([0; 8])),
+        |fault| matches!(fault, SnapshotFault::End { .. }),
+    ),
+    ("empty", |path, _| edit(path, Vec::clear), |fault| matches!(fault, SnapshotFault::Disk(_))),
+    (
+        "never given its header",
+        |path, _| edit(path, |bytes| bytes[..HEADER_BYTES].fill(0)),
+        |fault| matches!(fault, SnapshotFault::Header(HeaderError::Magic { .. })),
+    ),
+    (
+        "of another major version",
+        |path, _| edit(path, |bytes| bytes[8] += 1),
+        |fault| {
+            let header =
+                SnapshotFault::Header(HeaderError::Version { found_major: 2, found_minor: 1 });
+            fault.to_string() == header.to_string()
+        },
+    ),
+    (
+        "of another state than its content",
+        |path, identity| edit_header(path, identity, |header| header.state_hash ^= 1),
+        |fault| matches!(fault, SnapshotFault::StateHash { .. }),
+    ),
+    (
+        "of a history that the log does not have",
+        |path, identity| edit_header(path, identity, |header| header.last_crc ^= 1),
+        |fault| matches!(fault, SnapshotFault::NotInLog { .. }),
+    ),
+];
+
+#[test]
+fn one_that_cannot_be_used_is_told_passed_over_and_never_pruned_by() {
+    for (what, damage, is_told) in DAMAGES {
+        let mut venue = Venue::new();
+        let older = venue.make(2);
+        venue.grow(3);
+        let newest = venue.make(2);
+        damage(&newest.path, &venue.identity());
+
+        let fault = venue.load_newest().err().unwrap_or_else(|| panic!("{what}: it was taken"));
+        assert!(is_told(&fault), "{what}: {fault}");
+        let refused = prune(venue.path(), false);
+        assert!(
+            matches!(&refused, Err(PruneError::Snapshot { path, .. }) if *path == newest.path),
+            "{what}: {refused:?}"
+        );
+
+        venue.grow(2);
+        let next = venue.make(2);
+        let skipped: Vec<&PathBuf> = next.skipped.iter().map(|(path, _)| path).collect();
+        assert_eq!(skipped, [&newest.path], "{what}");
+        assert!(is_told(&next.skipped[0].1), "{what}: {}", next.skipped[0].1);
+        assert_eq!((next.previous, next.replayed), (Some(older.position), 5), "{what}");
+        venue.is_what(&venue.load_newest().unwrap());
+        // It is no reason for the older one to go.
+        assert!(next.removed.is_empty(), "{what}: {:?}", next.removed);
+        assert_eq!(venue.snapshots().len(), 3, "{what}");
+    }
+}
+
+#[test]
+fn one_of_a_newer_minor_version_is_used_if_its_sections_are_known() {
+    let mut venue = Venue::new();
+    let made = venue.make(1);
+    // The checksum covers the version, so it is computed as the newer build would.
+    edit(&made.path, |bytes| {
+        let salt = u32::from_le_bytes(bytes[12..16].try_into().unwrap());
+        bytes[10] += 1;
+        let crc = crc32c::crc32c_append(salt, &bytes[..HEADER_BYTES - 4]);
+        bytes[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
+    });
+    venue.is_what(&venue.load_newest().unwrap());
+    venue.grow(4);
+    let next = venue.make(1);
+    assert_eq!((next.previous, next.replayed), (Some(made.position), 4));
+}
+
+#[test]
+fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
+    let mut venue = Venue::new();
+    let begin = venue.make(3);
+    // A segment holds some 10,000 deposits.
+    venue.grow(25_000);
+    let middle = venue.make(3);
+    venue.grow(25_000);
+    let newest = venue.make(3);
+    let nothing = prune(venue.path(), false).unwrap();
+    assert_eq!((nothing.oldest_snapshot, nothing.segments.len()), (begin.position, 0));
+
+    fs::remove_file(&begin.path).unwrap();
+    let last = middle.position.0 - 1;
+    let kept = last / WINDOW_SEGMENT_BYTES;
+    assert!(kept > 1, "the log is of several segments");
+    let wanted: Vec<PathBuf> =
+        (0..kept).map(|number| segment_path(&venue.path().join("log"), number)).collect();
+    let told = prune(venue.path(), true).unwrap();
+    assert_eq!(told.segments, wanted);
+    assert!(wanted.iter().all(|path| path.exists()), "only told");
+    let pruned = prune(venue.path(), false).unwrap();
+    assert_eq!(pruned.segments, wanted);
+    assert_eq!((pruned.begin.0, pruned.now.0), (0, kept * WINDOW_SEGMENT_BYTES));
+    assert_eq!(pruned.oldest_snapshot, middle.position);
+    assert!(wanted.iter().all(|path| !path.exists()));
+
+    // The rest goes on from the snapshots: both are of this log still, and the next one is made of it.
+    for listed in list(venue.path()).unwrap() {
+        load(venue.path(), listed).unwrap();
+    }
+    let before = venue.snapshots();
+    assert_eq!(before, [newest.path, middle.path]);
+    // Without any there is no beginning.
+    before.iter().for_each(|path| edit(path, |bytes| bytes[HEADER_BYTES + 9] ^= 1));
+    let refused = venue.try_make(3).unwrap_err();
+    assert!(matches!(&refused, MakeError::NoBeginning { begin, .. } if *begin == pruned.now.0));
+    assert_eq!(refused.to_string().matches(".snap: ").count(), 2, "{refused}");
+}
