@@ -67,7 +67,7 @@ fn on_a_disk_every_goal_has_its_figure() {
     if report["skipped"].is_null() {
         let durable = &report["rounds"][0]["durable"];
         assert_eq!(durable["bare_write"]["count"], 500);
-        for kind in ["writer_off", "writer_on", "durable"] {
+        for kind in ["writer_off", "writer_on", "durable", "bare_durable"] {
             assert!(durable["paced"][kind]["count"].as_u64().unwrap() > 100_000, "{kind}");
         }
         assert_eq!(report["goals"].as_array().unwrap().len(), 7);
