@@ -2,11 +2,13 @@
 //! more only as the client takes what it was given.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
+use tokio::task::yield_now;
 
 use crate::http::Rest;
 
@@ -15,13 +17,13 @@ use crate::http::Rest;
 pub(super) struct ReplyBody {
     first: Bytes,
     rest: Option<Rest>,
-    /// Other connections have had their turn since the last piece.
-    has_made_way: bool,
+    /// Ends when the other connections have had their turn since the last piece.
+    way: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl ReplyBody {
     pub(super) fn new(first: Bytes, rest: Option<Rest>) -> Self {
-        Self { first, rest, has_made_way: false }
+        Self { first, rest, way: None }
     }
 }
 
@@ -39,12 +41,11 @@ impl Body for ReplyBody {
         if self.rest.is_none() {
             return Poll::Ready(None);
         }
-        // A client that takes all at once would else have the worker to itself until the end.
-        if !std::mem::replace(&mut self.has_made_way, true) {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        self.has_made_way = false;
+        // A client that takes all at once would else have the worker to itself until the end. Sockets are
+        // looked at too before it goes on, which a plain wake would not wait for.
+        let way = self.way.get_or_insert_with(|| Box::pin(yield_now()));
+        ready!(way.as_mut().poll(cx));
+        self.way = None;
         let piece = self.rest.as_mut().and_then(Rest::next_piece);
         if piece.is_none() {
             self.rest = None;

@@ -1,12 +1,13 @@
-//! One worker, two connections: the one that sends a lot at once must not keep the other waiting.
+//! One worker, two connections: the one that sends or takes a lot at once must not keep the other waiting.
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should panic")]
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, mpsc};
 
+use bytes::Bytes;
 use touchline_adapter::front::{Front, FrontConfig};
-use touchline_adapter::http::{Completion, Reply, Request, Service};
+use touchline_adapter::http::{Completion, Reply, Request, Rest, Service};
 
 use crate::get;
 use crate::toy::{Client, PATIENCE};
@@ -14,35 +15,69 @@ use crate::toy::{Client, PATIENCE};
 /// Requests that are sent at once.
 const PIPELINED: usize = 600;
 
-/// Notes each path; `/gate` holds the whole worker until the test opens.
+/// Pieces of a long body.
+const PIECES: usize = 600;
+
+/// Notes each path, and each piece of a body; `/gate`, and the first piece of `/long`, hold the whole worker
+/// until the test opens.
 struct Gate {
     paths: Mutex<Vec<String>>,
     reached: mpsc::Sender<()>,
     opened: Mutex<mpsc::Receiver<()>>,
 }
 
-impl Service for Gate {
+impl Gate {
+    fn new() -> (Arc<Self>, mpsc::Receiver<()>, mpsc::Sender<()>) {
+        let (reached, reached_receiver) = mpsc::channel();
+        let (open, opened) = mpsc::channel();
+        let gate = Self { paths: Mutex::default(), reached, opened: Mutex::new(opened) };
+        (Arc::new(gate), reached_receiver, open)
+    }
+
+    fn hold(&self) {
+        self.reached.send(()).unwrap();
+        self.opened.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+    }
+
+    /// What came in front of the request for `/other`.
+    fn before_other(&self) -> usize {
+        let paths = self.paths.lock().unwrap();
+        paths.iter().take_while(|path| *path != "/other").count()
+    }
+}
+
+/// The gate as a service.
+struct Gated(Arc<Gate>);
+
+impl Service for Gated {
     fn call(&self, request: Request, done: Completion) {
+        let gate = Arc::clone(&self.0);
         if request.path == "/gate" {
-            self.reached.send(()).unwrap();
-            self.opened.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+            gate.hold();
         }
-        self.paths.lock().unwrap().push(request.path);
-        done.send(Reply::empty(200));
+        let is_long = request.path == "/long";
+        gate.paths.lock().unwrap().push(request.path);
+        if !is_long {
+            return done.send(Reply::empty(200));
+        }
+        let mut pieces = 0;
+        let rest = Rest::new(move || {
+            if pieces == 0 {
+                gate.hold();
+            }
+            pieces += 1;
+            gate.paths.lock().unwrap().push("piece".to_owned());
+            (pieces <= PIECES).then(|| Bytes::from_static(b"piece"))
+        });
+        done.send(Reply::empty(200).followed_by(rest));
     }
 }
 
 #[test]
 fn a_pipelining_connection_makes_way_for_others() {
-    let (reached_sender, reached) = mpsc::channel();
-    let (open, opened) = mpsc::channel();
-    let gate = Arc::new(Gate {
-        paths: Mutex::default(),
-        reached: reached_sender,
-        opened: Mutex::new(opened),
-    });
+    let (gate, reached, open) = Gate::new();
     let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let front = Front::start(config, gate.clone()).unwrap();
+    let front = Front::start(config, Arc::new(Gated(gate.clone()))).unwrap();
     let mut greedy = Client::connect(front.local_addr());
     let mut other = Client::connect(front.local_addr());
     for client in [&mut greedy, &mut other] {
@@ -58,7 +93,26 @@ fn a_pipelining_connection_makes_way_for_others() {
     for _ in 0..=PIPELINED {
         assert_eq!(greedy.answer().status, 200);
     }
-    let paths = gate.paths.lock().unwrap();
-    let before = paths.iter().take_while(|path| *path != "/other").count();
+    let before = gate.before_other();
     assert!(before < 12, "{before} requests came first");
+}
+
+#[test]
+fn a_long_body_makes_way_for_others() {
+    let (gate, reached, open) = Gate::new();
+    let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let front = Front::start(config, Arc::new(Gated(gate.clone()))).unwrap();
+    let mut greedy = Client::connect(front.local_addr());
+    let mut other = Client::connect(front.local_addr());
+    for client in [&mut greedy, &mut other] {
+        client.send(get("/ready"));
+        assert_eq!(client.answer().status, 200);
+    }
+    greedy.send(get("/long"));
+    reached.recv_timeout(PATIENCE).unwrap();
+    other.send(get("/other"));
+    open.send(()).unwrap();
+    assert_eq!(other.answer().status, 200);
+    let before = gate.before_other();
+    assert!(before < 12, "{before} pieces came first");
 }
