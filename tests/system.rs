@@ -11,6 +11,7 @@ mod system {
     mod cancels;
     mod contract;
     mod crash;
+    mod crowds;
     mod definition;
     mod error_codes;
     mod examples;

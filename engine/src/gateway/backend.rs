@@ -24,8 +24,8 @@ pub(super) const READ_BYTES: usize = 16 << 10;
 pub(super) enum Happened {
     /// A connection was made.
     Accepted(Listener, OwnedFd),
-    /// None can be accepted now.
-    AcceptFailed(io::Error),
+    /// None can be accepted now, and none is before [`Backend::accept_again`].
+    AcceptFailed(Listener, io::Error),
     /// Bytes came; [`Backend::bytes`] shows them until the next turn.
     Received(usize, Range<usize>),
     /// All of what [`Backend::send`] was given has been taken; the buffer comes back, emptied.
@@ -43,6 +43,10 @@ pub(super) trait Backend {
 
     /// Accepts connections from now on.
     fn listen(&mut self, which: Listener, socket: OwnedFd) -> io::Result<()>;
+
+    /// Tries again to accept connections after a failure. As long as that lasts (there may be no descriptor
+    /// left) each attempt fails at once, so it is made now and then only.
+    fn accept_again(&mut self, which: Listener);
 
     /// Reads what comes on a socket from now on.
     fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()>;

@@ -39,6 +39,8 @@ pub(super) struct Epoll {
     events: Events,
     bell: Arc<Bell>,
     listeners: Vec<(Listener, OwnedFd)>,
+    /// Listeners that have failed and are to be tried again.
+    again: Vec<Listener>,
     sockets: FxHashMap<usize, Watched>,
     /// Sockets that are to be read, in the order in which they became so.
     queue: std::collections::VecDeque<usize>,
@@ -55,6 +57,7 @@ impl Epoll {
             events: Events::with_capacity(256),
             bell,
             listeners: Vec::new(),
+            again: Vec::new(),
             sockets: FxHashMap::default(),
             queue: std::collections::VecDeque::new(),
             buffer: vec![0; READS * READ_BYTES].into_boxed_slice(),
@@ -71,7 +74,7 @@ impl Epoll {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(error) => {
-                    happened.push(Happened::AcceptFailed(error.into()));
+                    happened.push(Happened::AcceptFailed(which, error.into()));
                     return;
                 }
             }
@@ -158,6 +161,11 @@ impl Backend for Epoll {
         Ok(())
     }
 
+    fn accept_again(&mut self, which: Listener) {
+        // Those who wait since then are no event any more.
+        self.again.push(which);
+    }
+
     fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
@@ -191,7 +199,11 @@ impl Backend for Epoll {
     }
 
     fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()> {
-        let limit = if self.queue.is_empty() { limit } else { Duration::ZERO };
+        for which in std::mem::take(&mut self.again) {
+            self.accept(which, happened);
+        }
+        let limit =
+            if self.queue.is_empty() && happened.is_empty() { limit } else { Duration::ZERO };
         match self.poll.poll(&mut self.events, Some(limit)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             Err(_) => return Ok(()),

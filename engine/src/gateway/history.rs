@@ -53,6 +53,8 @@ pub(super) struct Replay {
 pub(super) enum Answer {
     /// Of a check; with the log's end.
     Checked { ticket: usize, has: bool, end: Position },
+    /// Of a check that could not be made.
+    Unreadable { ticket: usize, error: ReadError },
     /// Messages; when it is over, with the last of them a `ReplayEnd`.
     Piece { ticket: usize, messages: Vec<u8>, is_over: bool },
 }
@@ -115,8 +117,14 @@ impl Librarian {
     fn answer(&mut self, ask: Ask) -> Option<Answer> {
         match ask {
             Ask::Check { ticket, incarnation, position } => {
-                let (has, end) = self.check(incarnation, position).unwrap_or((false, Position(0)));
-                Some(Answer::Checked { ticket, has, end })
+                Some(match self.check(incarnation, position) {
+                    Ok((has, end)) => Answer::Checked { ticket, has, end },
+                    Err(error) => {
+                        // Another one may find what this one did not.
+                        self.checker = None;
+                        Answer::Unreadable { ticket, error }
+                    }
+                })
             }
             Ask::Replay(replay) => Some(self.begin(replay)),
             Ask::More { ticket } => {
@@ -139,7 +147,12 @@ impl Librarian {
             Some(reader) => reader,
             none => none.insert(LogReader::open(&self.data, Follow::Appended)?),
         };
-        Ok((reader.has(incarnation, position)?, reader.watermark()))
+        let has = match reader.has(incarnation, position) {
+            // Its beginning was removed, and with it what would tell.
+            Err(ReadError::TooOld { .. }) => false,
+            has => has?,
+        };
+        Ok((has, reader.watermark()))
     }
 
     fn begin(&mut self, replay: Replay) -> Answer {

@@ -2,11 +2,14 @@
 //! hostile; a peer holds at most one message's worth of them.
 
 use super::GatewayOptions;
+use super::backend::Listener;
 use super::stream::Terms;
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{SendFlags, send};
+use rustix::net::{SendFlags, getpeername, send};
 use rustix::process::geteuid;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,10 +82,34 @@ pub(super) enum Progress {
     Gone(Option<String>),
 }
 
+/// Where a peer comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Origin {
+    /// The engine's Unix socket.
+    Local,
+    /// An address; of IPv6 the network that one host has for itself, 64 bits.
+    Remote(IpAddr),
+}
+
+impl Origin {
+    /// Of a connection that was accepted.
+    pub(super) fn of(listener: Listener, socket: &OwnedFd) -> io::Result<Self> {
+        if listener == Listener::Local {
+            return Ok(Self::Local);
+        }
+        let address = getpeername(socket)?.ok_or(io::ErrorKind::NotConnected)?;
+        Ok(Self::Remote(match SocketAddr::try_from(address)?.ip() {
+            IpAddr::V6(address) => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
+            }
+            address => address,
+        }))
+    }
+}
+
 pub(super) struct Peer {
     socket: Arc<OwnedFd>,
-    /// It came over the engine's Unix socket.
-    is_local: bool,
+    origin: Origin,
     state: State,
     since: Instant,
     buffer: [u64; BUFFER_WORDS],
@@ -90,15 +117,20 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(socket: Arc<OwnedFd>, is_local: bool) -> Self {
+    pub(super) fn new(socket: Arc<OwnedFd>, origin: Origin) -> Self {
         Self {
             socket,
-            is_local,
+            origin,
             state: State::AwaitHello,
             since: Instant::now(),
             buffer: [0; BUFFER_WORDS],
             filled: 0,
         }
+    }
+
+    /// Where it comes from.
+    pub(super) const fn origin(&self) -> Origin {
+        self.origin
     }
 
     pub(super) const fn is_open(&self) -> bool {
@@ -262,7 +294,7 @@ impl Peer {
             let why = "the feed over a stream without heartbeats, or with another acknowledgement";
             return self.refused(RefusalReason::InvalidHello, why);
         }
-        if let Err((reason, why)) = check_carrier(&hello, local, self.is_local) {
+        if let Err((reason, why)) = check_carrier(&hello, local, self.origin == Origin::Local) {
             return self.refused(reason, why);
         }
         if local {

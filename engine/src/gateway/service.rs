@@ -3,7 +3,7 @@
 
 use super::backend::{Backend, Happened, Listener};
 use super::history::{Answer, Ask, History};
-use super::peer::{Peer, Progress, Welcomed};
+use super::peer::{Origin, Peer, Progress, Welcomed};
 use super::readers::Readers;
 use super::refusals::Refusals;
 use super::sessions::Sessions;
@@ -28,8 +28,11 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// Connections that only the local user's roles may open, or a quarter of all if that is less: no
 /// trader can lock out admin or adapter.
 const LOCAL_CONNECTIONS: usize = 8;
-/// Peers in their handshake at once; one more closes the oldest of them.
+/// Peers in their handshake at once; one more closes the oldest of the address that has most of them.
 const HANDSHAKES_MAX: usize = 256;
+/// Peers in their handshake at once of one address; one more closes the oldest of them. So whoever only
+/// knocks keeps nobody out who comes from elsewhere.
+const HANDSHAKES_PER_ORIGIN: usize = HANDSHAKES_MAX / 4;
 /// How often deadlines are looked at while there are any.
 const TICK: Duration = Duration::from_millis(250);
 /// Longest sleep: nothing depends on it.
@@ -55,6 +58,8 @@ pub(super) struct Gateway {
     open: FxHashMap<(SessionId, Epoch), usize>,
     pub(super) sessions: Sessions,
     pub(super) readers: Readers,
+    /// Listeners that accept nothing at present: tried again with the next tick.
+    refused_by_kernel: Vec<Listener>,
     next_ticket: usize,
     pub(super) refusals: Refusals,
     pub(super) now: Instant,
@@ -82,6 +87,7 @@ impl Gateway {
             peers: FxHashMap::default(),
             open: FxHashMap::default(),
             sessions: Sessions::new(rings),
+            refused_by_kernel: Vec::new(),
             next_ticket: 0,
             refusals: Refusals::default(),
             now,
@@ -140,6 +146,9 @@ impl Gateway {
         self.flush();
         if self.now.duration_since(self.ticked) >= TICK {
             self.ticked = self.now;
+            for listener in self.refused_by_kernel.drain(..) {
+                self.backend.accept_again(listener);
+            }
             self.close_late_peers();
             self.tick_sessions();
             self.tick_readers();
@@ -165,7 +174,11 @@ impl Gateway {
             return STUCK;
         }
         let shaking = self.peers.values().any(|peer| !peer.is_open());
-        if shaking || !self.sessions.is_empty() || self.readers.have_deadlines() {
+        if shaking
+            || !self.sessions.is_empty()
+            || self.readers.have_deadlines()
+            || !self.refused_by_kernel.is_empty()
+        {
             TICK
         } else {
             LONGEST_SLEEP
@@ -180,8 +193,9 @@ impl Gateway {
     pub(super) fn take(&mut self, happened: Happened) {
         match happened {
             Happened::Accepted(listener, socket) => self.admit(listener, socket),
-            Happened::AcceptFailed(error) => {
+            Happened::AcceptFailed(listener, error) => {
                 self.refusals.print(&format!("cannot accept a connection: {error}"));
+                self.refused_by_kernel.push(listener);
             }
             Happened::Received(ticket, at) => {
                 if self.peers.contains_key(&ticket) {
@@ -226,14 +240,32 @@ impl Gateway {
             self.refusals.print(&format!("cannot watch a connection: {error}"));
             return;
         }
-        let shaking = self.peers.iter().filter(|(_, peer)| !peer.is_admitted());
-        if shaking.clone().count() >= HANDSHAKES_MAX
-            && let Some(oldest) = shaking.map(|(ticket, _)| *ticket).min()
-        {
+        let origin = match Origin::of(listener, &socket) {
+            Ok(origin) => origin,
+            Err(error) => {
+                // It is gone again.
+                self.backend.forget(ticket);
+                return self.refusals.print(&format!("a connection from nowhere: {error}"));
+            }
+        };
+        self.make_place(origin);
+        self.peers.insert(ticket, Peer::new(socket, origin));
+    }
+
+    /// Closes a connection that has not proved who it is, if there are too many of them.
+    fn make_place(&mut self, origin: Origin) {
+        let mut shaking = FxHashMap::<Origin, (usize, usize)>::default();
+        for (&ticket, peer) in self.peers.iter().filter(|(_, peer)| !peer.is_admitted()) {
+            let (count, oldest) = shaking.entry(peer.origin()).or_insert((0, ticket));
+            (*count, *oldest) = (*count + 1, ticket.min(*oldest));
+        }
+        let own = shaking.get(&origin).filter(|(count, _)| *count >= HANDSHAKES_PER_ORIGIN);
+        let total: usize = shaking.values().map(|(count, _)| count).sum();
+        let most = shaking.values().max().filter(|_| total >= HANDSHAKES_MAX);
+        if let Some(&(_, oldest)) = own.or(most) {
             self.refusals.print("closed a connection: too many are in their handshake");
             self.remove(oldest);
         }
-        self.peers.insert(ticket, Peer::new(socket, listener == Listener::Local));
     }
 
     /// True when one more session of a key, or of the local user's roles, may be opened.
@@ -372,6 +404,15 @@ impl Gateway {
                         self.forget_peer(ticket);
                         self.refusals
                             .print("refused a session: what it saw last is not in the log");
+                    }
+                }
+                Answer::Unreadable { ticket, error } => {
+                    if let Some(peer) = self.peers.get(&ticket) {
+                        peer.refuse(RefusalReason::LogUnavailable, None);
+                        self.forget_peer(ticket);
+                        self.refusals.print(&format!(
+                            "refused a session: what it saw last cannot be looked up: {error}"
+                        ));
                     }
                 }
                 Answer::Piece { ticket, messages, is_over } => {

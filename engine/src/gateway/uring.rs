@@ -113,7 +113,11 @@ impl Uring {
                 happened.push(Happened::Accepted(which, ring::accepted(descriptor)));
             }
             Err(Errno::INTR | Errno::CONNABORTED | Errno::AGAIN) => {}
-            Err(error) => happened.push(Happened::AcceptFailed(error.into())),
+            Err(error) => {
+                happened.push(Happened::AcceptFailed(which, error.into()));
+                // A multishot accept ends with its error; another one would fail in the same way.
+                return;
+            }
         }
         if !completion.has_more {
             self.listen_on(which);
@@ -202,6 +206,10 @@ impl Backend for Uring {
         self.listeners.push((which, socket));
         self.listen_on(which);
         Ok(())
+    }
+
+    fn accept_again(&mut self, which: Listener) {
+        self.listen_on(which);
     }
 
     fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()> {

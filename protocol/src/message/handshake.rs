@@ -150,7 +150,7 @@ pub enum RefusalReason {
     TooManySessions = 6,
     /// The core rejected the logon: see `reject_reason`.
     Rejected = 7,
-    /// The engine cannot write its log.
+    /// The engine cannot read what the client saw last in its log: try again.
     LogUnavailable = 8,
     /// The log does not have the incarnation and position that the client saw last: what it was told
     /// since `position` may not have happened. To go on, log on again without naming them.

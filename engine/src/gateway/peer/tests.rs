@@ -111,7 +111,7 @@ impl Talk {
         let (client, engine) = UnixStream::pair().unwrap();
         client.set_nonblocking(true).unwrap();
         engine.set_nonblocking(true).unwrap();
-        let peer = Peer::new(Arc::new(engine.into()), true);
+        let peer = Peer::new(Arc::new(engine.into()), Origin::Local);
         Self { client, peer, options: options(), log_ons: 0, subscriptions: 0, gone: false }
     }
 

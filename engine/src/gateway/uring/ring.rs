@@ -11,6 +11,7 @@ use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -57,6 +58,8 @@ pub(super) struct Ring {
     pool: NonNull<u8>,
     /// Buffers that are ours at present: the kernel has filled them.
     is_ours: Box<[bool]>,
+    /// Requests that found no room in the queue: they go in before any other, once the kernel takes some.
+    waiting: VecDeque<squeue::Entry>,
     /// What is being sent, by request. Never freed while the kernel may read it, so not by a drop.
     sending: ManuallyDrop<FxHashMap<u64, Vec<u8>>>,
 }
@@ -77,6 +80,7 @@ impl Ring {
             ring,
             pool: NonNull::from(pool).cast(),
             is_ours: vec![true; usize::from(BUFFERS)].into_boxed_slice(),
+            waiting: VecDeque::new(),
             sending: ManuallyDrop::default(),
         };
         for buffer in 0..BUFFERS {
@@ -85,38 +89,48 @@ impl Ring {
         Ok(made)
     }
 
-    fn push(&mut self, entry: &squeue::Entry) {
-        loop {
-            // SAFETY: each caller names what its entry points to: the leaked pool, a buffer that stays
-            // in `sending` until its completion, or nothing. A descriptor that is not open any more is an
-            // error of the request and touches no memory of ours.
-            if unsafe { self.ring.submission().push(entry) }.is_ok() {
-                return;
-            }
-            // The queue is full: the kernel empties it. What it refuses now it is asked again.
+    fn push(&mut self, entry: squeue::Entry) {
+        self.waiting.push_back(entry);
+        if !self.push_waiting() {
+            // The queue is full: the kernel empties it. Why it does not is told by the turn's own call.
             let _submitted = self.ring.submit();
+            self.push_waiting();
         }
+    }
+
+    /// Puts what waits into the queue, as far as there is room; true if nothing waits any more.
+    fn push_waiting(&mut self) -> bool {
+        while let Some(entry) = self.waiting.front() {
+            // SAFETY: each caller of `push` names what its entry points to: the leaked pool, a buffer that
+            // stays in `sending` until its completion, or nothing. A descriptor that is not open any more
+            // is an error of the request and touches no memory of ours.
+            if unsafe { self.ring.submission().push(entry) }.is_err() {
+                return false;
+            }
+            self.waiting.pop_front();
+        }
+        true
     }
 
     /// Accepts connections until an error.
     pub(super) fn accept(&mut self, user: u64, listener: BorrowedFd<'_>) {
         // Points to nothing.
         let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()));
-        self.push(&accept.flags(CLOSE_ON_EXEC).build().user_data(user));
+        self.push(accept.flags(CLOSE_ON_EXEC).build().user_data(user));
     }
 
     /// Tells whenever the descriptor is readable.
     pub(super) fn poll(&mut self, user: u64, descriptor: BorrowedFd<'_>) {
         // Points to nothing.
         let poll = opcode::PollAdd::new(types::Fd(descriptor.as_raw_fd()), READABLE);
-        self.push(&poll.multi(true).build().user_data(user));
+        self.push(poll.multi(true).build().user_data(user));
     }
 
     /// Receives until an error, the end, or until no buffer is left.
     pub(super) fn receive(&mut self, user: u64, socket: BorrowedFd<'_>) {
         // Writes into the leaked pool only, into buffers that `is_ours` does not name.
         let receive = opcode::RecvMulti::new(types::Fd(socket.as_raw_fd()), GROUP);
-        self.push(&receive.build().user_data(user));
+        self.push(receive.build().user_data(user));
     }
 
     /// Sends the buffer from `from` on; it is kept until the completion of `user`.
@@ -127,7 +141,7 @@ impl Ring {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
         self.sending.insert(user, buffer);
-        self.push(&send.flags(NO_SIGNAL).build().user_data(user));
+        self.push(send.flags(NO_SIGNAL).build().user_data(user));
     }
 
     /// The buffer of a send, whose completion has come.
@@ -138,7 +152,7 @@ impl Ring {
     /// Asks for the request to be given up.
     pub(super) fn cancel(&mut self, target: u64, user: u64) {
         // Points to nothing.
-        self.push(&opcode::AsyncCancel::new(target).build().user_data(user));
+        self.push(opcode::AsyncCancel::new(target).build().user_data(user));
     }
 
     /// Lets the kernel write into a buffer again.
@@ -152,7 +166,7 @@ impl Ring {
         // From here on nothing shows these bytes: `bytes` looks at `is_ours`.
         let provide =
             opcode::ProvideBuffers::new(address.as_ptr(), READ_BYTES as i32, 1, GROUP, buffer);
-        self.push(&provide.build().user_data(user));
+        self.push(provide.build().user_data(user));
     }
 
     /// A range of the pool; empty unless it lies in one buffer that is ours.
@@ -174,7 +188,8 @@ impl Ring {
     /// Hands the kernel what is queued and waits for a completion, at most for `limit`; without a limit,
     /// and with nothing queued, it is no system call.
     pub(super) fn submit(&mut self, limit: Duration) -> io::Result<()> {
-        let is_pending = !self.ring.completion().is_empty();
+        self.push_waiting();
+        let is_pending = !self.ring.completion().is_empty() || !self.waiting.is_empty();
         let outcome = if limit.is_zero() || is_pending {
             if self.ring.submission().is_empty() {
                 return Ok(());

@@ -1,0 +1,110 @@
+//! Crowds at the gateway's door: more connections than there are descriptors, and more handshakes than may be
+//! under way. Who is in goes on, and who comes honestly gets in.
+
+use super::binary::{KEY_A, KEY_B};
+use super::process::eventually;
+use super::raw_session::{CHALLENGE, message, proof, read_message, template};
+use super::stream_client::{Member, RawStream, options, over_epoll, send, tcp, venue};
+use super::venue::{Part, Venue};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use touchline_protocol::client::Endpoint;
+
+/// A limit that leaves the engine so many descriptors.
+fn limit_for(engine: u32, free: usize) -> u64 {
+    let open = fs::read_dir(format!("/proc/{engine}/fd")).expect("the engine lives");
+    let number = |entry: std::io::Result<fs::DirEntry>| {
+        let name = entry.expect("the engine lives").file_name();
+        name.to_str().and_then(|name| name.parse().ok()).expect("a number")
+    };
+    let open: BTreeSet<u64> = open.map(number).collect();
+    (0..).filter(|number| !open.contains(number)).nth(free).expect("numbers do not end")
+}
+
+/// How often the engine's gateway thread has gone to sleep.
+fn sleeps(engine: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{engine}/task")).expect("the engine lives");
+    let tasks = tasks.map(|task| task.expect("the engine lives").path());
+    let is_gateway = |comm: String| comm.trim_end() == "gateway";
+    let gateway = tasks
+        .into_iter()
+        .find(|task| fs::read_to_string(task.join("comm")).is_ok_and(is_gateway))
+        .expect("it has a gateway thread");
+    let status = fs::read_to_string(gateway.join("status")).expect("the engine lives");
+    let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches:"));
+    let count = line.and_then(|line| line.split_whitespace().nth(1)).expect("the kernel says it");
+    count.parse().expect("a number")
+}
+
+#[test]
+fn without_descriptors_the_gateway_serves_who_is_in_and_waits() {
+    let mut venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let engine = venue.pid("engine").expect("it says its id");
+    let few = limit_for(engine, 24);
+    // An accept that is under way keeps the limit that it began with, so that is the next engine's.
+    let limit = Rlimit { current: Some(few), maximum: Some(few) };
+    let supervisor = venue.supervisor().pid().try_into().expect("a process id");
+    prlimit(Pid::from_raw(supervisor), Resource::Nofile, limit).expect("its user may lower it");
+    venue.kill9(Part::Engine);
+    venue.wait_until_engine_answers();
+    let engine = venue.pid("engine").expect("it was started again");
+    let mut honest = Member::connect(tcp(&venue), "honest", (KEY_B, &b));
+    honest.assert_alive();
+    // The kernel completes these; the gateway can accept some of them.
+    let crowd: Vec<TcpStream> = (0..60).map(|_| RawStream::dial(&tcp(&venue))).collect();
+    let says_so = |line: &String| line.contains("cannot accept a connection");
+    assert!(eventually(|| venue.supervisor().lines().iter().any(says_so)), "all are accepted");
+    for _ in 0..10 {
+        honest.assert_alive();
+    }
+    let before = sleeps(engine);
+    assert!(eventually(|| sleeps(engine) > before + 10), "the gateway does not sleep");
+    drop(crowd);
+    let late = options(tcp(&venue), "late", (KEY_A, &a));
+    assert!(eventually(|| Member::open(&late).is_ok()), "there is room again");
+    honest.assert_alive();
+}
+
+/// Dials from another address of this machine.
+fn dial_from(host: Ipv4Addr, endpoint: &Endpoint) -> TcpStream {
+    let Endpoint::Tcp(address) = endpoint else { panic!("{endpoint}") };
+    let near = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&near, &SocketAddr::from((host, 0))).expect("an address of this machine");
+    connect(&near, address).expect("the gateway listens");
+    near.into()
+}
+
+/// True if a handshake that is half done outlives a crowd of another address.
+fn outlives_a_crowd(venue: &Venue) -> bool {
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let endpoint = tcp(venue);
+    let mut slow = dial_from(Ipv4Addr::new(127, 0, 0, 2), &endpoint);
+    let hello = RawStream::hello(KEY_A, "slow", 60);
+    send(&mut slow, &hello, hello.len());
+    let challenge = read_message(&mut slow).expect("a challenge");
+    assert_eq!(template(&challenge), CHALLENGE);
+    let crowd: Vec<TcpStream> = (0..300).map(|_| RawStream::dial(&endpoint)).collect();
+    // Who comes behind the crowd, from the same address even, is served.
+    Member::connect(endpoint, "quick", (KEY_B, &b)).assert_alive();
+    let proof = message(302, &proof(&a, &challenge[8..40], &hello));
+    send(&mut slow, &proof, proof.len());
+    let is_welcome = read_message(&mut slow).is_some_and(|answer| template(&answer) == 303);
+    drop(crowd);
+    is_welcome
+}
+
+#[test]
+fn a_crowd_that_only_knocks_keeps_out_nobody_from_elsewhere() {
+    let venue = venue(&[]);
+    // A handshake may take 5 s; on a busy machine the crowd alone may take longer.
+    assert!(eventually(|| outlives_a_crowd(&venue)));
+}
+
+over_epoll!(
+    without_descriptors_the_gateway_serves_who_is_in_and_waits,
+    a_crowd_that_only_knocks_keeps_out_nobody_from_elsewhere,
+);
