@@ -271,10 +271,15 @@ impl Duty {
             letters += 1;
             match letter {
                 ToDuty::Logon { ticket, logon, end } => self.log_on(ticket, &logon, end),
-                ToDuty::State { ticket, account, correlation } => {
-                    let messages = state::messages(&self.core, account, correlation, {
-                        self.writer.position()
-                    });
+                ToDuty::State { ticket, session, epoch, account, correlation } => {
+                    let position = self.writer.position();
+                    // Of a session that has just ended nobody waits for the answer.
+                    let Some(client) = self.clients.find(session, epoch) else { continue };
+                    let messages = if self.clients.admits(client, self.now_ns) {
+                        state::messages(&self.core, account, correlation, position)
+                    } else {
+                        state::refusal(session, correlation, (position, self.now_ns))
+                    };
                     self.mail.tell_gateway(FromDuty::State { ticket, messages });
                 }
                 ToDuty::Ended { session, epoch } => {

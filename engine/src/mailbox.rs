@@ -64,6 +64,10 @@ pub enum ToDuty {
     State {
         /// Comes back in the answer.
         ticket: usize,
+        /// The session, whose rate it counts against.
+        session: SessionId,
+        /// Its epoch.
+        epoch: Epoch,
         /// The account.
         account: AccountId,
         /// Of the request.
@@ -110,7 +114,7 @@ pub enum FromDuty {
         /// The engine's end of the session's rings, if it had rings of its own.
         end: Option<Box<SessionEnd>>,
     },
-    /// What an account has, as messages: open orders, balances, the end.
+    /// What an account has, as messages: open orders, balances, the end; or that it may not ask so often.
     State {
         /// The ticket of the request.
         ticket: usize,

@@ -1650,7 +1650,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, oldest) == 24, "touchline
 TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, status) == 32, "touchline_replay_end.status");
 TOUCHLINE_ASSERT(offsetof(struct touchline_replay_end, reserved) == 33, "touchline_replay_end.reserved");
 
-/* Asks for the open orders and the balances of the session's account as of one position: they come one by one, then a `StateEnd` that names it. */
+/* Asks for the open orders and the balances of the session's account as of one position: they come one by one, then a `StateEnd` that names it. It counts as a command against the session's rate: one too many is answered with `Rejected`, reason `RateExceeded`, under its correlation and sequence 0. */
 struct touchline_state_request {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* The client's own number. */

@@ -3,7 +3,7 @@
 
 use super::binary::{KEY_A, KEY_B};
 use super::http::Key;
-use super::process::eventually;
+use super::process::{WATCHDOG, eventually};
 use super::raw_session::limit_body;
 use super::stream_client::{
     LOGOUT, Member, RawStream, address, arguments, limit, options, over_epoll, send, tcp, unix,
@@ -11,7 +11,7 @@ use super::stream_client::{
 };
 use super::units::WHOLE;
 use super::venue::{Part, Venue};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use touchline_protocol::client::{
     Acknowledgement, CallError, ClientOptions, ConnectError, Endpoint, Notice,
 };
@@ -270,6 +270,50 @@ fn a_session_sends_no_faster_than_it_may() {
     }
 }
 
+/// Asks for the state; true if it comes, false if the session is told that it asks too often.
+fn asks_for_state(member: &mut Member, correlation: u64) -> bool {
+    member.client.sender().request_state(correlation).expect("it is connected");
+    let begin = Instant::now();
+    loop {
+        let polled = member.client.receiver().poll().expect("the connection lives");
+        if let Some(reply) = polled {
+            let Ok(Event::Rejected(rejected)) = reply.event.event() else { continue };
+            assert_eq!((reply.envelope.correlation, rejected.template_id), (correlation, 325));
+            assert_eq!(rejected.reason, RejectReason::RateExceeded.to_wire());
+            assert_eq!(reply.envelope.sequence.0, 0);
+            return false;
+        }
+        match member.client.receiver().next_notice() {
+            Some(Notice::State(end)) => {
+                assert_eq!(end.correlation, correlation);
+                return true;
+            }
+            Some(_) => {}
+            None => member.client.receiver().wait(WATCHDOG),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "no answer to {correlation}");
+    }
+}
+
+#[test]
+fn asking_for_the_state_counts_as_a_command() {
+    let venue = venue(&["engine.commands_per_second=20"]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let mut curious = Member::connect(tcp(&venue), "curious", (KEY_A, &a));
+    let answers: Vec<bool> = (1..2000).map(|one| asks_for_state(&mut curious, one)).collect();
+    assert!(answers[..20].iter().all(|is_told| *is_told), "as many at once are allowed");
+    assert!(answers.contains(&false));
+    let order = curious.call(limit(Side::Buy, 10, 1)).err();
+    assert!(
+        order.is_none_or(|error| matches!(
+            error,
+            CallError::Rejected { reason: RejectReason::RateExceeded, .. }
+        )),
+        "it is alive"
+    );
+    Member::connect(tcp(&venue), "other", (KEY_B, &b)).assert_alive();
+}
+
 #[test]
 fn what_may_not_come_over_a_socket_is_refused_with_a_reason() {
     let venue = venue(&[]);
@@ -367,6 +411,7 @@ over_epoll!(
     a_session_asks_for_what_it_has_and_what_it_missed,
     a_client_that_saw_more_than_the_log_has_is_told,
     a_session_sends_no_faster_than_it_may,
+    asking_for_the_state_counts_as_a_command,
     what_may_not_come_over_a_socket_is_refused_with_a_reason,
     a_thousand_sessions_are_served,
 );

@@ -2,8 +2,12 @@
 //! transaction. Called by [`super::Duty`] for a letter of the gateway, between two transactions.
 
 use touchline_core::{Core, OpenOrder};
-use touchline_protocol::message::stream::{BalanceState, OrderState, StateEnd};
-use touchline_protocol::units::{AccountId, AssetId, Position, SymbolId};
+use touchline_protocol::message::Message;
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
+use touchline_protocol::message::stream::{BalanceState, OrderState, StateEnd, StateRequest};
+use touchline_protocol::units::{AccountId, AssetId, Position, SessionId, SymbolId};
 
 /// Open orders that are told of at the most: the newest are left out. So the duty thread is held up for
 /// some tens of microseconds at the longest.
@@ -38,6 +42,26 @@ pub(super) fn messages(
     }
     messages.extend_from_slice(bytemuck::bytes_of(&end));
     messages
+}
+
+/// In place of them for a session that asks more often than it may send commands.
+pub(super) fn refusal(
+    session: SessionId,
+    correlation: u64,
+    (position, time_ns): (Position, u64),
+) -> Vec<u8> {
+    let rejected = Rejected {
+        reason: RejectReason::RateExceeded.to_wire(),
+        template_id: StateRequest::TEMPLATE,
+        ..Default::default()
+    };
+    let flags = ENVELOPE_TERMINAL;
+    let envelope =
+        Envelope { correlation, position, time_ns, session, flags, ..Default::default() };
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let length = enclose(&envelope, bytemuck::bytes_of(&rejected), &mut enclosed)
+        .expect("a rejection is no larger than the largest event");
+    enclosed[..length].to_vec()
 }
 
 fn order_state(order: &OpenOrder, correlation: u64) -> OrderState {

@@ -350,8 +350,14 @@ impl Gateway {
                 }
                 Next::State { correlation } => {
                     stream.awaits_state = true;
-                    let account = stream.account;
-                    self.mail.tell_duty(ToDuty::State { ticket, account, correlation });
+                    let Stream { session, epoch, account, .. } = *stream;
+                    self.mail.tell_duty(ToDuty::State {
+                        ticket,
+                        session,
+                        epoch,
+                        account,
+                        correlation,
+                    });
                     return false;
                 }
                 Next::End(reason, why) => {

@@ -85,7 +85,8 @@ message! {
 
 message! {
     /// Asks for the open orders and the balances of the session's account as of one position: they come
-    /// one by one, then a `StateEnd` that names it.
+    /// one by one, then a `StateEnd` that names it. It counts as a command against the session's rate: one
+    /// too many is answered with `Rejected`, reason `RateExceeded`, under its correlation and sequence 0.
     StateRequest, template 325, 16 bytes {
         /// SBE header.
         0 header: MessageHeader,
