@@ -14,6 +14,7 @@ use touchline_protocol::client::{
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{KeyId, Sequence};
 
@@ -190,4 +191,66 @@ fn a_lost_connection_leaves_a_prefix_decided() {
         }
     }
     assert_eq!(open_orders(&venue).len(), 100);
+}
+
+/// A command that comes too late, or under another connection's name, is rejected and nothing happens.
+#[test]
+fn a_command_that_is_of_no_use_any_more_changes_nothing() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    for (endpoint, name) in [(shared(&venue), "memory"), (tcp(&mut venue), "tcp")] {
+        let wishes = options(endpoint, name, (KEY_A, &venue.key_a()));
+        let mut member = Member::open(&wishes).expect("an honest client is let in");
+        let mut late = limit(Side::Buy, 10, 1);
+        late.command.not_after_ns = 1;
+        let rejected = member.call(late);
+        assert!(
+            matches!(rejected, Err(CallError::Rejected { reason: RejectReason::TooLate, .. })),
+            "{rejected:?}"
+        );
+        drop(member);
+        let mut member = Member::open(&wishes).expect("it is let in again");
+        assert_eq!(member.client.welcome().last_sequence, Sequence(0), "nothing was decided");
+        // The same sequence again, in time.
+        let mut order = limit(Side::Buy, 10, 1);
+        order.command.key_id = KeyId(KEY_A);
+        let sender = member.client.sender();
+        sender.stage_as(&mut order, Sequence(1)).expect("there is room");
+        sender.publish();
+        let reply = member.wait_for(touchline_protocol::client::Reply::is_terminal);
+        assert!(matches!(reply.event.event(), Ok(Event::OrderResult(_))));
+    }
+    assert_eq!(open_orders(&venue).len(), 2, "one order over each carrier");
+}
+
+/// The place of a lost connection is taken by somebody else, who leaves it later.
+#[test]
+fn a_client_that_finds_no_place_tries_again_until_there_is_one() {
+    let mut venue = Venue::separate(&arguments(&["gateway.sessions=1"]));
+    let a = venue.key_a();
+    let wishes = options(unix(&venue), "steady", (KEY_A, &a));
+    let mut steady = SteadyClient::connect(wishes).expect("an honest client is let in");
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    let mut other = Some(Member::connect(unix(&venue), "other", (KEY_A, &a)));
+    let (mut turns, begin) = (0, Instant::now());
+    loop {
+        match steady.poll() {
+            Ok(Some(Told::Connection(Back::Returned { .. }))) => break,
+            Ok(_) => steady.wait(WATCHDOG / 1000),
+            Err(error) => panic!("{error}"),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "it does not come back");
+        turns += 1;
+        if turns < 5 {
+            let third = Member::open(&options(unix(&venue), "third", (KEY_A, &a))).err();
+            let reason = Some(RefusalReason::TooManySessions);
+            assert!(
+                matches!(&third, Some(ConnectError::Refused { reason: found, .. }) if *found == reason),
+                "{third:?}"
+            );
+        } else {
+            other = None;
+        }
+    }
+    assert!(other.is_none(), "there was no place before");
 }

@@ -28,7 +28,7 @@ fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 /// Waits until the keeper has given up; something must be appended and announced.
-fn wait_until_failed(venue: &Venue) {
+pub(crate) fn wait_until_failed(venue: &Venue) {
     assert!(eventually(|| venue.control.state() == LogState::LogFailed), "the log goes on");
 }
 

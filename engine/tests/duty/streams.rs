@@ -2,6 +2,7 @@
 //! when the gateway does not come to read.
 
 use super::client::limit;
+use super::failure::wait_until_failed;
 use super::venue::Venue;
 use std::collections::BTreeMap;
 use touchline_engine::mailbox::ToDuty;
@@ -10,7 +11,7 @@ use touchline_protocol::message::command::{
     CommandHeader, LOGON_ACCOUNT_EVENTS, Logon, MassCancel, NewOrder,
 };
 use touchline_protocol::message::decode::{Event, EventBuffer, disclose};
-use touchline_protocol::message::enums::{CancelScope, Lane, Role, Side};
+use touchline_protocol::message::enums::{CancelScope, Lane, RejectReason, Role, Side};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, SessionStarted,
 };
@@ -208,4 +209,33 @@ fn what_an_ended_connection_sent_is_given_up_unless_it_logged_out() {
     assert_eq!(read(&mut venue).len(), 2, "the order and its result");
     assert_eq!(venue.duty.core().counts().open_orders, 1);
     assert!(!venue.duty.core().session(leaving.started.session).unwrap().connected);
+}
+
+#[test]
+fn a_failed_log_refuses_commands_over_sockets_too_and_each_is_answered() {
+    let mut venue = Venue::new("", "");
+    let mut streams: Vec<Stream> =
+        (0..3).map(|number| open(&mut venue, &format!("s{number}"), 1 + number, 0)).collect();
+    assert!(streams[0].send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    venue.settle();
+    venue.duty.wait_durable().unwrap();
+    venue.disk.break_down();
+    assert!(streams[0].send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    venue.settle();
+    wait_until_failed(&venue);
+    assert_eq!(read(&mut venue).len(), 4, "what was appended was answered");
+    let before = (venue.control.appended(), venue.duty.core().state_hash());
+    for stream in &mut streams {
+        assert!(stream.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+        assert!(stream.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    }
+    venue.settle();
+    let answers = read(&mut venue);
+    assert_eq!(answers.len(), 2 * streams.len());
+    for (envelope, event) in answers {
+        assert!(envelope.flags & ENVELOPE_TERMINAL != 0);
+        assert!(matches!(event.event(), Ok(Event::Rejected(rejected))
+            if rejected.reason == RejectReason::LogUnavailable.to_wire()));
+    }
+    assert_eq!((venue.control.appended(), venue.duty.core().state_hash()), before);
 }

@@ -6,6 +6,7 @@
 //! while its answer was lost, and is named, so that its outcome can be read from the log or by a replay.
 
 use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
+use crate::message::handshake::RefusalReason;
 use crate::units::{Incarnation, Position, Sequence};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -14,6 +15,9 @@ use std::time::{Duration, Instant};
 const UNDECIDED_MAX: usize = 65_536;
 /// Pause behind the first attempt to connect that failed, and the longest one.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
+/// So long an engine may say that it has no place before that is told as an error: the connection that was
+/// lost may hold the place until the engine misses three of its heartbeats.
+const CROWDED_LIMIT: Duration = Duration::from_secs(200);
 
 /// What a [`SteadyClient`] tells.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +63,8 @@ pub struct SteadyClient {
     last_sequence: Sequence,
     try_at: Instant,
     pause: Duration,
+    /// Since when there is no connection.
+    lost_at: Instant,
 }
 
 impl SteadyClient {
@@ -76,6 +82,7 @@ impl SteadyClient {
             last_sequence,
             try_at: Instant::now(),
             pause: PAUSES[0],
+            lost_at: Instant::now(),
         };
         steady.saw_welcome();
         Ok(steady)
@@ -141,7 +148,8 @@ impl SteadyClient {
     /// The next reply or news; connects again if it is time for that.
     ///
     /// # Errors
-    /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there is no error.
+    /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there is no error,
+    /// and neither is one that has no place, or cannot read its log, for the first 200 s.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
         let Some(client) = &mut self.client else { return self.come_back() };
         if let Some(notice) = client.receiver.next_notice() {
@@ -164,7 +172,8 @@ impl SteadyClient {
                     return Ok(Some(Told::Notice(notice)));
                 }
                 self.client = None;
-                self.try_at = Instant::now();
+                self.lost_at = Instant::now();
+                self.try_at = self.lost_at;
                 self.pause = PAUSES[0];
                 Ok(Some(Told::Connection(Back::Lost)))
             }
@@ -228,15 +237,23 @@ impl SteadyClient {
                 let resent = self.undecided.len();
                 Ok(Some(Told::Connection(Back::Returned { decided, resent, missed_from })))
             }
-            Err(ConnectError::Connect { .. } | ConnectError::Io(_)) => {
-                self.try_at = Instant::now() + self.pause;
-                self.pause = (self.pause * 2).min(PAUSES[1]);
-                Ok(None)
-            }
             Err(error) => {
                 self.try_at = Instant::now() + self.pause;
-                Err(error)
+                self.pause = (self.pause * 2).min(PAUSES[1]);
+                if self.may_pass(&error) { Ok(None) } else { Err(error) }
             }
+        }
+    }
+
+    /// True for what a later attempt may find mended.
+    fn may_pass(&self, error: &ConnectError) -> bool {
+        match error {
+            ConnectError::Connect { .. } | ConnectError::Io(_) => true,
+            ConnectError::Refused { reason: Some(reason), .. } => {
+                matches!(reason, RefusalReason::TooManySessions | RefusalReason::LogUnavailable)
+                    && self.lost_at.elapsed() < CROWDED_LIMIT
+            }
+            _ => false,
         }
     }
 }
