@@ -1,5 +1,5 @@
-//! Bytes of chance to the parsers of messages, of the log and of the public feed: the share of the fuzz
-//! targets `messages`, `log_frames` and `feed` that runs with every build.
+//! Bytes of chance to the parsers of messages, of streams, of the log and of the public feed: the share of the
+//! fuzz targets `messages`, `framing`, `log_frames` and `feed` that runs with every build.
 //!
 //! `TOUCHLINE_CASES=10000000 cargo test --release -p touchline-protocol --test fuzz` runs longer;
 //! `TOUCHLINE_SEED` repeats a single input.
@@ -8,6 +8,8 @@
 
 #[path = "fuzz/feed.rs"]
 mod feed;
+#[path = "fuzz/framing.rs"]
+mod framing;
 #[path = "fuzz/log_frames.rs"]
 mod log_frames;
 #[path = "fuzz/messages.rs"]
@@ -88,6 +90,18 @@ fn any_log_is_read_up_to_its_damage() {
         transactions += log_frames::read(&random.bytes(length));
     });
     assert!(transactions > 0 || variable("TOUCHLINE_SEED").is_some());
+}
+
+#[test]
+fn any_stream_is_the_same_frames_in_whatever_pieces() {
+    let (mut frames, mut faults) = (0, 0);
+    inputs(3_000, |random| {
+        let length = random.word() % 20_000;
+        let (found, fault) = framing::read(&random.bytes(length));
+        frames += found.len();
+        faults += usize::from(fault.is_some());
+    });
+    assert!(variable("TOUCHLINE_SEED").is_some() || (frames > 1000 && faults > 100));
 }
 
 #[test]
