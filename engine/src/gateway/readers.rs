@@ -7,13 +7,14 @@ mod reader;
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{SendFlags, send};
-use touchline_protocol::feed::FeedMemoryError;
+use touchline_protocol::feed::{FeedInput, FeedMemoryError};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::feed::FeedOpened;
 use touchline_protocol::message::handshake::RefusalReason;
@@ -52,8 +53,15 @@ pub(super) struct Readers {
 impl Readers {
     /// For at most so many readers of a feed, if there is one.
     pub(super) fn new(desk: Option<(Arc<FeedDesk>, usize)>) -> Result<Self, FeedMemoryError> {
+        let live = match &desk {
+            Some((desk, _)) => {
+                let (memory, slots, _) = desk.memory();
+                Some(Live::new(FeedInput::map(memory.as_fd(), slots)?))
+            }
+            None => None,
+        };
         Ok(Self {
-            live: desk.as_ref().map(|(desk, _)| Live::new(desk)).transpose()?,
+            live,
             desk,
             readers: FxHashMap::default(),
             due: VecDeque::new(),

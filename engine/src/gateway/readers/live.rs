@@ -2,16 +2,13 @@
 //! pieces that are made once for all who stand at the same message. Nobody waits for the gateway either: what
 //! was overwritten before it was read is told as a gap. Called by [`super`].
 
-use std::os::fd::AsFd;
-
+use touchline_protocol::feed::FeedInput;
 use touchline_protocol::feed::broadcast::{BroadcastReader, SlotWords, message_bytes};
 use touchline_protocol::feed::layout::{SLOT_BYTES, SLOT_WORDS};
-use touchline_protocol::feed::{FeedInput, FeedMemoryError};
 use touchline_protocol::message::feed::FeedGap;
 use touchline_protocol::units::FeedSequence;
 
 use super::PIECE_BYTES;
-use crate::feed::FeedDesk;
 
 /// How far the feed is, as far as anybody has looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,16 +28,15 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Maps the ring.
-    pub(super) fn new(desk: &FeedDesk) -> Result<Self, FeedMemoryError> {
-        let (memory, slots, _) = desk.memory();
-        Ok(Self {
-            ring: BroadcastReader::new(FeedInput::map(memory.as_fd(), slots)?),
+    /// Over the ring's memory.
+    pub(super) fn new(memory: FeedInput) -> Self {
+        Self {
+            ring: BroadcastReader::new(memory),
             message: Box::new([0; SLOT_WORDS]),
             piece: Vec::with_capacity(PIECE_BYTES),
             from: FeedSequence(0),
             to: FeedSequence(0),
-        })
+        }
     }
 
     pub(super) fn reached(&self) -> Reached {
@@ -90,3 +86,6 @@ impl Live {
         self.to = FeedSequence(self.ring.next_sequence().0.saturating_sub(1));
     }
 }
+
+#[cfg(test)]
+mod tests;

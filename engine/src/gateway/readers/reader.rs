@@ -16,7 +16,7 @@ use super::live::Live;
 use crate::feed::{FeedPlace, Snapshot};
 
 /// Messages that a reader may send between two ticks of the gateway.
-const MESSAGES_PER_TICK: u32 = 16;
+const MESSAGES_PER_TICK: u32 = 64;
 
 /// Intervals without a sign of life after which a reader counts as gone.
 const SILENT_INTERVALS: u32 = 3;
