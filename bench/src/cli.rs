@@ -16,7 +16,9 @@ use crate::core::engines::EngineKind;
 use crate::core::growth::{self, GrowthOptions};
 use crate::core::{self, CoreOptions, FlowKind, plot};
 use crate::engine::EngineOptions;
+use crate::feed::{self, FeedOptions};
 use crate::history::{self, HistoryOptions};
+use crate::hostile::{self, HostileOptions};
 use crate::log::{self, LogOptions};
 use crate::records::{self, RecordsOptions};
 use crate::replay::{self, ReplayOptions};
@@ -52,6 +54,12 @@ enum Command {
     /// Measure orders over loopback TCP beside plain echoes of the same bytes
     #[command(after_help = TCP_HELP)]
     Tcp(TcpArguments),
+    /// Measure orders with and without a client beside them that does what harm it can
+    #[command(after_help = HOSTILE_HELP)]
+    Hostile(HostileArguments),
+    /// Measure what readers of the public feed cost the duty thread, and how late they are
+    #[command(after_help = FEED_HELP)]
+    Feed(FeedArguments),
     /// Measure the log: appending, making durable, replaying, verifying, each beside the bare thing
     #[command(after_help = LOG_HELP)]
     Log(LogArguments),
@@ -112,6 +120,18 @@ rings. The engine's orders are a sell that rests and a buy that takes it, in tur
 they are due, and times count from then. Ratios are taken within a run; medians over the runs are printed.
 Gateway and duty thread are two threads and the client is a third: with fewer than three cores free they
 take each other's.";
+
+const HOSTILE_HELP: &str = "\
+Blocks of four kinds alternate over each carrier: orders alone, beside a thread that only computes, beside
+a client that sends what is rejected and never reads, and beside one that knocks, says nonsense and is shown
+the door. On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does; so
+the third and the fourth count against the second. Ratios are taken within a run.";
+
+const FEED_HELP: &str = "\
+The cost is taken in this process, by the engine's own parts: with --core N the duty thread is on core N and
+all others are off it. Blocks without a feed, with a feed and no reader, one and eight readers alternate.
+Three blocks of each per run. Readers are threads that sleep until there is something. The lag is a real engine's, one order at a time,
+seen by a client that waits for the reply and then for the message.";
 
 const LOG_HELP: &str = "\
 No engine process runs: writer, keeper, recovery and verification are the engine's own, on logs in a
@@ -285,6 +305,27 @@ struct TcpArguments {
 }
 
 #[derive(clap::Args, Debug)]
+struct HostileArguments {
+    /// Orders of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(clap::Args, Debug)]
+struct FeedArguments {
+    /// The duty thread's core; without it all threads run anywhere
+    #[arg(long, value_name = "N")]
+    core: Option<usize>,
+    /// Orders whose messages are waited for, over each carrier
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(clap::Args, Debug)]
 struct CoreArguments {
     /// Only these flows [default: all]
     #[arg(long, value_enum)]
@@ -395,6 +436,14 @@ fn run(command: Command) -> Result<bool> {
             interrupt::watch()?;
             run_tcp(&arguments)
         }
+        Command::Hostile(arguments) => {
+            interrupt::watch()?;
+            run_hostile(&arguments)
+        }
+        Command::Feed(arguments) => {
+            interrupt::watch()?;
+            run_feed(&arguments)
+        }
         Command::Log(arguments) => {
             interrupt::watch()?;
             run_log(arguments)
@@ -486,6 +535,30 @@ fn run_tcp(arguments: &TcpArguments) -> Result<bool> {
         runs: arguments.engine.runs,
         messages: arguments.messages,
         rate: arguments.rate,
+    })?;
+    show(arguments.engine.json, &report, || report.text())?;
+    Ok(true)
+}
+
+fn run_hostile(arguments: &HostileArguments) -> Result<bool> {
+    let report = hostile::run(&HostileOptions {
+        engine: arguments.engine.options()?,
+        runs: arguments.engine.runs,
+        messages: arguments.messages,
+    })?;
+    show(arguments.engine.json, &report, || report.text())?;
+    Ok(true)
+}
+
+/// Blocks of each kind that `feed` makes for each of its runs.
+const BLOCKS_PER_RUN: usize = 3;
+
+fn run_feed(arguments: &FeedArguments) -> Result<bool> {
+    let report = feed::run(&FeedOptions {
+        engine: arguments.engine.options()?,
+        blocks: arguments.engine.runs * BLOCKS_PER_RUN,
+        core: arguments.core,
+        messages: arguments.messages,
     })?;
     show(arguments.engine.json, &report, || report.text())?;
     Ok(true)

@@ -1,8 +1,9 @@
 //! A real engine process on a temporary data folder, with a venue made for the recorded stock.
-//! Called by [`crate::replay`], [`crate::rtt`] and [`crate::records`].
+//! Called by [`crate::replay`], [`crate::rtt`], [`crate::records`], [`crate::feed`] and [`crate::hostile`].
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,9 +12,11 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 use touchline_protocol::client::{Client, ClientCommand, ClientOptions, Endpoint, SOCKET_NAME};
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::feed::{FeedOptions, FeedReader};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
-    ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, Deposit, KEY_BINARY, KEY_TRADE, PERMISSION_SPOT,
+    ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, Deposit, KEY_BINARY, KEY_MARKET_DATA, KEY_TRADE,
+    PERMISSION_SPOT,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -70,13 +73,66 @@ pub struct EngineOptions {
     pub wait: WaitStrategy,
 }
 
+/// How clients get into a running engine.
+#[derive(Clone, Debug)]
+pub struct Access {
+    folder: PathBuf,
+    key: KeyId,
+    secret: String,
+    wait: WaitStrategy,
+}
+
+impl Access {
+    /// As [`Engine::trader_over`], in a session of this name, 1 to 31 characters.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn trader_named(&self, name: &str, endpoint: Option<Endpoint>) -> Result<Client> {
+        let mut options = session(&self.folder, Role::Trader, Lane::Hot, name);
+        options.key = Some((self.key, self.secret.clone()));
+        options.request_slots = SLOTS;
+        options.reply_slots = SLOTS;
+        options.wait = self.wait;
+        if let Some(endpoint) = endpoint {
+            options.endpoint = endpoint;
+        }
+        Ok(Client::connect(&options)?)
+    }
+
+    /// A bare connection to the engine's socket.
+    ///
+    /// # Errors
+    /// If the engine does not listen.
+    pub fn dial(&self) -> Result<UnixStream> {
+        Ok(UnixStream::connect(data_folder(&self.folder).join(SOCKET_NAME))?)
+    }
+
+    /// Opens the public feed over an endpoint, or over shared memory. The engine must have one.
+    ///
+    /// # Errors
+    /// If the engine refuses it.
+    pub fn feed_over(&self, endpoint: Option<Endpoint>) -> Result<FeedReader> {
+        let socket = data_folder(&self.folder).join(SOCKET_NAME);
+        let name = Name::new("bench-reader").expect("the name is short");
+        let mut options =
+            FeedOptions::new(endpoint.unwrap_or(Endpoint::SharedMemory(socket)), name);
+        options.key = Some((self.key, self.secret.clone()));
+        options.wait = self.wait;
+        Ok(FeedReader::open(&options)?)
+    }
+
+    /// The trader's key, to be named in commands.
+    #[must_use]
+    pub const fn key(&self) -> KeyId {
+        self.key
+    }
+}
+
 /// A running engine, ended with its data folder when dropped.
 pub struct Engine {
     // Ended before its folder goes: fields are dropped in this order.
     process: Process,
-    key: KeyId,
-    secret: String,
-    wait: WaitStrategy,
+    access: Access,
     folder: TempDir,
 }
 
@@ -108,7 +164,8 @@ impl Engine {
                 .with_context(|| executable.display().to_string())?;
         let Provisioned { key, secret } =
             Provisioned::make(folder.path()).with_context(|| process.said())?;
-        Ok(Self { process, key, secret, wait: options.wait, folder })
+        let access = Access { folder: folder.path().to_owned(), key, secret, wait: options.wait };
+        Ok(Self { process, access, folder })
     }
 
     /// Opens a trader's session.
@@ -124,15 +181,13 @@ impl Engine {
     /// # Errors
     /// As there.
     pub fn trader_over(&self, endpoint: Option<Endpoint>) -> Result<Client> {
-        let mut options = session(self.folder.path(), Role::Trader, Lane::Hot, "bench");
-        options.key = Some((self.key, self.secret.clone()));
-        options.request_slots = SLOTS;
-        options.reply_slots = SLOTS;
-        options.wait = self.wait;
-        if let Some(endpoint) = endpoint {
-            options.endpoint = endpoint;
-        }
-        Ok(Client::connect(&options)?)
+        self.access.trader_named("bench", endpoint)
+    }
+
+    /// How its clients get in, for other threads.
+    #[must_use]
+    pub const fn access(&self) -> &Access {
+        &self.access
     }
 
     /// Opens an adapter's session of the cold lane, by which records are written.
@@ -143,14 +198,14 @@ impl Engine {
         let mut options = session(self.folder.path(), Role::Adapter, Lane::Cold, "bench-records");
         options.request_slots = SLOTS;
         options.reply_slots = SLOTS;
-        options.wait = self.wait;
+        options.wait = self.access.wait;
         Ok(Client::connect(&options)?)
     }
 
     /// The trader's key, to be named in commands.
     #[must_use]
     pub const fn key(&self) -> KeyId {
-        self.key
+        self.access.key
     }
 
     /// Halts the process (it takes no CPU) until [`resume`](Self::resume).
@@ -221,7 +276,7 @@ impl Provisioned {
         for asset in [AssetId(0), AssetId(1)] {
             call(&mut admin, Deposit { account, asset, amount: BALANCE, ..Default::default() })?;
         }
-        let permissions = KEY_BINARY | KEY_TRADE;
+        let permissions = KEY_BINARY | KEY_TRADE | KEY_MARKET_DATA;
         let key = call(&mut admin, CreateKey { account, permissions, ..Default::default() })?;
         let master = MasterKey::load(&data_folder(folder).join("master.key"))?;
         Ok(Self { key: KeyId(key), secret: master.secret(KeyId(key)) })

@@ -3,15 +3,18 @@
 //!
 //! [`core`] measures the order book alone against others, without any process. [`recording`] reads and
 //! explains recorded exchange data without any engine, [`replay`] drives an engine with it, [`rtt`]
-//! measures round trips, [`tcp`] orders over sockets, [`log`] measures the log, [`rest`] and [`jobs`] the
-//! REST adapter, [`history`] what it keeps; the rest is what they share.
+//! measures round trips, [`tcp`] orders over sockets, [`hostile`] orders beside somebody who does harm,
+//! [`feed`] what readers of the public feed cost, [`log`] measures the log, [`rest`] and [`jobs`] the REST
+//! adapter, [`history`] what it keeps; the rest is what they share.
 
 pub mod allocation;
 pub mod child;
 pub mod cli;
 pub mod core;
 pub mod engine;
+pub mod feed;
 pub mod history;
+pub mod hostile;
 pub mod interrupt;
 pub mod jobs;
 pub mod latency;

@@ -166,3 +166,29 @@ fn orders_over_rest_are_measured() {
     assert!(report["ratios"]["durable"].as_u64().unwrap() > 0);
     assert_eq!(report["crowd"]["connections"], 20);
 }
+
+#[test]
+fn the_feed_and_hostile_clients_are_measured() {
+    let Some(engine) = engine() else { return };
+    let output = bench(&engine, &["feed", "--runs", "1", "--messages", "100", "--json"]);
+    let report = json(&output);
+    assert!(output.status.success(), "{report}");
+    assert_eq!(report["blocks"], 3);
+    for kind in 0..4 {
+        assert!(report["ns_per_1000"][kind].as_u64().unwrap() > 0, "{report}");
+    }
+    for carrier in ["memory", "tcp"] {
+        let lag = &report["lag"][carrier];
+        assert_eq!(lag["message"]["count"], 100);
+        assert!(lag["message"]["p50"].as_u64() >= lag["reply"]["p50"].as_u64(), "{lag}");
+    }
+    let output = bench(&engine, &["hostile", "--runs", "1", "--messages", "100", "--json"]);
+    let report = json(&output);
+    assert!(output.status.success(), "{report}");
+    for carrier in 0..2 {
+        for kind in 0..4 {
+            assert_eq!(report["median"][carrier][kind]["count"], 100, "{report}");
+        }
+        assert!(report["runs"][0]["harm"][carrier][1].as_u64().unwrap() > 0, "nobody did harm");
+    }
+}

@@ -31,7 +31,12 @@ pub(crate) struct Trader {
 
 impl Trader {
     pub(crate) fn open(engine: &Engine) -> Result<Self> {
-        Ok(Self { client: engine.trader()?, key: engine.key() })
+        Ok(Self::over(engine.trader()?, engine.key()))
+    }
+
+    /// Of an open session.
+    pub(crate) const fn over(client: Client, key: KeyId) -> Self {
+        Self { client, key }
     }
 
     /// Places and cancels `warm_up + trips` orders, the first `warm_up` unrecorded.

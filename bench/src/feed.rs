@@ -1,0 +1,148 @@
+//! `touchline-bench feed`: what readers of the public feed cost the duty thread, and how far behind an
+//! order's reply its message is.
+//!
+//! The cost is taken without any other process: the engine's own duty, log, keeper and feed, with the duty
+//! thread on one core and all other threads off it. A request ring is filled, and the duty thread eats it
+//! while readers follow that were parked before. Blocks of all kinds alternate; ratios are taken between
+//! neighbours. The lag is that of a real engine process.
+
+mod lag;
+mod readers;
+mod venue;
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::engine::EngineOptions;
+use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
+use crate::machine::Machine;
+use crate::rtt::wait_name;
+use lag::Lag;
+use readers::Readers;
+use venue::Venue;
+
+/// Readers of each kind of block; the first kind has no feed at all.
+pub const READERS: [Option<usize>; 4] = [None, Some(0), Some(1), Some(8)];
+
+/// Fillings of the ring per block.
+const FILLINGS: u32 = 20;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct FeedOptions {
+    /// The engine whose lag is measured; its scratch folder is that of the logs too.
+    pub engine: EngineOptions,
+    /// Blocks of each kind.
+    pub blocks: usize,
+    /// The duty thread's core; none: it and its readers run anywhere.
+    pub core: Option<usize>,
+    /// Orders whose messages are waited for.
+    pub messages: u32,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FeedReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// Blocks of each kind.
+    pub blocks: usize,
+    /// Commands of a block.
+    pub commands: u64,
+    /// A thousand commands, ns, medians over the blocks, in [`READERS`]' order.
+    pub ns_per_1000: [u64; 4],
+    /// Each kind to a feed without readers, medians of the ratios of neighbours, in hundredths.
+    pub to_no_reader: [u64; 4],
+    /// Messages that readers missed.
+    pub missed: u64,
+    /// How the lag's two sides wait.
+    pub wait: &'static str,
+    /// Order to reply, and to its message, over shared memory and over TCP.
+    pub lag: Lag,
+}
+
+/// Measures.
+///
+/// # Errors
+/// If a log, a thread or the engine does not start, the engine answers wrongly, or the run was interrupted.
+pub fn run(options: &FeedOptions) -> Result<FeedReport> {
+    let mut blocks: Vec<[u64; 4]> = Vec::new();
+    let scratch = &options.engine.scratch;
+    let mut without = Venue::new(scratch, options.core, false)?;
+    let mut with = Venue::new(scratch, options.core, true)?;
+    let (mut commands, mut missed) = (0, 0);
+    for _ in 0..options.blocks {
+        let mut block = [0; 4];
+        for (ns, readers) in block.iter_mut().zip(READERS) {
+            let venue = if readers.is_some() { &mut with } else { &mut without };
+            let readers = Readers::start(venue, readers.unwrap_or(0), options.core)?;
+            let (took, done) = venue.eat(FILLINGS)?;
+            missed += readers.stop()?;
+            *ns = took * 1000 / done;
+            commands = done;
+        }
+        blocks.push(block);
+    }
+    with.stop();
+    without.stop();
+    let kinds: [usize; 4] = std::array::from_fn(|kind| kind);
+    Ok(FeedReport {
+        machine: Machine::here(),
+        blocks: options.blocks,
+        commands,
+        ns_per_1000: kinds.map(|kind| median(blocks.iter().map(|block| block[kind]))),
+        to_no_reader: kinds
+            .map(|kind| median_ratio(blocks.iter().map(|block| (block[kind], block[1])))),
+        missed,
+        wait: wait_name(options.engine.wait),
+        lag: lag::measure(&options.engine, options.messages)?,
+    })
+}
+
+impl FeedReport {
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "duty thread eating a full ring: {} blocks of {} commands of each kind, medians\nmachine: \
+             {}\n\n{:<22}{:>12}   to no reader\n",
+            self.blocks,
+            self.commands,
+            self.machine.line(),
+            "",
+            "per command",
+        );
+        for (kind, readers) in READERS.into_iter().enumerate() {
+            let name =
+                readers.map_or("no feed".to_owned(), |count| format!("feed, {count} readers"));
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "{name:<22}{:>12}   {:>12}",
+                duration(self.ns_per_1000[kind] / 1000),
+                ratio(self.to_no_reader[kind], 100),
+            );
+        }
+        let _infallible = writeln!(
+            text,
+            "\nmessages that readers missed: {}\n\none order at a time, waiting {}, from when it was \
+             sent\n{:<34}{}",
+            self.missed,
+            self.wait,
+            "",
+            Percentiles::HEADING,
+        );
+        let lag = &self.lag;
+        for (name, percentiles) in [
+            ("to its reply, feed in memory", lag.memory.reply),
+            ("to its message there", lag.memory.message),
+            ("to its reply, feed over TCP", lag.tcp.reply),
+            ("to its message there", lag.tcp.message),
+        ] {
+            let _infallible = writeln!(text, "{name:<34}{}", percentiles.columns());
+        }
+        text
+    }
+}

@@ -1,0 +1,285 @@
+//! An engine without its process: log, keeper, feed and duty, whose turns are made here. Called by
+//! [`super::run`].
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use tempfile::TempDir;
+use touchline_core::Core;
+use touchline_engine::clock::{Clock, SystemTime};
+use touchline_engine::config::EngineConfig;
+use touchline_engine::cores::keep_off;
+use touchline_engine::duty::{Duty, DutyOptions};
+use touchline_engine::feed::{self, FeedDesk, FeedHandle, FeedOptions};
+use touchline_engine::gateway::{self, Mail};
+use touchline_engine::genesis::Genesis;
+use touchline_engine::log::{self, Control, Environment, KeeperHandle, LogOptions, WindowPlace};
+use touchline_engine::mailbox::{FromDuty, ToDuty};
+use touchline_engine::recovery::Replayed;
+use touchline_protocol::feed::layout::SLOTS_MIN;
+use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
+use touchline_protocol::log::place::SHARED_MEMORY;
+use touchline_protocol::log::reader::Follow;
+use touchline_protocol::message::command::{CommandHeader, Logon, NewOrder};
+use touchline_protocol::message::decode::disclose;
+use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, SessionStarted};
+use touchline_protocol::ring::layout::MAX_SLOTS;
+use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{KeyId, Position, Sequence, SymbolId, UNITS_PER_WHOLE};
+
+use crate::interrupt;
+use crate::machine::nanoseconds;
+
+/// Commands of one filling: so many that all their replies fit into the ring.
+const COMMANDS: u64 = 2048;
+
+/// Slots of the feed's ring: what eight fillings have to say, as a reader may be late.
+const SLOTS: u32 = SLOTS_MIN * 16;
+
+/// Longest that the disk or the feed may stay behind.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Pause between two looks at the disk and the feed.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
+
+/// One symbol without filters, one rich account.
+const DEFINITION: &str = r#"
+[limits]
+orders_per_interval_0 = 0
+orders_per_interval_1 = 0
+[[assets]]
+name = "BTC"
+[[assets]]
+name = "USDT"
+[[symbols]]
+name = "BTCUSDT"
+base = "BTC"
+quote = "USDT"
+[[accounts]]
+name = "A"
+keys = 1
+balances = { BTC = "10000000", USDT = "1000000000" }
+"#;
+
+struct Nothing;
+
+impl Replayed for Nothing {
+    fn replay(
+        &mut self,
+        position: Position,
+        _: u64,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<(usize, u16), String> {
+        Err(format!("a new log has a transaction at {position}"))
+    }
+}
+
+/// The engine, and the client's end of one session.
+pub(super) struct Venue {
+    duty: Duty,
+    keeper: KeeperHandle,
+    control: Control,
+    feed: Option<FeedHandle>,
+    client: SessionEnd,
+    started: SessionStarted,
+    sequence: u64,
+    /// Where this thread ran before, and where it runs while the duty's turns are timed.
+    cores: Option<(CpuSet, CpuSet)>,
+    _folders: [TempDir; 2],
+}
+
+impl Venue {
+    /// A new venue below `scratch`, whose threads leave `core` to the duty thread, which this one is while
+    /// it [eats](Self::eat).
+    pub(super) fn new(scratch: &Path, core: Option<usize>, has_feed: bool) -> Result<Self> {
+        let temporary = |folder: &Path| {
+            let made = tempfile::Builder::new().prefix("touchline-bench-").tempdir_in(folder);
+            made.with_context(|| format!("no folder in {}", folder.display()))
+        };
+        let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
+        let before = core.map(keep_off).transpose()?;
+        let environment =
+            Environment { shared_memory: window.path().to_owned(), ..Environment::default() };
+        let options = LogOptions {
+            data: data.path().to_owned(),
+            window_place: WindowPlace::SharedMemory,
+            window_bytes: None,
+            segment_bytes: SEGMENT_BYTES_DEFAULT,
+            accept_loss: false,
+        };
+        let log = log::open_in(&environment, &options, &mut Nothing, &mut |_| {})?;
+        let config: EngineConfig = toml::from_str(DEFINITION)?;
+        let (mail, rings) = gateway::mail()?;
+        let mut duty = Duty::new(DutyOptions {
+            core: Core::new(),
+            writer: log.writer,
+            clock: Clock::start(SystemTime, 0, false)?,
+            mail: Arc::clone(&mail),
+            streams: rings.duty,
+            stop: Arc::new(AtomicBool::new(false)),
+            settings: config.engine.clone(),
+        });
+        for command in Genesis::new(&config)?.remaining(Sequence(0)) {
+            duty.own_command(command)?;
+        }
+        let feed = if has_feed {
+            Some(start_feed(data.path(), &duty, &log.control, &mail)?)
+        } else {
+            None
+        };
+        let (client, started) = log_on(&mut duty, &mail)?;
+        let cores = match (core, before) {
+            (Some(core), Some(before)) => {
+                let mut own = CpuSet::new();
+                own.set(core);
+                sched_setaffinity(None, &before)?;
+                Some((before, own))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            duty,
+            keeper: log.keeper,
+            control: log.control,
+            feed,
+            client,
+            started,
+            sequence: started.last_sequence.0,
+            cores,
+            _folders: [data, window],
+        })
+    }
+
+    /// What readers need, if there is a feed.
+    pub(super) fn desk(&self) -> Option<Arc<FeedDesk>> {
+        self.feed.as_ref().map(FeedHandle::desk)
+    }
+
+    /// Fills the ring and eats it so many times; gives the time that the eating took, ns, and the number
+    /// of commands.
+    pub(super) fn eat(&mut self, fillings: u32) -> Result<(u64, u64)> {
+        let mut took = 0;
+        for _ in 0..fillings {
+            interrupt::check()?;
+            self.settle()?;
+            self.fill()?;
+            if let Some((_, own)) = &self.cores {
+                sched_setaffinity(None, own)?;
+            }
+            let begin = Instant::now();
+            let mut done = 0;
+            while done < COMMANDS {
+                let now = self.duty.turn();
+                done += u64::from(now);
+                ensure!(now > 0 || begin.elapsed() < PATIENCE, "the duty thread has stopped");
+            }
+            took += nanoseconds(begin.elapsed());
+            if let Some((before, _)) = &self.cores {
+                sched_setaffinity(None, before)?;
+            }
+            self.read()?;
+        }
+        Ok((took, u64::from(fillings) * COMMANDS))
+    }
+
+    /// Ends the feed and the log.
+    pub(super) fn stop(self) {
+        if let Some(feed) = self.feed {
+            feed.stop();
+        }
+        self.keeper.stop();
+    }
+
+    /// Sells that rest, each taken by the buy behind it.
+    fn fill(&mut self) -> Result<()> {
+        for number in 0..COMMANDS {
+            self.sequence += 1;
+            let side = if number % 2 == 0 { Side::Sell } else { Side::Buy };
+            let order = NewOrder {
+                command: CommandHeader {
+                    sequence: Sequence(self.sequence),
+                    key_id: self.started.key_id,
+                    session: self.started.session,
+                    epoch: self.started.epoch,
+                    ..Default::default()
+                },
+                symbol: SymbolId(0),
+                side: side.to_wire(),
+                order_type: OrderType::Limit.to_wire(),
+                time_in_force: TimeInForce::Gtc.to_wire(),
+                price: 100 * UNITS_PER_WHOLE,
+                quantity: UNITS_PER_WHOLE,
+                ..Default::default()
+            };
+            self.client.output.try_push(bytemuck::bytes_of(&order))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the replies, each of which must be there.
+    fn read(&mut self) -> Result<()> {
+        let mut buffer = MessageBuffer::new();
+        let mut answered = 0;
+        while let Some(length) = self.client.input.poll(&mut buffer)? {
+            let (envelope, _) = disclose(buffer.bytes(length))?;
+            answered += u64::from(envelope.flags & ENVELOPE_TERMINAL);
+        }
+        self.client.input.release();
+        ensure!(answered == COMMANDS, "{answered} of {COMMANDS} commands were answered");
+        Ok(())
+    }
+
+    /// Waits until the disk has everything, and all other threads have gone to sleep or soon will.
+    fn settle(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        while self.control.durable() < self.control.appended() {
+            self.duty.turn();
+            if let Some(why) = self.control.failure() {
+                bail!("the log failed: {why}");
+            }
+            ensure!(begin.elapsed() < PATIENCE, "the log was not on disk within {PATIENCE:?}");
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        std::thread::sleep(LOOK_AGAIN * 5);
+        Ok(())
+    }
+}
+
+fn start_feed(data: &Path, duty: &Duty, control: &Control, mail: &Mail) -> Result<FeedHandle> {
+    Ok(feed::start(FeedOptions {
+        data: data.to_owned(),
+        follow: Follow::Appended,
+        slots: SLOTS,
+        core: duty.core(),
+        control: control.clone(),
+        bell: mail.bell(),
+    })?)
+}
+
+fn log_on(duty: &mut Duty, mail: &Mail) -> Result<(SessionEnd, SessionStarted)> {
+    let capacities = RingCapacities::new(MAX_SLOTS, MAX_SLOTS)?;
+    let (end, descriptors) = SessionEnd::create(capacities)?;
+    let client = SessionEnd::attach(&descriptors, capacities)?;
+    let mut logon = Logon {
+        name: Name::new("bench").expect("the name is short"),
+        role: Role::Trader.to_wire(),
+        lane: Lane::Hot.to_wire(),
+        ..Default::default()
+    };
+    logon.command.key_id = KeyId(1);
+    let (logon, end) = (Box::new(logon), Some(Box::new(end)));
+    mail.to_duty.put(ToDuty::Logon { ticket: 1, logon, end });
+    duty.turn();
+    match mail.from_duty.take() {
+        Some(FromDuty::Opened { started, .. }) => Ok((client, started)),
+        Some(FromDuty::Refused { reason, .. }) => bail!("the logon was refused: {reason:?}"),
+        _ => bail!("a logon without an answer"),
+    }
+}

@@ -1,0 +1,175 @@
+//! `touchline-bench hostile`: round trips of an honest client's orders with and without a hostile client
+//! beside it, over shared memory and over TCP.
+//!
+//! On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does. So blocks
+//! alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of
+//! vandal. What the vandals cost is theirs against the second.
+
+mod vandal;
+
+use std::fmt::Write as _;
+use std::net::TcpListener;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use touchline_protocol::client::Endpoint;
+
+use crate::engine::{Engine, EngineOptions};
+use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
+use crate::machine::Machine;
+use crate::rtt::{Trader, wait_name};
+use vandal::{Beside, Vandal};
+
+/// Blocks of each kind per run.
+const BLOCKS: u32 = 10;
+
+/// Unrecorded round trips at the begin of each block.
+const WARM_UP: u32 = 64;
+
+/// What is measured, over each carrier.
+pub const KINDS: [&str; 4] =
+    ["alone", "beside a busy thread", "beside a flood unread", "beside knocks and nonsense"];
+
+/// The carriers.
+pub const CARRIERS: [&str; 2] = ["shared memory", "TCP"];
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct HostileOptions {
+    /// The engine.
+    pub engine: EngineOptions,
+    /// Runs, each with an engine of its own; medians over them are reported.
+    pub runs: usize,
+    /// Orders of each kind per run.
+    pub messages: u32,
+}
+
+/// Orders that rest, to their terminal replies, in [`KINDS`]' order.
+pub type Kinds = [Percentiles; 4];
+
+/// One run, in [`CARRIERS`]' order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Run {
+    /// The honest client's orders.
+    pub orders: [Kinds; 2],
+    /// What the vandals have sent beside them: commands, and connections.
+    pub harm: [[u64; 2]; 2],
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HostileReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// `adaptive` or `spin`.
+    pub wait: &'static str,
+    /// Orders of each kind per run.
+    pub messages: u32,
+    /// Each run.
+    pub runs: Vec<Run>,
+    /// Medians of the runs.
+    pub median: [Kinds; 2],
+    /// p99 of each kind to that beside a busy thread, medians of the runs, in hundredths.
+    pub p99_to_busy: [[u64; 4]; 2],
+    /// p50 likewise.
+    pub p50_to_busy: [[u64; 4]; 2],
+}
+
+/// Measures.
+///
+/// # Errors
+/// If the engine does not start, ends early or answers wrongly, or the run was interrupted.
+pub fn run(options: &HostileOptions) -> Result<HostileReport> {
+    let mut runs = Vec::new();
+    for _ in 0..options.runs {
+        runs.push(one_run(options)?);
+    }
+    let of =
+        |carrier: usize, kind: usize| runs.iter().map(move |run: &Run| run.orders[carrier][kind]);
+    let each = |figure: &dyn Fn(usize, usize) -> u64| -> [[u64; 4]; 2] {
+        std::array::from_fn(|carrier| std::array::from_fn(|kind| figure(carrier, kind)))
+    };
+    let to_busy = |field: fn(&Percentiles) -> u64| {
+        each(&|carrier, kind| {
+            let pairs = of(carrier, kind).zip(of(carrier, 1));
+            median_ratio(pairs.map(|(one, busy)| (field(&one), field(&busy))))
+        })
+    };
+    Ok(HostileReport {
+        machine: Machine::here(),
+        wait: wait_name(options.engine.wait),
+        messages: options.messages,
+        median: std::array::from_fn(|carrier| {
+            std::array::from_fn(|kind| Percentiles::median(&of(carrier, kind).collect::<Vec<_>>()))
+        }),
+        p99_to_busy: to_busy(|one| one.p99),
+        p50_to_busy: to_busy(|one| one.p50),
+        runs,
+    })
+}
+
+fn one_run(options: &HostileOptions) -> Result<Run> {
+    // Somebody else may take the port before the engine does.
+    let address = TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?;
+    let engine = Engine::start_with(&options.engine, &[format!("gateway.tcp={address}")])?;
+    let trips = options.messages.div_ceil(BLOCKS);
+    let mut run = Run::default();
+    for (carrier, endpoint) in [None, Some(Endpoint::Tcp(address))].into_iter().enumerate() {
+        let client = engine.trader_over(endpoint.clone())?;
+        let mut trader = Trader::over(client, engine.key());
+        let mut distributions = [(); 4].map(|()| Distribution::default());
+        let mut cancels = Distribution::default();
+        std::thread::scope(|scope| -> Result<()> {
+            let vandal = Vandal::start(scope, engine.access().clone(), endpoint, address);
+            for _ in 0..BLOCKS {
+                for (beside, orders) in Beside::ALL.into_iter().zip(&mut distributions) {
+                    vandal.set(beside);
+                    trader.block(WARM_UP, trips, orders, &mut cancels)?;
+                }
+            }
+            run.harm[carrier] = vandal.harm();
+            Ok(())
+        })?;
+        run.orders[carrier] = distributions.map(|distribution| distribution.percentiles());
+    }
+    engine.stop()?;
+    Ok(run)
+}
+
+impl HostileReport {
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "orders beside hostile clients: {} round trips of each kind per run, median of {} run(s), \
+             waiting {}\nmachine: {}\n",
+            self.messages,
+            self.runs.len(),
+            self.wait,
+            self.machine.line(),
+        );
+        for (carrier, name) in CARRIERS.into_iter().enumerate() {
+            let harm = |what: usize| median(self.runs.iter().map(|run| run.harm[carrier][what]));
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "\nover {name}; vandals sent {} commands and made {} connections\n{:<28}{}   to busy: \
+                 p50    p99",
+                harm(0),
+                harm(1),
+                "",
+                Percentiles::HEADING,
+            );
+            for (kind, name) in KINDS.into_iter().enumerate() {
+                let _infallible = writeln!(
+                    text,
+                    "{name:<28}{}   {:>12} {:>6}",
+                    self.median[carrier][kind].columns(),
+                    ratio(self.p50_to_busy[carrier][kind], 100),
+                    ratio(self.p99_to_busy[carrier][kind], 100),
+                );
+            }
+        }
+        text
+    }
+}

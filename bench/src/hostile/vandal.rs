@@ -1,0 +1,162 @@
+//! What goes on beside the honest client: nothing, a thread that computes, or one that does harm over the
+//! honest client's carrier. Called by [`super::run`].
+
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::thread::{Scope, Thread};
+use std::time::Duration;
+
+use touchline_protocol::client::{Client, Endpoint};
+use touchline_protocol::message::command::{CommandHeader, NewOrder};
+use touchline_protocol::units::KeyId;
+
+use crate::engine::{Access, SYMBOL};
+
+/// Longest sleep of a thread that has nothing to do.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Commands between two looks at what the thread is to do.
+const BATCH: u32 = 256;
+
+/// What the thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Beside {
+    /// Nothing: it sleeps.
+    Nothing = 0,
+    /// Computes and talks to nobody: what another busy thread costs on this machine.
+    Computing = 1,
+    /// Sends commands that are rejected, reads no reply, and begins anew when it is given up.
+    Flood = 2,
+    /// Opens connections, says nonsense and is closed, without end.
+    Knocks = 3,
+    /// Comes to its end.
+    End = 4,
+}
+
+impl Beside {
+    /// All kinds, in [`super::KINDS`]' order.
+    pub(super) const ALL: [Self; 4] = [Self::Nothing, Self::Computing, Self::Flood, Self::Knocks];
+}
+
+/// What the thread and its owner share.
+#[derive(Default)]
+struct Shared {
+    order: AtomicU8,
+    commands: AtomicU64,
+    connections: AtomicU64,
+}
+
+/// The thread.
+pub(super) struct Vandal {
+    shared: Arc<Shared>,
+    thread: Thread,
+}
+
+impl Vandal {
+    /// Starts the thread, which sleeps: it harms over `endpoint`, or over shared memory, and knocks at
+    /// `address`.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        engine: Access,
+        endpoint: Option<Endpoint>,
+        address: SocketAddr,
+    ) -> Self {
+        let shared = Arc::new(Shared::default());
+        let of_thread = Arc::clone(&shared);
+        let thread = scope.spawn(move || work(&engine, &endpoint, address, &of_thread));
+        Self { shared, thread: thread.thread().clone() }
+    }
+
+    /// From now on the thread does this.
+    pub(super) fn set(&self, beside: Beside) {
+        self.shared.order.store(beside as u8, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+
+    /// Commands that it has sent, and connections that it has made.
+    pub(super) fn harm(&self) -> [u64; 2] {
+        [&self.shared.commands, &self.shared.connections].map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Vandal {
+    fn drop(&mut self) {
+        self.set(Beside::End);
+    }
+}
+
+fn work(engine: &Access, endpoint: &Option<Endpoint>, address: SocketAddr, shared: &Shared) {
+    let mut client = None;
+    loop {
+        match shared.order.load(Ordering::Relaxed) {
+            order if order == Beside::End as u8 => return,
+            order if order == Beside::Flood as u8 => flood(&mut client, engine, endpoint, shared),
+            order if order == Beside::Knocks as u8 => {
+                client = None;
+                knock(engine, endpoint.is_some(), address, shared);
+            }
+            order if order == Beside::Computing as u8 => {
+                client = None;
+                black_box((0..10_000_u64).fold(0, |sum, n| black_box(sum ^ n)));
+            }
+            _ => {
+                client = None;
+                std::thread::park_timeout(PAUSE);
+            }
+        }
+    }
+}
+
+/// Sends a batch as far as there is room; over a new connection if there is none any more.
+fn flood(
+    client: &mut Option<Client>,
+    engine: &Access,
+    endpoint: &Option<Endpoint>,
+    shared: &Shared,
+) {
+    let Some(open) = client else {
+        // Refused, it tries again: that is harm too.
+        *client = engine.trader_named("vandal", endpoint.clone()).ok();
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let mut sent = 0;
+    for _ in 0..BATCH {
+        let mut order = nonsense(engine.key());
+        if open.sender().stage(&mut order).is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    open.sender().publish();
+    shared.commands.fetch_add(sent, Ordering::Relaxed);
+    if sent == 0 && !open.receiver().is_connected() {
+        *client = None;
+    }
+}
+
+/// An order of no side, type or quantity.
+fn nonsense(key_id: KeyId) -> NewOrder {
+    let command = CommandHeader { key_id, ..Default::default() };
+    NewOrder { command, symbol: SYMBOL, ..Default::default() }
+}
+
+/// One connection: bytes that are no message, and the refusal that comes of it.
+fn knock(engine: &Access, is_tcp: bool, address: SocketAddr, shared: &Shared) {
+    shared.connections.fetch_add(1, Ordering::Relaxed);
+    let mut answer = [0; 64];
+    // Whatever comes of it, the next one is alike.
+    if is_tcp {
+        if let Ok(mut socket) = TcpStream::connect(address) {
+            let _said = socket.write_all(&[0xa5; 64]);
+            let _heard = socket.read(&mut answer);
+        }
+    } else if let Ok(mut socket) = engine.dial() {
+        let _said = socket.write_all(&[0xa5; 64]);
+        let _heard = socket.read(&mut answer);
+    }
+}
