@@ -307,7 +307,7 @@ impl Fold {
     ) -> Result<(), FoldError> {
         let order_type = OrderType::from_wire(accepted.order_type)
             .ok_or(FoldError::Number { field: "order type", value: accepted.order_type })?;
-        let waits = waits(order_type);
+        let waits = order_type.is_stop();
         // The acceptance does not say what of an iceberg shows.
         let slice = match command {
             Command::NewOrder(order) => order.iceberg_quantity,
@@ -533,15 +533,4 @@ impl Fold {
 
 fn side(number: u8) -> Result<Side, FoldError> {
     Side::from_wire(number).ok_or(FoldError::Number { field: "side", value: number })
-}
-
-/// True for orders that begin to work only when they are triggered.
-const fn waits(order_type: OrderType) -> bool {
-    matches!(
-        order_type,
-        OrderType::StopLoss
-            | OrderType::StopLossLimit
-            | OrderType::TakeProfit
-            | OrderType::TakeProfitLimit
-    )
 }

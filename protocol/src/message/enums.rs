@@ -77,6 +77,17 @@ wire_enum! {
     }
 }
 
+impl OrderType {
+    /// True for orders that begin to work only when they are triggered.
+    #[must_use]
+    pub const fn is_stop(self) -> bool {
+        matches!(
+            self,
+            Self::StopLoss | Self::StopLossLimit | Self::TakeProfit | Self::TakeProfitLimit
+        )
+    }
+}
+
 wire_enum! {
     /// Time in force.
     TimeInForce: u8 {

@@ -52,7 +52,7 @@ impl Placed {
                 iceberg_quantity: list.limit_iceberg_quantity,
                 ..Self::default()
             }),
-            Command::PlaceOrderList(list) if waits(order_type) => Some(Self {
+            Command::PlaceOrderList(list) if order_type.is_stop() => Some(Self {
                 client_order_id: list.stop_client_order_id,
                 stop_price: list.stop_price,
                 iceberg_quantity: list.stop_iceberg_quantity,
@@ -61,17 +61,6 @@ impl Placed {
             _ => None,
         }
     }
-}
-
-/// True for orders that begin to work only when they are triggered.
-const fn waits(order_type: OrderType) -> bool {
-    matches!(
-        order_type,
-        OrderType::StopLoss
-            | OrderType::StopLossLimit
-            | OrderType::TakeProfit
-            | OrderType::TakeProfitLimit
-    )
 }
 
 impl State {
@@ -111,7 +100,7 @@ impl State {
             quote_quantity: placed.quote_quantity,
             time_ms: scene.time_ms,
             update_ms: scene.time_ms,
-            working: !waits(order_type),
+            working: !order_type.is_stop(),
             resting: false,
             visible: 0,
             first_trade: TradeId(0),
