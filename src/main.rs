@@ -14,6 +14,9 @@ use cli::{Arguments, Command};
 use std::process::ExitCode;
 use touchline_protocol::causes::with_causes;
 
+#[global_allocator]
+static ALLOCATOR: touchline_engine::huge_pages::HugePages = touchline_engine::huge_pages::HugePages;
+
 /// Exit code of a child of `up` that would end the same way if it were started again.
 pub(crate) const NOT_AGAIN: u8 = 3;
 

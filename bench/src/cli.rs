@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
+use touchline_engine::huge_pages::use_huge_pages;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::wait::WaitStrategy;
 
@@ -25,7 +26,7 @@ use crate::replay::{self, ReplayOptions};
 use crate::rest::{self, RestOptions};
 use crate::rtt::{self, PeerKind, RttOptions};
 use crate::tcp::{self, TcpOptions};
-use crate::{allocation, child, interrupt};
+use crate::{child, interrupt};
 
 const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
                           130 interrupted.";
@@ -230,6 +231,9 @@ struct LogArguments {
     /// best one that takes no interrupts of the disk
     #[arg(long, value_name = "N")]
     core: Option<usize>,
+    /// Keep large blocks of memory on small pages, as engine.huge_pages = false does
+    #[arg(long)]
+    small_pages: bool,
     /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
     #[arg(long)]
     json: bool,
@@ -384,6 +388,7 @@ fn rate(text: &str) -> Result<Rate, String> {
 /// Parses the command line and does what it says.
 #[must_use]
 pub fn main() -> ExitCode {
+    use_huge_pages(true);
     match run(Arguments::parse().command) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
@@ -477,7 +482,7 @@ fn run_core(arguments: CoreArguments) -> Result<bool> {
         if flows.is_empty() { FlowKind::value_variants().to_vec() } else { flows }
     };
     if arguments.small_pages {
-        allocation::use_small_pages();
+        use_huge_pages(false);
     }
     if arguments.growth {
         return run_growth(&arguments);
@@ -565,6 +570,9 @@ fn run_feed(arguments: &FeedArguments) -> Result<bool> {
 }
 
 fn run_log(arguments: LogArguments) -> Result<bool> {
+    if arguments.small_pages {
+        use_huge_pages(false);
+    }
     let report = log::run(&LogOptions {
         scratch: arguments.scratch.unwrap_or_else(std::env::temp_dir),
         rounds: arguments.rounds.try_into()?,

@@ -56,6 +56,8 @@ pub struct EngineSection {
     pub wait: Wait,
     /// Core that the duty thread is pinned to; none: not pinned.
     pub core: Option<usize>,
+    /// Large blocks of memory, above all the core's, lie on huge pages where the system has them.
+    pub huge_pages: bool,
     /// Messages taken from each hot session per turn, 1 to 1024.
     pub messages_per_turn: u32,
     /// Messages taken from all stream sessions together per turn, 1 to 4096.
@@ -81,6 +83,7 @@ impl Default for EngineSection {
         Self {
             wait: Wait::Adaptive,
             core: None,
+            huge_pages: true,
             messages_per_turn: 64,
             stream_messages_per_turn: 256,
             cold_messages_per_turn: 4,

@@ -11,6 +11,7 @@ pub mod feed;
 pub mod gateway;
 pub mod genesis;
 pub mod host;
+pub mod huge_pages;
 pub mod inspect;
 pub mod log;
 pub mod mailbox;

@@ -7,6 +7,7 @@ use crate::duty::{Duty, DutyOptions};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayOptions, Mail};
 use crate::genesis::Genesis;
+use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::{self, Control, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
@@ -104,6 +105,7 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let genesis = Genesis::new(&options.config)?;
     check_data_path(&options.data)?;
     let master_key = master_key(&options.data)?;
+    use_huge_pages(options.config.engine.huge_pages);
     if let Some(core) = options.config.engine.core
         && let Err(error) = cores::keep_off(core)
     {

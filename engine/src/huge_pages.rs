@@ -1,0 +1,93 @@
+//! An allocator that puts large blocks on huge pages, once that is switched on. Installed by the
+//! executables; switched on by an engine before it makes its core, whose orders, levels and tables are a
+//! few large blocks that are accessed at random: on small pages an access to a large book is mostly the
+//! walk through page tables. The core writes to all of its memory when it makes it, so that none is
+//! touched for the first time later.
+#![allow(unsafe_code, reason = "an allocator is unsafe to write")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::mm::{Advice, madvise};
+
+/// Blocks from this size on begin at a multiple of it, and are advised.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Whether large blocks are advised.
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// From now on large blocks are to lie on huge pages, or not. What is allocated stays as it is. Without
+/// effect where [`HugePages`] is not installed, or the system has no huge pages to give
+/// (`/sys/kernel/mm/transparent_hugepage/enabled` is `never`).
+pub fn use_huge_pages(on: bool) {
+    // SYNC: orders nothing; a block that is allocated meanwhile is as good on either.
+    ON.store(on, Ordering::Relaxed);
+}
+
+/// What is asked of the system: computed from the layout alone, so that a block is given back as it was
+/// taken, whatever was switched in between.
+fn aligned(layout: Layout) -> Layout {
+    if layout.size() < HUGE_PAGE_BYTES {
+        return layout;
+    }
+    layout.align_to(HUGE_PAGE_BYTES).unwrap_or(layout)
+}
+
+/// The system's allocator, advised.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HugePages;
+
+// SAFETY: blocks come from the system's allocator, with the caller's layout or a stricter one that is
+// computed from it alone, so that giving back uses the same; advising neither allocates nor unwinds, and
+// changes no byte.
+unsafe impl GlobalAlloc for HugePages {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract; the size is the caller's.
+        let block = unsafe { System.alloc(aligned(layout)) };
+        let whole_pages = layout.size() & !(HUGE_PAGE_BYTES - 1);
+        if whole_pages > 0 && !block.is_null() && ON.load(Ordering::Relaxed) {
+            // SAFETY: the range is within the block, which nobody else has yet. Refused advice leaves
+            // small pages.
+            let _refused =
+                unsafe { madvise(block.cast(), whole_pages, Advice::LinuxHugepage) }.is_err();
+        }
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.size() < HUGE_PAGE_BYTES {
+            // SAFETY: the caller keeps the contract, which is the same.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        // SAFETY: the caller keeps the contract, which is the same.
+        let block = unsafe { self.alloc(layout) };
+        if !block.is_null() {
+            // SAFETY: the block has so many bytes, and nobody else has it yet.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract; `alloc` has asked for the same layout.
+        unsafe { System.dealloc(pointer, aligned(layout)) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if layout.size().max(size) < HUGE_PAGE_BYTES {
+            // SAFETY: the caller keeps the contract, which is the same.
+            return unsafe { System.realloc(pointer, layout, size) };
+        }
+        // SAFETY: the caller has made sure that such a layout is valid.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the size is not zero, as the caller has made sure.
+        let block = unsafe { self.alloc(wanted) };
+        if !block.is_null() {
+            // SAFETY: both blocks have so many bytes, and the new one is not the old one.
+            unsafe { block.copy_from_nonoverlapping(pointer, size.min(layout.size())) };
+            // SAFETY: the caller gives the old block up.
+            unsafe { self.dealloc(pointer, layout) };
+        }
+        block
+    }
+}
