@@ -7,6 +7,7 @@ pub(crate) use admin::{AdminAction, AdminArguments, Movement, SymbolAction, Symb
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use touchline_adapter::front::FrontKind;
 
 /// A trading venue in a box.
 ///
@@ -63,6 +64,9 @@ pub(crate) struct FrontArguments {
     /// Prefix of the API's own headers, such as X-SVC in X-SVC-APIKEY
     #[arg(long, value_name = "PREFIX")]
     pub(crate) header_prefix: Option<String>,
+    /// HTTP server: hyper, or may, for trusted networks and measurements only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) front: Option<FrontKind>,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -61,6 +61,9 @@ fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
     if let Some(prefix) = &arguments.front.header_prefix {
         settings.adapter.header_prefix.clone_from(prefix);
     }
+    if let Some(front) = arguments.front.front {
+        settings.adapter.front = front;
+    }
     touchline_adapter::run(touchline_adapter::AdapterOptions {
         data: arguments.data.data.clone(),
         http: arguments.front.http,

@@ -122,6 +122,9 @@ fn adapter_arguments(arguments: &UpArguments) -> Vec<String> {
     if let Some(prefix) = &arguments.front.header_prefix {
         all.extend(["--header-prefix".to_owned(), prefix.clone()]);
     }
+    if let Some(front) = arguments.front.front {
+        all.extend(["--front".to_owned(), front.name().to_owned()]);
+    }
     all
 }
 

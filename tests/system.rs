@@ -17,6 +17,7 @@ mod system {
     mod examples;
     mod feed;
     mod feed_streams;
+    mod fronts;
     mod history;
     mod hostile;
     mod http;

@@ -9,6 +9,7 @@ use thiserror::Error;
 use touchline_protocol::client::Acknowledgement;
 use touchline_protocol::log::reader::Follow;
 
+use crate::front::FrontKind;
 use crate::limits::LimitsConfig;
 use crate::limits::network::Network;
 use crate::spot::HEADER_PREFIX;
@@ -74,7 +75,9 @@ pub struct AdapterConfig {
     pub trusted_proxies: Vec<Network>,
     /// Open client connections, 1 to 1,000,000.
     pub connections: usize,
-    /// Threads that serve connections, 1 to 64.
+    /// The HTTP server: `"hyper"`, or `"may"`, for trusted networks and measurements.
+    pub front: FrontKind,
+    /// Threads that serve connections, 1 to 64; 1 on may.
     pub workers: usize,
     /// Name of this adapter, 1 to 26 letters, digits and dashes: adapters that run at the same time
     /// on one engine need different ones.
@@ -96,6 +99,7 @@ impl Default for AdapterConfig {
             denied_addresses: Vec::new(),
             trusted_proxies: Vec::new(),
             connections: 10_000,
+            front: FrontKind::Hyper,
             workers: 1,
             instance: INSTANCE.to_owned(),
             closed_orders: 100_000,
@@ -137,7 +141,11 @@ impl AdapterConfig {
         let refusals = self.refusals_before_ban;
         number("refusals_before_ban", refusals, u64::MAX, "at least 1")?;
         number("connections", self.connections as u64, 1_000_000, "1 to 1000000")?;
-        number("workers", self.workers as u64, 64, "1 to 64")?;
+        let workers = self.workers as u64;
+        match self.front {
+            FrontKind::Hyper => number("workers", workers, 64, "1 to 64")?,
+            FrontKind::May => number("workers", workers, 1, "1 on front may")?,
+        }
         let closed = self.closed_orders as u64;
         number("closed_orders", closed, 100_000_000, "1 to 100000000")?;
         let text = |key, found: &String, most: usize, expected| {
@@ -196,6 +204,8 @@ mod tests {
         assert_eq!(read_one.deadline(), Duration::from_millis(5));
         assert!(read(r#"{"deadline":5}"#).unwrap_err().to_string().contains("deadline"));
         assert!(read(r#"{"acknowledge":"soon"}"#).is_err());
+        assert_eq!(read(r#"{"front":"may"}"#).unwrap().front, FrontKind::May);
+        assert!(read(r#"{"front":"May"}"#).is_err());
         let networks = r#"{"denied_addresses":["10.0.0.0/8"],"trusted_proxies":["::1"]}"#;
         let limits = read(networks).unwrap().limits();
         assert_eq!(limits.denied, ["10.0.0.0/8".parse().unwrap()]);
@@ -223,6 +233,7 @@ mod tests {
             ),
             (r#"{"connections":0}"#, "adapter.connections is 0, must be 1 to 1000000"),
             (r#"{"workers":65}"#, "adapter.workers is 65, must be 1 to 64"),
+            (r#"{"front":"may","workers":2}"#, "adapter.workers is 2, must be 1 on front may"),
             (r#"{"closed_orders":0}"#, "adapter.closed_orders is 0, must be 1 to 100000000"),
             (
                 r#"{"header_prefix":"X:Y"}"#,

@@ -1,57 +1,91 @@
 //! The HTTP front: sockets in, [`Request`](crate::http::Request)s to a [`Service`], replies out.
 //! Started by the adapter's main, which hands it the composed service.
 //!
-//! One thread per worker, each with a single-threaded runtime that owns its connections; the
-//! first worker also accepts and deals new sockets round robin. Every resource that a client
-//! could use up has a limit in [`FrontConfig`]: connections, head, fields, body, and the time
-//! that each phase of a request may take.
+//! There are two, behind one interface. The one on hyper is for everybody: every resource that a client
+//! could use up has a limit in [`FrontConfig`]: connections, head, fields, body, and the time that each
+//! phase of a request may take. The one on may_minihttp is for trusted networks and measurements, because
+//! that server bounds little of this; `may.rs` says what it cannot do.
 
 mod body;
+mod faults;
 mod gate;
 mod head;
 mod hyper;
+mod may;
 mod places;
 mod quoted_query;
 mod socket;
+mod workers;
 
 use std::io;
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc as sync_mpsc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::runtime::{self, LocalOptions};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-use tokio::time::Instant;
+use serde::Deserialize;
 
-use crate::http::{Fault, Reply, Service};
-use hyper::Shared;
-use places::{Place, Places};
-
-/// Connections that the kernel may hold ready while the acceptor is busy.
-const BACKLOG: u32 = 1024;
-
-/// Pause after an `accept` that failed for want of descriptors or memory.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// Refused connections that may wait for their 503 at the same time; more are closed at once.
-const MAX_REFUSALS: usize = 64;
+use crate::http::Service;
+use may::May;
+use places::Places;
+use workers::Workers;
 
 /// Most header fields that [`FrontConfig::max_headers`] can allow.
 pub const MAX_HEADERS: usize = 100;
+
+/// Which HTTP server a front runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FrontKind {
+    /// hyper, for everybody.
+    #[default]
+    Hyper,
+    /// may_minihttp, for trusted networks and measurements.
+    May,
+}
+
+impl FrontKind {
+    /// As it stands in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hyper => "hyper",
+            Self::May => "may",
+        }
+    }
+
+    /// Files that a connection keeps open.
+    pub(crate) const fn files_per_connection(self) -> usize {
+        match self {
+            Self::Hyper => 1,
+            // The library's descriptor of the socket, and ours.
+            Self::May => 2,
+        }
+    }
+}
+
+impl FromStr for FrontKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        [Self::Hyper, Self::May]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| format!("front is {name:?}, must be hyper or may"))
+    }
+}
 
 /// Limits of a front. Memory is bounded by about `max_connections` times the sum of
 /// `max_head_bytes`, `max_body_bytes` and the longest reply, all of which takes a client that
 /// really sends that much.
 #[derive(Debug, Clone)]
 pub struct FrontConfig {
+    /// The server. [`FrontKind::May`] keeps to `max_body_bytes`, `max_connections` and
+    /// `max_connections_per_address` alone.
+    pub kind: FrontKind,
     /// Where to listen; port 0 takes any free one, see [`FrontHandle::local_addr`].
     pub listen: SocketAddr,
-    /// Worker threads, at least 1.
+    /// Worker threads, at least 1, on [`FrontKind::May`] exactly 1.
     pub workers: usize,
     /// Open connections over all workers. One more is answered 503 and closed.
     pub max_connections: usize,
@@ -82,6 +116,7 @@ impl FrontConfig {
     /// 100 KiB; 10 s for a head, 10 s for a body, 75 s idle, 30 s for a reply, 1 s of linger.
     pub fn new(listen: SocketAddr) -> Self {
         Self {
+            kind: FrontKind::Hyper,
             listen,
             workers: 1,
             max_connections: 10_000,
@@ -102,6 +137,9 @@ impl FrontConfig {
             |setting, value, expected| Err(FrontError::Setting { setting, value, expected });
         if self.workers == 0 {
             return refuse("workers", 0, "at least 1");
+        }
+        if self.kind == FrontKind::May && self.workers != 1 {
+            return refuse("workers", self.workers, "1 on may");
         }
         if self.max_connections == 0 {
             return refuse("max_connections", 0, "at least 1");
@@ -151,7 +189,7 @@ pub enum FrontError {
 pub struct Front;
 
 impl Front {
-    /// Starts the workers and returns once the socket listens.
+    /// Starts the server and returns once its socket listens.
     ///
     /// # Errors
     /// [`FrontError`]; nothing is left running then.
@@ -160,41 +198,26 @@ impl Front {
         service: Arc<dyn Service>,
     ) -> Result<FrontHandle, FrontError> {
         config.check()?;
-        let mut handle = FrontHandle {
-            local_addr: config.listen,
-            stop: watch::Sender::new(None),
-            places: Places::new(config.max_connections, config.max_connections_per_address),
-            workers: Vec::with_capacity(config.workers),
-        };
-        let shared = Arc::new(Shared::new(config, service));
-        let (inboxes, receivers): (Vec<_>, Vec<_>) =
-            (0..shared.config.workers).map(|_| mpsc::unbounded_channel()).unzip();
-        let mut inboxes = Some(inboxes);
-        for (number, inbox) in receivers.into_iter().enumerate() {
-            let worker = Worker {
-                number,
-                inbox,
-                shared: shared.clone(),
-                stop: handle.stop.subscribe(),
-                places: handle.places.clone(),
-            };
-            let (started, outcome) = sync_mpsc::channel();
-            let inboxes = inboxes.take();
-            let thread = thread::Builder::new()
-                .name(format!("front-{number}"))
-                .spawn(move || worker.run(inboxes, &started))
-                .map_err(|source| FrontError::Worker { worker: number, source })?;
-            handle.workers.push(thread);
-            match outcome.recv() {
-                Ok(started) => handle.local_addr = started?.unwrap_or(handle.local_addr),
-                Err(sync_mpsc::RecvError) => {
-                    let source = io::Error::other("the worker ended at once");
-                    return Err(FrontError::Worker { worker: number, source });
-                }
+        let places = Places::new(config.max_connections, config.max_connections_per_address);
+        let (running, local_addr) = match config.kind {
+            FrontKind::Hyper => {
+                let (workers, address) = Workers::start(config, service, &places)?;
+                (Running::Hyper(workers), address)
             }
-        }
-        Ok(handle)
+            FrontKind::May => {
+                let (may, address) = May::start(&config, service, Arc::clone(&places))?;
+                (Running::May(may), address)
+            }
+        };
+        Ok(FrontHandle { local_addr, places, running })
     }
+}
+
+/// The server of a running front.
+#[derive(Debug)]
+enum Running {
+    Hyper(Workers),
+    May(May),
 }
 
 /// A running front. Dropping it ends the front at once, requests in progress included; see
@@ -202,9 +225,8 @@ impl Front {
 #[derive(Debug)]
 pub struct FrontHandle {
     local_addr: SocketAddr,
-    stop: watch::Sender<Option<Instant>>,
     places: Arc<Places>,
-    workers: Vec<JoinHandle<usize>>,
+    running: Running,
 }
 
 impl FrontHandle {
@@ -220,208 +242,13 @@ impl FrontHandle {
 
     /// Stops accepting, lets requests in progress finish for at most `timeout`, closes idle
     /// connections, ends the threads. Returns how many connections had to be cut off.
-    pub fn shutdown(mut self, timeout: Duration) -> usize {
-        self.end(timeout)
-    }
-
-    fn end(&mut self, timeout: Duration) -> usize {
-        self.stop.send_replace(Some(Instant::now() + timeout));
-        self.workers.drain(..).map(|worker| worker.join().unwrap_or_default()).sum()
-    }
-}
-
-impl Drop for FrontHandle {
-    fn drop(&mut self) {
-        self.end(Duration::ZERO);
-    }
-}
-
-/// An accepted socket on its way to the worker that will serve it.
-struct Accepted {
-    stream: std::net::TcpStream,
-    peer: SocketAddr,
-    place: Place,
-}
-
-/// What one worker thread owns.
-struct Worker {
-    number: usize,
-    inbox: mpsc::UnboundedReceiver<Accepted>,
-    shared: Arc<Shared>,
-    stop: watch::Receiver<Option<Instant>>,
-    places: Arc<Places>,
-}
-
-type Started = Result<Option<SocketAddr>, FrontError>;
-
-impl Worker {
-    /// The thread's whole life. With `inboxes` it is the one that listens and accepts. Returns
-    /// the number of connections that were cut off at the end.
-    fn run(
-        self,
-        inboxes: Option<Vec<mpsc::UnboundedSender<Accepted>>>,
-        started: &sync_mpsc::Sender<Started>,
-    ) -> usize {
-        // The receiver waits for exactly this one message.
-        let tell = |outcome| drop(started.send(outcome));
-        let runtime = match runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(LocalOptions::default())
-        {
-            Ok(runtime) => runtime,
-            Err(source) => {
-                tell(Err(FrontError::Worker { worker: self.number, source }));
-                return 0;
-            }
-        };
-        runtime.block_on(async {
-            if let Some(inboxes) = inboxes {
-                match listen(self.shared.config.listen) {
-                    Ok((listener, address)) => {
-                        let acceptor = Acceptor {
-                            listener,
-                            inboxes,
-                            places: self.places.clone(),
-                            linger: self.shared.config.linger_timeout,
-                            stop: self.stop.clone(),
-                        };
-                        tokio::task::spawn_local(acceptor.run());
-                        tell(Ok(Some(address)));
-                    }
-                    Err(error) => {
-                        tell(Err(error));
-                        return 0;
-                    }
-                }
-            } else {
-                tell(Ok(None));
-            }
-            self.serve().await
-        })
-    }
-
-    async fn serve(mut self) -> usize {
-        let mut connections = JoinSet::new();
-        let mut stop = self.stop.clone();
-        let deadline = loop {
-            tokio::select! {
-                Some(accepted) = self.inbox.recv() => {
-                    let Accepted { stream, peer, place } = accepted;
-                    if let Ok(stream) = TcpStream::from_std(stream) {
-                        let serving = hyper::serve(
-                            stream, peer, self.shared.clone(), self.stop.clone(),
-                        );
-                        connections.spawn_local(async move {
-                            serving.await;
-                            drop(place);
-                        });
-                    }
-                }
-                Some(_) = connections.join_next() => {}
-                asked = stop.wait_for(Option::is_some) => {
-                    // A handle that is gone without a word counts as a stop without grace.
-                    break asked.ok().and_then(|deadline| *deadline).unwrap_or_else(Instant::now);
-                }
-            }
-        };
-        let all_done = async { while connections.join_next().await.is_some() {} };
-        match tokio::time::timeout_at(deadline, all_done).await {
-            Ok(()) => 0,
-            Err(_) => connections.len(),
+    ///
+    /// On [`FrontKind::May`] threads, socket and idle connections stay until the process ends, and
+    /// whatever comes is answered 503.
+    pub fn shutdown(self, timeout: Duration) -> usize {
+        match self.running {
+            Running::Hyper(mut workers) => workers.end(timeout),
+            Running::May(mut may) => may.end(timeout),
         }
     }
-}
-
-fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), FrontError> {
-    let open = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(BACKLOG)?;
-        let local = listener.local_addr()?;
-        Ok((listener, local))
-    };
-    open().map_err(|source| FrontError::Listen { address, source })
-}
-
-/// Accepts connections and deals them to the workers in turn.
-struct Acceptor {
-    listener: TcpListener,
-    inboxes: Vec<mpsc::UnboundedSender<Accepted>>,
-    places: Arc<Places>,
-    linger: Duration,
-    stop: watch::Receiver<Option<Instant>>,
-}
-
-impl Acceptor {
-    async fn run(mut self) {
-        let refusals = Places::new(MAX_REFUSALS, MAX_REFUSALS);
-        let mut turn = 0;
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                _ = self.stop.wait_for(Option::is_some) => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            let (stream, peer) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    if !concerns_one_connection(&error) {
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
-                    continue;
-                }
-            };
-            let Some(place) = self.places.take(peer.ip()) else {
-                if let Some(refusal) = refusals.take(peer.ip()) {
-                    tokio::task::spawn_local(refuse(stream, self.linger, refusal));
-                }
-                continue;
-            };
-            // A peer that is already gone fails here; the next one is none the worse.
-            if stream.set_nodelay(true).is_err() {
-                continue;
-            }
-            if let Ok(stream) = stream.into_std() {
-                let inbox = &self.inboxes[turn];
-                turn = (turn + 1) % self.inboxes.len();
-                // A worker is gone only when the whole front is about to be.
-                let _ = inbox.send(Accepted { stream, peer, place });
-            }
-        }
-    }
-}
-
-/// Errors of `accept` that say something about the peer, not about this process.
-fn concerns_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::ConnectionRefused
-            | io::ErrorKind::Interrupted
-    )
-}
-
-/// Answers 503 without reading the request, then reads on for a moment: closing with unread
-/// bytes would reset the connection before the client has seen the answer.
-async fn refuse(mut stream: TcpStream, linger: Duration, refusal: Place) {
-    let Reply { status, body, .. } = Fault::Overloaded.reply();
-    let head = format!(
-        "HTTP/1.1 {status} Service Unavailable\r\ncontent-type: {}\r\ncontent-length: {}\r\n\
-         connection: close\r\n\r\n",
-        crate::http::JSON,
-        body.len()
-    );
-    let answer = async {
-        stream.write_all(head.as_bytes()).await?;
-        stream.write_all(&body).await?;
-        stream.shutdown().await?;
-        let mut scratch = [0; 1024];
-        while stream.read(&mut scratch).await? > 0 {}
-        io::Result::Ok(())
-    };
-    // Neither a peer that left nor one that keeps sending is of interest any more.
-    let _ = tokio::time::timeout(linger, answer).await;
-    drop(refusal);
 }

@@ -29,7 +29,7 @@ use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
 use crate::config::{AdapterConfig, ConfigError};
 use crate::documentation::{Documented, document};
-use crate::front::{Front, FrontConfig, FrontError, FrontHandle};
+use crate::front::{Front, FrontConfig, FrontError, FrontHandle, FrontKind};
 use crate::history::HistoryError;
 use crate::history::writer::{Gate, Work, Writer};
 use crate::jobs::config::{JobsConfig, JobsConfigError};
@@ -296,8 +296,16 @@ impl Parts {
         let jobs = jobs_service(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
         let services = Arc::new(Services::new(spot, jobs));
         let service = Documented::new(services, limits, &document);
-        let connections = open_files::make_room(config.connections);
+        if config.front == FrontKind::May {
+            alert!(
+                "adapter: front may is for trusted networks and measurements only: it has no \
+                 timeouts, and a client can take all of its time and memory"
+            );
+        }
+        let connections =
+            open_files::make_room(config.connections, config.front.files_per_connection());
         let front = FrontConfig {
+            kind: config.front,
             workers: config.workers,
             max_connections: connections,
             max_connections_per_address: (connections / 4).max(CONNECTIONS_PER_ADDRESS_LEAST),

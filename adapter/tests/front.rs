@@ -1,10 +1,13 @@
 //! The real front over loopback sockets. Here what it does for well-behaved clients, for a service
-//! that fails, and at its end; in `front/limits.rs` what it does to slow, greedy and hostile ones.
+//! that fails, and at its end; in `front/limits.rs` what it does to slow, greedy and hostile ones, in
+//! `front/may.rs` the second front.
 
 #[path = "front/fairness.rs"]
 mod fairness;
 #[path = "front/limits.rs"]
 mod limits;
+#[path = "front/may.rs"]
+mod may;
 #[path = "front/toy.rs"]
 mod toy;
 

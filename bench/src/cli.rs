@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
+use touchline_adapter::front::FrontKind;
 use touchline_engine::huge_pages::use_huge_pages;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::wait::WaitStrategy;
@@ -74,7 +75,7 @@ enum Command {
     #[command(after_help = jobs::HELP)]
     Jobs(jobs::Arguments),
     #[command(hide = true, name = rest::constant::SUBCOMMAND)]
-    RestConstant,
+    RestConstant { front: FrontKind },
     #[command(hide = true, name = child::SUBCOMMAND, trailing_var_arg = true)]
     Child {
         parent: i32,
@@ -158,7 +159,9 @@ const REST_HELP: &str = "\
 Three servers get the same signed orders in turn, block by block: the front with a constant answer of 400
 bytes, and a whole venue each that answers when an order is appended and when it is durable. CPU is that
 of the serving process (front and adapter; the engine is a process of its own), while each connection
-sends as fast as it is answered. Latencies are taken at a scheduled rate, from when a request was due.";
+sends as fast as it is answered. Latencies are taken at a scheduled rate, from when a request was due.
+With --front may the constant answer and the appended orders are measured on that front too. All ratios are
+to the constant answer on hyper.";
 
 const HISTORY_HELP: &str = "\
 No process but this one runs; fold, store, tailer, writer and handlers are the adapter's own, on a made-up
@@ -209,6 +212,9 @@ struct RestArguments {
     /// Further connections that send nothing or a byte now and then; 0 leaves that part out
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u16).range(0..=20_000))]
     bystanders: u16,
+    /// may: measure the second front beside the first, in the same runs
+    #[arg(long, value_name = "NAME", default_value = "hyper")]
+    front: FrontKind,
     /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
     #[arg(long)]
     json: bool,
@@ -407,7 +413,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     match command {
         Command::Child { parent, program } => match child::become_program(parent, &program)? {},
-        Command::RestConstant => rest::constant::serve().map(|()| true),
+        Command::RestConstant { front } => rest::constant::serve(front).map(|()| true),
         Command::Rest(arguments) => {
             interrupt::watch()?;
             run_rest(arguments)
@@ -592,6 +598,7 @@ fn run_rest(arguments: RestArguments) -> Result<bool> {
         connections: arguments.connections.into(),
         rate: arguments.rate,
         bystanders: arguments.bystanders.into(),
+        front: arguments.front,
     })?;
     show(arguments.json, &report, || report.text())?;
     Ok(true)

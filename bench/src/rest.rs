@@ -15,14 +15,16 @@ pub(crate) mod usage;
 mod venue;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Serialize;
+use touchline_adapter::front::FrontKind;
 
 use crate::latency::{Percentiles, median};
 use crate::machine::Machine;
 use bystanders::Bystanders;
+use constant::ConstantFront;
 use load::{Load, Pace};
 use orders::Orders;
 pub use report::RestReport;
@@ -48,6 +50,8 @@ pub struct RestOptions {
     pub rate: u32,
     /// Further connections that send nothing or next to nothing; 0 leaves that part out.
     pub bystanders: usize,
+    /// The front that is measured beside hyper, if it is another one.
+    pub front: FrontKind,
 }
 
 /// What was measured of one server in one run.
@@ -75,7 +79,16 @@ pub struct Crowd {
     pub with: Percentiles,
 }
 
-/// One run: the three servers.
+/// What was measured of the second front in one run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct SecondFront {
+    /// A constant answer.
+    pub constant: Block,
+    /// Orders, answered when they are in the live window.
+    pub appended: Block,
+}
+
+/// One run: three servers on hyper, and two on the second front if it was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Run {
     /// The same front with a constant answer.
@@ -84,6 +97,8 @@ pub struct Run {
     pub appended: Block,
     /// Orders, answered when they are on disk.
     pub durable: Block,
+    /// The second front.
+    pub may: Option<SecondFront>,
 }
 
 /// A server and what is sent to it.
@@ -129,10 +144,15 @@ pub fn run(options: &RestOptions) -> Result<RestReport> {
     usage::allow_open_files(options.bystanders + 2 * options.connections)?;
     let folder =
         tempfile::Builder::new().prefix("touchline-bench-").tempdir_in(&options.scratch)?;
-    let appended = Venue::start(options, folder.path(), "appended")?;
-    let durable = Venue::start(options, folder.path(), "durable")?;
-    let front = constant::start(folder.path())?;
-    let constant = Subject { address: front.address, pid: front.id(), orders: appended.orders()? };
+    let hyper = FrontKind::Hyper;
+    let appended = Venue::start(options, folder.path(), "appended", hyper)?;
+    let durable = Venue::start(options, folder.path(), "durable", hyper)?;
+    let front = constant::start(folder.path(), hyper)?;
+    let mut second = match options.front {
+        FrontKind::Hyper => None,
+        FrontKind::May => Some(Second::start(options, folder.path())?),
+    };
+    let constant = front.subject(&appended)?;
     let mut subjects = [constant, appended.subject()?, durable.subject()?];
     let mut runs = Vec::with_capacity(options.runs);
     for _ in 0..options.runs {
@@ -141,6 +161,7 @@ pub fn run(options: &RestOptions) -> Result<RestReport> {
             constant: constant.block(options)?,
             appended: appended.block(options)?,
             durable: durable.block(options)?,
+            may: second.as_mut().map(|second| second.run(options)).transpose()?,
         });
     }
     let crowd = match options.bystanders {
@@ -150,7 +171,35 @@ pub fn run(options: &RestOptions) -> Result<RestReport> {
     front.stop()?;
     appended.stop()?;
     durable.stop()?;
+    second.map_or(Ok(()), Second::stop)?;
     Ok(RestReport::new(Machine::here(), options, runs, crowd))
+}
+
+/// The servers on the second front.
+struct Second {
+    front: ConstantFront,
+    venue: Venue,
+    constant: Subject,
+    appended: Subject,
+}
+
+impl Second {
+    fn start(options: &RestOptions, folder: &Path) -> Result<Self> {
+        let venue = Venue::start(options, folder, "appended", options.front)?;
+        let front = constant::start(folder, options.front)?;
+        let (constant, appended) = (front.subject(&venue)?, venue.subject()?);
+        Ok(Self { front, venue, constant, appended })
+    }
+
+    fn run(&mut self, options: &RestOptions) -> Result<SecondFront> {
+        let constant = self.constant.block(options)?;
+        Ok(SecondFront { constant, appended: self.appended.block(options)? })
+    }
+
+    fn stop(self) -> Result<()> {
+        self.front.stop()?;
+        self.venue.stop()
+    }
 }
 
 fn crowd(options: &RestOptions, subject: &mut Subject, connections: usize) -> Result<Crowd> {

@@ -3,7 +3,7 @@
 
 use super::http::{Http, Request};
 use super::trader::Trader;
-use super::venue::{UNLIMITED, Venue};
+use super::venue::{FRONTS, Venue, unlimited_on};
 use touchline_adapter::http::Method;
 use touchline_adapter::route::{Security, Weight};
 use touchline_adapter::spot::{Operation, operations};
@@ -263,7 +263,11 @@ impl Client {
 
 #[test]
 fn each_operation_proves_its_security_and_reads_each_of_its_parameters() {
-    let venue = Venue::up(&UNLIMITED);
+    FRONTS.into_iter().for_each(proves_and_reads);
+}
+
+fn proves_and_reads(front: &str) {
+    let venue = Venue::up(&unlimited_on(front));
     let mut client = Client { a: venue.a(), http: venue.http() };
     for row in &rows() {
         client.passes(row);
@@ -277,7 +281,11 @@ fn each_operation_proves_its_security_and_reads_each_of_its_parameters() {
 
 #[test]
 fn each_operation_costs_its_weight() {
-    let venue = Venue::up(&UNLIMITED);
+    FRONTS.into_iter().for_each(costs_its_weight);
+}
+
+fn costs_its_weight(front: &str) {
+    let venue = Venue::up(&unlimited_on(front));
     let mut client = Client { a: venue.a(), http: venue.http() };
     let mut used = 0;
     let mut costs = |client: &mut Client, row: &Row, parameters: &str, cost: u64| {

@@ -5,7 +5,7 @@ use super::http::{Request, Response};
 use super::order_kinds::trade_at_20000;
 use super::process::{Process, eventually, send_signal};
 use super::trader::Trader;
-use super::venue::{Part, UNLIMITED, Venue};
+use super::venue::{FRONTS, Part, Venue, unlimited_on};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 
@@ -191,8 +191,10 @@ fn orders(bench: &mut Bench) {
 }
 
 /// Codes of a venue that is full, of one whose engine is away or silent, of clients that ask too much.
-fn limits(seen: &mut Seen) {
+fn limits(seen: &mut Seen, front: &str) {
     let mut venue = Venue::separate(&[
+        "--set",
+        front,
         "--set",
         "limits.open_orders=2",
         "--set",
@@ -254,7 +256,11 @@ fn limits(seen: &mut Seen) {
 
 #[test]
 fn every_code_that_the_service_can_give_is_provoked() {
-    let venue = Venue::up(&UNLIMITED);
+    FRONTS.into_iter().for_each(every_code_is_provoked);
+}
+
+fn every_code_is_provoked(front: &str) {
+    let venue = Venue::up(&unlimited_on(front));
     let (mut a, mut b) = (venue.a(), venue.b());
     trade_at_20000(&mut a, &mut b);
     b.limit("BTCUSDT", "SELL", "1", "25000");
@@ -270,7 +276,7 @@ fn every_code_that_the_service_can_give_is_provoked() {
     bench.order(BUY, (400, -2010, disabled));
     bench.signed(("DELETE", "order"), "symbol=BTCUSDT&orderId=1", (400, -2011, disabled));
     let mut seen = bench.seen;
-    limits(&mut seen);
+    limits(&mut seen, front);
 
     let mut expected: BTreeSet<_> = CODES.into_iter().collect();
     for (code, _why) in NOT_PROVOKED {

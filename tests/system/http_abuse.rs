@@ -4,13 +4,16 @@
 
 use super::http::{Http, Key, connect};
 use super::json::Json;
-use super::venue::{UNLIMITED, Venue};
+use super::venue::{FRONTS, Venue, unlimited_on};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
 use std::time::Duration;
+
+/// The front that this is about.
+const HYPER: &str = FRONTS[0];
 
 /// Connections that send slowly, unless `TOUCHLINE_CONNECTIONS` asks for more (10,000, say).
 const CONNECTIONS: usize = 300;
@@ -61,7 +64,7 @@ fn with_bytes(text: &str) -> Vec<u8> {
 
 #[test]
 fn odd_requests_get_their_own_answers() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let get = |target: &str| request(&format!("GET {target} HTTP/1.1"), "", "");
     let line = |line: &str| request(line, "", "");
     let post = |fields: &str, body: &str| request("POST /api/v3/order HTTP/1.1", fields, body);
@@ -151,7 +154,7 @@ fn odd_requests_get_their_own_answers() {
 
 #[test]
 fn http_1_0_head_and_options_are_served() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let (status, head, body) = answer(&venue, b"GET /api/v3/ping HTTP/1.0\r\n\r\n");
     assert_eq!((status, body.as_str()), (200, "{}"), "{head}");
     let (status, head, body) = answer(&venue, &request("HEAD /api/v3/time HTTP/1.1", "", ""));
@@ -174,7 +177,7 @@ fn http_1_0_head_and_options_are_served() {
 /// A signed order in chunks, which are no part of what is signed.
 #[test]
 fn an_order_may_come_in_chunks_and_from_a_client_that_stops_sending() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let key = venue.key_a();
     let (status, _, body) = answer(&venue, &chunked_order(&key));
     assert_eq!(status, 200, "{body}");
@@ -201,7 +204,7 @@ fn resident_kib(venue: &Venue) -> u64 {
 
 #[test]
 fn a_client_that_sends_and_never_reads_is_stopped_and_takes_no_memory() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let mut others = venue.http();
     others.get("/api/v3/exchangeInfo");
     let before = resident_kib(&venue);
@@ -253,8 +256,7 @@ fn many_connections_that_send_slowly_leave_the_others_alone() {
         return;
     }
     let room = format!("adapter.connections={}", connections + 10);
-    let options: Vec<_> = UNLIMITED.into_iter().chain(["--set", &room]).collect();
-    let venue = Venue::up(&options);
+    let venue = Venue::up(&[unlimited_on(HYPER), vec!["--set", &room]].concat());
     let mut others: Http = venue.http();
     others.get("/api/v3/ping");
     let before = resident_kib(&venue);

@@ -2,9 +2,12 @@
 //! closed, no order gets through, and everybody else is served.
 
 use super::http::{Http, Key, Request, Response, connect};
-use super::venue::{UNLIMITED, Venue};
+use super::venue::{FRONTS, Venue, unlimited_on};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
+
+/// The front that this is about.
+const HYPER: &str = FRONTS[0];
 
 const ORDER: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
 
@@ -41,7 +44,7 @@ fn order_with(key: &Key, headers: &str, body: &str) -> Vec<u8> {
 
 #[test]
 fn broken_requests_are_refused_and_hurt_nobody() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let key = venue.key_a();
     let order = key.signed(ORDER);
     let length = order.len();
@@ -119,7 +122,7 @@ fn broken_requests_are_refused_and_hurt_nobody() {
 
 #[test]
 fn bodies_that_are_no_form_are_errors_of_the_contract() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let key = venue.key_a();
     let mut http = venue.http();
     let mut post = |body: &str| -> Response {
@@ -144,7 +147,7 @@ fn bodies_that_are_no_form_are_errors_of_the_contract() {
 
 #[test]
 fn requests_sent_together_are_answered_in_order() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let requests = "GET /api/v3/ping HTTP/1.1\r\nHost: x\r\n\r\n\
                     GET /api/v3/depth?symbol=BTCUSDT HTTP/1.1\r\nHost: x\r\n\r\n\
                     GET /api/v3/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -160,7 +163,7 @@ fn requests_sent_together_are_answered_in_order() {
 
 #[test]
 fn a_slow_request_does_not_hold_up_others() {
-    let venue = Venue::up(&UNLIMITED);
+    let venue = Venue::up(&unlimited_on(HYPER));
     let mut slow = connect(venue.address()).expect("the service listens");
     slow.write_all(b"GET /api/v3/ping HTTP/1.1\r\nHo").expect("the connection is open");
     let mut quick = Http::new(venue.address());

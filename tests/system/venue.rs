@@ -27,6 +27,14 @@ pub(crate) const UNLIMITED: [&str; 8] = [
     "adapter.raw_requests_per_5_minutes=1000000000",
 ];
 
+/// What names the HTTP server of an adapter, for tests that run on both.
+pub(crate) const FRONTS: [&str; 2] = ["adapter.front=hyper", "adapter.front=may"];
+
+/// `UNLIMITED` on one of [`FRONTS`].
+pub(crate) fn unlimited_on(front: &str) -> Vec<&str> {
+    UNLIMITED.into_iter().chain(["--set", front]).collect()
+}
+
 /// Keeps the log of a test small.
 const SMALL: [&str; 4] = ["--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
 
@@ -58,9 +66,18 @@ pub(crate) struct Venue {
     folder: TempDir,
 }
 
+/// The setting of the HTTP server where a test leaves it open: `TOUCHLINE_FRONT` decides it.
+fn front() -> Vec<String> {
+    std::env::var("TOUCHLINE_FRONT").map_or_else(
+        |_| Vec::new(),
+        |front| vec!["--set".to_owned(), format!("adapter.front={front}")],
+    )
+}
+
 impl Venue {
     /// A new demo venue under `touchline up`.
     pub(crate) fn up(options: &[&str]) -> Self {
+        let own = SMALL.iter().chain(options).map(|&option| option.to_owned());
         let folder = tempfile::Builder::new()
             .prefix("touchline-test-")
             .tempdir()
@@ -72,7 +89,7 @@ impl Venue {
             adapter: None,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             environment: BTreeMap::new(),
-            options: SMALL.iter().chain(options).map(|&option| option.to_owned()).collect(),
+            options: front().into_iter().chain(own).collect(),
             data,
             folder,
         };

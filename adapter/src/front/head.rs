@@ -1,5 +1,6 @@
 //! Reads a whole request head the way hyper is going to, by the same parser, so that what hyper would
-//! refuse without a word is refused in words. Called by the gate.
+//! refuse without a word is refused in words. Called by the gate; the front on may_minihttp, whose parser
+//! is the same, asks where the body ends.
 
 use std::mem::MaybeUninit;
 
@@ -53,7 +54,7 @@ const fn sentence(error: Error) -> &'static str {
 }
 
 /// Where the body ends; only if all fields that say it say the same (RFC 9112 §6.3).
-fn framing(fields: &[Header<'_>], is_http_1_1: bool) -> Result<Framing, Fault> {
+pub(super) fn framing(fields: &[Header<'_>], is_http_1_1: bool) -> Result<Framing, Fault> {
     let (mut length, mut coding) = (None, None);
     for field in fields {
         if field.name.eq_ignore_ascii_case("transfer-encoding") {

@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -26,10 +25,11 @@ use tokio::time::Instant;
 
 use super::FrontConfig;
 use super::body::ReplyBody;
+use super::faults;
 use super::gate::Gate;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
-use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
+use crate::http::{Completion, Fault, Headers, Method, Reply, Request, Service};
 
 /// What all connections of a front share.
 pub(super) struct Shared {
@@ -118,7 +118,8 @@ async fn answer(
         Ok(request) => connection.call(request).await,
         Err(fault) => Err(fault),
     };
-    let fault_reply = |fault| connection.fault_reply(uri.path(), fault);
+    let service = &*connection.shared.service;
+    let fault_reply = |fault| faults::reply(service, uri.path(), connection.peer, fault);
     let reply = reply.unwrap_or_else(fault_reply);
     let mut response = encode(reply)
         .or_else(|Unencodable| encode(fault_reply(Fault::Abandoned)))
@@ -150,7 +151,7 @@ impl Connection {
             headers: copy_headers(&head),
             body,
             peer: self.peer,
-            arrived_ns: unix_ns(),
+            arrived_ns: faults::unix_ns(),
             arrived: std::time::Instant::now(),
         })
     }
@@ -223,19 +224,6 @@ impl Connection {
             tokio::task::yield_now().await;
         }
     }
-
-    /// The service's own reply to a fault, or the fixed one should that panic too.
-    fn fault_reply(&self, path: &str, fault: Fault) -> Reply {
-        let refused = Refused { path, peer: self.peer, refused_ns: unix_ns() };
-        catch_unwind(AssertUnwindSafe(|| self.shared.service.fault(&refused, fault)))
-            .unwrap_or_else(|_| Fault::Panicked.reply())
-    }
-}
-
-fn unix_ns() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn copy_headers(head: &Parts) -> Headers {

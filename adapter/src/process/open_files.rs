@@ -11,15 +11,16 @@ use crate::notice::alert;
 /// the connections that are being refused.
 const RESERVE: u64 = 128;
 
-/// Raises the limit of open files so far that `connections` connections fit beside the reserve.
+/// Raises the limit of open files so far that `connections` connections of `files_each` files fit beside
+/// the reserve.
 /// Returns how many do: fewer, and it says so, if the system does not allow so many files.
-pub(super) fn make_room(connections: usize) -> usize {
+pub(super) fn make_room(connections: usize, files_each: usize) -> usize {
     let before = getrlimit(Resource::Nofile);
-    let wanted = raised(before, connections);
+    let wanted = raised(before, connections.saturating_mul(files_each));
     // What was not granted shows in the limit that stands afterwards.
     let _refused = (wanted != before).then(|| setrlimit(Resource::Nofile, wanted));
     let files = getrlimit(Resource::Nofile).current;
-    let fitting = fitting(files, connections);
+    let fitting = fitting(files, connections, files_each);
     if fitting < connections {
         alert!(
             "adapter: adapter.connections is {connections}, but {} open files are allowed (ulimit \
@@ -30,17 +31,17 @@ pub(super) fn make_room(connections: usize) -> usize {
     fitting
 }
 
-/// The limit that is to be asked for; never lower than what stands.
-fn raised(limit: Rlimit, connections: usize) -> Rlimit {
-    let needed = (connections as u64).saturating_add(RESERVE);
+/// The limit that is to be asked for, for so many files of connections; never lower than what stands.
+fn raised(limit: Rlimit, files: usize) -> Rlimit {
+    let needed = (files as u64).saturating_add(RESERVE);
     let allowed = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
     Rlimit { current: limit.current.map(|current| current.max(allowed)), ..limit }
 }
 
 /// How many of `connections` fit under a limit of `files` (none: unlimited); at least 1.
-fn fitting(files: Option<u64>, connections: usize) -> usize {
+fn fitting(files: Option<u64>, connections: usize, files_each: usize) -> usize {
     let Some(files) = files else { return connections };
-    let room = usize::try_from(files.saturating_sub(RESERVE)).unwrap_or(usize::MAX);
+    let room = usize::try_from(files.saturating_sub(RESERVE)).unwrap_or(usize::MAX) / files_each;
     connections.min(room.max(1))
 }
 
@@ -72,15 +73,16 @@ mod tests {
             (Some(64), 1),
             (None, 10_000),
         ] {
-            assert_eq!(fitting(files, 10_000), expected, "{files:?}");
+            assert_eq!(fitting(files, 10_000, 1), expected, "{files:?}");
         }
+        assert_eq!(fitting(Some(1024), 10_000, 2), 448);
     }
 
     /// The limit is the whole process's, so this only asks for more.
     #[test]
     fn room_is_made_for_real() {
         let Some(before) = getrlimit(Resource::Nofile).current else { return };
-        let fitting = make_room(1 << 40);
+        let fitting = make_room(1 << 40, 1);
         let after = getrlimit(Resource::Nofile);
         assert!(after.current.is_some_and(|after| after >= before));
         assert_eq!(after.current, after.maximum.or(after.current));

@@ -47,6 +47,15 @@ impl Service for Toy {
                 });
                 done.send(Reply::with_type(200, "text/plain", "first,").followed_by(rest));
             }
+            "/endless" => {
+                let rest = Rest::new(|| Some(vec![b'x'; PIECE].into()));
+                done.send(Reply::with_type(200, "text/plain", "").followed_by(rest));
+            }
+            "/unique" => {
+                let calls = self.calls.load(Ordering::SeqCst);
+                let reply = Reply::empty(200).header("X-Unique", format!("u{calls}"));
+                done.send(reply.header("X-Count", calls.to_string()));
+            }
             "/bad-header" => done.send(Reply::empty(200).header("X-Bad", "a\r\nInjected: 1")),
             "/bad-status" => done.send(Reply::empty(101)),
             "/no-content" => done.send(Reply::json(204, "{}")),

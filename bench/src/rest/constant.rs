@@ -8,9 +8,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use touchline_adapter::front::{Front, FrontConfig};
+use touchline_adapter::front::{Front, FrontConfig, FrontKind};
 use touchline_adapter::http::{Completion, Reply, Request, Service};
 
+use super::Subject;
+use super::venue::Venue;
 use crate::process::Process;
 
 /// Name of the hidden subcommand that [`serve`] serves.
@@ -36,10 +38,11 @@ impl Service for Constant {
 ///
 /// # Errors
 /// If the system refuses a thread, a socket or a signal handler.
-pub fn serve() -> Result<()> {
+pub fn serve(kind: FrontKind) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let body = format!("{{\"filler\":\"{}\"}}", "x".repeat(BODY_BYTES - 13));
-    let config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let config = FrontConfig { kind, ..FrontConfig::new(address) };
     let front = Front::start(config, Arc::new(Constant { body: body.into() }))?;
     println!("{READY}{}", front.local_addr());
     let _asked_to_end = signals.forever().next();
@@ -49,12 +52,13 @@ pub fn serve() -> Result<()> {
 /// The running process.
 pub(super) struct ConstantFront {
     process: Process,
-    pub(super) address: SocketAddr,
+    address: SocketAddr,
 }
 
 impl ConstantFront {
-    pub(super) fn id(&self) -> u32 {
-        self.process.id()
+    /// It, and the orders of a venue, which it takes for no more than bytes.
+    pub(super) fn subject(&self, venue: &Venue) -> Result<Subject> {
+        Ok(Subject { address: self.address, pid: self.process.id(), orders: venue.orders()? })
     }
 
     pub(super) fn stop(self) -> Result<()> {
@@ -62,9 +66,14 @@ impl ConstantFront {
     }
 }
 
-pub(super) fn start(folder: &Path) -> Result<ConstantFront> {
+pub(super) fn start(folder: &Path, kind: FrontKind) -> Result<ConstantFront> {
     let own = std::env::current_exe().context("cannot find the own executable")?;
-    let (process, address) = Process::start("constant", &own, [SUBCOMMAND], folder, READY)?;
+    let name = match kind {
+        FrontKind::Hyper => "constant",
+        FrontKind::May => "constant-may",
+    };
+    let arguments = [SUBCOMMAND, kind.name()];
+    let (process, address) = Process::start(name, &own, arguments, folder, READY)?;
     let address = address.parse().with_context(|| format!("address {address:?}"))?;
     Ok(ConstantFront { process, address })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{Block, Crowd, RestOptions, Run, median_block};
+use super::{Block, Crowd, RestOptions, Run, SecondFront, median_block};
 use crate::latency::{Percentiles, duration, median_ratio, ratio};
 use crate::machine::Machine;
 
@@ -15,6 +15,10 @@ pub struct Ratios {
     pub appended: u64,
     /// Orders answered when durable.
     pub durable: u64,
+    /// A constant answer on the second front.
+    pub may_constant: Option<u64>,
+    /// Orders answered when appended, on the second front.
+    pub may_appended: Option<u64>,
 }
 
 /// All of it.
@@ -44,6 +48,14 @@ impl RestReport {
         let to_constant = |of: fn(&Run) -> Block| {
             median_ratio(runs.iter().map(|run| (of(run).cpu_ns, run.constant.cpu_ns)))
         };
+        // All runs have a second front, or none has.
+        let seconds: Option<Vec<SecondFront>> = runs.iter().map(|run| run.may).collect();
+        let second_to_constant = |of: fn(&SecondFront) -> Block| {
+            let pairs = seconds.iter().flatten().zip(&runs);
+            seconds.is_some().then(|| {
+                median_ratio(pairs.map(|(may, run)| (of(may).cpu_ns, run.constant.cpu_ns)))
+            })
+        };
         Self {
             machine,
             requests: options.requests,
@@ -53,14 +65,37 @@ impl RestReport {
                 constant: median_block(runs.iter().map(|run| run.constant)),
                 appended: median_block(runs.iter().map(|run| run.appended)),
                 durable: median_block(runs.iter().map(|run| run.durable)),
+                may: seconds.as_ref().map(|seconds| SecondFront {
+                    constant: median_block(seconds.iter().map(|may| may.constant)),
+                    appended: median_block(seconds.iter().map(|may| may.appended)),
+                }),
             },
             ratios: Ratios {
                 appended: to_constant(|run| run.appended),
                 durable: to_constant(|run| run.durable),
+                may_constant: second_to_constant(|may| may.constant),
+                may_appended: second_to_constant(|may| may.appended),
             },
             runs,
             crowd,
         }
+    }
+
+    /// What each row of the text is about, its medians and its ratio.
+    fn rows(&self) -> Vec<(&'static str, Block, u64)> {
+        let Ratios { appended, durable, may_constant, may_appended } = self.ratios;
+        let mut rows = vec![
+            ("constant answer", self.median.constant, 100),
+            ("order, appended", self.median.appended, appended),
+            ("order, durable", self.median.durable, durable),
+        ];
+        if let (Some(may), Some(constant), Some(appended)) =
+            (self.median.may, may_constant, may_appended)
+        {
+            rows.push(("may: constant", may.constant, constant));
+            rows.push(("may: appended", may.appended, appended));
+        }
+        rows
     }
 
     /// Several lines of text.
@@ -81,12 +116,7 @@ impl RestReport {
             "requests/s",
             Percentiles::HEADING,
         );
-        let rows = [
-            ("constant answer", self.median.constant, 100),
-            ("order, appended", self.median.appended, self.ratios.appended),
-            ("order, durable", self.median.durable, self.ratios.durable),
-        ];
-        for (name, block, hundredths) in rows {
+        for (name, block, hundredths) in self.rows() {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
@@ -121,6 +151,7 @@ impl RestReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchline_adapter::front::FrontKind;
 
     #[test]
     fn ratios_are_medians_of_the_runs_own() {
@@ -129,6 +160,7 @@ mod tests {
             constant: block(constant),
             appended: block(appended),
             durable: block(3 * constant),
+            may: None,
         };
         let options = RestOptions {
             executable: "".into(),
@@ -138,6 +170,7 @@ mod tests {
             connections: 1,
             rate: 1,
             bystanders: 0,
+            front: FrontKind::May,
         };
         // The machine changes its speed; the ratio hardly moves.
         let runs = vec![run(100, 150), run(500, 800), run(100, 160)];
@@ -145,5 +178,11 @@ mod tests {
         assert_eq!((report.ratios.appended, report.ratios.durable), (160, 300));
         assert_eq!(report.median.appended.cpu_ns, 160);
         assert!(report.text().contains("1.60"));
+        assert!(!report.text().contains("may:"));
+        let second = SecondFront { constant: block(90), appended: block(120) };
+        let runs = vec![Run { may: Some(second), ..run(100, 150) }];
+        let report = RestReport::new(Machine::here(), &options, runs, None);
+        assert_eq!((report.ratios.may_constant, report.ratios.may_appended), (Some(90), Some(120)));
+        assert!(report.text().contains("may: appended"));
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use touchline_adapter::front::FrontKind;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::units::KeyId;
 
@@ -69,9 +70,15 @@ pub(super) struct Venue {
 }
 
 impl Venue {
-    /// Starts both with `acknowledge` as the adapter's level, in a folder of that name.
-    pub(super) fn start(options: &RestOptions, folder: &Path, acknowledge: &str) -> Result<Self> {
-        let folder = folder.join(acknowledge);
+    /// Starts both with `acknowledge` as the adapter's level, in a folder of level and front.
+    pub(super) fn start(
+        options: &RestOptions,
+        folder: &Path,
+        acknowledge: &str,
+        front: FrontKind,
+    ) -> Result<Self> {
+        let front = front.name();
+        let folder = folder.join(format!("{acknowledge}-{front}"));
         fs::create_dir(&folder)?;
         let config = folder.join("venue.toml");
         fs::write(&config, VENUE)?;
@@ -94,7 +101,7 @@ impl Venue {
         let (adapter, address) = Process::start(
             "adapter",
             executable,
-            arguments("adapter", &["--http", "127.0.0.1:0", "--set", &level]),
+            arguments("adapter", &["--http", "127.0.0.1:0", "--set", &level, "--front", front]),
             &folder,
             "adapter ready http=",
         )?;

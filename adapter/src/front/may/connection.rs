@@ -1,0 +1,266 @@
+//! One connection on may_minihttp: reads requests whole, hands them to the service, writes the replies.
+//! Called by that server, in the coroutine of the connection.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use may::coroutine;
+use may::sync::spsc::{self, Sender};
+use may_minihttp::{HttpService, Request as Head, Response};
+
+use super::super::faults;
+use super::super::head::{Framing, framing};
+use super::super::places::Place;
+use super::Shared;
+use super::lines::{self, Line};
+use crate::http::{Completion, Fault, Headers, Method, Reply, Request, Rest};
+
+/// Header lines that one answer has room for.
+const LINES_MAX: usize = 16;
+
+/// Longest reply in pieces, which has to be gathered here: bytes.
+const GATHERED_MAX: usize = 16 << 20;
+
+/// Body up to which the reply is copied into the connection's own buffer.
+const COPIED_MAX: usize = 4096;
+
+/// A connection.
+pub(super) struct Connection {
+    /// `None`: it was refused, and is at its end.
+    served: Option<Served>,
+}
+
+/// What there is of a connection that is served.
+struct Served {
+    shared: Arc<Shared>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    /// What was read behind the last request is not known to be one.
+    is_closing: Cell<bool>,
+    /// Given back at the end.
+    _place: Place,
+}
+
+/// A reply that cannot be sent as it is.
+struct Unencodable;
+
+impl Connection {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        socket: TcpStream,
+        peer: SocketAddr,
+        place: Place,
+    ) -> Self {
+        Self {
+            served: Some(Served {
+                shared,
+                socket,
+                peer,
+                is_closing: Cell::new(false),
+                _place: place,
+            }),
+        }
+    }
+
+    /// One that there is no place for.
+    pub(super) fn refused() -> Self {
+        Self { served: None }
+    }
+}
+
+impl HttpService for Connection {
+    fn call(&mut self, head: Head<'_, '_, '_>, response: &mut Response<'_>) -> io::Result<()> {
+        let is_head = head.method() == "HEAD";
+        let reply = match &self.served {
+            Some(served) => served.exchange(head),
+            None => Fault::Overloaded.reply(),
+        };
+        write(reply, is_head, response)
+            .or_else(|Unencodable| write(Fault::Abandoned.reply(), is_head, response))
+            .map_err(|Unencodable| io::Error::other("no reply can be encoded"))
+    }
+}
+
+impl Served {
+    /// Reads the rest of a request and has it answered.
+    fn exchange(&self, head: Head<'_, '_, '_>) -> Reply {
+        let path = split(head.path()).0.to_owned();
+        let Some(_in_progress) = self.shared.progress.begin() else {
+            return self.refuse(&path, Fault::Overloaded);
+        };
+        match self.receive(head) {
+            Ok(request) => self.ask(request).unwrap_or_else(|fault| self.fault(&path, fault)),
+            // It alone is found when the request has been read whole.
+            Err(fault @ Fault::UnknownMethod) => self.fault(&path, fault),
+            Err(fault) => self.refuse(&path, fault),
+        }
+    }
+
+    /// Reads the request whole, within the limits. After an error it is not known where the next request
+    /// would begin.
+    fn receive(&self, head: Head<'_, '_, '_>) -> Result<Request, Fault> {
+        if self.is_closing.get() {
+            return Err(Fault::BadHead { why: "The connection is being closed." });
+        }
+        let (path, query) = split(head.path());
+        let is_path = path.starts_with('/') || path == "*";
+        if !is_path || head.path().contains('#') {
+            return Err(Fault::BadHead { why: "The request target is not a path." });
+        }
+        let length = match framing(head.headers(), head.version() == 1)? {
+            Framing::Length(length) => length,
+            Framing::Chunked => {
+                return Err(Fault::BadHead { why: "This server takes no chunked bodies." });
+            }
+        };
+        let limit = self.shared.max_body_bytes.min(self.shared.service.body_limit(path));
+        if length > limit {
+            return Err(Fault::BodyTooLarge { limit });
+        }
+        let method = Method::from_token(head.method());
+        let (path, headers) = (path.to_owned(), copy_headers(&head));
+        let query = Bytes::copy_from_slice(query.as_bytes());
+        let body = read_body(head, length)?;
+        Ok(Request {
+            method: method.ok_or(Fault::UnknownMethod)?,
+            path,
+            query,
+            headers,
+            body,
+            peer: self.peer,
+            arrived_ns: faults::unix_ns(),
+            arrived: Instant::now(),
+        })
+    }
+
+    /// Has the service answer; the coroutine waits, not its thread. A reply that was sent before a panic
+    /// stands: the service may have acted, and the client should know.
+    fn ask(&self, request: Request) -> Result<Reply, Fault> {
+        let (sender, receiver) = spsc::channel();
+        let answer = Answer(Some(sender));
+        let done = Completion::new(move |reply| answer.give(reply));
+        let service = &*self.shared.service;
+        let reply = match catch_unwind(AssertUnwindSafe(|| service.call(request, done))) {
+            Ok(()) => receiver.recv().ok().flatten().ok_or(Fault::Abandoned)?,
+            Err(_panic) => receiver.try_recv().ok().flatten().ok_or(Fault::Panicked)?,
+        };
+        gathered(*reply)
+    }
+
+    fn fault(&self, path: &str, fault: Fault) -> Reply {
+        faults::reply(&*self.shared.service, path, self.peer, fault)
+    }
+
+    /// Answers a fault and reads no more: the server finds the end of the stream behind its reply.
+    fn refuse(&self, path: &str, fault: Fault) -> Reply {
+        self.is_closing.set(true);
+        // The peer may be gone already.
+        let _gone = self.socket.shutdown(Shutdown::Read);
+        self.fault(path, fault).header("Connection", "close")
+    }
+}
+
+/// The way of a reply back into the coroutine. It always says something: the library's channel may miss
+/// that its sender was dropped.
+struct Answer(Option<Sender<Option<Box<Reply>>>>);
+
+impl Answer {
+    fn give(mut self, reply: Reply) {
+        self.send(Some(Box::new(reply)));
+    }
+
+    fn send(&mut self, reply: Option<Box<Reply>>) {
+        if let Some(sender) = self.0.take() {
+            // The connection may be gone; then nobody waits for the reply.
+            let _gone = sender.send(reply);
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.send(None);
+    }
+}
+
+/// Path and query of a request target.
+fn split(target: &str) -> (&str, &str) {
+    target.split_once('?').unwrap_or((target, ""))
+}
+
+fn copy_headers(head: &Head<'_, '_, '_>) -> Headers {
+    let fields = head.headers();
+    let bytes = fields.iter().map(|field| field.name.len() + field.value.len()).sum();
+    let mut headers = Headers::with_capacity(fields.len(), bytes);
+    for field in fields {
+        headers.push(field.name, field.value);
+    }
+    headers
+}
+
+/// The body, all of it. The length has been read from the head, and is bounded.
+fn read_body(head: Head<'_, '_, '_>, length: usize) -> Result<Bytes, Fault> {
+    if length == 0 {
+        return Ok(Bytes::new());
+    }
+    let mut body = Vec::with_capacity(length);
+    match head.body().take(length as u64).read_to_end(&mut body) {
+        Ok(read) if read == length => Ok(body.into()),
+        _ => Err(Fault::BodyBroken),
+    }
+}
+
+/// The reply with all its pieces; other connections have their turn between two of them.
+fn gathered(mut reply: Reply) -> Result<Reply, Fault> {
+    let Some(mut rest) = reply.rest.take() else { return Ok(reply) };
+    let mut next = || catch_unwind(AssertUnwindSafe(|| Rest::next_piece(&mut rest)));
+    let mut body = reply.body.to_vec();
+    while let Some(piece) = next().map_err(|_panic| Fault::Panicked)? {
+        if body.len() + piece.len() > GATHERED_MAX {
+            return Err(Fault::Abandoned);
+        }
+        body.extend_from_slice(&piece);
+        coroutine::yield_now();
+    }
+    reply.body = body.into();
+    Ok(reply)
+}
+
+/// Writes a reply, or nothing of it.
+fn write(reply: Reply, is_head: bool, response: &mut Response<'_>) -> Result<(), Unencodable> {
+    if !(200..=599).contains(&reply.status) {
+        return Err(Unencodable);
+    }
+    let status = StatusCode::from_u16(reply.status).map_err(|_| Unencodable)?;
+    let mut sent = [""; LINES_MAX];
+    let mut count = 0;
+    let content_type = reply.content_type.map(|value| ("Content-Type", value));
+    let fields = reply.headers.iter().map(|(name, value)| (&**name, &**value));
+    for (name, value) in content_type.into_iter().chain(fields) {
+        match lines::line(name, value) {
+            Line::Sent(line) if count < LINES_MAX => {
+                sent[count] = line;
+                count += 1;
+            }
+            Line::Sent(_) | Line::LeftOut => {}
+            Line::Malformed => return Err(Unencodable),
+        }
+    }
+    response.status_code(reply.status.into(), status.canonical_reason().unwrap_or("-"));
+    for line in &sent[..count] {
+        response.header(line);
+    }
+    let has_body = !is_head && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if has_body && reply.body.len() <= COPIED_MAX {
+        response.body_mut().extend_from_slice(&reply.body);
+    } else if has_body {
+        response.body_vec(reply.body.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! The HTTP servers that the adapter can run on, as the command line offers them. What they do is tested
+//! elsewhere: the contract's tables on both, everything else on hyper, or on the one that
+//! `TOUCHLINE_FRONT` names. Two of these tests are about what may does not do (README, "The second
+//! front"): that a long list of jobs comes in chunks, and that a body which is too long gets its answer.
+
+use super::process::Process;
+use super::venue::Venue;
+
+#[test]
+fn the_second_front_says_what_it_is_for_and_survives_its_adapter() {
+    let venue = Venue::up(&["--front", "may"]);
+    let warned = |line: &str| line.contains("front may is for trusted networks");
+    venue.supervisor().wait_for(0, "warning", warned);
+    assert_eq!(venue.http().get("/api/v3/ping").header("server"), Some("M"), "may_minihttp's name");
+    let adapter = venue.pid("adapter");
+    super::process::send_signal(adapter.expect("it runs"), rustix::process::Signal::KILL);
+    let is_back = || venue.pid("adapter").is_some_and(|pid| Some(pid) != adapter);
+    assert!(super::process::eventually(is_back), "the adapter is started again");
+    let answers = || {
+        let request = super::http::Request::new("GET", "/api/v3/ping");
+        venue.http().send(&request).is_ok_and(|reply| reply.header("server") == Some("M"))
+    };
+    assert!(super::process::eventually(answers), "on the same port and front");
+}
+
+#[test]
+fn a_front_that_is_none_and_workers_that_it_cannot_have_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().to_str().expect("temporary folders have plain names");
+    let refused = |arguments: &[&str], message: &str| {
+        let mut process = Process::start(&[&["adapter", "--data", data], arguments].concat());
+        process.wait_for(0, message, |line| line.contains(message));
+        assert!(!process.wait_for_end().success());
+    };
+    refused(&["--front", "nginx"], "must be hyper or may");
+    refused(
+        &["--front", "may", "--set", "adapter.workers=2"],
+        "adapter.workers is 2, must be 1 on front may",
+    );
+}
