@@ -4,6 +4,7 @@
 //! What was added of late stands in memory in two layers: one that grows, and one that is being
 //! written to the store. What is older stands in the store alone. A reader sees them as one.
 
+mod breaks;
 pub(crate) mod candles;
 pub(crate) mod intervals;
 pub(crate) mod names;
@@ -20,6 +21,7 @@ use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{Position, SymbolId, TradeId};
 
+use breaks::BreakRow;
 use candles::{Candle, Running, Tier};
 use names::Named;
 pub(crate) use reader::{Direction, Reader};
@@ -35,6 +37,8 @@ pub(crate) struct Market {
     /// The last trade with its number.
     pub(crate) last: Option<(u64, TradeRow)>,
     running: [Option<Running>; Tier::ALL.len()],
+    /// The last time in BREAK, with when it began.
+    last_break: Option<(u64, BreakRow)>,
 }
 
 /// Both sides of a trade.
@@ -128,11 +132,7 @@ impl History {
         let taker = Key { group: sides.taker, id: side_id(id, false) };
         self.rows.sides.insert(maker, sides.maker_row);
         self.rows.sides.insert(taker, sides.taker_row);
-        let index = symbol.0 as usize;
-        if self.markets.len() <= index {
-            self.markets.resize(index + 1, Market::default());
-        }
-        let market = &mut self.markets[index];
+        let market = market_of(&mut self.markets, symbol);
         market.last = Some((id, row));
         let one = Candle::of(id, &row);
         for (tier, running) in Tier::ALL.into_iter().zip(&mut market.running) {
@@ -149,6 +149,15 @@ impl History {
                     }
                 }
             }
+        }
+    }
+
+    /// The status of a symbol was set, to BREAK or to another one.
+    pub(crate) fn status(&mut self, symbol: SymbolId, is_break: bool, time_ms: u64) {
+        let market = market_of(&mut self.markets, symbol);
+        if let Some((from_ms, row)) = breaks::noted(market.last_break, is_break, time_ms) {
+            market.last_break = Some((from_ms, row));
+            self.rows.breaks.insert(Key { group: of_symbol(symbol), id: from_ms }, row);
         }
     }
 
@@ -226,6 +235,15 @@ impl History {
     }
 }
 
+/// The market of a symbol, made if it is new.
+fn market_of(markets: &mut Vec<Market>, symbol: SymbolId) -> &mut Market {
+    let index = symbol.0 as usize;
+    if markets.len() <= index {
+        markets.resize(index + 1, Market::default());
+    }
+    &mut markets[index]
+}
+
 /// Gives a candle to the rows, if they do not have it as it is.
 fn keep(rows: &mut Rows, symbol: SymbolId, tier: Tier, running: &Running) {
     if running.is_new {
@@ -254,7 +272,8 @@ impl Reader<'_> {
                 ControlFlow::Break(())
             })?;
         }
-        Ok(Market { last, running })
+        let last_break = self.edge(of_symbol(symbol), whole(), Direction::Backward)?;
+        Ok(Market { last, running, last_break })
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the history keeps: one fixed-size row per trade, per side of a trade, per ended order and
-//! list, per client id and per candle. Made by the fold, written to the store as they are, read by the
+//! list, per client id, per candle and per time in BREAK. Made by the fold, written to the store as they are, read by the
 //! handlers.
 //!
 //! Every table is sorted by the same kind of key: a group, within which rows count up. So a page is
@@ -11,6 +11,7 @@ use bytemuck::{Pod, Zeroable};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, SymbolId};
 
+use super::breaks::BreakRow;
 use super::candles::{Candle, Tier};
 
 /// Bytes of a key in the store.
@@ -171,6 +172,7 @@ pub(crate) struct Rows {
     pub(crate) lists: BTreeMap<Key, ListRow>,
     pub(crate) names: BTreeMap<Key, NameRow>,
     pub(crate) candles: BTreeMap<Key, Candle>,
+    pub(crate) breaks: BTreeMap<Key, BreakRow>,
 }
 
 impl Rows {
@@ -182,6 +184,7 @@ impl Rows {
             + self.lists.len()
             + self.names.len()
             + self.candles.len()
+            + self.breaks.len()
     }
 }
 
@@ -206,6 +209,7 @@ tables! {
     ListRow: lists,
     NameRow: names,
     Candle: candles,
+    BreakRow: breaks,
 }
 
 const _: () = {

@@ -20,12 +20,13 @@ use thiserror::Error;
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::{Incarnation, Position};
 
+use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::reader::{Direction, Layer};
 use super::rows::{KEY_BYTES, Key, ListRow, NameRow, OrderRow, Row, Rows, SideRow, TradeRow};
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// Address space that the store may come to fill; what it takes on disk grows with it.
 const MAP_BYTES: usize = 1 << 40;
@@ -160,7 +161,7 @@ impl StateTable {
 pub(crate) struct Store {
     env: Env<WithoutTls>,
     meta: Table,
-    history: [(&'static str, Table); 6],
+    history: [(&'static str, Table); 7],
     state: [Table; StateTable::ALL.len()],
 }
 
@@ -232,6 +233,7 @@ impl Store {
             (ListRow::TABLE, table(ListRow::TABLE)?),
             (NameRow::TABLE, table(NameRow::TABLE)?),
             (Candle::TABLE, table(Candle::TABLE)?),
+            (BreakRow::TABLE, table(BreakRow::TABLE)?),
         ];
         let [a, b, c, d, e, f, g] = StateTable::ALL.map(StateTable::name).map(table);
         let state = [a?, b?, c?, d?, e?, f?, g?];
@@ -277,6 +279,7 @@ impl Store {
         self.put_rows::<ListRow>(&mut writing, &batch.rows)?;
         self.put_rows::<NameRow>(&mut writing, &batch.rows)?;
         self.put_rows::<Candle>(&mut writing, &batch.rows)?;
+        self.put_rows::<BreakRow>(&mut writing, &batch.rows)?;
         for (table, key, row) in &batch.state {
             let (table, key) = (self.state[*table as usize], key.bytes());
             match row {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use touchline_protocol::units::{AccountId, SymbolId, TradeId};
 
+use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::intervals::{INTERVALS, Interval};
 use super::rows::{self, SideRow, TradeRow, of_account};
@@ -300,6 +301,26 @@ fn a_store_of_another_log_is_emptied_if_it_may_be() {
     assert_eq!(count(IDENTITY), (1, true, true), "all of it is still there");
     assert_eq!(count(other), (0, false, false));
     assert_eq!(count(IDENTITY), (0, false, false));
+}
+
+#[test]
+fn a_time_in_break_goes_on_over_a_restart() {
+    let mut site = Site::new();
+    let last = |site: &Site| site.history.market(SYMBOL).last_break;
+    site.history.status(SYMBOL, true, 5);
+    site.then(Then::Freeze);
+    site.then(Then::Reopen);
+    assert_eq!(last(&site), None, "it was not committed");
+    site.history.status(SYMBOL, true, 5);
+    site.then(Then::Commit);
+    site.then(Then::Reopen);
+    assert_eq!(last(&site), Some((5, BreakRow { until_ms: u64::MAX })));
+    site.history.status(SYMBOL, false, 9);
+    site.then(Then::Commit);
+    site.then(Then::Reopen);
+    assert_eq!(last(&site), Some((5, BreakRow { until_ms: 9 })));
+    site.history.status(SYMBOL, false, 11);
+    assert_eq!(last(&site), Some((5, BreakRow { until_ms: 9 })));
 }
 
 proptest! {

@@ -181,8 +181,10 @@ impl State {
             Command::DefineAsset(made) => self.venue.define_asset(made, done.id),
             Command::DefineSymbol(made) => self.venue.define_symbol(made, done.id),
             Command::SetSymbolStatus(set) => {
-                self.venue.symbol_mut(set.symbol)?.status =
-                    number("symbol status", set.status, SymbolStatus::from_wire)?;
+                let status = number("symbol status", set.status, SymbolStatus::from_wire)?;
+                self.venue.symbol_mut(set.symbol)?.status = status;
+                let is_break = status == SymbolStatus::Break;
+                self.history.status(set.symbol, is_break, scene.time_ms);
                 Ok(())
             }
             Command::CreateAccount(made) => self.accounts.create(made, done.id),

@@ -40,7 +40,8 @@ pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
 
 impl Wanted {
     /// Both times choose by when a candle began, inclusive: with a start the oldest from there on, else
-    /// the newest ones up to the end. The one that still grows is among them (facts §7 klines).
+    /// the newest ones up to the end. The one that still grows is among them. Those that lie wholly in
+    /// a time in which the symbol was in BREAK are not there (facts §7 klines).
     fn read(
         &self,
         history: &SymbolHistory<'_>,
@@ -50,21 +51,21 @@ impl Wanted {
         let Some(begin) = history.begin()? else { return Ok(Vec::new()) };
         let begin = interval.open(begin);
         let last = interval.open(self.span.end.unwrap_or(now_ms).min(now_ms));
-        let more = self.limit as u64 - 1;
-        let (from, to) = match self.span.start {
+        let limit = self.limit as u64;
+        let spans = match self.span.start {
             Some(start) => {
                 // No candle begins behind the present one: what is later still needs no calendar.
                 let open = interval.open(start.min(now_ms));
                 let from = if open < start { interval.next(open) } else { open };
-                let from = from.max(begin);
-                (from, (0..more).fold(from, |at, _| interval.next(at)).min(last))
+                history.spans_from(interval, (from.max(begin), last), limit)?
             }
-            None => (interval.back(last, more).max(begin), last),
+            None => history.spans_up_to(interval, (begin, last), limit)?,
         };
-        if from > to {
-            return Ok(Vec::new());
+        let mut candles = Vec::new();
+        for (from, to) in spans {
+            candles.extend(history.filled(interval, from, to)?);
         }
-        history.filled(interval, from, to)
+        Ok(candles)
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the market data's endpoints answer, as literal JSON, and what they refuse.
 
-use touchline_protocol::message::enums::Side;
+use touchline_protocol::message::command::SetSymbolStatus;
+use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::enums::{Side, SymbolStatus};
 
 use super::fixture::{NOW_MS, Site, body, header, open};
 use crate::http::Method::Get;
 use crate::http::Reply;
-use crate::views::fixture::{ALICE, BOB, Log, ONE};
+use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log, ONE};
 
 /// The venue, made two days before every request.
 fn old_venue() -> Log {
@@ -148,6 +150,34 @@ fn candles_are_filled_where_nobody_traded() {
     let expected = r#"[[1698796800000,"100.00000000","102.00000000","99.00000000","99.00000000","4.00000000",1701388799999,"403.00000000",3,"4.00000000","403.00000000","0"]]"#;
     assert_eq!(month, expected);
     assert_eq!(text(&site, "klines", "symbol=ETHBTC&interval=1m"), "[]");
+}
+
+#[test]
+fn no_candle_lies_wholly_in_a_break() {
+    let mut log = old_venue();
+    let minute = |n: u64| 1_699_999_860_000 + 60_000 * n;
+    let set = |log: &mut Log, status: SymbolStatus, time_ms: u64| {
+        log.time_ns = time_ms * 1_000_000;
+        let set =
+            SetSymbolStatus { symbol: BTCUSDT, status: status.to_wire(), ..Default::default() };
+        log.done(Command::SetSymbolStatus(&set), 0);
+    };
+    log.time_ns = minute(0) * 1_000_000;
+    log.trade(1, 100 * ONE, ONE);
+    set(&mut log, SymbolStatus::Break, minute(0) + 1);
+    set(&mut log, SymbolStatus::Trading, minute(3));
+    let site = Site::new(log);
+    let opens = |query: &str| -> Vec<u64> {
+        let found = text(&site, "klines", &format!("symbol=BTCUSDT&interval=1m{query}"));
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        found.as_array().unwrap().iter().map(|candle| candle[0].as_u64().unwrap()).collect()
+    };
+    assert_eq!(opens(""), [0, 3, 4].map(minute));
+    assert_eq!(opens("&limit=2"), [3, 4].map(minute));
+    assert_eq!(opens(&format!("&startTime={}&limit=1", minute(1))), [minute(3)]);
+    assert_eq!(opens(&format!("&endTime={}&limit=1", minute(2))), [minute(0)]);
+    let halted = text(&site, "klines", "symbol=BTCUSDT&interval=5m");
+    assert_eq!(halted.matches("[1").count(), 2, "partly in BREAK: {halted}");
 }
 
 #[test]
