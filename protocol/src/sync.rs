@@ -108,6 +108,19 @@ impl<'a> ReadOnlyWords<'a> {
         Self(&self.0[first..first + count])
     }
 
+    /// Brings the cache line of the word `index` to this core and waits for nothing. Under loom there are
+    /// no caches, and nothing to explore in a load of which nothing comes.
+    ///
+    /// # Panics
+    /// As [`copy_to`](Self::copy_to).
+    #[inline]
+    pub fn touch(self, index: usize) {
+        let word = &self.0[index];
+        if !cfg!(loom) {
+            std::hint::black_box(word.load(Ordering::Relaxed));
+        }
+    }
+
     /// Fills `into` with the words from index `first` on, by relaxed loads.
     ///
     /// # Panics

@@ -6,6 +6,9 @@ use super::{
 };
 use crate::sync::Ordering;
 
+/// Slots that are brought near when new ones are seen: an order's replies.
+const LOOK_AHEAD: u64 = 6;
+
 /// The reading end. One per ring, used by one thread at a time.
 pub struct Consumer<M> {
     memory: M,
@@ -120,7 +123,18 @@ impl<M: ConsumerMemory> Consumer<M> {
             });
         }
         self.tail = tail;
+        self.look_ahead();
         Ok(())
+    }
+
+    /// Touches what was published: where a message begins is known only when the one before it has come
+    /// from the producer's core, and so their lines would come one after the other instead of together.
+    #[inline]
+    fn look_ahead(&self) {
+        let published = self.tail.wrapping_sub(self.head);
+        for ahead in 1..published.min(LOOK_AHEAD) {
+            self.memory.slots().touch(self.capacity.first_word(self.head.wrapping_add(ahead)));
+        }
     }
 
     /// Copies the message at the head, of which at least one slot is published.
