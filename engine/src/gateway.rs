@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{RingCapacities, SessionEnd};
@@ -155,7 +155,7 @@ pub fn start(
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
-    let mut backend = choose_backend(options.settings.backend, &mail)?;
+    let mut backend = choose_backend(options.settings.backend, &mail.bell())?;
     backend.listen(Listener::Local, listen(&options.socket)?)?;
     let mut chosen = format!("gateway: {}", backend.name());
     if let Some(address) = options.settings.tcp.0 {
@@ -182,14 +182,33 @@ pub(crate) fn try_io_uring() -> io::Result<()> {
 }
 
 /// The backend that was asked for; epoll, and a line that says so, where io_uring is not permitted.
-fn choose_backend(wanted: GatewayBackend, mail: &Mail) -> io::Result<Box<dyn Backend + Send>> {
+fn choose_backend(wanted: GatewayBackend, bell: &Arc<Bell>) -> io::Result<Box<dyn Backend + Send>> {
     if wanted != GatewayBackend::Epoll {
-        match uring::Uring::new(mail.bell()) {
+        match uring::Uring::new(Arc::clone(bell)) {
             Ok(uring) => return Ok(Box::new(uring)),
             Err(error) => say!("gateway: io_uring is refused ({error}), so it is epoll"),
         }
     }
-    Ok(Box::new(epoll::Epoll::new(mail.bell())?))
+    Ok(Box::new(epoll::Epoll::new(Arc::clone(bell))?))
+}
+
+/// How long a gateway that spins takes to find out `looks` times that nothing has happened to its sockets,
+/// and over which backend. For `touchline-bench tcp`.
+///
+/// # Errors
+/// If a socket cannot be made or looked at.
+pub fn time_idle_looks(wanted: GatewayBackend, looks: u32) -> io::Result<(&'static str, Duration)> {
+    let mut backend = choose_backend(wanted, &Arc::new(Bell::new()?))?;
+    let (listener, _) = listen_tcp(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    backend.listen(Listener::Tcp, listener)?;
+    let mut happened = Vec::new();
+    // The first turn hands the kernel what was asked for.
+    backend.turn(Duration::ZERO, &mut happened)?;
+    let begin = Instant::now();
+    for _ in 0..looks {
+        backend.turn(Duration::ZERO, &mut happened)?;
+    }
+    Ok((backend.name(), begin.elapsed()))
 }
 
 fn listen(socket: &Path) -> io::Result<OwnedFd> {

@@ -29,6 +29,9 @@ const SEND: u64 = 5;
 /// Completions that are looked at per turn.
 const COMPLETIONS_PER_TURN: usize = 1024;
 
+/// Buffers that are kept for a later turn at the most: a quarter of them.
+const SHOWN_MAX: usize = 64;
+
 const fn name(kind: u64, ticket: usize) -> u64 {
     kind << KIND_SHIFT | ticket as u64
 }
@@ -52,7 +55,7 @@ pub(super) struct Uring {
     bell: Arc<Bell>,
     listeners: Vec<(Listener, OwnedFd)>,
     sockets: FxHashMap<usize, Watched>,
-    /// Buffers that the last turn told of.
+    /// Buffers that turns have told of and that are not given back yet.
     shown: Vec<u16>,
     /// Sockets whose receive ended for want of buffers.
     starved: Vec<usize>,
@@ -259,11 +262,15 @@ impl Backend for Uring {
     }
 
     fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()> {
-        for buffer in std::mem::take(&mut self.shown) {
-            self.ring.give_back(buffer, name(NOTHING, 0));
-        }
-        for ticket in std::mem::take(&mut self.starved) {
-            self.receive(ticket);
+        // Buffers go back with what goes to the kernel anyway, a reply most often.
+        let is_due = self.ring.has_queued() || self.shown.len() >= SHOWN_MAX || !limit.is_zero();
+        if is_due || !self.starved.is_empty() {
+            for buffer in self.shown.drain(..) {
+                self.ring.give_back(buffer, name(NOTHING, 0));
+            }
+            for ticket in std::mem::take(&mut self.starved) {
+                self.receive(ticket);
+            }
         }
         self.ring.submit(limit)?;
         for _ in 0..COMPLETIONS_PER_TURN {

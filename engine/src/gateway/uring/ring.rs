@@ -68,10 +68,24 @@ pub(super) struct Ring {
 // `&self` or `&mut self` of this one owner; the ring itself is Send.
 unsafe impl Send for Ring {}
 
+/// A ring that tells by a flag that there is work to be done in our name, and leaves it until we enter the
+/// kernel: else it interrupts this core for every message that comes. Kernels before 5.19 know no such flag.
+fn build() -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.setup_cqsize(COMPLETIONS);
+    builder.clone().setup_coop_taskrun().setup_taskrun_flag().build(ENTRIES).or_else(|error| {
+        if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) {
+            builder.build(ENTRIES)
+        } else {
+            Err(error)
+        }
+    })
+}
+
 impl Ring {
     /// Makes a ring, and gives the kernel its buffers.
     pub(super) fn new() -> io::Result<Self> {
-        let ring = IoUring::builder().setup_cqsize(COMPLETIONS).build(ENTRIES)?;
+        let ring = build()?;
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
             return Err(io::Error::other("the kernel is too old for it"));
         }
@@ -185,15 +199,24 @@ impl Ring {
         unsafe { std::slice::from_raw_parts(self.pool.add(range.start).as_ptr(), range.len()) }
     }
 
+    /// True when something is queued for the kernel.
+    pub(super) fn has_queued(&mut self) -> bool {
+        !self.ring.submission().is_empty()
+    }
+
     /// Hands the kernel what is queued and waits for a completion, at most for `limit`; without a limit,
-    /// and with nothing queued, it is no system call.
+    /// and with nothing to be done on either side, it is no system call.
     pub(super) fn submit(&mut self, limit: Duration) -> io::Result<()> {
         self.push_waiting();
         let is_pending = !self.ring.completion().is_empty() || !self.waiting.is_empty();
         let outcome = if limit.is_zero() || is_pending {
-            if self.ring.submission().is_empty() {
+            let queue = self.ring.submission();
+            // What comes of a socket waits for our entering the kernel, and so do completions that found no
+            // place.
+            if queue.is_empty() && !queue.taskrun() && !queue.cq_overflow() {
                 return Ok(());
             }
+            drop(queue);
             self.ring.submit()
         } else {
             let timeout = Timespec::from(limit);
