@@ -6,8 +6,8 @@ use super::{
 };
 use crate::sync::Ordering;
 
-/// Slots that are brought near when new ones are seen: an order's replies.
-const LOOK_AHEAD: u64 = 6;
+/// Slots that are brought near ahead of the message that is read: two orders' replies.
+const LOOK_AHEAD: u64 = 8;
 
 /// The reading end. One per ring, used by one thread at a time.
 pub struct Consumer<M> {
@@ -19,6 +19,8 @@ pub struct Consumer<M> {
     released: u64,
     /// The producer's index when last read.
     tail: u64,
+    /// One past the last slot that was touched ahead; at most `tail`, and at most [`LOOK_AHEAD`] past `head`.
+    near: u64,
     fault: Option<RingFault>,
 }
 
@@ -28,7 +30,7 @@ impl<M: ConsumerMemory> Consumer<M> {
         let capacity = memory.capacity();
         // SYNC: only this side writes the head, so there is nothing to pair with.
         let head = memory.head().load(Ordering::Relaxed);
-        Self { memory, capacity, head, released: head, tail: head, fault: None }
+        Self { memory, capacity, head, released: head, tail: head, near: head, fault: None }
     }
 
     /// Number of slots of the ring.
@@ -54,6 +56,7 @@ impl<M: ConsumerMemory> Consumer<M> {
                 return Ok(None);
             }
         }
+        self.look_ahead();
         let length = self.take(into).map_err(|fault| self.poison(fault))?;
         if self.head.wrapping_sub(self.released) >= RELEASE_EVERY {
             self.release();
@@ -123,17 +126,21 @@ impl<M: ConsumerMemory> Consumer<M> {
             });
         }
         self.tail = tail;
-        self.look_ahead();
         Ok(())
     }
 
-    /// Touches what was published: where a message begins is known only when the one before it has come
-    /// from the producer's core, and so their lines would come one after the other instead of together.
+    /// Touches what was published, a few slots ahead: where a message begins is known only when the one before
+    /// it has come from the producer's core, and so their lines would come one after the other.
     #[inline]
-    fn look_ahead(&self) {
+    fn look_ahead(&mut self) {
+        if self.near.wrapping_sub(self.head) > LOOK_AHEAD {
+            self.near = self.head;
+        }
         let published = self.tail.wrapping_sub(self.head);
-        for ahead in 1..published.min(LOOK_AHEAD) {
-            self.memory.slots().touch(self.capacity.first_word(self.head.wrapping_add(ahead)));
+        let end = self.head.wrapping_add(published.min(LOOK_AHEAD));
+        while self.near != end {
+            self.memory.slots().touch(self.capacity.first_word(self.near));
+            self.near = self.near.wrapping_add(1);
         }
     }
 
