@@ -3,6 +3,7 @@
 
 pub mod api_error;
 pub mod auth;
+mod calendar;
 pub mod config;
 pub mod documentation;
 pub mod front;
