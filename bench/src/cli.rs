@@ -26,6 +26,7 @@ use crate::records::{self, RecordsOptions};
 use crate::replay::{self, ReplayOptions};
 use crate::rest::{self, RestOptions};
 use crate::rtt::{self, PeerKind, RttOptions};
+use crate::stream::{self, StreamOptions};
 use crate::tcp::{self, TcpOptions};
 use crate::{child, interrupt};
 
@@ -62,6 +63,9 @@ enum Command {
     /// Measure what readers of the public feed cost the duty thread, and how late they are
     #[command(after_help = FEED_HELP)]
     Feed(FeedArguments),
+    /// Measure how much passes per second, through the ring and through a session
+    #[command(after_help = stream::HELP)]
+    Stream(StreamArguments),
     /// Measure the log: appending, making durable, replaying, verifying, each beside the bare thing
     #[command(after_help = LOG_HELP)]
     Log(LogArguments),
@@ -336,6 +340,15 @@ struct FeedArguments {
 }
 
 #[derive(clap::Args, Debug)]
+struct StreamArguments {
+    /// Messages of each kind per run
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+#[derive(clap::Args, Debug)]
 struct CoreArguments {
     /// Only these flows [default: all]
     #[arg(long, value_enum)]
@@ -455,6 +468,10 @@ fn run(command: Command) -> Result<bool> {
             interrupt::watch()?;
             run_feed(&arguments)
         }
+        Command::Stream(arguments) => {
+            interrupt::watch()?;
+            run_stream(&arguments)
+        }
         Command::Log(arguments) => {
             interrupt::watch()?;
             run_log(arguments)
@@ -572,6 +589,13 @@ fn run_feed(arguments: &FeedArguments) -> Result<bool> {
         messages: arguments.messages,
     })?;
     show(arguments.engine.json, &report, || report.text())?;
+    Ok(true)
+}
+
+fn run_stream(arguments: &StreamArguments) -> Result<bool> {
+    let (engine, runs) = (arguments.engine.options()?, arguments.engine.runs);
+    let report = stream::run(&StreamOptions { engine, runs, messages: arguments.messages })?;
+    show(arguments.engine.json, &report, || report.to_string())?;
     Ok(true)
 }
 

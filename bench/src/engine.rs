@@ -20,6 +20,7 @@ use touchline_protocol::message::command::{
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId, UNITS_PER_WHOLE};
 use touchline_protocol::wait::WaitStrategy;
@@ -29,7 +30,7 @@ use crate::process::Process;
 /// The one symbol of the venue.
 pub const SYMBOL: SymbolId = SymbolId(0);
 
-/// Slots of both rings of the trader's session: the largest, so that many commands can be under way.
+/// Slots of both rings of a session over which many commands are under way: the largest.
 const SLOTS: u32 = 16_384;
 
 /// Longest that the answer to an admin command may take.
@@ -39,7 +40,7 @@ const CALL_LIMIT: Duration = Duration::from_secs(10);
 const BALANCE: i64 = 10_000_000_000 * UNITS_PER_WHOLE;
 
 /// A venue whose filters take every order of a recording: ticks of 10⁻⁴, whole lots, no limits.
-const VENUE: &str = r#"
+pub(crate) const VENUE: &str = r#"
 [limits]
 orders_per_interval_0 = 0
 orders_per_interval_1 = 0
@@ -188,6 +189,20 @@ impl Engine {
     #[must_use]
     pub const fn access(&self) -> &Access {
         &self.access
+    }
+
+    /// As [`trader`](Self::trader), for few commands at a time: rings as small as a session's may be, which
+    /// stay in the cache as those of the ring baseline do.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prompt_trader(&self, name: &str) -> Result<Client> {
+        let mut options = session(&self.access.folder, Role::Trader, Lane::Hot, name);
+        options.key = Some((self.access.key, self.access.secret.clone()));
+        options.wait = self.access.wait;
+        let slots = u32::try_from(MIN_SESSION_SLOTS)?;
+        (options.request_slots, options.reply_slots) = (slots, slots);
+        Ok(Client::connect(&options)?)
     }
 
     /// Opens an adapter's session of the cold lane, by which records are written.

@@ -27,4 +27,5 @@ pub mod records;
 pub mod replay;
 pub mod rest;
 pub mod rtt;
+pub mod stream;
 pub mod tcp;

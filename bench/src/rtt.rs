@@ -6,6 +6,7 @@
 //! both sides wake up, is not recorded. One clock reading is in every figure alike.
 
 mod echo;
+mod hop;
 mod orders;
 mod peer;
 mod ping_pong;
@@ -20,6 +21,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles, median_ratio, ratio};
 use crate::machine::Machine;
 
+use hop::Hop;
 pub(crate) use orders::Trader;
 pub use peer::{PeerKind, serve};
 
@@ -95,6 +97,8 @@ pub struct Run {
     pub order: Option<Percentiles>,
     /// Its cancel, to its terminal reply.
     pub cancel: Option<Percentiles>,
+    /// An order that rests, by way of a thread between client and engine; where nobody spins for ever.
+    pub hop: Option<Percentiles>,
 }
 
 /// All of it.
@@ -127,6 +131,10 @@ pub struct Ratios {
     pub cancel_to_bare: u64,
     /// Cancel to ring.
     pub cancel_to_ring: u64,
+    /// Order by a thread in between to bare cache line.
+    pub hop_to_bare: u64,
+    /// Order by a thread in between to ring.
+    pub hop_to_ring: u64,
 }
 
 /// Measures.
@@ -154,16 +162,19 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
         Some(engine) => {
             let engine = Engine::start(engine)?;
             let trader = Trader::open(&engine)?;
-            Some((engine, trader))
+            let is_shared = options.wait == WaitStrategy::Adaptive;
+            let hop = is_shared.then(|| Hop::start(&engine, options.wait)).transpose()?;
+            Some((engine, trader, hop))
         }
         None => None,
     };
-    let [mut bare, mut ring, mut order, mut cancel] = [(); 4].map(|()| Distribution::default());
+    let [mut bare, mut ring, mut order, mut cancel, mut by_hop] =
+        [(); 5].map(|()| Distribution::default());
     let trips = options.messages.div_ceil(BLOCKS);
     for _ in 0..BLOCKS {
         match &mut session {
             // A spinning engine would take a core from the baselines.
-            Some((engine, _)) if options.wait == WaitStrategy::Spin => {
+            Some((engine, ..)) if options.wait == WaitStrategy::Spin => {
                 engine.pause()?;
                 let measured = baselines.block(trips, &mut bare, &mut ring);
                 engine.resume()?;
@@ -171,13 +182,18 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             }
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
-        if let Some((_, trader)) = &mut session {
+        if let Some((_, trader, hop)) = &mut session {
             trader.block(WARM_UP, trips, &mut order, &mut cancel)?;
+            if let Some(hop) = hop {
+                hop.block(WARM_UP, trips, &mut by_hop)?;
+            }
         }
     }
     let has_engine = session.is_some();
-    if let Some((engine, trader)) = session {
+    let has_hop = matches!(session, Some((_, _, Some(_))));
+    if let Some((engine, trader, hop)) = session {
         drop(trader);
+        hop.map_or(Ok(()), Hop::stop)?;
         engine.stop()?;
     }
     Ok(Run {
@@ -185,6 +201,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
         ring: ring.percentiles(),
         order: has_engine.then(|| order.percentiles()),
         cancel: has_engine.then(|| cancel.percentiles()),
+        hop: has_hop.then(|| by_hop.percentiles()),
     })
 }
 
@@ -207,6 +224,7 @@ fn median_run(runs: &[Run]) -> Run {
         ring: of(|run| Some(run.ring)).unwrap_or_default(),
         order: of(|run| run.order),
         cancel: of(|run| run.cancel),
+        hop: of(|run| run.hop),
     }
 }
 
@@ -221,6 +239,8 @@ fn ratios(runs: &[Run]) -> Ratios {
         order_to_ring: of(|run| run.order, |run| run.ring),
         cancel_to_bare: of(|run| run.cancel, |run| run.bare),
         cancel_to_ring: of(|run| run.cancel, |run| run.ring),
+        hop_to_bare: of(|run| run.hop, |run| run.bare),
+        hop_to_ring: of(|run| run.hop, |run| run.ring),
     }
 }
 
@@ -243,6 +263,7 @@ impl RttReport {
             ("bare cache line", Some(self.median.bare), 100, 0),
             ("ring", Some(self.median.ring), ring_to_bare, 100),
             ("engine: order", self.median.order, order_to_bare, order_to_ring),
+            ("order by a hop", self.median.hop, self.ratios.hop_to_bare, self.ratios.hop_to_ring),
             (
                 "engine: cancel",
                 self.median.cancel,
@@ -276,6 +297,7 @@ mod tests {
             ring: Percentiles { p50: 2 * bare, ..Default::default() },
             order: Some(Percentiles { p50: order, ..Default::default() }),
             cancel: None,
+            hop: None,
         };
         // Near cores, far cores, near cores: the ratio hardly moves although the figures do.
         let runs = [run(100, 1000), run(500, 4500), run(100, 1100)];

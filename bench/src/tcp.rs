@@ -14,18 +14,23 @@ use std::net::TcpListener;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use touchline_engine::config::GatewayBackend;
+use touchline_engine::gateway::time_idle_looks;
 use touchline_protocol::client::Endpoint;
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median_ratio, ratio};
-use crate::machine::Machine;
+use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
+use crate::machine::{Machine, nanoseconds};
 use crate::rtt::wait_name;
 use echo::{Echo, EchoKind};
 use line::{EchoLine, OrderLine};
 
 /// Blocks of each kind per run.
 const BLOCKS: u32 = 10;
+
+/// Looks at idle sockets per run.
+const LOOKS: u32 = 1_000_000;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -66,6 +71,9 @@ pub struct TcpReport {
     pub p50_to_t2: [u64; 5],
     /// p99 of each kind to that of T2, likewise.
     pub p99_to_t2: [u64; 5],
+    /// One look of a spinning gateway at sockets to which nothing happens, by backend: tenths of ns, median
+    /// of the runs.
+    pub idle_look: Vec<(&'static str, u64)>,
 }
 
 /// Measures.
@@ -90,8 +98,24 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
             .map(|kind| Percentiles::median(&runs.iter().map(|run| run[kind]).collect::<Vec<_>>())),
         p50_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p50)),
         p99_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p99)),
+        idle_look: idle_looks(options.runs)?,
         runs,
     })
+}
+
+fn idle_looks(runs: usize) -> Result<Vec<(&'static str, u64)>> {
+    let mut found = Vec::new();
+    for wanted in [GatewayBackend::Epoll, GatewayBackend::Auto] {
+        let mut tenths = Vec::new();
+        let mut name = "";
+        for _ in 0..runs {
+            let (backend, took) = time_idle_looks(wanted, LOOKS)?;
+            name = backend;
+            tenths.push(nanoseconds(took) * 10 / u64::from(LOOKS));
+        }
+        found.push((name, median(tenths)));
+    }
+    Ok(found)
 }
 
 fn one_run(options: &TcpOptions) -> Result<Run> {
@@ -164,6 +188,14 @@ impl TcpReport {
                 self.median[kind].columns(),
                 ratio(self.p50_to_t2[kind], 100),
                 ratio(self.p99_to_t2[kind], 100),
+            );
+        }
+        for (backend, tenths) in &self.idle_look {
+            let _infallible = writeln!(
+                text,
+                "a look at idle sockets, {backend}: {}.{} ns",
+                tenths / 10,
+                tenths % 10
             );
         }
         text

@@ -21,25 +21,26 @@ use crate::machine::nanoseconds;
 /// Longest sleep before a waiting side looks whether it still makes sense.
 const SLICE: Duration = Duration::from_millis(100);
 
-struct End {
+/// One end of a pair of rings, waiting as the engine and its clients do. [`super::hop`] has such ends too.
+pub(super) struct End {
     session: SessionEnd,
     waiter: Waiter,
-    buffer: Box<MessageBuffer>,
+    pub(super) buffer: Box<MessageBuffer>,
 }
 
 impl End {
-    fn new(session: SessionEnd, wait: WaitStrategy) -> Self {
+    pub(super) fn new(session: SessionEnd, wait: WaitStrategy) -> Self {
         Self { session, waiter: Waiter::new(wait), buffer: Box::default() }
     }
 
-    fn send(&mut self, message: &[u8]) -> Result<()> {
+    pub(super) fn send(&mut self, message: &[u8]) -> Result<()> {
         self.session.output.try_push(message)?;
         self.session.signals.wake_peer();
         Ok(())
     }
 
     /// The length of the next message, which is in the buffer then.
-    fn receive(&mut self) -> Result<usize> {
+    pub(super) fn receive(&mut self) -> Result<usize> {
         let mut patience = None;
         loop {
             if let Some(length) = self.session.input.poll(&mut self.buffer)? {
@@ -54,7 +55,7 @@ impl End {
     }
 }
 
-fn capacities() -> Result<RingCapacities> {
+pub(super) fn capacities() -> Result<RingCapacities> {
     Ok(RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS)?)
 }
 

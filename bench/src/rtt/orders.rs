@@ -23,6 +23,26 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The price of every order, in whole units.
 const PRICE: i64 = 500;
 
+/// An order that rests.
+pub(super) fn order(key: KeyId) -> NewOrder {
+    NewOrder {
+        command: CommandHeader { key_id: key, ..Default::default() },
+        symbol: SYMBOL,
+        side: Side::Buy.to_wire(),
+        order_type: OrderType::Limit.to_wire(),
+        time_in_force: TimeInForce::Gtc.to_wire(),
+        price: PRICE * UNITS_PER_WHOLE,
+        quantity: UNITS_PER_WHOLE,
+        ..Default::default()
+    }
+}
+
+/// Its cancel.
+pub(super) fn cancel(key: KeyId, order_id: OrderId) -> CancelOrder {
+    let command = CommandHeader { key_id: key, ..Default::default() };
+    CancelOrder { command, symbol: SYMBOL, order_id, ..Default::default() }
+}
+
 /// A trader's session.
 pub(crate) struct Trader {
     client: Client,
@@ -31,7 +51,7 @@ pub(crate) struct Trader {
 
 impl Trader {
     pub(crate) fn open(engine: &Engine) -> Result<Self> {
-        Ok(Self::over(engine.trader()?, engine.key()))
+        Ok(Self::over(engine.prompt_trader("bench")?, engine.key()))
     }
 
     /// Of an open session.
@@ -47,23 +67,10 @@ impl Trader {
         orders: &mut Distribution,
         cancels: &mut Distribution,
     ) -> Result<()> {
-        let command = CommandHeader { key_id: self.key, ..Default::default() };
         for trip in 0..warm_up + trips {
             interrupt::check()?;
-            let mut order = NewOrder {
-                command,
-                symbol: SYMBOL,
-                side: Side::Buy.to_wire(),
-                order_type: OrderType::Limit.to_wire(),
-                time_in_force: TimeInForce::Gtc.to_wire(),
-                price: PRICE * UNITS_PER_WHOLE,
-                quantity: UNITS_PER_WHOLE,
-                ..Default::default()
-            };
-            let (placing, id) = self.trip(&mut order)?;
-            let mut cancel =
-                CancelOrder { command, symbol: SYMBOL, order_id: id, ..Default::default() };
-            let (cancelling, canceled) = self.trip(&mut cancel)?;
+            let (placing, id) = self.trip(&mut order(self.key))?;
+            let (cancelling, canceled) = self.trip(&mut cancel(self.key, id))?;
             anyhow::ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");
             if trip >= warm_up {
                 orders.record(nanoseconds(placing));

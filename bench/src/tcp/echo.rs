@@ -14,8 +14,12 @@ use touchline_protocol::wait::WaitStrategy;
 
 use super::line::MESSAGE_BYTES;
 
-/// Looks without success before the core is given away, where that is permitted.
-const LOOKS: u32 = 50;
+/// Looks at a socket without success before the core is given away, where that is permitted: as many as turns
+/// of the gateway.
+const SOCKET_LOOKS: u32 = 12;
+
+/// Likewise of looks at a ring, which take a pause each.
+const RING_LOOKS: u32 = 50;
 
 /// Which echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,11 +34,12 @@ pub(super) enum EchoKind {
 pub(super) struct Pause {
     wait: WaitStrategy,
     looks: u32,
+    looks_max: u32,
 }
 
 impl Pause {
-    pub(super) const fn new(wait: WaitStrategy) -> Self {
-        Self { wait, looks: 0 }
+    pub(super) const fn new(wait: WaitStrategy, looks_max: u32) -> Self {
+        Self { wait, looks: 0, looks_max }
     }
 
     pub(super) const fn reset(&mut self) {
@@ -43,7 +48,7 @@ impl Pause {
 
     pub(super) fn pause(&mut self) {
         self.looks = self.looks.saturating_add(1);
-        if self.wait == WaitStrategy::Spin || self.looks < LOOKS {
+        if self.wait == WaitStrategy::Spin || self.looks < self.looks_max {
             std::hint::spin_loop();
         } else {
             thread::yield_now();
@@ -103,7 +108,7 @@ fn accept(listener: &TcpListener) -> Result<TcpStream> {
 
 fn direct(mut socket: &TcpStream, stop: &AtomicBool, wait: WaitStrategy) -> Result<()> {
     let mut buffer = vec![0; 64 * MESSAGE_BYTES];
-    let mut pause = Pause::new(wait);
+    let mut pause = Pause::new(wait, SOCKET_LOOKS);
     while !stop.load(Ordering::Relaxed) {
         match socket.read(&mut buffer) {
             Ok(0) => return Ok(()),
@@ -129,7 +134,7 @@ fn by_ring(
     let mut received = vec![0; 64 * MESSAGE_BYTES];
     let (mut filled, mut leaving) = (0, Vec::new());
     let mut message = Box::<MessageBuffer>::default();
-    let mut pause = Pause::new(wait);
+    let mut pause = Pause::new(wait, SOCKET_LOOKS);
     while !stop.load(Ordering::Relaxed) {
         match socket.read(&mut received[filled..]) {
             Ok(0) => return Ok(()),
@@ -166,7 +171,7 @@ fn hand_back(
     wait: WaitStrategy,
 ) -> Result<()> {
     let mut message = Box::<MessageBuffer>::default();
-    let mut pause = Pause::new(wait);
+    let mut pause = Pause::new(wait, RING_LOOKS);
     while !stop.load(Ordering::Relaxed) {
         match input.poll(&mut message)? {
             Some(length) => {

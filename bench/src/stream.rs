@@ -1,0 +1,156 @@
+//! `touchline-bench stream`: how much passes per second where many things are under way. Messages of 64 bytes
+//! through the ring, beside a bare ring that publishes in batches; orders and cancels pipelined over one
+//! session into a real engine, beside the core alone on the same commands. Blocks of a kind and of what it is
+//! compared with alternate.
+
+mod alone;
+mod commands;
+mod rings;
+mod session;
+
+use std::fmt;
+
+use anyhow::Result;
+use serde::Serialize;
+use touchline_protocol::wait::WaitStrategy;
+
+use crate::engine::EngineOptions;
+use crate::latency::{median, median_ratio, ratio};
+use crate::machine::Machine;
+use crate::rtt::wait_name;
+
+/// What `--help` says.
+pub const HELP: &str = "\
+Messages of 64 bytes go through the ring and through a bare one of the same run, both published and given
+back 32 at a time. Orders that rest and cancels, as many of each, go over one session into a real engine,
+up to 2,048 under way, and into the core alone, which only decodes and applies them.";
+
+/// Blocks of each kind per run.
+const BLOCKS: u64 = 5;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct StreamOptions {
+    /// The engine.
+    pub engine: EngineOptions,
+    /// Runs; medians over them are reported.
+    pub runs: usize,
+    /// Messages of each kind per run.
+    pub messages: u32,
+}
+
+/// One run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Run {
+    /// A message through a bare ring, its index published with every 32nd: tenths of ns.
+    pub bare_tenths: u64,
+    /// A message through our ring, published likewise: tenths of ns.
+    pub ring_tenths: u64,
+    /// Commands per second that the core alone decodes and applies.
+    pub core_per_second: u64,
+    /// Commands per second from a session through the engine, to the last terminal reply.
+    pub session_per_second: u64,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StreamReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// `adaptive` or `spin`.
+    pub wait: &'static str,
+    /// Messages of each kind per run.
+    pub messages: u32,
+    /// Each run.
+    pub runs: Vec<Run>,
+    /// Medians of the runs.
+    pub median: Run,
+    /// Messages per second through our ring to those through the bare one, median of the runs, hundredths.
+    pub ring_to_bare: u64,
+    /// Commands per second of the session to those of the core, likewise.
+    pub session_to_core: u64,
+}
+
+/// Measures.
+///
+/// # Errors
+/// If the engine does not start or answers wrongly, a ring loses a message, or the run was interrupted.
+pub fn run(options: &StreamOptions) -> Result<StreamReport> {
+    let mut runs = Vec::new();
+    for _ in 0..options.runs {
+        runs.push(one_run(options)?);
+    }
+    let of = |field: fn(&Run) -> u64| median(runs.iter().map(field));
+    Ok(StreamReport {
+        machine: Machine::here(),
+        wait: wait_name(options.engine.wait),
+        messages: options.messages,
+        median: Run {
+            bare_tenths: of(|run| run.bare_tenths),
+            ring_tenths: of(|run| run.ring_tenths),
+            core_per_second: of(|run| run.core_per_second),
+            session_per_second: of(|run| run.session_per_second),
+        },
+        ring_to_bare: median_ratio(runs.iter().map(|run| (run.bare_tenths, run.ring_tenths))),
+        session_to_core: median_ratio(
+            runs.iter().map(|run| (run.session_per_second, run.core_per_second)),
+        ),
+        runs,
+    })
+}
+
+fn one_run(options: &StreamOptions) -> Result<Run> {
+    let messages = u64::from(options.messages).div_ceil(BLOCKS);
+    let (mut bare_ns, mut ring_ns) = (0, 0);
+    for _ in 0..BLOCKS {
+        bare_ns += rings::bare(messages)?;
+        ring_ns += rings::ours(messages)?;
+    }
+    let (mut core_ns, mut session_ns) = (0, 0);
+    let mut session = session::Session::open(&options.engine)?;
+    let commands = usize::try_from(messages)?;
+    for _ in 0..BLOCKS {
+        // A spinning engine would take a core from the core alone.
+        session.set_paused(options.engine.wait == WaitStrategy::Spin)?;
+        core_ns += alone::block(commands)?;
+        session.set_paused(false)?;
+        session_ns += session.block(commands)?;
+    }
+    session.stop()?;
+    let all = messages * BLOCKS;
+    let per_second = |ns: u64| (u128::from(all) * 1_000_000_000 / u128::from(ns.max(1))) as u64;
+    Ok(Run {
+        bare_tenths: bare_ns * 10 / all,
+        ring_tenths: ring_ns * 10 / all,
+        core_per_second: per_second(core_ns),
+        session_per_second: per_second(session_ns),
+    })
+}
+
+impl fmt::Display for StreamReport {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Run { bare_tenths, ring_tenths, core_per_second, session_per_second } = self.median;
+        writeln!(
+            text,
+            "many under way: {} messages of each kind per run, median of {} run(s), waiting {}",
+            self.messages,
+            self.runs.len(),
+            self.wait,
+        )?;
+        writeln!(text, "machine: {}\n", self.machine.line())?;
+        let tenths = |value: u64| format!("{}.{} ns", value / 10, value % 10);
+        writeln!(text, "bare ring, batches of 32      {:>14} per message", tenths(bare_tenths))?;
+        writeln!(
+            text,
+            "ring, batches of 32           {:>14} per message   {} of the bare ring's speed",
+            tenths(ring_tenths),
+            ratio(self.ring_to_bare, 100),
+        )?;
+        writeln!(text, "core alone                    {core_per_second:>14} commands/s")?;
+        writeln!(
+            text,
+            "session, engine, log, replies {session_per_second:>14} commands/s   {} of the core alone",
+            ratio(self.session_to_core, 100),
+        )
+    }
+}

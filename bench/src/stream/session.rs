@@ -1,0 +1,128 @@
+//! The commands of [`super::commands`] over one session into a real engine, many under way at a time. Called
+//! by [`super`].
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use touchline_protocol::client::{Client, SendError};
+use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::enums::OrderStatus;
+use touchline_protocol::units::{KeyId, OrderId};
+
+use super::commands::{AT_REST, Step, cancel, order, step};
+use crate::engine::{Engine, EngineOptions};
+use crate::interrupt;
+use crate::machine::nanoseconds;
+
+/// Most commands under way: their replies fit the reply ring, and they are fewer than the orders at rest.
+const UNDER_WAY_MAX: usize = 2048;
+
+/// Commands that leave together.
+const BATCH: usize = 32;
+
+/// Longest silence of the engine while commands are under way.
+const SILENCE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A running engine and a trader's session in it.
+pub(super) struct Session {
+    engine: Engine,
+    client: Client,
+    key: KeyId,
+    is_paused: bool,
+    /// Orders by number.
+    ids: Vec<OrderId>,
+    sent: usize,
+    answered: usize,
+}
+
+impl Session {
+    pub(super) fn open(options: &EngineOptions) -> Result<Self> {
+        let engine = Engine::start(options)?;
+        let (client, key) = (engine.trader()?, engine.key());
+        let mut session =
+            Self { engine, client, key, is_paused: false, ids: Vec::new(), sent: 0, answered: 0 };
+        session.go_on_to(AT_REST)?;
+        Ok(session)
+    }
+
+    /// Halts the engine, or lets it go on.
+    pub(super) fn set_paused(&mut self, paused: bool) -> Result<()> {
+        if paused != self.is_paused {
+            self.is_paused = paused;
+            if paused { self.engine.pause()? } else { self.engine.resume()? }
+        }
+        Ok(())
+    }
+
+    /// `count` more commands, from the first to the last one's terminal reply, ns.
+    pub(super) fn block(&mut self, count: usize) -> Result<u64> {
+        let begin = Instant::now();
+        self.go_on_to(self.sent + count)?;
+        Ok(nanoseconds(begin.elapsed()))
+    }
+
+    pub(super) fn stop(self) -> Result<()> {
+        drop(self.client);
+        self.engine.stop()
+    }
+
+    fn go_on_to(&mut self, total: usize) -> Result<()> {
+        self.ids.resize(total, OrderId(0));
+        let mut heard = Instant::now();
+        while self.answered < total {
+            let sent = self.send(total)?;
+            let before = self.answered;
+            self.receive()?;
+            if self.answered > before {
+                heard = Instant::now();
+            } else if !sent {
+                interrupt::check()?;
+                ensure!(heard.elapsed() < SILENCE_LIMIT, "no reply within {SILENCE_LIMIT:?}");
+                self.client.receiver().wait(Duration::from_millis(100));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the next batch, if there is room for it; gives whether it did.
+    fn send(&mut self, total: usize) -> Result<bool> {
+        let batch = BATCH.min(total - self.sent);
+        if batch == 0 || self.sent + batch - self.answered > UNDER_WAY_MAX {
+            return Ok(false);
+        }
+        let sender = self.client.sender();
+        let mut staged = 0;
+        for number in self.sent..self.sent + batch {
+            let outcome = match step(number) {
+                Step::Place(at) => sender.stage(&mut order(self.key, at)),
+                Step::Cancel(at) => sender.stage(&mut cancel(self.key, self.ids[at])),
+            };
+            match outcome {
+                Ok(_) => staged += 1,
+                Err(SendError::Full) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        sender.publish();
+        self.sent += staged;
+        Ok(staged > 0)
+    }
+
+    /// Takes all replies that are there.
+    fn receive(&mut self) -> Result<()> {
+        while let Some(reply) = self.client.receiver().poll()? {
+            if !reply.is_terminal() {
+                continue;
+            }
+            match reply.event.event()? {
+                Event::OrderResult(result) if result.status == OrderStatus::New.to_wire() => {
+                    self.ids[usize::try_from(reply.envelope.correlation)?] = result.order_id;
+                }
+                Event::OrderCanceled(_) => {}
+                other => bail!("the engine answered with {other:?}"),
+            }
+            self.answered += 1;
+        }
+        Ok(())
+    }
+}
