@@ -162,9 +162,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
         Some(engine) => {
             let engine = Engine::start(engine)?;
             let trader = Trader::open(&engine)?;
-            let is_shared = options.wait == WaitStrategy::Adaptive;
-            let hop = is_shared.then(|| Hop::start(&engine, options.wait)).transpose()?;
-            Some((engine, trader, hop))
+            Some((engine, trader))
         }
         None => None,
     };
@@ -174,7 +172,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     for _ in 0..BLOCKS {
         match &mut session {
             // A spinning engine would take a core from the baselines.
-            Some((engine, ..)) if options.wait == WaitStrategy::Spin => {
+            Some((engine, _)) if options.wait == WaitStrategy::Spin => {
                 engine.pause()?;
                 let measured = baselines.block(trips, &mut bare, &mut ring);
                 engine.resume()?;
@@ -182,18 +180,20 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             }
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
-        if let Some((_, trader, hop)) = &mut session {
+        if let Some((_, trader)) = &mut session {
             trader.block(WARM_UP, trips, &mut order, &mut cancel)?;
-            if let Some(hop) = hop {
-                hop.block(WARM_UP, trips, &mut by_hop)?;
-            }
         }
     }
     let has_engine = session.is_some();
-    let has_hop = matches!(session, Some((_, _, Some(_))));
-    if let Some((engine, trader, hop)) = session {
+    let has_hop = has_engine && options.wait == WaitStrategy::Adaptive;
+    if let Some((engine, trader)) = session {
         drop(trader);
-        hop.map_or(Ok(()), Hop::stop)?;
+        if has_hop {
+            // Behind all others: a third thread moves theirs to other cores.
+            let mut hop = Hop::start(&engine, options.wait)?;
+            hop.block(WARM_UP, options.messages, &mut by_hop)?;
+            hop.stop()?;
+        }
         engine.stop()?;
     }
     Ok(Run {
