@@ -4,6 +4,7 @@
 //! What was added of late stands in memory in two layers: one that grows, and one that is being
 //! written to the store. What is older stands in the store alone. A reader sees them as one.
 
+pub(crate) mod aggregates;
 mod breaks;
 pub(crate) mod candles;
 pub(crate) mod intervals;
@@ -14,6 +15,7 @@ pub(crate) mod statistics;
 pub(crate) mod store;
 pub mod writer;
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -26,7 +28,8 @@ use candles::{Candle, Running, Tier};
 use names::Named;
 pub(crate) use reader::{Direction, Reader};
 use rows::{
-    Key, ListRow, NameRow, OrderRow, Rows, SideRow, TradeRow, of_candles, of_symbol, side_id,
+    Key, ListRow, NameRow, OrderRow, OrderTradeRow, Rows, SideRow, TradeRow, of_candles, of_order,
+    of_symbol, side_id,
 };
 pub use store::HistoryError;
 use store::{Batch, Reached, Store};
@@ -124,15 +127,33 @@ impl History {
         self.rows.len()
     }
 
-    /// Adds a trade.
-    pub(crate) fn trade(&mut self, symbol: SymbolId, id: TradeId, row: TradeRow, sides: &Sides) {
+    /// Adds a trade. What its row says of the aggregate trade up to it is found here.
+    pub(crate) fn trade(
+        &mut self,
+        symbol: SymbolId,
+        id: TradeId,
+        mut row: TradeRow,
+        sides: &Sides,
+    ) {
         let (id, group) = (id.0, of_symbol(symbol));
-        self.rows.trades.insert(Key { group, id }, row);
-        let maker = Key { group: sides.maker, id: side_id(id, true) };
-        let taker = Key { group: sides.taker, id: side_id(id, false) };
-        self.rows.sides.insert(maker, sides.maker_row);
-        self.rows.sides.insert(taker, sides.taker_row);
+        for (owner, side, is_maker) in
+            [(sides.maker, sides.maker_row, true), (sides.taker, sides.taker_row, false)]
+        {
+            let id = side_id(id, is_maker);
+            self.rows.sides.insert(Key { group: owner, id }, side);
+            let group = of_order(symbol, side.order);
+            self.rows.order_trades.insert(Key { group, id }, OrderTradeRow);
+        }
         let market = market_of(&mut self.markets, symbol);
+        let before = market.last.filter(|(_, last)| last.aggregate == row.aggregate);
+        (row.aggregate_first, row.aggregate_quantity) = match before {
+            // One order's fills, whose sum the fold has checked to be within the range.
+            Some((_, last)) => {
+                (last.aggregate_first, last.aggregate_quantity.saturating_add(row.quantity))
+            }
+            None => (id, row.quantity),
+        };
+        self.rows.trades.insert(Key { group, id }, row);
         market.last = Some((id, row));
         let one = Candle::of(id, &row);
         for (tier, running) in Tier::ALL.into_iter().zip(&mut market.running) {
@@ -195,7 +216,7 @@ impl History {
         let frozen = self.frozen.as_ref().map(|batch| &batch.rows);
         let store = self.store.as_ref().map(Store::reader).transpose()?;
         let layers = [Some(&self.rows), frozen].into_iter().flatten().collect();
-        Ok(Reader { layers, store, names: self.names })
+        Ok(Reader { layers, store, names: self.names, rows_read: Cell::new(0) })
     }
 
     /// Sets the growing layer aside to be written, with what the state adds to it. The layer before

@@ -1,6 +1,7 @@
 //! Reads the history as one: what is in memory, newest first, laid over what is in the store. Used by
 //! the handlers and by [`super::statistics`].
 
+use std::cell::Cell;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use super::HistoryError;
@@ -23,12 +24,20 @@ pub(crate) struct Reader<'a> {
     pub(super) store: Option<StoreReader<'a>>,
     /// Names that were given.
     pub(super) names: u64,
+    /// Rows that were taken out of the layers and the store, which is what an answer costs.
+    pub(super) rows_read: Cell<u64>,
 }
 
 /// A part of a table, in order.
 pub(super) type Layer<'a, R> = Box<dyn Iterator<Item = Result<(u64, R), HistoryError>> + 'a>;
 
 impl Reader<'_> {
+    /// Rows that were read so far.
+    #[cfg(test)]
+    pub(crate) const fn rows_read(&self) -> u64 {
+        self.rows_read.get()
+    }
+
     /// Shows the rows of a group whose numbers are in `ids` until it is told to stop.
     ///
     /// # Errors
@@ -46,7 +55,7 @@ impl Reader<'_> {
         let mut layers = self.ranges::<R>(group, &ids, direction)?;
         let mut heads = Vec::with_capacity(layers.len());
         for layer in &mut layers {
-            heads.push(layer.next().transpose()?);
+            heads.push(self.next_of(layer)?);
         }
         loop {
             let next = heads.iter().flatten().map(|(id, _)| *id);
@@ -58,8 +67,8 @@ impl Reader<'_> {
             let mut newest = None;
             for (head, layer) in heads.iter_mut().zip(&mut layers) {
                 if head.as_ref().is_some_and(|(id, _)| *id == next) {
-                    let (_, row) = std::mem::replace(head, layer.next().transpose()?)
-                        .expect("it was looked at");
+                    let (_, row) =
+                        std::mem::replace(head, self.next_of(layer)?).expect("it was looked at");
                     newest.get_or_insert(row);
                 }
             }
@@ -67,6 +76,12 @@ impl Reader<'_> {
                 return Ok(());
             }
         }
+    }
+
+    fn next_of<R>(&self, layer: &mut Layer<'_, R>) -> Result<Option<(u64, R)>, HistoryError> {
+        let next = layer.next().transpose()?;
+        self.rows_read.set(self.rows_read.get() + u64::from(next.is_some()));
+        Ok(next)
     }
 
     /// Each layer's part of a range, in the order of the layers.
@@ -119,6 +134,7 @@ impl Reader<'_> {
     /// When the store cannot be read.
     pub(crate) fn get<R: Row>(&self, group: u64, id: u64) -> Result<Option<R>, HistoryError> {
         let key = Key { group, id };
+        self.rows_read.set(self.rows_read.get() + 1);
         if let Some(row) = self.layers.iter().find_map(|rows| R::of(rows).get(&key)) {
             return Ok(Some(*row));
         }

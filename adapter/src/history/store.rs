@@ -23,10 +23,12 @@ use touchline_protocol::units::{Incarnation, Position};
 use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::reader::{Direction, Layer};
-use super::rows::{KEY_BYTES, Key, ListRow, NameRow, OrderRow, Row, Rows, SideRow, TradeRow};
+use super::rows::{
+    KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
+};
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 /// Address space that the store may come to fill; what it takes on disk grows with it.
 const MAP_BYTES: usize = 1 << 40;
@@ -161,7 +163,7 @@ impl StateTable {
 pub(crate) struct Store {
     env: Env<WithoutTls>,
     meta: Table,
-    history: [(&'static str, Table); 7],
+    history: [(&'static str, Table); 8],
     state: [Table; StateTable::ALL.len()],
 }
 
@@ -229,6 +231,7 @@ impl Store {
         let history = [
             (TradeRow::TABLE, table(TradeRow::TABLE)?),
             (SideRow::TABLE, table(SideRow::TABLE)?),
+            (OrderTradeRow::TABLE, table(OrderTradeRow::TABLE)?),
             (OrderRow::TABLE, table(OrderRow::TABLE)?),
             (ListRow::TABLE, table(ListRow::TABLE)?),
             (NameRow::TABLE, table(NameRow::TABLE)?),
@@ -275,6 +278,7 @@ impl Store {
         let mut writing = self.env.write_txn()?;
         self.put_rows::<TradeRow>(&mut writing, &batch.rows)?;
         self.put_rows::<SideRow>(&mut writing, &batch.rows)?;
+        self.put_rows::<OrderTradeRow>(&mut writing, &batch.rows)?;
         self.put_rows::<OrderRow>(&mut writing, &batch.rows)?;
         self.put_rows::<ListRow>(&mut writing, &batch.rows)?;
         self.put_rows::<NameRow>(&mut writing, &batch.rows)?;
@@ -333,7 +337,7 @@ fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, HistoryError> {
     let mut bytes = MAP_BYTES;
     loop {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
-        options.map_size(bytes).max_dbs(16).max_readers(READERS);
+        options.map_size(bytes).max_dbs(24).max_readers(READERS);
         // SAFETY: the file is mapped for reading, so nobody may change it but this process through
         // this environment: the folder is locked, and it is a folder of the adapter's user.
         #[expect(unsafe_code, reason = "LMDB maps its file")]

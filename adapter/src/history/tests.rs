@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 use touchline_protocol::units::{AccountId, SymbolId, TradeId};
 
+use super::aggregates::Aggregate;
 use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::intervals::{INTERVALS, Interval};
-use super::rows::{self, SideRow, TradeRow, of_account};
+use super::rows::{self, OrderTradeRow, SideRow, TradeRow, of_account, of_order, side_id};
 use super::statistics::{Filled, SymbolHistory, Window};
 use super::store::{Batch, Identity, Store};
 use super::{Direction, History, HistoryError, Sides};
@@ -82,11 +83,13 @@ fn trades(steps: &[Step]) -> Vec<(u64, TradeRow)> {
         time_ms += step.after_ms;
         let last = trades.last().map(|(_, trade)| *trade);
         let goes_on = step.same_aggregate && step.after_ms == 0;
-        let (price, buyer_is_maker) = match last {
-            Some(last) if goes_on => (last.price, last.buyer_is_maker),
+        let (price, buyer_is_maker, first, sum) = match last {
+            Some(last) if goes_on => {
+                (last.price, last.buyer_is_maker, last.aggregate_first, last.aggregate_quantity)
+            }
             _ => {
                 aggregate += 1;
-                (step.price, u64::from(step.buyer_is_maker))
+                (step.price, u64::from(step.buyer_is_maker), id, 0)
             }
         };
         let row = TradeRow {
@@ -98,6 +101,8 @@ fn trades(steps: &[Step]) -> Vec<(u64, TradeRow)> {
             maker_order: 2 * id,
             taker_order: 2 * id + 1,
             buyer_is_maker,
+            aggregate_first: first,
+            aggregate_quantity: sum + step.quantity,
             ..TradeRow::default()
         };
         trades.push((id, row));
@@ -180,6 +185,46 @@ fn fill(history: &mut History, trades: &[(u64, TradeRow)]) {
     }
 }
 
+/// Number, first and last trade and quantity of every entry, by going through all trades.
+fn entries(trades: &[(u64, TradeRow)]) -> Vec<(u64, u64, u64, i64)> {
+    let mut entries: Vec<(u64, u64, u64, i64)> = Vec::new();
+    for (id, trade) in trades {
+        match entries.last_mut().filter(|(number, ..)| *number == trade.aggregate) {
+            Some((_, _, last, quantity)) => (*last, *quantity) = (*id, *quantity + trade.quantity),
+            None => entries.push((trade.aggregate, *id, *id, trade.quantity)),
+        }
+    }
+    entries
+}
+
+fn told(found: &[Aggregate]) -> Vec<(u64, u64, u64, i64)> {
+    let entry =
+        |entry: &Aggregate| (entry.id, entry.first, entry.last, entry.trade.aggregate_quantity);
+    found.iter().map(entry).collect()
+}
+
+fn compare_aggregates(symbol: &SymbolHistory<'_>, trades: &[(u64, TradeRow)]) {
+    let all = entries(trades);
+    for limit in [1, 3, 1000] {
+        let newest = symbol.newest_aggregates(0..=u64::MAX, limit).unwrap();
+        assert_eq!(told(&newest), all[all.len().saturating_sub(limit)..], "newest {limit}");
+        for (index, (_, first, ..)) in all.iter().enumerate() {
+            let oldest = symbol.oldest_aggregates(*first, u64::MAX, limit).unwrap();
+            let end = all.len().min(index + limit);
+            assert_eq!(told(&oldest), all[index..end], "{limit} from {first}");
+            for last in all[index..].iter().step_by(7).map(|(_, _, last, _)| *last) {
+                let oldest = symbol.oldest_aggregates(*first, last, limit).unwrap();
+                let expected: Vec<_> = all[index..end]
+                    .iter()
+                    .filter(|(_, first, ..)| *first <= last)
+                    .copied()
+                    .collect();
+                assert_eq!(told(&oldest), expected, "{limit} of {first} to {last}");
+            }
+        }
+    }
+}
+
 /// Holds everything that is computed against the model, at a moment.
 fn compare(history: &History, trades: &[(u64, TradeRow)], now_ms: u64) {
     let reader = history.reader().unwrap();
@@ -202,6 +247,7 @@ fn compare(history: &History, trades: &[(u64, TradeRow)], now_ms: u64) {
             assert_eq!(found, filled(trades, interval, from, last), "{count} of {name}");
         }
     }
+    compare_aggregates(&symbol, trades);
     let group = rows::of_symbol(SYMBOL);
     let whole = 0..=u64::MAX;
     let page =
@@ -269,6 +315,77 @@ impl Site {
             self.history.thaw();
         }
     }
+}
+
+/// One order of a thousand trades at each of ten prices, again and again.
+fn long_entries() -> Vec<(u64, TradeRow)> {
+    let trade = |id: u64| {
+        let (aggregate, within) = (id / 1000, id % 1000);
+        let row = TradeRow {
+            price: 100 + (aggregate % 10) as i64,
+            quantity: 2,
+            time_ms: BEGIN_MS + aggregate,
+            aggregate,
+            maker_order: id,
+            taker_order: 1_000_000 + aggregate,
+            aggregate_first: id - within,
+            aggregate_quantity: 2 * (within as i64 + 1),
+            ..TradeRow::default()
+        };
+        (id, row)
+    };
+    (1000..21_000).map(trade).collect()
+}
+
+#[test]
+fn a_page_of_aggregate_trades_costs_by_its_entries() {
+    let trades = long_entries();
+    let mut site = Site::new();
+    fill(&mut site.history, &trades[..15_000]);
+    site.then(Then::Freeze);
+    site.save();
+    fill(&mut site.history, &trades[15_000..]);
+    let market = site.history.market(SYMBOL);
+    let cost = |look: &dyn Fn(&SymbolHistory<'_>) -> Vec<Aggregate>| {
+        let reader = site.history.reader().unwrap();
+        let found = look(&SymbolHistory { reader: &reader, symbol: SYMBOL, market });
+        (told(&found), reader.rows_read())
+    };
+    let all = entries(&trades);
+    let (newest, rows) = cost(&|symbol| symbol.newest_aggregates(0..=u64::MAX, 10).unwrap());
+    assert_eq!(newest, all[10..]);
+    assert!(rows < 10 * 25, "{rows} rows for 10 entries");
+    let (oldest, rows) = cost(&|symbol| symbol.oldest_aggregates(3000, u64::MAX, 10).unwrap());
+    assert_eq!(oldest, all[2..12]);
+    // And once a search for the page's end.
+    assert!(rows < 10 * 25 + 100, "{rows} rows for 10 entries");
+}
+
+#[test]
+fn an_orders_trades_cost_nothing_for_those_of_other_orders() {
+    let mut history = History::default();
+    // Order 7 trades first, last and once in between; the account's others trade all the time.
+    let trades: Vec<_> = (1..=20_001)
+        .map(|id| {
+            let maker_order = if id % 10_000 == 1 { 7 } else { 100 + id };
+            let row = TradeRow {
+                maker_order,
+                taker_order: 100_000 + id,
+                aggregate: id,
+                time_ms: BEGIN_MS,
+                ..TradeRow::default()
+            };
+            (id, row)
+        })
+        .collect();
+    fill(&mut history, &trades);
+    let reader = history.reader().unwrap();
+    let group = of_order(SYMBOL, 7);
+    let whole = 0..=u64::MAX;
+    let page = reader.page::<OrderTradeRow>(group, whole, Direction::Forward, 1000).unwrap();
+    let expected = [1, 10_001, 20_001].map(|id| (side_id(id, true), OrderTradeRow));
+    assert_eq!(page, expected);
+    assert_eq!(reader.rows_read(), 3);
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! GET /trades, GET /historicalTrades, GET /aggTrades.
 
-use std::ops::ControlFlow;
-
 use super::responses::{AggregateTrade, PublicTrade, Sum};
 use super::{known, of_named};
 use crate::api_error::ApiError;
+use crate::history::Direction;
+use crate::history::aggregates::Aggregate;
 use crate::history::rows::{self, TradeRow};
-use crate::history::statistics::SymbolHistory;
-use crate::history::{Direction, HistoryError};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
@@ -73,83 +71,32 @@ pub(in crate::spot) fn aggregate_trades(intake: &Intake<'_>) -> Result<Reply, Ap
     }
     span.check(SPAN_MS, SPAN_HOURS)?;
     let entries = of_named(intake, symbol, |history, _| {
+        let last = match span.end {
+            Some(end_ms) => history.first_since(end_ms.saturating_add(1))?,
+            None => None,
+        };
+        let Some(last) = last.unwrap_or(u64::MAX).checked_sub(1) else { return Ok(Vec::new()) };
         let first = match (from, span.start) {
             (Some(from), _) => history.first_aggregate(from)?,
             (None, Some(start)) => history.first_since(start)?,
-            (None, None) => return newest(history, span.end, limit),
+            (None, None) => return history.newest_aggregates(0..=last, limit),
         };
         match first {
-            Some(first) => oldest(history, first, span, limit),
+            Some(first) => history.oldest_aggregates(first, last, limit),
             None => Ok(Vec::new()),
         }
     })?;
-    json(200, &entries)
+    json(200, &entries.iter().map(shown).collect::<Vec<_>>())
 }
 
-/// The entries that begin with the trade `first` and are not behind the span, the oldest ones.
-fn oldest(
-    history: &SymbolHistory<'_>,
-    first: u64,
-    span: Span,
-    limit: usize,
-) -> Result<Vec<AggregateTrade>, HistoryError> {
-    let mut entries: Vec<AggregateTrade> = Vec::new();
-    let (group, ids) = (rows::of_symbol(history.symbol), first..=u64::MAX);
-    history.reader.scan(group, ids, Direction::Forward, |id, trade: TradeRow| {
-        if !span.reaches(trade.time_ms) {
-            return ControlFlow::Break(());
-        }
-        let is_full = entries.len() == limit;
-        match entries.last_mut().filter(|last| last.id == trade.aggregate) {
-            Some(last) => {
-                last.quantity.0 += i128::from(trade.quantity);
-                last.last = id;
-            }
-            None if is_full => return ControlFlow::Break(()),
-            None => entries.push(begun(id, &trade)),
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok(entries)
-}
-
-/// The entries that are not behind `end_ms`, the newest ones.
-fn newest(
-    history: &SymbolHistory<'_>,
-    end_ms: Option<u64>,
-    limit: usize,
-) -> Result<Vec<AggregateTrade>, HistoryError> {
-    let behind = match end_ms {
-        Some(end_ms) => history.first_since(end_ms.saturating_add(1))?,
-        None => None,
-    };
-    let Some(last) = behind.unwrap_or(u64::MAX).checked_sub(1) else { return Ok(Vec::new()) };
-    let mut entries: Vec<AggregateTrade> = Vec::new();
-    let group = rows::of_symbol(history.symbol);
-    history.reader.scan(group, 0..=last, Direction::Backward, |id, trade: TradeRow| {
-        let is_full = entries.len() == limit;
-        match entries.last_mut().filter(|entry| entry.id == trade.aggregate) {
-            Some(entry) => {
-                entry.quantity.0 += i128::from(trade.quantity);
-                entry.first = id;
-            }
-            None if is_full => return ControlFlow::Break(()),
-            None => entries.push(begun(id, &trade)),
-        }
-        ControlFlow::Continue(())
-    })?;
-    entries.reverse();
-    Ok(entries)
-}
-
-/// An entry of one trade.
-fn begun(id: u64, trade: &TradeRow) -> AggregateTrade {
+fn shown(entry: &Aggregate) -> AggregateTrade {
+    let Aggregate { id, first, last, trade } = *entry;
     AggregateTrade {
-        id: trade.aggregate,
+        id,
         price: Decimal(trade.price),
-        quantity: Sum(i128::from(trade.quantity)),
-        first: id,
-        last: id,
+        quantity: Sum(i128::from(trade.aggregate_quantity)),
+        first,
+        last,
         time: trade.time_ms,
         is_buyer_maker: trade.buyer_is_maker != 0,
         is_best_match: true,

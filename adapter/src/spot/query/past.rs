@@ -9,7 +9,8 @@ use touchline_protocol::units::{AccountId, OrderId, SymbolId};
 use super::{full_order, lists::shown};
 use crate::api_error::ApiError;
 use crate::history::rows::{
-    ListRow, OrderRow, SideRow, TradeRow, of_account, of_lists, of_symbol, side_id,
+    ListRow, OrderRow, OrderTradeRow, SideRow, TradeRow, of_account, of_lists, of_order, of_symbol,
+    side_id,
 };
 use crate::history::statistics::SymbolHistory;
 use crate::history::{Direction, HistoryError, Reader};
@@ -277,8 +278,6 @@ fn trades_of(
     joined(&reader, symbol.id, page)
 }
 
-/// The trades of one order lie between its first and its last; other orders of the account may have
-/// traded there too.
 fn trades_of_order(
     state: &State,
     account: AccountId,
@@ -287,22 +286,17 @@ fn trades_of_order(
     wanted: &Wanted,
 ) -> Result<Vec<Side>, HistoryError> {
     let Some(found) = state.order(account, symbol.id, order)? else { return Ok(Vec::new()) };
-    let first = found.first_trade.0.max(wanted.from.unwrap_or(0));
-    let last = found.last_trade.0;
-    if found.first_trade.0 == 0 || first > last {
-        return Ok(Vec::new());
-    }
     let reader = state.history.reader()?;
-    let mut page = Vec::new();
-    let ids = side_id(first, false)..=side_id(last, true);
-    let group = of_account(account, symbol.id);
-    reader.scan::<SideRow>(group, ids, Direction::Forward, |id, row| {
-        if row.order == order.0 {
-            page.push((id, row));
-        }
-        if page.len() < wanted.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    joined(&reader, symbol.id, page)
+    let row = SideRow { order: order.0, order_list: found.order_list_id.0 };
+    let first = wanted.from.map_or(0, |from| from.saturating_mul(2));
+    let page = reader.page::<OrderTradeRow>(
+        of_order(symbol.id, order.0),
+        first..=u64::MAX,
+        Direction::Forward,
+        wanted.limit,
+    )?;
+    let sides = page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect();
+    joined(&reader, symbol.id, sides)
 }
 
 fn joined(

@@ -182,6 +182,7 @@ impl State {
             maker_commission: trade.maker_commission,
             taker_commission: trade.taker_commission,
             buyer_is_maker: u64::from(taker_side == Side::Sell),
+            ..TradeRow::default()
         };
         let sides = Sides {
             maker: of_account(trade.maker_account, trade.symbol),
