@@ -130,6 +130,9 @@ pub enum RunError {
     /// The views cannot follow the log any more; nothing could be answered truthfully.
     #[error("the views do not follow the log any more: {0}")]
     Views(TailError),
+    /// The thread of the history has ended without saying why: it has panicked.
+    #[error("the history is not written any more")]
+    HistoryEnded,
     /// The thread of the views has ended without saying why: it has panicked.
     #[error("the views do not follow the log any more")]
     ViewsEnded,
@@ -141,8 +144,8 @@ enum Notice {
     Stop,
     /// The tailer has ended by itself.
     ViewsEnded(Option<TailError>),
-    /// The history cannot be written any more.
-    HistoryEnded(HistoryError),
+    /// The history cannot be written any more; without a reason its thread has panicked.
+    HistoryEnded(Option<HistoryError>),
 }
 
 /// Runs the adapter until SIGINT or SIGTERM. Waits for the engine's log and keys if they are not
@@ -357,7 +360,8 @@ fn end_of(notice: Option<Notice>) -> Result<(), RunError> {
         None | Some(Notice::Stop) => Ok(()),
         Some(Notice::ViewsEnded(Some(error))) => Err(RunError::Views(error)),
         Some(Notice::ViewsEnded(None)) => Err(RunError::ViewsEnded),
-        Some(Notice::HistoryEnded(error)) => Err(RunError::History(error)),
+        Some(Notice::HistoryEnded(Some(error))) => Err(RunError::History(error)),
+        Some(Notice::HistoryEnded(None)) => Err(RunError::HistoryEnded),
     }
 }
 

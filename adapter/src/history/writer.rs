@@ -1,10 +1,12 @@
 //! The thread that writes the history to its store, batch by batch. Started by [`crate::run`].
 //!
 //! A batch is due when enough rows wait, or after a moment. The store is only given what is durable in
-//! the log. Whoever fills the history waits when far more rows wait than a batch has, so that memory is
-//! bounded however slow the disk is.
+//! the log. Whoever fills the history adds nothing while far more rows wait than a batch has, so that
+//! memory is bounded however slow the disk is: by twice `WAITING_ROWS_MAX` rows, of which one half
+//! waits and one is being written, and what the tailer folds in one go for each.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -19,8 +21,8 @@ use crate::views::state::Archive;
 /// Rows that make a batch due.
 const BATCH_ROWS: usize = 20_000;
 
-/// Rows at which whoever fills the history waits.
-const WAITING_ROWS_MAX: usize = 8 * BATCH_ROWS;
+/// Rows at which whoever fills the history adds no more, until they are set aside to be written.
+pub(crate) const WAITING_ROWS_MAX: usize = 8 * BATCH_ROWS;
 
 /// Longest time that rows wait for a batch.
 const BATCH_AGE: Duration = Duration::from_millis(200);
@@ -53,8 +55,8 @@ impl Gate {
     }
 
     /// Called by whoever fills the history: so many rows wait. Waits itself while they are far too
-    /// many, at most for `patience`.
-    pub(crate) fn filled(&self, rows: usize, patience: Duration) {
+    /// many, at most for `patience`; true if they still are, and none may be added.
+    pub(crate) fn filled(&self, rows: usize, patience: Duration) -> bool {
         let mut waiting = self.waiting();
         waiting.rows = rows;
         if rows >= BATCH_ROWS {
@@ -62,10 +64,11 @@ impl Gate {
         }
         let is_full =
             |waiting: &mut Waiting| waiting.rows >= WAITING_ROWS_MAX && !waiting.is_stopped;
-        let _waited = self
+        let (mut waiting, _) = self
             .changed
             .wait_timeout_while(waiting, patience, is_full)
             .unwrap_or_else(PoisonError::into_inner);
+        is_full(&mut waiting)
     }
 
     /// Waits until a batch is due; true if it is the last one.
@@ -76,6 +79,12 @@ impl Gate {
             .wait_timeout_while(self.waiting(), BATCH_AGE, is_early)
             .unwrap_or_else(PoisonError::into_inner);
         waiting.is_stopped
+    }
+
+    /// The rows that waited are being written; others may come.
+    fn set_aside(&self) {
+        self.waiting().rows = 0;
+        self.changed.notify_all();
     }
 
     fn written(&self, rows: usize) {
@@ -108,21 +117,24 @@ pub struct Work {
 }
 
 impl Writer {
-    /// Starts the thread; `failed` is called if it ends because the store refuses.
+    /// Starts the thread; `failed` is called if it ends because the store refuses, and with `None` if it
+    /// panics.
     ///
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
         work: Work,
-        failed: impl FnOnce(HistoryError) + Send + 'static,
+        failed: impl FnOnce(Option<HistoryError>) + Send + 'static,
     ) -> io::Result<Self> {
         let gate = Arc::clone(&work.gate);
         let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
             let guard = StopGate(Arc::clone(&work.gate));
-            let end = work.run();
+            let end = catch_unwind(AssertUnwindSafe(|| work.run()));
             drop(guard);
-            if let Err(error) = end {
-                failed(error);
+            match end {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => failed(Some(error)),
+                Err(_panic) => failed(None),
             }
         })?;
         Ok(Self { gate, thread: Some(thread) })
@@ -171,6 +183,7 @@ impl Work {
                 }
                 continue;
             };
+            self.gate.set_aside();
             let end = Position(batch.reached.end);
             if !self.becomes_durable(end) {
                 return Ok(());
@@ -198,5 +211,32 @@ impl Work {
             thread::sleep(DURABLE_LOOK);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::tailer::tests::definition;
+    use std::sync::mpsc;
+
+    /// Fail-safe: long enough never to be met by a working thread.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_panic_is_told_and_nobody_waits_for_the_thread_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Archive::open(folder.path(), [7; 16]).unwrap();
+        let mut state = archive.restore(10).unwrap();
+        state.fold_transaction(&definition(0, 4096).transaction()).unwrap();
+        let views = Arc::new(Views::new(state, || Position(0)));
+        let gate = Arc::new(Gate::default());
+        let work = Work::new(views, &archive, || panic!("asked to"), Arc::clone(&gate));
+        let (sender, told) = mpsc::channel();
+        let writer =
+            Writer::start(work, move |error| sender.send(error.is_none()).unwrap()).unwrap();
+        assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
+        assert!(!gate.filled(WAITING_ROWS_MAX, PATIENCE), "nobody waits");
+        drop(writer);
     }
 }

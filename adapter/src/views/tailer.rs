@@ -1,6 +1,7 @@
 //! The one thread that follows the log and folds it into the views. Started by [`crate::run`].
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -81,7 +82,7 @@ pub struct Tailer {
 impl Tailer {
     /// Starts the thread. It tells `gate` how many rows wait for the history's store, if there is one.
     /// When it ends, for whatever reason, the views are told first and then `ended` is called; with
-    /// `None` if it was stopped.
+    /// `None` if it was stopped or has panicked.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -94,11 +95,10 @@ impl Tailer {
         let stop = Arc::new(AtomicBool::new(false));
         let own = Arc::clone(&stop);
         let thread = thread::Builder::new().name("views".to_owned()).spawn(move || {
-            // The views are stopped also when the fold panics.
-            let guard = StopViews(Arc::clone(&views));
-            let end = follow(&mut source, &views, gate.as_deref(), &own);
-            drop(guard);
-            ended(end.err());
+            let follow = || follow(&mut source, &views, gate.as_deref(), &own);
+            let end = catch_unwind(AssertUnwindSafe(follow));
+            views.stop();
+            ended(end.ok().and_then(Result::err));
         })?;
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -110,14 +110,6 @@ impl Drop for Tailer {
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
         }
-    }
-}
-
-struct StopViews(Arc<Views>);
-
-impl Drop for StopViews {
-    fn drop(&mut self) {
-        self.0.stop();
     }
 }
 
@@ -133,15 +125,20 @@ fn follow(
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();
-        let (batch, rows) = fold_batch(source, views, &mut reached)?;
+        let (batch, mut rows) = fold_batch(source, views, &mut reached)?;
         views.move_to(if batch == Batch::End { reached.max(watermark) } else { reached });
-        if let Some(gate) = gate {
-            gate.filled(rows, IDLE);
-        }
-        let now = Instant::now();
-        if now >= next_look {
-            views.expire(now);
-            next_look = now + IDLE;
+        let mut expire = || {
+            let now = Instant::now();
+            if now >= next_look {
+                views.expire(now);
+                next_look = now + IDLE;
+            }
+        };
+        expire();
+        // Nothing is folded while the store is far behind; who waits for the views is told in time.
+        while gate.is_some_and(|gate| gate.filled(rows, IDLE)) && !stop.load(Ordering::Acquire) {
+            rows = views.read(|state| state.history.waiting());
+            expire();
         }
         let short = match batch {
             Batch::Full => false,
@@ -226,4 +223,4 @@ impl Watermark {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

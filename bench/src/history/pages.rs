@@ -104,7 +104,9 @@ pub(super) fn measure(
     let tell_too = tell.clone();
     let everything = || Position(u64::MAX);
     let work = Work::new(Arc::clone(&views), archive, everything, Arc::clone(&gate));
-    let writer = Writer::start(work, move |error| tell(error.to_string()))?;
+    let writer = Writer::start(work, move |error| {
+        tell(error.map_or_else(|| "a panic".to_owned(), |error| error.to_string()));
+    })?;
     let source = Paced {
         flow,
         begin: Instant::now(),

@@ -9,7 +9,12 @@ use touchline_protocol::message::command::DefineAsset;
 use touchline_protocol::message::decode::{Command, Event};
 use touchline_protocol::message::event::Done;
 use touchline_protocol::text::AssetName;
+use touchline_protocol::units::{SymbolId, TradeId};
 
+use crate::history::Sides;
+use crate::history::rows::{SideRow, TradeRow};
+use crate::history::store;
+use crate::history::writer::WAITING_ROWS_MAX;
 use crate::views::NotReached;
 use crate::views::state::State;
 
@@ -18,13 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A frame, aligned as a reader has it.
 #[repr(align(8))]
-struct Frame {
+pub(crate) struct Frame {
     bytes: [u8; 512],
     header: FrameHeader,
 }
 
+impl Frame {
+    pub(crate) fn transaction(&self) -> Transaction<'_> {
+        Transaction::of(self.header, &self.bytes)
+    }
+}
+
 /// The definition of asset number `id`, as a frame at `position`.
-fn definition(id: u64, position: u64) -> Frame {
+pub(crate) fn definition(id: u64, position: u64) -> Frame {
     let name = AssetName::new(&format!("A{id}")).unwrap();
     let command = DefineAsset { name, ..Default::default() };
     let event = Done { id, ..Default::default() };
@@ -51,6 +62,8 @@ enum Next {
     Shortage,
     /// The next wait finds no descriptors left.
     ShortWait,
+    /// Something is wrong with this build.
+    Panic,
 }
 
 fn shortage() -> ReadError {
@@ -70,7 +83,7 @@ impl Source for FakeLog {
         match self.ahead.take().or_else(|| self.coming.try_recv().ok()) {
             Some(Next::Frame(frame)) => {
                 self.present = frame;
-                Ok(Some(Transaction::of(self.present.header, &self.present.bytes)))
+                Ok(Some(self.present.transaction()))
             }
             Some(Next::Watermark(position)) => {
                 self.watermark = Position(position);
@@ -78,6 +91,7 @@ impl Source for FakeLog {
             }
             Some(Next::Fail) => Err(ReadError::HistoryLost { position: 7 }),
             Some(Next::Shortage) => Err(shortage()),
+            Some(Next::Panic) => panic!("asked to"),
             Some(Next::ShortWait) | None => Ok(None),
         }
     }
@@ -103,7 +117,11 @@ struct Site {
 }
 
 fn site() -> Site {
-    let views = Arc::new(Views::new(State::new(10), || Position(0)));
+    site_of(State::new(10), None)
+}
+
+fn site_of(state: State, gate: Option<Arc<Gate>>) -> Site {
+    let views = Arc::new(Views::new(state, || Position(0)));
     let (log, coming) = mpsc::channel();
     let source = FakeLog {
         coming,
@@ -113,7 +131,7 @@ fn site() -> Site {
     };
     let (told, ended) = mpsc::channel();
     let tailer =
-        Tailer::start(source, Arc::clone(&views), None, move |end| told.send(end).unwrap())
+        Tailer::start(source, Arc::clone(&views), gate, move |end| told.send(end).unwrap())
             .unwrap();
     Site { views, log, ended, tailer }
 }
@@ -180,6 +198,46 @@ fn a_shortage_of_descriptors_is_no_end() {
     }
     assert_eq!(site.assets(), 3);
     assert!(site.ended.try_recv().is_err());
+}
+
+#[test]
+fn a_panic_stops_the_views_and_is_told() {
+    let site = site();
+    site.log.send(Next::Panic).unwrap();
+    assert!(site.ended.recv_timeout(PATIENCE).unwrap().is_none());
+    assert!(site.views.is_stopped());
+}
+
+/// While the store is far behind nothing is folded, and who waits for that is told in time.
+#[test]
+fn memory_is_bounded_when_nothing_is_written() {
+    let mut state = State::new(10);
+    let sides =
+        Sides { maker: 1, maker_row: SideRow::default(), taker: 2, taker_row: SideRow::default() };
+    for id in 1.. {
+        state.history.trade(SymbolId(0), TradeId(id), TradeRow::default(), &sides);
+        if state.history.waiting() >= WAITING_ROWS_MAX {
+            break;
+        }
+    }
+    let gate = Arc::new(Gate::default());
+    let site = site_of(state, Some(Arc::clone(&gate)));
+    for id in 0..1000 {
+        site.log.send(Next::Frame(Box::new(definition(id, 4096 + id * 192)))).unwrap();
+    }
+    let at = |outcome| match outcome {
+        Err(NotReached::Behind { at, .. }) => at.0,
+        other => panic!("{other:?}"),
+    };
+    for _ in 0..5 {
+        // What it had begun when it found out.
+        let reached = at(site.wait(1 << 40, Duration::ZERO));
+        assert!(reached <= 4096 + BATCH as u64 * 192, "{reached}");
+    }
+    // Written, as the history's thread does it.
+    let written = site.views.write(|state| state.history.freeze(store::Batch::default()));
+    assert_eq!(site.wait(4096 + 1000 * 192, PATIENCE), Ok(()));
+    drop(written);
 }
 
 #[test]
