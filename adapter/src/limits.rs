@@ -19,8 +19,10 @@ use touchline_protocol::units::KeyId;
 
 use crate::api_error::ApiError;
 use crate::http::{Headers, Reply};
+use crate::notice::alert;
 use bans::Bans;
 use counts::{Charge, Counted, Counts, Exceeded, Interval, RequestLimit, client};
+use keeper::KeyAddressesFile;
 pub use keeper::{Keeper, KeeperError};
 use key_addresses::KeyAddresses;
 use network::{Network, any_contains, client_behind};
@@ -50,6 +52,8 @@ pub struct Limits {
     counts: Counts,
     bans: Mutex<Bans>,
     key_addresses: RwLock<KeyAddresses>,
+    /// Where they come from; `None` before the keeper starts.
+    key_addresses_file: Mutex<Option<KeyAddressesFile>>,
     /// Tells the keeper that there are other bans than before.
     changed: Mutex<Option<SyncSender<()>>>,
 }
@@ -115,6 +119,7 @@ impl Limits {
                 .expect("two limits of some minutes are within the bounds"),
             bans: Mutex::default(),
             key_addresses: RwLock::default(),
+            key_addresses_file: Mutex::new(None),
             changed: Mutex::new(None),
         }
     }
@@ -142,6 +147,22 @@ impl Limits {
     /// Whether a key may be used from an address.
     pub fn allows_key(&self, key: KeyId, client: IpAddr) -> bool {
         self.key_addresses.read().unwrap_or_else(PoisonError::into_inner).allow(key, client)
+    }
+
+    /// Reads the lists of keys' addresses if their file has changed; true if they are now what it says.
+    /// To be asked before a key is used for the first time: its list was written before anybody got to
+    /// know the key.
+    pub fn refresh_key_addresses(&self) -> bool {
+        let mut file = self.key_addresses_file();
+        let Some(file) = file.as_mut() else { return true };
+        file.read(self).unwrap_or_else(|error| {
+            alert!("adapter: the lists of keys' addresses stay as they were: {error}");
+            false
+        })
+    }
+
+    fn key_addresses_file(&self) -> MutexGuard<'_, Option<KeyAddressesFile>> {
+        self.key_addresses_file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Charges a request, and says whether it is served. While an address is banned nothing is charged.

@@ -1,5 +1,6 @@
 //! The files of the limits: bans are written when there are new ones, lists of keys' addresses are read
-//! again when their file changes. A thread of its own, started with the adapter and ended before it.
+//! again when their file changes. A thread of its own, started with the adapter and ended before it. The
+//! lists are looked after also by whoever meets a key for the first time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -53,11 +54,16 @@ pub struct Keeper {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The files, and what of them is known.
-struct Files {
-    bans: PathBuf,
-    key_addresses: PathBuf,
+/// The file of this instance's bans.
+struct BansFile(PathBuf);
+
+/// The file of the keys' addresses, and what of it is known.
+#[derive(Debug)]
+pub(super) struct KeyAddressesFile {
+    path: PathBuf,
     seen: Option<Stamp>,
+    /// What was seen last could be read.
+    is_good: bool,
 }
 
 /// By what a file is told from what it was before.
@@ -75,19 +81,17 @@ impl Keeper {
     /// # Errors
     /// When a file is there and cannot be used. (Lines that are no bans are left out and told.)
     pub fn start(limits: Arc<Limits>, data: &Path, instance: &str) -> Result<Self, KeeperError> {
-        let mut files = Files {
-            bans: data.join(format!("bans-{instance}")),
-            key_addresses: data.join(KEY_ADDRESSES_FILE),
-            seen: None,
-        };
-        files.read_bans(&limits)?;
-        files.read_key_addresses(&limits)?;
+        let bans = BansFile(data.join(format!("bans-{instance}")));
+        bans.read(&limits)?;
+        let mut lists = KeyAddressesFile::at(data.join(KEY_ADDRESSES_FILE));
+        lists.read(&limits)?;
+        *limits.key_addresses_file() = Some(lists);
         let (sender, told) = mpsc::sync_channel(1);
         *limits.changed.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         let own = Arc::clone(&limits);
         let thread = thread::Builder::new()
             .name("limits".to_owned())
-            .spawn(move || files.run(&own, &told))
+            .spawn(move || bans.run(&own, &told))
             .map_err(KeeperError::Thread)?;
         Ok(Self { limits, thread: Some(thread) })
     }
@@ -103,8 +107,8 @@ impl Drop for Keeper {
     }
 }
 
-impl Files {
-    fn run(&mut self, limits: &Limits, told: &Receiver<()>) {
+impl BansFile {
+    fn run(&self, limits: &Limits, told: &Receiver<()>) {
         let (mut is_due, mut written) = (false, None::<Instant>);
         loop {
             let ended = match told.recv_timeout(PAUSE) {
@@ -117,52 +121,59 @@ impl Files {
             };
             let may_write = ended || written.is_none_or(|written| written.elapsed() >= PAUSE);
             if is_due && may_write {
-                if let Err(error) = write_whole(&self.bans, &limits.bans().to_text()) {
-                    alert!("adapter: bans are not kept: {}: {error}", self.bans.display());
+                if let Err(error) = write_whole(&self.0, &limits.bans().to_text()) {
+                    alert!("adapter: bans are not kept: {}: {error}", self.0.display());
                 }
                 (is_due, written) = (false, Some(Instant::now()));
             }
             if ended {
                 return;
             }
-            if let Err(error) = self.read_key_addresses(limits) {
-                alert!("adapter: the lists of keys' addresses stay as they were: {error}");
-            }
+            limits.refresh_key_addresses();
         }
     }
 
-    fn read_bans(&self, limits: &Limits) -> Result<(), KeeperError> {
-        let error = |source| KeeperError::File { path: self.bans.clone(), source };
-        let Some(text) = read_bounded(&self.bans, FILE_BYTES_MAX).map_err(error)? else {
+    fn read(&self, limits: &Limits) -> Result<(), KeeperError> {
+        let error = |source| KeeperError::File { path: self.0.clone(), source };
+        let Some(text) = read_bounded(&self.0, FILE_BYTES_MAX).map_err(error)? else {
             return Ok(());
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (bans, bad_lines) = Bans::from_text(&text, now.as_millis() as u64);
         if bad_lines > 0 {
-            alert!("adapter: {}: {bad_lines} lines are no bans", self.bans.display());
+            alert!("adapter: {}: {bad_lines} lines are no bans", self.0.display());
         }
         *limits.bans() = bans;
         Ok(())
     }
+}
 
-    /// Takes over the lists if their file is another one than before. A bad one is told once.
-    fn read_key_addresses(&mut self, limits: &Limits) -> Result<(), KeeperError> {
-        let path = &self.key_addresses;
+impl KeyAddressesFile {
+    /// Not looked at yet.
+    const fn at(path: PathBuf) -> Self {
+        Self { path, seen: None, is_good: true }
+    }
+
+    /// Takes over the lists if their file is another one than before. Gives whether those that are in
+    /// force are what the file says. A bad one is told once.
+    pub(super) fn read(&mut self, limits: &Limits) -> Result<bool, KeeperError> {
+        let path = &self.path;
         let stamp = fs::metadata(path).ok().map(|metadata| Stamp {
             inode: metadata.ino(),
             bytes: metadata.len(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         });
         if stamp == self.seen {
-            return Ok(());
+            return Ok(self.is_good);
         }
-        self.seen = stamp;
+        (self.seen, self.is_good) = (stamp, false);
         let text = read_bounded(path, KEY_ADDRESSES_BYTES_MAX)
             .map_err(|source| KeeperError::File { path: path.clone(), source })?;
         let lists = KeyAddresses::from_text(&text.unwrap_or_default())
             .map_err(|source| KeeperError::KeyAddresses { path: path.clone(), source })?;
         *limits.key_addresses.write().unwrap_or_else(PoisonError::into_inner) = lists;
-        Ok(())
+        self.is_good = true;
+        Ok(true)
     }
 }
 
@@ -237,18 +248,20 @@ mod tests {
         let path = folder.path().join(KEY_ADDRESSES_FILE);
         fs::write(&path, "1 10.0.0.1\n").unwrap();
         let limits = limits();
-        let mut files =
-            Files { bans: folder.path().join("bans"), key_addresses: path.clone(), seen: None };
-        files.read_key_addresses(&limits).unwrap();
+        *limits.key_addresses_file() = Some(KeyAddressesFile::at(path.clone()));
+        assert!(limits.refresh_key_addresses());
         assert!(!limits.allows_key(KeyId(1), client()));
         write_whole(&path, "1 10.0.0.1 198.51.100.0/24\n").unwrap();
-        files.read_key_addresses(&limits).unwrap();
+        assert!(limits.refresh_key_addresses());
         assert!(limits.allows_key(KeyId(1), client()));
         write_whole(&path, "1 nowhere\n").unwrap();
-        let error = files.read_key_addresses(&limits).unwrap_err().to_string();
+        let mut fresh = KeyAddressesFile::at(path);
+        let error = fresh.read(&limits).unwrap_err().to_string();
         assert!(error.contains("key-addresses") && error.contains("nowhere"), "{error}");
-        files.read_key_addresses(&limits).unwrap();
-        assert!(limits.allows_key(KeyId(1), client()), "as before, and told once");
+        for _ in 0..2 {
+            assert!(!limits.refresh_key_addresses(), "not what the file says");
+            assert!(limits.allows_key(KeyId(1), client()), "as before");
+        }
         let start = Keeper::start(limits, folder.path(), "one");
         assert!(matches!(start, Err(KeeperError::KeyAddresses { .. })), "never without them");
     }

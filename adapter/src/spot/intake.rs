@@ -156,7 +156,8 @@ fn caller(
         .filter(|text| (1..=KEY_CHARACTERS_MAX).contains(&text.len()))
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()))
         .ok_or(ApiError::api_key_format())?;
-    let known = shared.keys.find(text).ok_or(ApiError::api_key_rejected())?;
+    let is_ready = || shared.limits.refresh_key_addresses();
+    let known = shared.keys.find(text, is_ready).ok_or(ApiError::api_key_rejected())?;
     let key = known.id;
     shared
         .views
