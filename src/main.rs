@@ -6,6 +6,7 @@ mod doctor;
 mod log;
 mod names;
 mod notice;
+mod pruned;
 mod settings;
 mod up;
 

@@ -1,15 +1,17 @@
 //! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin`, which takes names, and
 //! by the ready block, which shows keys.
 
+use crate::pruned;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
+use touchline_engine::inspect::Replica;
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     ChangeSymbol, CommandHeader, CreateAccount, DefineSymbol, SetAccount,
 };
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId};
+use touchline_protocol::units::{AccountId, AssetId, KeyId, Position, SymbolId};
 
 /// Accounts, assets, keys and symbols, as the log defines them.
 #[derive(Default)]
@@ -23,10 +25,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Reads the whole log, as far as it is on disk.
+    /// Reads the whole log, as far as it is on disk; of one that was pruned, the snapshot that stands for
+    /// what is gone.
     pub(crate) fn read(data: &Path) -> Result<Self> {
-        let mut names = Self::default();
         let mut reader = LogReader::open(data, Follow::Durable)?;
+        let mut names = match reader.position() {
+            Position(0) => Self::default(),
+            _ => Self::of(&pruned::replica(data, &mut reader)?),
+        };
         while let Some(transaction) = reader.next()? {
             let done = transaction.events().find_map(|event| match event {
                 Ok(Event::Done(done)) => Some(done.id),
@@ -36,6 +42,41 @@ impl Names {
             names.note(command, number);
         }
         Ok(names)
+    }
+
+    /// All that a venue has; the fee account is nobody's.
+    fn of(venue: &Replica) -> Self {
+        let (core, mut names) = (venue.core(), Self::default());
+        let accounts = (AccountId::FEES.0 + 1..).map(AccountId);
+        for (account, view) in accounts.map_while(|id| Some((id, core.account(id)?))) {
+            let set = SetAccount {
+                account,
+                flags: view.flags,
+                permissions: view.permissions,
+                self_trade_prevention: view.self_trade_prevention.to_wire(),
+                ..Default::default()
+            };
+            names.accounts.push((view.name.to_string(), account));
+            names.settings.insert(account, set);
+        }
+        let assets = (0..).map(AssetId).map_while(|id| Some((core.asset(id)?.name, id)));
+        names.assets = assets.map(|(name, id)| (name.to_string(), id)).collect();
+        let keys = (1..).map(KeyId).map_while(|id| Some((id, core.key(id)?)));
+        let live = keys.filter(|(_, key)| !key.revoked);
+        names.keys = live.map(|(id, key)| (id, key.account)).collect();
+        for (symbol, view) in (0..).map(SymbolId).map_while(|id| Some((id, core.symbol(id)?))) {
+            let definition = ChangeSymbol {
+                symbol,
+                order_types: view.order_types,
+                flags: view.flags,
+                permissions: view.permissions,
+                filters: view.filters,
+                ..Default::default()
+            };
+            names.symbols.push((view.name.to_string(), symbol));
+            names.definitions.insert(symbol, definition);
+        }
+        names
     }
 
     /// Takes over what a command defined; `number` is that of what it made.

@@ -3,23 +3,21 @@
 
 use super::check::progress;
 use super::{FOUND_WRONG, Pass};
-use crate::notice;
-use anyhow::{Result, bail};
+use crate::{notice, pruned};
+use anyhow::Result;
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use touchline_engine::inspect::Replica;
-use touchline_engine::snapshot::{list, load};
 use touchline_protocol::log::reader::{Follow, LogReader};
-use touchline_protocol::snapshot::SnapshotHeader;
 
 pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCode> {
     let begun = Instant::now();
     let mut reader = LogReader::open(data, Follow::Durable)?;
     let mut replica = Replica::new();
     if reader.position().0 > 0 {
-        replica = from_oldest_snapshot(data, &mut reader)?;
+        replica = pruned::replica(data, &mut reader)?;
         notice::alert!("the log was pruned: from the snapshot at position {}", replica.position());
     }
     let mut pass = Pass::new(reader);
@@ -62,18 +60,4 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
             ExitCode::from(FOUND_WRONG)
         }
     })
-}
-
-/// The venue of the oldest snapshot that is whole, and the reader behind it.
-fn from_oldest_snapshot(data: &Path, reader: &mut LogReader) -> Result<Replica> {
-    let begin = reader.position();
-    for listed in list(data)?.into_iter().rev() {
-        let last = listed.header.as_ref().ok().map(SnapshotHeader::last);
-        if let (Some(last), Ok(replica)) = (last, load(data, listed))
-            && reader.resume(&last)?
-        {
-            return Ok(replica);
-        }
-    }
-    bail!("the log begins at position {begin}, and no snapshot stands for what was before it")
 }

@@ -233,6 +233,13 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_whose_history_ends_before_it_s
     assert_eq!(made.integer_at("transactions"), after.integer_at("transactions"));
     assert_eq!(made.text_at("stateHash"), after.text_at("stateHash"));
     assert_eq!(log(data, &["verify"]).0, Some(0));
+    // What was defined in the removed segments is still known by name.
+    let folder = data.to_str().expect("temporary folders have plain names");
+    for action in [["deposit", "A", "USDT", "1"], ["can-trade", "A", "true", "--json"]] {
+        let mut admin = Process::start(&[&["admin", "--data", folder], &action[..]].concat());
+        let status = admin.wait_for_end();
+        assert!(status.success(), "{action:?}: {:?}", admin.lines());
+    }
 
     let arguments = venue.arguments("adapter", true);
     let mut adapter = Process::start(&borrowed(&arguments));
