@@ -46,6 +46,8 @@ pub(crate) fn feed_options(
     let mut options = FeedOptions::new(endpoint, Name::new("reader").expect("a short name"));
     options.key = key.map(|(id, secret)| (KeyId(id), secret));
     options.timeout = WATCHDOG;
+    // Nobody polls while others have their turn, and the machine may be loaded.
+    options.heartbeat_seconds = 60;
     options
 }
 
