@@ -205,10 +205,8 @@ impl StreamReceiver {
 
     /// Reads what the socket has; false when it has nothing.
     fn receive(&mut self) -> Result<bool, ReceiveError> {
-        if self.line.is_closed() {
-            return Err(ReceiveError::Disconnected);
-        }
         loop {
+            // A line that takes nothing more may hold what the engine said before it ended.
             match recv(&self.line.socket, self.buffer.space(), RecvFlags::DONTWAIT) {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
@@ -216,7 +214,7 @@ impl StreamReceiver {
                     return Ok(true);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
+                Err(Errno::AGAIN) if !self.line.is_closed() => {
                     self.tend_sometimes();
                     return Ok(false);
                 }
@@ -283,5 +281,35 @@ impl StreamReceiver {
             }
         }
         !self.line.is_closed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::command::NewOrder;
+    use crate::message::enums::{Lane, Role};
+    use crate::message::stream::SessionClosed;
+    use crate::text::Name;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_command_to_an_engine_that_has_ended_hides_nothing_that_it_said() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let line = Arc::new(StreamLine::new(near.into(), Duration::from_secs(60)));
+        let name = Name::new("client").unwrap();
+        let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+        let mut receiver = StreamReceiver::new(Arc::clone(&line), &options, Position(0));
+        let reason = CloseReason::KeyRevoked.to_wire();
+        let closed = SessionClosed { reason, ..Default::default() };
+        far.write_all(bytemuck::bytes_of(&closed)).unwrap();
+        drop(far);
+        line.stage(bytemuck::bytes_of(&NewOrder::default())).unwrap();
+        line.flush();
+        assert!(line.is_closed(), "nobody takes the command");
+        assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)));
+        assert_eq!(receiver.next_notice(), Some(Notice::Closed(Some(CloseReason::KeyRevoked))));
     }
 }

@@ -118,9 +118,13 @@ impl FeedLine {
 
     /// Asks for a snapshot and reads it; passes over all that comes in front of it.
     pub(super) fn snapshot(&mut self) -> Result<Books, FeedConnectError> {
-        self.say(bytemuck::bytes_of(&FeedRequest::default()))?;
-        let deadline = Instant::now() + self.timeout;
         let mut passed_over = SlotWords::default();
+        if let Err(error) = self.say(bytemuck::bytes_of(&FeedRequest::default())) {
+            // What the engine said last tells more.
+            while self.next(&mut passed_over)?.is_some() {}
+            return Err(error.into());
+        }
+        let deadline = Instant::now() + self.timeout;
         let head = loop {
             match self.next(&mut passed_over)? {
                 Some(Came::Snapshot(head)) => break head,
@@ -200,17 +204,20 @@ impl FeedLine {
         if let Some(reason) = self.closed {
             return Err(FeedConnectError::Closed { reason });
         }
-        self.tend()?;
         loop {
             match recv(&self.socket, self.buffer.space(), RecvFlags::DONTWAIT) {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
                     self.buffer.filled(count);
                     self.heard = Instant::now();
+                    // An engine that has ended takes nothing more, and what it said last is still to be
+                    // read: a fault is told once that has been.
+                    let _told_later = self.tend();
                     return Ok(true);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
+                    self.tend()?;
                     let limit = self.heartbeat.map(|heartbeat| heartbeat * SILENT_INTERVALS);
                     if limit.is_some_and(|limit| self.heard.elapsed() >= limit) {
                         self.closed = Some(Some(CloseReason::Silent));
@@ -258,5 +265,41 @@ impl FeedLine {
                 Ok((count, _)) => count == 0,
                 Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
             }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::feed::FeedTrade;
+    use crate::message::stream::SessionClosed;
+    use crate::text::Name;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+
+    /// A line whose heartbeat is always due, to an engine that has sent a message and its last word, and
+    /// has closed the connection.
+    fn ended() -> FeedLine {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+        let line = FeedLine::new(near.into(), &options, Some(Duration::ZERO)).unwrap();
+        let reason = CloseReason::FeedEnded.to_wire();
+        far.write_all(bytemuck::bytes_of(&FeedTrade::default())).unwrap();
+        let closed = SessionClosed { reason, ..Default::default() };
+        far.write_all(bytemuck::bytes_of(&closed)).unwrap();
+        line
+    }
+
+    fn is_last_word(error: &FeedConnectError) -> bool {
+        matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::FeedEnded) })
+    }
+
+    #[test]
+    fn a_heartbeat_to_an_engine_that_has_ended_hides_nothing_that_it_said() {
+        let (mut line, mut message) = (ended(), SlotWords::default());
+        assert!(matches!(line.next(&mut message), Ok(Some(Came::Message))));
+        assert!(is_last_word(&line.next(&mut message).unwrap_err()));
+        assert!(is_last_word(&ended().snapshot().unwrap_err()), "nor does a request");
     }
 }
