@@ -88,6 +88,21 @@ pub struct FeedDesk {
 }
 
 impl FeedDesk {
+    /// A desk with no feed thread behind it, for tests of the gateway's readers.
+    #[cfg(test)]
+    pub(crate) fn without_feed(memory: OwnedFd) -> Self {
+        Self {
+            to_feed: Mailbox::default(),
+            from_feed: Mailbox::default(),
+            memory,
+            slots: 0,
+            incarnation: Incarnation(1),
+            signal: Arc::new(LocalSignal::new()),
+            readers: [AtomicU32::new(0), AtomicU32::new(0)],
+            stop: AtomicBool::new(false),
+        }
+    }
+
     /// What a reader needs to map the ring.
     #[must_use]
     pub fn memory(&self) -> (BorrowedFd<'_>, u32, Incarnation) {

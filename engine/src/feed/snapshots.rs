@@ -23,6 +23,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// One of so many bytes, for tests of those who pass it on.
+    #[cfg(test)]
+    pub(crate) fn of_zeros(bytes: usize, sequence: FeedSequence) -> Self {
+        Self { bytes: vec![0; bytes], sequence }
+    }
+
     /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -219,7 +219,7 @@ impl Gateway {
 
     fn answer(&mut self, ticket: usize, snapshot: Arc<Snapshot>) {
         if let Some(reader) = self.readers.readers.get_mut(&ticket) {
-            reader.answer(snapshot);
+            reader.answer(snapshot, self.now);
             self.readers.wake_caught_up();
             self.readers.queue_up(ticket);
         }
@@ -254,8 +254,9 @@ impl Gateway {
         let Readers { readers, live, caught_up, .. } = &mut self.readers;
         let Some(reader) = readers.get_mut(&ticket) else { return false };
         reader.is_queued = false;
+        // The end first: behind it nothing is published any more.
+        let has_ended = live.as_ref().is_none_or(Live::has_ended);
         let Some(piece) = reader.next_piece(live.as_mut(), watermarks, self.now) else {
-            let has_ended = live.as_ref().is_none_or(Live::has_ended);
             if reader.is_stream() && !reader.is_sending() {
                 if has_ended {
                     self.end_reader(ticket, CloseReason::FeedEnded);

@@ -197,7 +197,10 @@ impl Gateway {
             Happened::Accepted(listener, socket) => self.admit(listener, socket),
             Happened::AcceptFailed(listener, error) => {
                 self.refusals.print(&format!("cannot accept a connection: {error}"));
-                self.refused_by_kernel.push(listener);
+                // Each who knocks meanwhile may fail anew.
+                if !self.refused_by_kernel.contains(&listener) {
+                    self.refused_by_kernel.push(listener);
+                }
             }
             Happened::Received(ticket, at) => {
                 if self.peers.contains_key(&ticket) {

@@ -229,7 +229,11 @@ impl FeedReader {
     /// need no books.
     pub fn skip(&mut self) {
         match &mut self.source {
-            Source::Ring(ring) => ring.seek(ring.published()),
+            Source::Ring(ring) => {
+                // Messages are read as they are written, which may be before they are published.
+                let read = FeedSequence(ring.next_sequence().0.saturating_sub(1));
+                ring.seek(ring.published().max(read));
+            }
             Source::Stream(stream) => stream.skip(&mut self.line, &mut self.message),
         }
     }

@@ -72,10 +72,11 @@ impl Live {
                 Ok(false) => break,
                 // What was copied is whole; the gap is told next.
                 Err(_) if !self.piece.is_empty() => break,
-                Err(_) => {
-                    let from = self.ring.next_sequence();
-                    // With the newest: a reader that was too slow is to catch up.
-                    self.ring.seek(self.ring.published());
+                Err(overrun) => {
+                    let from = overrun.expected;
+                    // With the newest: a reader that was too slow is to catch up. What is written may be
+                    // more than a lap ahead of what is published.
+                    self.ring.seek(self.ring.published().max(overrun.found));
                     let next = self.ring.next_sequence();
                     let gap = FeedGap { from, next, ..Default::default() };
                     self.piece.extend_from_slice(bytemuck::bytes_of(&gap));

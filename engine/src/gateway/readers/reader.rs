@@ -21,6 +21,10 @@ const MESSAGES_PER_TICK: u32 = 64;
 /// Intervals without a sign of life after which a reader counts as gone.
 const SILENT_INTERVALS: u32 = 3;
 
+/// Of its snapshot a reader is to take so much in the time for which it may stall. There is room for few
+/// snapshots, and who takes one byte now and then is not to keep one from all others.
+const SNAPSHOT_PACE_BYTES: u32 = 1 << 20;
+
 /// Why a reader is closed: what it is told, and what the operator is.
 pub(super) type Close = (CloseReason, &'static str);
 
@@ -29,6 +33,16 @@ struct Leaving {
     snapshot: Arc<Snapshot>,
     /// Bytes that were given to the socket.
     given: usize,
+    since: Instant,
+}
+
+impl Leaving {
+    /// True if the reader has had time enough to take all of it.
+    fn is_overdue(&self, now: Instant, stall_limit: Duration) -> bool {
+        let paces = self.snapshot.bytes().len() / SNAPSHOT_PACE_BYTES as usize + 1;
+        let limit = stall_limit.saturating_mul(u32::try_from(paces).unwrap_or(u32::MAX));
+        now.duration_since(self.since) > limit
+    }
 }
 
 /// What a reader has that gets the feed itself over its socket.
@@ -104,15 +118,14 @@ impl Reader {
         if let Some(stream) = &mut self.stream {
             stream.heard = now;
         }
-        let mut asks = false;
+        // A heartbeat while it waits for the answer is no second request.
+        let has_asked = self.asked;
         while !bytes.is_empty() {
             let count = self.input.push(bytes);
             bytes = &bytes[count..];
-            while self.one_message()? {
-                asks |= self.asked;
-            }
+            while self.one_message()? {}
         }
-        Ok(asks)
+        Ok(self.asked && !has_asked)
     }
 
     /// Takes the next whole message; false if there is none.
@@ -140,9 +153,9 @@ impl Reader {
     }
 
     /// The snapshot that it asked for is there.
-    pub(super) fn answer(&mut self, snapshot: Arc<Snapshot>) {
+    pub(super) fn answer(&mut self, snapshot: Arc<Snapshot>, now: Instant) {
         self.asked = false;
-        self.leaving = Some(Leaving { snapshot, given: 0 });
+        self.leaving = Some(Leaving { snapshot, given: 0, since: now });
     }
 
     /// What is to leave next, if the socket is free: the rest of a snapshot, messages of the feed unless a
@@ -217,8 +230,14 @@ impl Reader {
         if self.is_sending() && now.duration_since(self.moved) > stall_limit {
             return Some((CloseReason::ReaderStalled, "it takes nothing of what it is sent"));
         }
+        if self.leaving.as_ref().is_some_and(|leaving| leaving.is_overdue(now, stall_limit)) {
+            return Some((CloseReason::ReaderStalled, "it takes its snapshot too slowly"));
+        }
         let stream = self.stream.as_ref()?;
         let is_silent = now.duration_since(stream.heard) >= stream.heartbeat * SILENT_INTERVALS;
         is_silent.then_some((CloseReason::Silent, "nothing came for three intervals of heartbeats"))
     }
 }
+
+#[cfg(test)]
+mod tests;
