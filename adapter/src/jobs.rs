@@ -13,6 +13,7 @@ mod exchange;
 mod fields;
 mod listing;
 mod quotas;
+mod readers;
 pub mod record;
 mod refusal;
 mod responses;
@@ -34,6 +35,7 @@ use config::JobsConfig;
 pub use document::document;
 use exchange::Exchange;
 use quotas::Quotas;
+use readers::Readers;
 use refusal::Refusal;
 use routes::Handler;
 pub use routes::operations;
@@ -53,6 +55,7 @@ struct Shared {
     tokens: Tokens,
     pool: HashingPool,
     quotas: Quotas,
+    readers: Arc<Readers>,
     limits: Arc<Limits>,
     routes: RouteTable<Handler>,
     deadline: Duration,
@@ -77,6 +80,7 @@ impl Jobs {
             tokens,
             pool,
             quotas: Quotas::new(config),
+            readers: Arc::default(),
             limits,
             routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
             deadline,

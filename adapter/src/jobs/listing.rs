@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::exchange::Exchange;
+use super::readers::Reading;
 use super::record::{JOB, Job};
+use super::refusal::Refusal;
 use super::responses::{self, JobFields, OneJob};
 use crate::http::Rest;
 use crate::views::records::{Block, RecordId};
@@ -35,11 +37,16 @@ pub(super) fn all(exchange: Exchange) {
     exchange.when_current(|exchange| {
         let user = exchange.user;
         let blocks = exchange.shared.views.read(|state| state.records.owned_by(&user));
-        let mut list = List { user, blocks: blocks.into_iter(), count: 0, is_closed: false };
+        let blocks = blocks.into_iter();
+        let mut list = List { user, blocks, count: 0, is_closed: false, reading: None };
         // A list of one piece, as almost all are, has a length and no chunks.
         let first = [list.next_piece().unwrap_or_default(), list.next_piece().unwrap_or_default()];
         let mut reply = responses::raw(200, first.concat());
         if !list.is_closed {
+            list.reading = exchange.shared.readers.begin(user);
+            if list.reading.is_none() {
+                return exchange.refuse(&Refusal::Busy);
+            }
             reply = reply.followed_by(Rest::new(move || list.next_piece().map(Bytes::from)));
         }
         exchange.answer(reply);
@@ -53,6 +60,8 @@ struct List {
     /// Jobs written.
     count: u64,
     is_closed: bool,
+    /// Kept of a list of several pieces until it has been sent or given up.
+    reading: Option<Reading>,
 }
 
 impl List {
@@ -66,6 +75,7 @@ impl List {
             Some(block) => self.write(&block, &mut piece),
             None => {
                 self.is_closed = true;
+                self.reading = None;
                 let opening = if self.count == 0 { "{\"jobs\":[" } else { "" };
                 piece
                     .extend_from_slice(format!("{opening}],\"count\":{}}}", self.count).as_bytes());

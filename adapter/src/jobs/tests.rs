@@ -14,6 +14,7 @@ use touchline_protocol::message::event::{RecordPut, Rejected};
 use touchline_protocol::message::with_bytes::RecordWrite;
 use touchline_protocol::units::Position;
 
+use super::readers::LISTS_MAX;
 use super::record::{JOB, Job, Status, USER, id_text};
 use super::*;
 use crate::auth::keys::{FILE_NAME, KeyRing};
@@ -245,4 +246,25 @@ fn an_address_that_is_denied_gets_no_more_than_that() {
     let site = Site::new();
     let reply = site.ask_from([192, 0, 2, 7], Method::Get, "/api/v1/jobs", "");
     assert_eq!((reply.status, body(&reply)), (403, ""));
+}
+
+#[test]
+fn a_user_who_takes_none_of_his_long_lists_gets_only_so_many() {
+    let site = Site::new();
+    for number in 0..1000u32 {
+        let mut id = [3; 12];
+        id[..4].copy_from_slice(&number.to_le_bytes());
+        put(&site.views, (JOB, id, ADA), 1, &job("ACME", Status::Pending));
+    }
+    let list = || site.ask(Method::Get, "/api/v1/jobs", "");
+    let mut held: Vec<_> = (0..LISTS_MAX).map(|_| list()).collect();
+    assert!(held.iter().all(|reply| reply.status == 200 && reply.rest.is_some()));
+    let refused = list();
+    assert_eq!((refused.status, header(&refused, "Retry-After")), (503, Some("1")));
+    // One is given up, another one sent whole.
+    held.pop();
+    let mut rest = list().rest.expect("there is room again");
+    assert_eq!(list().status, 503);
+    while rest.next_piece().is_some() {}
+    assert_eq!(list().status, 200);
 }
