@@ -62,6 +62,15 @@ impl Block {
     pub fn records(&self) -> &[Record] {
         &self.records
     }
+
+    /// Gives back room of records that are gone: else one that is left would hold a whole block's.
+    fn give_back(&mut self) {
+        let kept = self.records.len() * 2;
+        if kept * 2 <= self.records.capacity() {
+            self.records.shrink_to(kept);
+            self.numbers.shrink_to(kept);
+        }
+    }
 }
 
 /// What a put says about a record.
@@ -261,6 +270,7 @@ impl Records {
         let block = Arc::make_mut(&mut blocks[at]);
         block.numbers.remove(index);
         let record = block.records.remove(index);
+        block.give_back();
         if block.records.is_empty() {
             blocks.remove(at);
         }
@@ -361,6 +371,23 @@ mod tests {
         let after = records.owned_by(&id(1));
         let left = (10..1010).filter(|number| (number - 10) % 3 != 0).chain([2000]);
         assert_eq!(numbers(&after), left.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_last_records_of_their_blocks_hold_no_room_for_those_that_are_gone() {
+        let mut records = Records::default();
+        records.put(put(1, NOBODY, 1)).unwrap();
+        let all = 10..10 + 4 * BLOCK as u32;
+        all.clone().for_each(|number| records.put(put(number, id(1), 1)).unwrap());
+        for number in all.filter(|number| (number - 10) % BLOCK as u32 != 77) {
+            records.delete(&id(number)).unwrap();
+        }
+        let left = records.owned_by(&id(1));
+        assert_eq!(left.len(), 4);
+        for block in left {
+            let room = block.records.capacity().max(block.numbers.capacity());
+            assert!(block.records.len() == 1 && room <= 4, "room for {room}");
+        }
     }
 
     /// Saves what has changed, as the store does.
