@@ -28,7 +28,7 @@ const SECRET_BYTES: usize = 32;
 /// Bytes of a key's name.
 const KID_BYTES: usize = 8;
 
-/// Longest file that is read: hundreds of keys.
+/// Longest file that is read, and written: some five hundred keys.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Why the keys cannot be had.
@@ -256,10 +256,18 @@ enum Place {
 /// Writes the file whole and synced under another name, and gives it its own name then.
 fn place(path: &Path, document: &Document, how: Place) -> Result<(), KeysError> {
     let write = || -> io::Result<()> {
+        let content = serde_json::to_vec(document)?;
+        if content.len() as u64 > FILE_BYTES_MAX {
+            // Nobody could start with it.
+            let keys = document.keys.len();
+            return Err(io::Error::other(format!(
+                "{keys} keys are too many: a replaced one is kept for 30 days, unless all are revoked"
+            )));
+        }
         let draft = path.with_extension(format!("draft-{}", std::process::id()));
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(&serde_json::to_vec(document)?)?;
+        file.write_all(&content)?;
         file.sync_all()?;
         match how {
             Place::Over => fs::rename(&draft, path)?,
@@ -331,6 +339,25 @@ mod tests {
         for kid in [&first, &second, &third] {
             assert!(keys.named(kid, end + 1).is_none());
         }
+    }
+
+    #[test]
+    fn a_rotation_that_no_adapter_could_start_with_is_refused() {
+        let (_folder, path) = folder();
+        KeyRing::open(path.clone()).unwrap();
+        let mut keys = read(&path).unwrap().1;
+        keys.extend((0..600).map(|_| Entry { until: Some(NOW + 1), ..fresh().unwrap() }));
+        let is_too_long = |count: usize| {
+            let document = Document { keys: keys[..count].to_vec() };
+            serde_json::to_vec(&document).unwrap().len() as u64 > FILE_BYTES_MAX
+        };
+        keys.truncate((1..).find(|&count| is_too_long(count)).unwrap() - 1);
+        place(&path, &Document { keys }, Place::Over).unwrap();
+        let before = current(&KeyRing::open(path.clone()).unwrap(), NOW);
+        let error = rotate(&path, NOW, false).unwrap_err().to_string();
+        assert!(error.contains("keys are too many"), "{error}");
+        assert_eq!(current(&KeyRing::open(path.clone()).unwrap(), NOW), before);
+        rotate(&path, NOW + 1, false).unwrap();
     }
 
     #[test]
