@@ -140,13 +140,20 @@ pub fn park<'a>(
 #[derive(Debug)]
 pub struct Waiter {
     strategy: WaitStrategy,
+    /// Pauses before the first yield.
+    spins: u32,
     idle_turns: u32,
 }
 
 impl Waiter {
     /// At the foot of the ladder.
     pub const fn new(strategy: WaitStrategy) -> Self {
-        Self { strategy, idle_turns: 0 }
+        Self::yielding_after(SPINS, strategy)
+    }
+
+    /// At the foot of a ladder with so many pauses: for a thread whose turns take longer than a pause.
+    pub const fn yielding_after(spins: u32, strategy: WaitStrategy) -> Self {
+        Self { strategy, spins, idle_turns: 0 }
     }
 
     /// Back to the foot of the ladder: work was found.
@@ -170,15 +177,24 @@ impl Waiter {
     /// As [`idle`](Self::idle), for whoever sleeps in another way.
     #[inline]
     pub(crate) fn idle_or(&mut self, sleep: impl FnOnce()) {
-        if self.strategy == WaitStrategy::Spin || self.idle_turns < SPINS {
+        if !self.linger() {
+            sleep();
+        }
+    }
+
+    /// Waits one step without falling asleep: a pause or a yield. False, without a step, when it is time
+    /// to sleep: for a thread that sleeps on something else than lines.
+    #[inline]
+    pub fn linger(&mut self) -> bool {
+        if self.strategy == WaitStrategy::Spin || self.idle_turns < self.spins {
             spin_loop();
-        } else if self.idle_turns < SPINS + YIELDS {
+        } else if self.idle_turns < self.spins.saturating_add(YIELDS) {
             yield_now();
         } else {
-            sleep();
-            return;
+            return false;
         }
         self.idle_turns = self.idle_turns.saturating_add(1);
+        true
     }
 
     /// Waits until `ready`, at most for `limit`; returns whether it was ready.

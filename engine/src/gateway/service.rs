@@ -22,6 +22,7 @@ use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::wait::Waiter;
 
 /// A peer that has not finished its handshake by then is closed.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
@@ -45,8 +46,6 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// turn takes that much longer than a pause. More of them keep the core from the duty thread, where the two
 /// share one.
 const SPINS: u32 = 12;
-/// Yields before the first sleep: as of [`touchline_protocol::wait`].
-const YIELDS: u32 = 120;
 
 pub(super) struct Gateway {
     pub(super) options: GatewayOptions,
@@ -100,19 +99,10 @@ impl Gateway {
     }
 
     pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
-        let mut idle_turns = 0;
+        let mut waiter = Waiter::yielding_after(SPINS, self.options.settings.wait.into());
         while !stop.load(Ordering::Acquire) {
-            if self.turn(Duration::ZERO)? {
-                idle_turns = 0;
-            } else if self.options.settings.wait == crate::config::Wait::Spin || idle_turns < SPINS
-            {
-                idle_turns += 1;
-                std::hint::spin_loop();
-            } else if idle_turns < SPINS + YIELDS {
-                idle_turns += 1;
-                std::thread::yield_now();
-            } else if self.sleep(stop)? {
-                idle_turns = 0;
+            if self.turn(Duration::ZERO)? || !waiter.linger() && self.sleep(stop)? {
+                waiter.reset();
             }
         }
         self.end_feed()

@@ -162,6 +162,9 @@ fn the_ladder_spins_then_yields_then_parks_until_reset() {
     }
     let mut spinner = Waiter::new(WaitStrategy::Spin);
     assert!((0..1_000).all(|_| !turn(&mut spinner)));
+    // However long it has been idle.
+    spinner.idle_turns = u32::MAX;
+    assert!(spinner.linger() && !turn(&mut spinner));
 }
 
 #[test]
