@@ -20,7 +20,7 @@ use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::command::KEY_MARKET_DATA;
 use touchline_protocol::message::decode::{self, Command, DecodeError, Event};
 use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::units::{FeedSequence, Incarnation, KeyId, Position};
+use touchline_protocol::units::{KeyId, Position};
 use touchline_protocol::wait::{LocalSignal, WaitStrategy, Waiter};
 
 use super::fold::{Fold, FoldError};
@@ -135,7 +135,7 @@ pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
     let position = control.appended();
     let mut reader = LogReader::open(&data, follow)?;
     reader.seek(position);
-    let (fold, books) = begin(core, position, incarnation)?;
+    let (fold, books) = begin(core, position)?;
     let feed = FeedThread {
         reader,
         fold,
@@ -153,11 +153,7 @@ pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
 }
 
 /// The fold, and the books in front of the feed's first message, as the core stands.
-fn begin(
-    core: &Core,
-    position: Position,
-    incarnation: Incarnation,
-) -> Result<(Fold, Books), FeedError> {
+fn begin(core: &Core, position: Position) -> Result<(Fold, Books), FeedError> {
     let book_error = |source| FeedError::Book { position, source };
     let (fold, mut messages) = Fold::of_core(core);
     let mut books = Books::new();
@@ -166,11 +162,7 @@ fn begin(
         books.apply(decode::feed(message_bytes(words))?).map_err(book_error)?;
     }
     // The feed itself counts from 1 behind them.
-    let (mut head, body) = books.to_snapshot(incarnation);
-    (head.sequence, head.position, head.time_ns) = (FeedSequence(0), position, core.last_time_ns());
-    let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&body);
-    let books = Books::from_snapshot(&head, bytemuck::cast_slice(&words))
-        .expect("books that were written as a snapshot are read again");
+    books.restart(position, core.last_time_ns());
     Ok((fold, books))
 }
 

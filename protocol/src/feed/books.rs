@@ -167,6 +167,15 @@ impl Books {
         Ok(())
     }
 
+    /// Counts from the feed's beginning again: its first message comes next, behind the transaction that
+    /// ends at `position`.
+    pub const fn restart(&mut self, position: Position, time_ns: u64) {
+        self.sequence = FeedSequence(0);
+        self.position = position;
+        self.time_ns = time_ns;
+        self.in_transaction = false;
+    }
+
     /// What a message changes, whatever its number.
     fn change(&mut self, message: FeedMessage<'_>) -> Result<(), BookError> {
         match message {
