@@ -240,7 +240,7 @@ impl StreamReceiver {
 
     pub(super) fn wait(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
-        let mut looks = 0;
+        let mut looks = 0_u32;
         loop {
             if !self.buffer.peek().is_ok_and(|frame| frame.is_none()) || self.line.is_closed() {
                 return;
@@ -253,7 +253,7 @@ impl StreamReceiver {
             if left.is_zero() {
                 return;
             }
-            looks += 1;
+            looks = looks.saturating_add(1);
             if self.wait == WaitStrategy::Adaptive && looks > LOOKS {
                 self.sleep(left.min(self.line.heartbeat / 4));
             }
