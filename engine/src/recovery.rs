@@ -43,7 +43,7 @@ pub use self::{
     chain::EndReason,
     error::RecoveryError,
     leftover::Poison,
-    replay::{Progress, Replayed},
+    replay::{NothingToReplay, Progress, Replayed},
     report::StartReport,
     tail::Dropped,
 };

@@ -13,7 +13,7 @@ use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_engine::config::{EngineConfig, OrderTypes};
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Log, LogOptions, WindowPlace};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::client::{Acknowledgement, Client, ClientOptions, SOCKET_NAME};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::reader::{Follow, LogReader};
@@ -21,23 +21,9 @@ use touchline_protocol::message::command::{EngineStarted, SetVenueFilters};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{Position, Sequence};
+use touchline_protocol::units::Sequence;
 
 const REFERENCE: &str = include_str!("../../venue.toml");
-
-struct NothingToReplay;
-
-impl Replayed for NothingToReplay {
-    fn replay(
-        &mut self,
-        position: Position,
-        _: u64,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<(usize, u16), String> {
-        Err(format!("a new log has a transaction at {position}"))
-    }
-}
 
 /// The demo venue's definition without the part of it that an engine of rules 1 would not have logged.
 fn definition_of_rules_1() -> Vec<Vec<u64>> {

@@ -19,7 +19,7 @@ use touchline_engine::gateway::{self, Mail};
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Control, Environment, KeeperHandle, LogOptions, WindowPlace};
 use touchline_engine::mailbox::{FromDuty, ToDuty};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::feed::layout::SLOTS_MIN;
 use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 use touchline_protocol::log::place::SHARED_MEMORY;
@@ -31,7 +31,7 @@ use touchline_protocol::message::event::{ENVELOPE_TERMINAL, SessionStarted};
 use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
 use touchline_protocol::text::Name;
-use touchline_protocol::units::{KeyId, Position, Sequence, SymbolId, UNITS_PER_WHOLE};
+use touchline_protocol::units::{KeyId, Sequence, SymbolId, UNITS_PER_WHOLE};
 
 use crate::interrupt;
 use crate::machine::nanoseconds;
@@ -67,20 +67,6 @@ keys = 1
 balances = { BTC = "10000000", USDT = "1000000000" }
 "#;
 
-struct Nothing;
-
-impl Replayed for Nothing {
-    fn replay(
-        &mut self,
-        position: Position,
-        _: u64,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<(usize, u16), String> {
-        Err(format!("a new log has a transaction at {position}"))
-    }
-}
-
 /// The engine, and the client's end of one session.
 pub(super) struct Venue {
     duty: Duty,
@@ -114,7 +100,7 @@ impl Venue {
             segment_bytes: SEGMENT_BYTES_DEFAULT,
             accept_loss: false,
         };
-        let log = log::open_in(&environment, &options, &mut Nothing, &mut |_| {})?;
+        let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {})?;
         let config: EngineConfig = toml::from_str(DEFINITION)?;
         let (mail, rings) = gateway::mail()?;
         let mut duty = Duty::new(DutyOptions {

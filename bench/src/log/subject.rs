@@ -14,7 +14,7 @@ use touchline_engine::cores::keep_off;
 use touchline_engine::log::{
     self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
 };
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::log::control::{CONTROL_BYTES, PREPARED_UNTIL_OFFSET};
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::{SEGMENT_BYTES_DEFAULT, WINDOW_SEGMENT_BYTES};
@@ -46,21 +46,6 @@ pub(super) struct Subject {
     prepared: SharedReadOnly<AtomicU64>,
     _data: TempDir,
     _window: TempDir,
-}
-
-/// The state behind a log that nothing was decided for.
-struct Nothing;
-
-impl Replayed for Nothing {
-    fn replay(
-        &mut self,
-        position: Position,
-        _: u64,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<(usize, u16), String> {
-        Err(format!("a new log has a transaction at {position}"))
-    }
 }
 
 /// A record as it is handed to the log.
@@ -113,7 +98,8 @@ impl Subject {
             ..Environment::default()
         };
         let before = core.map(keep_off).transpose()?;
-        let log = log::open_in(&environment, &options(data.path()), &mut Nothing, &mut |_| {})?;
+        let log =
+            log::open_in(&environment, &options(data.path()), &mut NothingToReplay, &mut |_| {})?;
         if let Some(before) = before {
             sched_setaffinity(None, &before)?;
         }

@@ -47,6 +47,22 @@ pub trait Replayed {
     ) -> Result<(usize, u16), String>;
 }
 
+/// What a log is opened with that is to be new: one that holds anything is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NothingToReplay;
+
+impl Replayed for NothingToReplay {
+    fn replay(
+        &mut self,
+        position: Position,
+        _: u64,
+        _: &[u8],
+        _: &mut [u8],
+    ) -> Result<(usize, u16), String> {
+        Err(format!("a new log has a transaction at {position}"))
+    }
+}
+
 /// How far a replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {

@@ -12,26 +12,11 @@ use touchline_engine::gateway::{self, Mail};
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Environment, Log, LogOptions, LogWriter, WindowPlace};
 use touchline_engine::mailbox::{FromDuty, ToDuty};
-use touchline_engine::recovery::Replayed;
+use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::message::command::Logon;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{RingCapacities, SessionEnd};
-use touchline_protocol::units::Position;
-
-struct NothingToReplay;
-
-impl Replayed for NothingToReplay {
-    fn replay(
-        &mut self,
-        position: Position,
-        _: u64,
-        _: &[u8],
-        _: &mut [u8],
-    ) -> Result<(usize, u16), String> {
-        Err(format!("a new log has a transaction at {position}"))
-    }
-}
 
 /// A new log in the folder `data`, its live window in there too: 16 MiB over segments of 4 MiB.
 pub(crate) fn open_log(environment: &Environment, data: &Path) -> Log {
