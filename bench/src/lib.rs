@@ -20,6 +20,7 @@ pub mod jobs;
 pub mod latency;
 pub mod log;
 pub mod machine;
+mod orders;
 pub mod process;
 mod random;
 pub mod recording;

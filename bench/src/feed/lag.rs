@@ -8,14 +8,14 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use touchline_protocol::client::{Client, Endpoint};
 use touchline_protocol::feed::FeedReader;
-use touchline_protocol::message::command::{CommandHeader, NewOrder};
-use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
-use touchline_protocol::units::{KeyId, UNITS_PER_WHOLE};
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::units::KeyId;
 
-use crate::engine::{Engine, EngineOptions, SYMBOL};
+use crate::engine::{Engine, EngineOptions};
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
 use crate::machine::nanoseconds;
+use crate::orders::order;
 
 /// Unrecorded orders.
 const WARM_UP: u32 = 64;
@@ -64,16 +64,7 @@ fn one(client: &mut Client, key: KeyId, reader: &mut FeedReader, messages: u32) 
     for number in 0..(WARM_UP + messages).next_multiple_of(2) {
         interrupt::check()?;
         let side = if number % 2 == 0 { Side::Sell } else { Side::Buy };
-        let mut order = NewOrder {
-            command: CommandHeader { key_id: key, ..Default::default() },
-            symbol: SYMBOL,
-            side: side.to_wire(),
-            order_type: OrderType::Limit.to_wire(),
-            time_in_force: TimeInForce::Gtc.to_wire(),
-            price: 500 * UNITS_PER_WHOLE,
-            quantity: UNITS_PER_WHOLE,
-            ..Default::default()
-        };
+        let mut order = order(key, side);
         let begin = Instant::now();
         client.sender().send(&mut order)?;
         while !client.receiver().poll()?.is_some_and(|reply| reply.is_terminal()) {

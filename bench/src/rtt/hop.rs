@@ -8,17 +8,18 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use touchline_protocol::client::Client;
 use touchline_protocol::message::command::{CancelOrder, NewOrder};
 use touchline_protocol::message::decode::{self, Command, Event};
+use touchline_protocol::message::enums::Side;
 use touchline_protocol::message::event::Done;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{KeyId, OrderId};
 use touchline_protocol::wait::WaitStrategy;
 
 use super::echo::{End, capacities};
-use super::orders::{cancel, order};
 use crate::engine::Engine;
 use crate::interrupt;
 use crate::latency::Distribution;
 use crate::machine::nanoseconds;
+use crate::orders::{cancel, order};
 
 /// Longest wait for a terminal reply.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -52,7 +53,7 @@ impl Hop {
         for trip in 0..warm_up + trips {
             interrupt::check()?;
             let begin = Instant::now();
-            let id = self.trip(bytemuck::bytes_of(&order(self.key)))?;
+            let id = self.trip(bytemuck::bytes_of(&order(self.key, Side::Buy)))?;
             let took = begin.elapsed();
             let canceled = self.trip(bytemuck::bytes_of(&cancel(self.key, id)))?;
             ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");

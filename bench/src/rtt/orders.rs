@@ -6,42 +6,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use touchline_protocol::client::{Client, ClientCommand};
 use touchline_protocol::message::Message;
-use touchline_protocol::message::command::{CancelOrder, CommandHeader, NewOrder};
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
+use touchline_protocol::message::enums::{OrderStatus, Side};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
-use touchline_protocol::units::{KeyId, OrderId, UNITS_PER_WHOLE};
+use touchline_protocol::units::{KeyId, OrderId};
 
-use crate::engine::{Engine, SYMBOL};
+use crate::engine::Engine;
 use crate::interrupt;
 use crate::latency::Distribution;
 use crate::machine::nanoseconds;
+use crate::orders::{cancel, order};
 
 /// Longest wait for a terminal reply.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// The price of every order, in whole units.
-const PRICE: i64 = 500;
-
-/// An order that rests.
-pub(super) fn order(key: KeyId) -> NewOrder {
-    NewOrder {
-        command: CommandHeader { key_id: key, ..Default::default() },
-        symbol: SYMBOL,
-        side: Side::Buy.to_wire(),
-        order_type: OrderType::Limit.to_wire(),
-        time_in_force: TimeInForce::Gtc.to_wire(),
-        price: PRICE * UNITS_PER_WHOLE,
-        quantity: UNITS_PER_WHOLE,
-        ..Default::default()
-    }
-}
-
-/// Its cancel.
-pub(super) fn cancel(key: KeyId, order_id: OrderId) -> CancelOrder {
-    let command = CommandHeader { key_id: key, ..Default::default() };
-    CancelOrder { command, symbol: SYMBOL, order_id, ..Default::default() }
-}
 
 /// A trader's session.
 pub(crate) struct Trader {
@@ -69,7 +46,7 @@ impl Trader {
     ) -> Result<()> {
         for trip in 0..warm_up + trips {
             interrupt::check()?;
-            let (placing, id) = self.trip(&mut order(self.key))?;
+            let (placing, id) = self.trip(&mut order(self.key, Side::Buy))?;
             let (cancelling, canceled) = self.trip(&mut cancel(self.key, id))?;
             anyhow::ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");
             if trip >= warm_up {

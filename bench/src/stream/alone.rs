@@ -14,9 +14,10 @@ use touchline_protocol::message::enums::{Lane, Role, Side};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{Epoch, KeyId, OrderId, Position, Sequence, SessionId};
 
-use super::commands::{AT_REST, Step, cancel, order, step};
+use super::commands::{AT_REST, Step, order, step};
 use crate::engine::{SYMBOL, VENUE};
 use crate::machine::nanoseconds;
+use crate::orders::cancel;
 
 /// The account that an admin makes in the engine's venue.
 const ACCOUNT: &str = r#"

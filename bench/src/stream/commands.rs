@@ -1,11 +1,11 @@
 //! The commands that [`super`] sends: orders that rest at 64 prices, each cancelled when so many others have
 //! come behind it.
 
-use touchline_protocol::message::command::{CancelOrder, CommandHeader, NewOrder};
-use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
-use touchline_protocol::units::{KeyId, OrderId, UNITS_PER_WHOLE};
+use touchline_protocol::message::command::NewOrder;
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::units::{KeyId, UNITS_PER_WHOLE};
 
-use crate::engine::SYMBOL;
+use crate::orders;
 
 /// Orders that rest meanwhile: more than commands may be under way, so that the number of an order is always
 /// known when its cancel leaves.
@@ -34,22 +34,12 @@ pub(super) const fn step(number: usize) -> Step {
     }
 }
 
-pub(super) fn order(key_id: KeyId, number: usize) -> NewOrder {
-    NewOrder {
-        command: CommandHeader { key_id, correlation: number as u64, ..Default::default() },
-        symbol: SYMBOL,
-        side: Side::Buy.to_wire(),
-        order_type: OrderType::Limit.to_wire(),
-        time_in_force: TimeInForce::Gtc.to_wire(),
-        price: 500 * UNITS_PER_WHOLE - (number % PRICES) as i64 * TICK,
-        quantity: UNITS_PER_WHOLE,
-        ..Default::default()
-    }
-}
-
-pub(super) fn cancel(key_id: KeyId, order_id: OrderId) -> CancelOrder {
-    let command = CommandHeader { key_id, ..Default::default() };
-    CancelOrder { command, symbol: SYMBOL, order_id, ..Default::default() }
+/// The order of a number.
+pub(super) fn order(key: KeyId, number: usize) -> NewOrder {
+    let mut order = orders::order(key, Side::Buy);
+    order.command.correlation = number as u64;
+    order.price -= (number % PRICES) as i64 * TICK;
+    order
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::OrderStatus;
 use touchline_protocol::units::{KeyId, OrderId};
 
-use super::commands::{AT_REST, Step, cancel, order, step};
+use super::commands::{AT_REST, Step, order, step};
 use crate::engine::{Engine, EngineOptions};
 use crate::interrupt;
 use crate::machine::nanoseconds;
+use crate::orders::cancel;
 
 /// Most commands under way: their replies fit the reply ring, and they are fewer than the orders at rest.
 const UNDER_WAY_MAX: usize = 2048;

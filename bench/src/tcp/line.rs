@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use touchline_protocol::client::Client;
-use touchline_protocol::message::command::{CommandHeader, NewOrder};
+use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
-use touchline_protocol::units::{KeyId, UNITS_PER_WHOLE};
+use touchline_protocol::message::enums::{OrderStatus, Side};
+use touchline_protocol::units::KeyId;
 
 use super::echo::write_all;
-use crate::engine::SYMBOL;
 use crate::interrupt;
 use crate::latency::Distribution;
 use crate::machine::nanoseconds;
+use crate::orders::order;
 
 /// Bytes of a message of the baselines: an order's.
 pub(super) const MESSAGE_BYTES: usize = size_of::<NewOrder>();
@@ -142,17 +142,7 @@ impl Line for OrderLine {
     fn send(&mut self) -> Result<()> {
         let side = if self.sells { Side::Sell } else { Side::Buy };
         self.sells = !self.sells;
-        let mut order = NewOrder {
-            command: CommandHeader { key_id: self.key, ..Default::default() },
-            symbol: SYMBOL,
-            side: side.to_wire(),
-            order_type: OrderType::Limit.to_wire(),
-            time_in_force: TimeInForce::Gtc.to_wire(),
-            price: 500 * UNITS_PER_WHOLE,
-            quantity: UNITS_PER_WHOLE,
-            ..Default::default()
-        };
-        self.client.sender().send(&mut order)?;
+        self.client.sender().send(&mut order(self.key, side))?;
         Ok(())
     }
 
