@@ -180,6 +180,9 @@ pub struct LogSection {
     pub window: WindowPlace,
     /// Size of the live window in MiB, even, at least 8; 0: 64, or a quarter of what is free.
     pub window_mib: u64,
+    /// How long a transaction that no session waits for on disk may wait to be written, in µs, at most
+    /// 1,000,000: what a power cut can take from sessions that are answered when it is appended.
+    pub gather_us: u64,
     /// A snapshot is made whenever the log has grown by so many MiB, at most 1,048,576; 0: only by
     /// command.
     pub snapshot_every_mib: u64,
@@ -193,6 +196,7 @@ impl Default for LogSection {
             segment_mib: 16,
             window: WindowPlace::Auto,
             window_mib: 0,
+            gather_us: 2000,
             snapshot_every_mib: 1024,
             snapshots_kept: 2,
         }
@@ -533,6 +537,7 @@ impl EngineConfig {
         in_range("gateway.heartbeat_seconds", gateway.heartbeat_seconds.into(), 1, 60)?;
         in_range("gateway.unsent_kib", gateway.unsent_kib as u64, 256, 65_536)?;
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
+        in_range("log.gather_us", self.log.gather_us, 0, 1_000_000)?;
         in_range("log.snapshot_every_mib", self.log.snapshot_every_mib, 0, 1 << 20)?;
         in_range("log.snapshots_kept", self.log.snapshots_kept as u64, 1, 1000)?;
         in_range("feed.readers", self.feed.readers as u64, 1, 1000)?;

@@ -22,7 +22,7 @@ use crate::log::{BeginError, CloseError, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
-use clients::{ClientIndex, Clients};
+use clients::{ClientIndex, Clients, Terms};
 use connection::Connection;
 use rate::RateLimit;
 use std::ops::Range;
@@ -197,7 +197,7 @@ impl Duty {
     #[must_use]
     pub fn run(mut self) -> LogWriter {
         // What was logged before there was a client is announced as what comes later is.
-        self.writer.wake_keeper();
+        self.writer.tell_keeper();
         while !self.stop.load(Ordering::Acquire) {
             if self.turn() == 0 {
                 self.idle();
@@ -211,7 +211,6 @@ impl Duty {
     /// One turn; gives the amount of work done.
     pub fn turn(&mut self) -> u32 {
         self.read_clock();
-        let begin = self.writer.position();
         let mut work = self.read_mail();
         work += self.run_pending();
         self.report_owed_ends();
@@ -223,15 +222,17 @@ impl Duty {
         };
         self.writer.attest_if_asked(self.now_ns);
         let (position, now_ns) = (self.writer.position(), self.now_ns);
+        let mut is_awaited = false;
         for connection in &mut self.clients.connections {
             connection.announce_gap(position, now_ns);
-            connection.wake_if_replied();
+            is_awaited |= connection.wake_if_replied();
         }
         self.clients.streams.announce_gaps(position, now_ns);
-        self.clients.streams.wake_if_replied();
-        if self.writer.position() != begin {
-            self.writer.wake_keeper();
+        is_awaited |= self.clients.streams.wake_if_replied();
+        if is_awaited {
+            self.writer.want_durable();
         }
+        self.writer.tell_keeper();
         work
     }
 
@@ -270,11 +271,16 @@ impl Duty {
         {
             letters += 1;
             match letter {
-                ToDuty::Logon { ticket, logon, end } => self.log_on(ticket, &logon, end),
+                ToDuty::Logon { ticket, logon, end, awaits_disk } => {
+                    self.log_on(ticket, &logon, end, awaits_disk);
+                }
                 ToDuty::State { ticket, session, epoch, account, correlation } => {
                     let position = self.writer.position();
                     // Of a session that has just ended nobody waits for the answer.
                     let Some(client) = self.clients.find(session, epoch) else { continue };
+                    if let ClientIndex::Stream(index) = client {
+                        self.clients.streams.await_disk(index);
+                    }
                     let messages = if self.clients.admits(client, self.now_ns) {
                         state::messages(&self.core, account, correlation, position)
                     } else {
@@ -294,13 +300,19 @@ impl Duty {
 
     /// The logon is one logged command: it raises the epoch, which fences the session's older
     /// connection, whose end is dropped here. Without rings of its own it is a stream's.
-    fn log_on(&mut self, ticket: usize, logon: &Logon, end: Option<Box<SessionEnd>>) {
+    fn log_on(
+        &mut self,
+        ticket: usize,
+        logon: &Logon,
+        end: Option<Box<SessionEnd>>,
+        awaits_disk: bool,
+    ) {
         match self.log_own(logon) {
             Ok((started, position)) => {
                 if let Some(older) = self.clients.of_session(started.session) {
                     self.close(older, CloseReason::Replaced, "replaced by a newer logon");
                 }
-                self.open(&started, end, position);
+                self.open(&started, end, awaits_disk, position);
                 // Before anything for it is in the ring: the gateway drops what is for nobody.
                 self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
                 // What the end of the older connection took away.
@@ -310,19 +322,26 @@ impl Duty {
         }
     }
 
-    fn open(&mut self, started: &SessionStarted, end: Option<Box<SessionEnd>>, position: Position) {
+    fn open(
+        &mut self,
+        started: &SessionStarted,
+        end: Option<Box<SessionEnd>>,
+        awaits_disk: bool,
+        position: Position,
+    ) {
         let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
         let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
         let identity = (started.session, started.epoch);
         let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
         let account = watches.then_some(started.account);
         let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
-        let rate = RateLimit::new(limited);
+        // What the adapter shows follows the moves of what is durable, whatever it waits for itself.
+        let awaits_disk = awaits_disk || role == Role::Adapter;
+        let terms = Terms { account, rate: RateLimit::new(limited), awaits_disk };
         match end {
-            None => self.clients.streams.add(identity, account, rate, position),
+            None => self.clients.streams.add(identity, terms, position),
             Some(end) => {
-                let connection =
-                    Connection::new(identity, (role, lane), account, rate, end, position);
+                let connection = Connection::new(identity, (role, lane), terms, end, position);
                 self.clients.connections.push(connection);
             }
         }

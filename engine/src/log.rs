@@ -46,7 +46,7 @@ pub use self::{
 };
 use self::{
     control::{Fixed, remove_window_files},
-    keeper::Keeper,
+    keeper::{Keeper, Pace},
     live::NewWindow,
     storage::{FileStorage, Storage},
 };
@@ -78,6 +78,9 @@ pub struct LogOptions {
     pub window_bytes: Option<u64>,
     /// Bytes of a disk segment: a multiple of 2 MiB. Used for a new log only; an old one keeps its own.
     pub segment_bytes: u64,
+    /// How long what is appended, and nobody waits for, is gathered before it is written to disk: what a
+    /// power cut can take back, beside what the last write takes. Zero: as often as the disk allows.
+    pub gather: Duration,
     /// Open a log that is damaged where it was durable, by dropping everything behind the damage.
     pub accept_loss: bool,
 }
@@ -207,8 +210,8 @@ fn begin(
     control.set_durable(end);
     control.set_state(LogState::Running);
     let mut writer = LogWriter::new(tail, control.clone(), recovered.last_time_ns);
-    let mut keeper =
-        Keeper::new(body, recovered.disk, control.clone(), end, environment.attest_after)?;
+    let pace = Pace { attest_after: environment.attest_after, gather: options.gather };
+    let mut keeper = Keeper::new(body, recovered.disk, control.clone(), end, pace)?;
     let incarnation = writer.append_record(FrameKind::Incarnation, recovered.last_time_ns);
     incarnation.map_err(io::Error::other)?;
     keeper.flush()?;

@@ -59,6 +59,8 @@ pub enum ToDuty {
         logon: Box<Logon>,
         /// The engine's end of the session's rings; none for a stream.
         end: Option<Box<SessionEnd>>,
+        /// It waits until what it is told is on disk.
+        awaits_disk: bool,
     },
     /// A session asks for what its account has.
     State {

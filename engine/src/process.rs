@@ -237,6 +237,7 @@ fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result
         },
         window_bytes: (section.window_mib != 0).then_some(section.window_mib * MIB),
         segment_bytes: section.segment_mib * MIB,
+        gather: gather(&options.config),
         accept_loss: options.accept_loss,
     };
     let mut replay = CoreReplay { core, table_seed, defined: Defined::default() };
@@ -247,6 +248,14 @@ fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result
         say!("{line}");
     }
     Ok((log, replay.defined))
+}
+
+/// How long the log gathers what no session waits for. A feed of what is durable waits for all.
+const fn gather(config: &EngineConfig) -> Duration {
+    match (config.feed.enabled, config.feed.follow) {
+        (true, FeedFollow::Durable) => Duration::ZERO,
+        _ => Duration::from_micros(config.log.gather_us),
+    }
 }
 
 /// Logs the venue's definition, or the rest of it when the first start was cut off.

@@ -11,6 +11,7 @@ mod duty {
     mod client;
     mod credit;
     mod failure;
+    mod gather;
     mod judged;
     mod lanes;
     mod overtaking;

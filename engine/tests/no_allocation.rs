@@ -16,6 +16,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use touchline_engine::log::{Environment, KeeperHandle};
 use touchline_protocol::message::command::{
     CancelOrder, LOGON_ACCOUNT_EVENTS, Logon, NewOrder, ReduceOrder,
@@ -108,7 +109,7 @@ struct Bench {
 }
 
 fn bench(data: &Path) -> Bench {
-    let log = open_log(&Environment::default(), data);
+    let log = open_log(&Environment::default(), data, Duration::ZERO);
     let mut engine = DutyBench::new(
         log.writer,
         touchline_core::Core::new(),

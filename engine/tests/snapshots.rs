@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use touchline_core::{Applied, Context, Core, Outbox};
@@ -106,6 +107,7 @@ impl Venue {
             window_place: WindowPlace::SharedMemory,
             window_bytes: Some(4 * WINDOW_SEGMENT_BYTES),
             segment_bytes: WINDOW_SEGMENT_BYTES,
+            gather: Duration::ZERO,
             accept_loss: false,
         };
         let mut found = Core::new();
@@ -115,7 +117,7 @@ impl Venue {
         let mut area = vec![0_u64; MAX_FRAME_BYTES / 8];
         for command in commands {
             while !writer.can_take() {
-                writer.wake_keeper();
+                writer.tell_keeper();
                 std::thread::yield_now();
             }
             self.time_ns += 1;

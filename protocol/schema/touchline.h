@@ -1488,7 +1488,7 @@ struct touchline_hello {
     uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. Not looked at for a stream, as is the reply ring's. */
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
     uint32_t last_incarnation; /* Last incarnation that the client saw; 0 for none. */
-    uint8_t acknowledgement; /* `ACKNOWLEDGE_*`, of a stream; over rings the client itself waits for the watermark. Zero there. */
+    uint8_t acknowledgement; /* `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries to move it. */
     uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. */
     uint8_t reserved[2]; /* Zero. */
     uint64_t last_position; /* Last log position that the client saw: the position of an envelope. 0 for none. */

@@ -81,6 +81,13 @@ impl LocalSignal {
         ParkingLine::new(&self.parked, ReadOnlyU32::new(&self.doorbell))
     }
 
+    /// Whether the sleeper sleeps or is about to. To be looked at behind a fence that stands behind what
+    /// the sleeper may wait for, as in [`wake_if_parked`].
+    pub fn is_parked(&self) -> bool {
+        // SYNC: ordered by the caller's fence.
+        self.parked.load(Ordering::Relaxed) != 0
+    }
+
     /// Wakes the sleeper if it sleeps; to be called after publishing.
     pub fn wake(&self) -> bool {
         wake_if_parked(ReadOnlyU32::new(&self.parked), &self.doorbell)

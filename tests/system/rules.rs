@@ -59,6 +59,7 @@ fn write_venue_of_rules_1(data: &Path) {
         window_place: WindowPlace::Data,
         window_bytes: Some(8 << 20),
         segment_bytes: 4 << 20,
+        gather: Duration::ZERO,
         accept_loss: false,
     };
     let log = log::open(&options, &mut NothingToReplay, &mut |_| {}).expect("a new log");

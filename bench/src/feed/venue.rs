@@ -11,12 +11,13 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use tempfile::TempDir;
 use touchline_core::Core;
 use touchline_engine::clock::{Clock, SystemTime};
-use touchline_engine::config::EngineConfig;
+use touchline_engine::config::{EngineConfig, LogSection};
 use touchline_engine::cores::keep_off;
 use touchline_engine::duty::{Duty, DutyOptions};
 use touchline_engine::feed::{self, FeedDesk, FeedHandle, FeedOptions};
 use touchline_engine::gateway::{self, Mail};
 use touchline_engine::genesis::Genesis;
+
 use touchline_engine::log::{self, Control, Environment, KeeperHandle, LogOptions, WindowPlace};
 use touchline_engine::mailbox::{FromDuty, ToDuty};
 use touchline_engine::recovery::NothingToReplay;
@@ -98,6 +99,7 @@ impl Venue {
             window_place: WindowPlace::SharedMemory,
             window_bytes: None,
             segment_bytes: SEGMENT_BYTES_DEFAULT,
+            gather: Duration::from_micros(LogSection::default().gather_us),
             accept_loss: false,
         };
         let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {})?;
@@ -261,7 +263,7 @@ fn log_on(duty: &mut Duty, mail: &Mail) -> Result<(SessionEnd, SessionStarted)> 
     };
     logon.command.key_id = KeyId(1);
     let (logon, end) = (Box::new(logon), Some(Box::new(end)));
-    mail.to_duty.put(ToDuty::Logon { ticket: 1, logon, end });
+    mail.to_duty.put(ToDuty::Logon { ticket: 1, logon, end, awaits_disk: false });
     duty.turn();
     match mail.from_duty.take() {
         Some(FromDuty::Opened { started, .. }) => Ok((client, started)),

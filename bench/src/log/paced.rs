@@ -158,7 +158,9 @@ fn schedule(
                 Err(error) => return Err(error.into()),
             }
         };
-        subject.log.writer.wake_keeper();
+        // A client waits for each.
+        subject.log.writer.want_durable();
+        subject.log.writer.tell_keeper();
         into.record(nanoseconds(base.elapsed()) - due);
         appended.push((due, end.0));
     }

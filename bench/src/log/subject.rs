@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::thread::sched_setaffinity;
 use tempfile::TempDir;
+use touchline_engine::config::LogSection;
 use touchline_engine::cores::keep_off;
 use touchline_engine::log::{
     self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
@@ -69,6 +70,7 @@ pub(super) fn options(data: &Path) -> LogOptions {
         window_place: WindowPlace::SharedMemory,
         window_bytes: None,
         segment_bytes: SEGMENT_BYTES_DEFAULT,
+        gather: Duration::from_micros(LogSection::default().gather_us),
         accept_loss: false,
     }
 }
@@ -76,7 +78,7 @@ pub(super) fn options(data: &Path) -> LogOptions {
 /// Sleeps until the window has room for a record, as the duty thread does.
 pub(super) fn wait_for_room(writer: &mut LogWriter) -> Result<()> {
     while !writer.can_take() {
-        writer.wake_keeper();
+        writer.tell_keeper();
         interrupt::check()?;
         let control = writer.control();
         if let Some(why) = control.failure() {
@@ -122,7 +124,8 @@ impl Subject {
         let begin = Instant::now();
         let control = &self.log.control;
         loop {
-            self.log.writer.wake_keeper();
+            self.log.writer.want_durable();
+            self.log.writer.tell_keeper();
             let seen = control.durable_event().current();
             let appended = control.appended().0;
             if control.durable().0 == appended

@@ -58,7 +58,7 @@ fn pass(subject: &mut Subject) -> Result<u64> {
             Ok(_) => {
                 left -= 1;
                 if left.is_multiple_of(TURN) {
-                    subject.log.writer.wake_keeper();
+                    subject.log.writer.tell_keeper();
                 }
             }
             Err(BeginError::Full { .. }) => wait_for_room(&mut subject.log.writer)?,

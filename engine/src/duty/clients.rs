@@ -2,10 +2,21 @@
 //! gateway's. Called by [`super`] and its parts, which need not know which is which.
 
 use super::connection::Connection;
+use super::rate::RateLimit;
 use super::streams::Streams;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
-use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
+
+/// On which terms a client is served.
+pub(super) struct Terms {
+    /// The account of which it takes all events.
+    pub(super) account: Option<AccountId>,
+    /// How many commands it may send.
+    pub(super) rate: RateLimit,
+    /// It waits until what it is told is on disk.
+    pub(super) awaits_disk: bool,
+}
 
 /// One of the clients; good until the next one is removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

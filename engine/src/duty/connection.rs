@@ -9,6 +9,7 @@
 //! room of its replies. When that half is full one `Gap` is written, and nothing more of that kind until
 //! the client has read up to it: who sleeps loses events that the log has, and nothing else.
 
+use super::clients::Terms;
 use super::rate::RateLimit;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
@@ -53,6 +54,8 @@ pub(super) struct Connection {
     /// Position behind the transaction replied to last.
     last_position: Position,
     replied: bool,
+    /// It waits until what it is told is on disk.
+    awaits_disk: bool,
     /// It is told what others do to its orders: who tails the log has no use for that.
     takes_unsolicited: bool,
     /// The account of which it takes all events.
@@ -77,8 +80,7 @@ impl Connection {
     pub(super) const fn new(
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
-        account: Option<AccountId>,
-        rate: RateLimit,
+        Terms { account, rate, awaits_disk }: Terms,
         end: Box<SessionEnd>,
         last_position: Position,
     ) -> Self {
@@ -91,6 +93,7 @@ impl Connection {
             gap_from: None,
             last_position,
             replied: false,
+            awaits_disk,
             takes_unsolicited: matches!(role, Role::Trader | Role::ReadOnly),
             account,
             owes_notice: false,
@@ -297,12 +300,14 @@ impl Connection {
         self.replied = true;
     }
 
-    /// Wakes the client if it sleeps: once per turn, because a wake is a system call.
+    /// Wakes the client if it was told something and sleeps: once per turn, because a wake is a system
+    /// call. True if it now waits until that is on disk.
     #[inline]
-    pub(super) fn wake_if_replied(&mut self) {
-        if self.replied {
-            self.replied = false;
-            self.end.signals.wake_peer();
+    pub(super) fn wake_if_replied(&mut self) -> bool {
+        if !std::mem::take(&mut self.replied) {
+            return false;
         }
+        self.end.signals.wake_peer();
+        self.awaits_disk
     }
 }

@@ -10,6 +10,7 @@
 //! On this ring the reserved bytes of an envelope hold the low 24 bits of the connection's epoch, so that
 //! the gateway never gives a reply of an older connection to a newer one.
 
+use super::clients::Terms;
 use super::connection::{CREDIT_SLOTS, REPLY_SLOTS};
 use super::rate::RateLimit;
 use crate::gateway::Bell;
@@ -31,6 +32,8 @@ pub(super) struct Stream {
     /// The account of which it takes all events.
     account: Option<AccountId>,
     pub(super) rate: RateLimit,
+    /// It waits until what it is told is on disk.
+    awaits_disk: bool,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
     /// Position behind the transaction replied to last.
@@ -53,6 +56,8 @@ pub(super) struct Streams {
     /// Streams that owe a notice.
     owing: usize,
     replied: bool,
+    /// One of those that were told something waits until it is on disk.
+    awaits_disk: bool,
     is_starved: bool,
 }
 
@@ -67,6 +72,7 @@ impl Streams {
             watchers: 0,
             owing: 0,
             replied: false,
+            awaits_disk: false,
             is_starved: false,
         }
     }
@@ -87,8 +93,7 @@ impl Streams {
     pub(super) fn add(
         &mut self,
         (session, epoch): (SessionId, Epoch),
-        account: Option<AccountId>,
-        rate: RateLimit,
+        Terms { account, rate, awaits_disk }: Terms,
         last_position: Position,
     ) {
         let at = session.0 as usize;
@@ -102,6 +107,7 @@ impl Streams {
             epoch,
             account,
             rate,
+            awaits_disk,
             gap_from: None,
             last_position,
             owes_notice: false,
@@ -165,7 +171,9 @@ impl Streams {
     #[inline]
     pub(super) fn publish(&mut self, index: usize, position: Position) {
         self.end.output.publish();
-        self.list[index].last_position = position;
+        let stream = &mut self.list[index];
+        stream.last_position = position;
+        self.awaits_disk |= stream.awaits_disk;
         self.replied = true;
     }
 
@@ -268,12 +276,18 @@ impl Streams {
         }
     }
 
-    /// Wakes the gateway if it sleeps: once per turn, because a wake is a system call.
+    /// Somebody waits until what is not said on the ring is on disk.
+    pub(super) fn await_disk(&mut self, index: usize) {
+        self.awaits_disk |= self.list[index].awaits_disk;
+    }
+
+    /// Wakes the gateway if there is something for it and it sleeps: once per turn, because a wake is a
+    /// system call. True if somebody now waits until what he was told is on disk.
     #[inline]
-    pub(super) fn wake_if_replied(&mut self) {
-        if self.replied {
-            self.replied = false;
+    pub(super) fn wake_if_replied(&mut self) -> bool {
+        if std::mem::take(&mut self.replied) {
             self.bell.ring();
         }
+        std::mem::take(&mut self.awaits_disk)
     }
 }

@@ -75,7 +75,7 @@ pub(super) enum Progress {
     /// The peer proved who it is, and says what it saw last: does the log have it?
     Check { incarnation: Incarnation, position: Position },
     /// The peer proved who it is. Without rings the session will be a stream's.
-    LogOn { logon: Box<Logon>, end: Option<Box<SessionEnd>> },
+    LogOn { logon: Box<Logon>, end: Option<Box<SessionEnd>>, awaits_disk: bool },
     /// The peer proved that it holds this key (0: it is of the engine's own user), and wants the feed.
     Subscribe(KeyId),
     /// The peer is to be forgotten; with a line to print when it was not its own wish.
@@ -386,7 +386,8 @@ impl Peer {
         };
         logon.command.key_id = hello.key_id;
         self.state = State::AwaitDuty(carrier);
-        Progress::LogOn { logon: Box::new(logon), end }
+        let awaits_disk = hello.acknowledgement == ACKNOWLEDGE_DURABLE;
+        Progress::LogOn { logon: Box::new(logon), end, awaits_disk }
     }
 
     /// Tells the peer that its session is open, and passes its memory if it has any; the descriptors are
@@ -453,20 +454,20 @@ type Refusal = (RefusalReason, &'static str);
 
 /// What a session may be carried by: rings by the local socket, streams for who has a key.
 fn check_carrier(hello: &Hello, is_operator: bool, is_local: bool) -> Result<(), Refusal> {
+    if ![ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE].contains(&hello.acknowledgement) {
+        return Err((RefusalReason::InvalidHello, "unknown acknowledgement"));
+    }
     match hello.carrier {
         CARRIER_RINGS if !is_local => Err((RefusalReason::InvalidHello, "shared memory over TCP")),
-        CARRIER_RINGS if hello.acknowledgement != 0 || hello.heartbeat_seconds != 0 => {
+        CARRIER_RINGS if hello.heartbeat_seconds != 0 => {
             Err((RefusalReason::InvalidHello, "a wish that only a stream may have"))
         }
         CARRIER_RINGS => Ok(()),
         CARRIER_STREAM if is_operator => {
             Err((RefusalReason::RoleNotPermitted, "an operator's role over a stream"))
         }
-        CARRIER_STREAM
-            if ![ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE].contains(&hello.acknowledgement)
-                || hello.heartbeat_seconds > HEARTBEAT_SECONDS_MAX =>
-        {
-            Err((RefusalReason::InvalidHello, "unknown acknowledgement, or heartbeats too rare"))
+        CARRIER_STREAM if hello.heartbeat_seconds > HEARTBEAT_SECONDS_MAX => {
+            Err((RefusalReason::InvalidHello, "heartbeats too rare"))
         }
         CARRIER_STREAM => Ok(()),
         _ => Err((RefusalReason::InvalidHello, "unknown carrier")),

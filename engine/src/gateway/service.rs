@@ -288,9 +288,9 @@ impl Gateway {
             Progress::Check { incarnation, position } => {
                 self.history.ask(Ask::Check { ticket, incarnation, position });
             }
-            Progress::LogOn { logon, end } => {
+            Progress::LogOn { logon, end, awaits_disk } => {
                 if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
-                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end });
+                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end, awaits_disk });
                 } else if let Some(peer) = self.peers.get(&ticket) {
                     peer.refuse(RefusalReason::TooManySessions, None);
                     self.forget_peer(ticket);

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
     },
 };
 
@@ -53,6 +53,10 @@ struct Inner {
     duty_doorbell: Shared<AtomicU32>,
     keeper_parked: Shared<AtomicU32>,
     keeper_doorbell: Shared<AtomicU32>,
+    /// Somebody waits for all below it to be durable.
+    wanted: AtomicU64,
+    /// Up to here appending is no reason to wake the keeper.
+    keeper_rests_to: AtomicU64,
     attest_asked: AtomicBool,
     attested_to: AtomicU64,
     keeper_stop: AtomicBool,
@@ -82,6 +86,8 @@ impl Control {
             duty_doorbell: page.u32_at(DUTY_DOORBELL_OFFSET)?,
             keeper_parked: page.u32_at(KEEPER_PARKED_OFFSET)?,
             keeper_doorbell: page.u32_at(KEEPER_DOORBELL_OFFSET)?,
+            wanted: AtomicU64::new(0),
+            keeper_rests_to: AtomicU64::new(u64::MAX),
             attest_asked: AtomicBool::new(false),
             attested_to: AtomicU64::new(0),
             keeper_stop: AtomicBool::new(false),
@@ -176,6 +182,41 @@ impl Control {
         wake_if_parked(ReadOnlyU32::new(&self.inner.keeper_parked), &self.inner.keeper_doorbell);
     }
 
+    /// Wakes the keeper if it sleeps: somebody waits for all that is appended, up to `appended`, to be
+    /// durable. Called by the duty thread alone.
+    #[inline]
+    pub(crate) fn want_durable(&self, appended: u64) {
+        // SYNC: the fence behind it makes the keeper see it before it sleeps.
+        self.inner.wanted.store(appended, Ordering::Relaxed);
+        self.wake_keeper();
+    }
+
+    /// Wakes the keeper if `appended` is more than it sleeps for, or if whoever follows the log sleeps,
+    /// whom it then wakes. Called by the duty thread alone.
+    #[inline]
+    pub(crate) fn tell_keeper(&self, appended: u64) {
+        // SYNC: pairs with the fence in `park`: the last look of keeper and follower sees what was
+        // appended, or what they have set before it is seen here.
+        fence(Ordering::SeqCst);
+        let is_enough = appended > self.inner.keeper_rests_to.load(Ordering::Relaxed);
+        if is_enough || self.is_follower_parked() {
+            self.wake_keeper();
+        }
+    }
+
+    /// Up to where somebody waits for the log to be durable.
+    pub(crate) fn wanted(&self) -> u64 {
+        // SYNC: ordered by the fences of `want_durable` and `park`.
+        self.inner.wanted.load(Ordering::Relaxed)
+    }
+
+    /// The keeper, which is about to sleep, need not be woken for what is appended up to `position`;
+    /// [`u64::MAX`]: it is awake.
+    pub(crate) fn keeper_rests_to(&self, position: u64) {
+        // SYNC: before it sleeps ordered by the fence in `park`; seen late otherwise it costs one look.
+        self.inner.keeper_rests_to.store(position, Ordering::Relaxed);
+    }
+
     pub(crate) fn keeper_line(&self) -> ParkingLine<'_> {
         ParkingLine::new(&self.inner.keeper_parked, ReadOnlyU32::new(&self.inner.keeper_doorbell))
     }
@@ -250,6 +291,13 @@ impl Control {
     /// follows the log may sleep, and the duty thread wakes nobody but the keeper.
     pub(crate) fn set_follower(&self, signal: Arc<LocalSignal>) {
         self.inner.follower.get_or_init(|| signal);
+    }
+
+    /// Whether there is a thread that follows the log, and it sleeps or is about to; see
+    /// [`LocalSignal::is_parked`].
+    #[inline]
+    pub(crate) fn is_follower_parked(&self) -> bool {
+        self.inner.follower.get().is_some_and(|signal| signal.is_parked())
     }
 
     /// Wakes the thread that follows the log, if there is one and it sleeps.

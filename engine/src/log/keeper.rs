@@ -5,6 +5,9 @@
 //! It writes what is appended, as whole blocks, one write at a time, and moves `durable` to where
 //! each write ended. It never writes a byte that was not published, and never tries again a write
 //! that failed: after an error nothing becomes durable any more.
+//!
+//! It writes at once what somebody waits for ([`Control::want_durable`]). Otherwise it gathers for a while
+//! and sleeps meanwhile: each write interrupts whoever spins on the core that it needs.
 
 use std::{
     io, iter,
@@ -33,8 +36,21 @@ use super::{
 const PREPARED_SHARE: u64 = 4;
 const PREPARED_MIN: u64 = 2 * WINDOW_SEGMENT_BYTES;
 
+/// So many bytes are gathered at the most: they take the disk some hundreds of µs, and are a small part of
+/// any window.
+const GATHER_BYTES: u64 = 1 << 20;
+
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// When the keeper does what nobody waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// How long nothing is appended before an attest record is wanted.
+    pub(crate) attest_after: Duration,
+    /// How long what is appended may wait before it is written.
+    pub(crate) gather: Duration,
+}
 
 /// The keeper's state, before and while its thread runs.
 pub(crate) struct Keeper {
@@ -45,9 +61,12 @@ pub(crate) struct Keeper {
     durable: u64,
     /// Zeroed bytes of the window that there are to be ahead of the tail.
     prepared_ahead: u64,
-    attest_after: Duration,
+    /// How the log is kept.
+    pace: Pace,
     /// When `appended` last moved, and to where.
     moved: (Instant, u64),
+    /// Since when there is something to be written that nobody waits for.
+    gathers_since: Option<Instant>,
     /// Has snapshots made, once it is told to.
     snapshots: Option<SnapshotStarter>,
 }
@@ -58,7 +77,7 @@ impl Keeper {
         disk: DiskLog,
         control: Control,
         durable: u64,
-        attest_after: Duration,
+        pace: Pace,
     ) -> Result<Self, DiskError> {
         let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
         let moved = (Instant::now(), durable);
@@ -71,8 +90,9 @@ impl Keeper {
             buffer,
             durable,
             prepared_ahead,
-            attest_after,
+            pace,
             moved,
+            gathers_since: None,
             snapshots,
         })
     }
@@ -103,7 +123,7 @@ impl Keeper {
 
     fn run(&mut self) -> Result<(), DiskError> {
         while !self.control.keeper_should_stop() {
-            let wrote = self.write_some()?;
+            let wrote = self.is_due() && self.write_some()?;
             let recycled = self.recycle();
             if recycled == Recycled::Whole {
                 self.control.wake_duty();
@@ -125,18 +145,32 @@ impl Keeper {
         }
     }
 
+    /// Looks what is appended, has the follower see it, and tells whether it is to be written now.
+    fn is_due(&mut self) -> bool {
+        let appended = self.body.appended();
+        if appended != self.moved.1 {
+            self.moved = (Instant::now(), appended);
+            // It is not to wait for the disk.
+            self.control.wake_follower();
+        }
+        if appended == self.durable {
+            self.gathers_since = None;
+            return false;
+        }
+        let since = *self.gathers_since.get_or_insert(self.moved.0);
+        self.control.wanted() > self.durable
+            || appended - self.durable >= GATHER_BYTES
+            || since.elapsed() >= self.pace.gather
+    }
+
     /// Writes what is appended up to the next boundary of a window segment, where a frame always
     /// ends; false if there is nothing.
     fn write_some(&mut self) -> Result<bool, DiskError> {
         let appended = self.body.appended();
-        if appended != self.moved.1 {
-            self.moved = (Instant::now(), appended);
-        }
         if appended == self.durable {
             return Ok(false);
         }
-        // It is not to wait for the disk.
-        self.control.wake_follower();
+        self.gathers_since = None;
         let end = appended.min(self.durable + window_segment_rest(self.durable));
         let start = self.durable - self.durable % BLOCK_BYTES;
         let used = (end - start) as usize;
@@ -168,18 +202,29 @@ impl Keeper {
     fn sleep(&mut self) {
         let patience = self.snapshots.as_ref().map_or(LONGEST_SLEEP, SnapshotStarter::patience);
         let mut limit = patience.min(LONGEST_SLEEP);
-        if self.durable > self.control.attested_to() && !self.control.attest_asked() {
+        // Whatever is appended ends a sleep with nothing to do, and begins the gathering.
+        let mut rests_to = self.durable;
+        if let Some(since) = self.gathers_since {
+            rests_to += GATHER_BYTES - 1;
+            limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()));
+        } else if self.durable > self.control.attested_to() && !self.control.attest_asked() {
             let quiet = self.moved.0.elapsed();
-            if quiet >= self.attest_after {
+            if quiet >= self.pace.attest_after {
                 self.control.ask_attest();
             } else {
-                limit = limit.min(self.attest_after - quiet);
+                limit = limit.min(self.pace.attest_after - quiet);
             }
         }
-        let Self { body, control, durable, .. } = self;
+        let Self { body, control, durable, moved, .. } = self;
+        control.keeper_rests_to(rests_to);
         park(iter::once(control.keeper_line()), limit, || {
-            control.keeper_should_stop() || body.appended() != *durable
+            let appended = body.appended();
+            control.keeper_should_stop()
+                || control.wanted() > *durable
+                || appended > rests_to
+                || appended != moved.1 && control.is_follower_parked()
         });
+        control.keeper_rests_to(u64::MAX);
     }
 }
 
@@ -212,3 +257,6 @@ impl Drop for KeeperHandle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,8 +103,10 @@ pub struct LogWriter {
     /// Time of the last frame.
     time_ns: u64,
     open: Option<Open>,
-    /// Something was published since the keeper was last woken.
+    /// Something was published since the keeper was last told.
     unannounced: bool,
+    /// Somebody waits for what is published to be durable.
+    is_wanted: bool,
     /// Events of the last committed transaction: from, to.
     committed: (u64, u64),
 }
@@ -125,6 +127,7 @@ impl LogWriter {
             time_ns,
             open: None,
             unannounced: false,
+            is_wanted: false,
             committed,
         }
     }
@@ -189,7 +192,7 @@ impl LogWriter {
 
     /// Publishes what was begun, with the first `event_bytes` bytes behind the command as its
     /// `events` events, and gives the position behind it. `time_ns` is the time it was decided at.
-    /// Wakes nobody: see [`LogWriter::wake_keeper`].
+    /// Wakes nobody: see [`LogWriter::tell_keeper`].
     ///
     /// # Panics
     /// If nothing was begun, or `event_bytes` is not a multiple of eight or more than there is room.
@@ -234,13 +237,26 @@ impl LogWriter {
         rest.get(..MessageHeader::BYTES + usize::from(header.block_length))
     }
 
-    /// Wakes the keeper if anything was published since the last call and it sleeps. To be called once
-    /// per turn, after the replies were published: it costs a fence, and a system call if the keeper
-    /// sleeps. Without it nothing is lost, but it becomes durable up to a second late.
+    /// Somebody waits for all that is published by the next [`LogWriter::tell_keeper`] to be durable.
     #[inline]
-    pub fn wake_keeper(&mut self) {
-        if std::mem::take(&mut self.unannounced) {
-            self.control.wake_keeper();
+    pub fn want_durable(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Tells the keeper what was published since the last call. To be called once per turn, after the
+    /// replies were published: it costs a fence, and a system call if the keeper sleeps and is to wake:
+    /// because somebody waits for it to be durable, or it slept with nothing to do, or much has come
+    /// together. Without it nothing is lost, but it becomes durable up to a second late.
+    #[inline]
+    pub fn tell_keeper(&mut self) {
+        let is_new = std::mem::take(&mut self.unannounced);
+        let appended = self.tail.start();
+        if std::mem::take(&mut self.is_wanted) {
+            if is_new || self.control.durable().0 < appended {
+                self.control.want_durable(appended);
+            }
+        } else if is_new {
+            self.control.tell_keeper(appended);
         }
     }
 
@@ -357,7 +373,8 @@ impl LogWriter {
     }
 
     pub(crate) fn wait_durable(&mut self) -> Result<(), CloseError> {
-        self.wake_keeper();
+        self.want_durable();
+        self.tell_keeper();
         let control = &self.control;
         loop {
             let seen = control.durable_event().current();

@@ -8,6 +8,7 @@ use super::disk::SimDisk;
 use super::random::{Case, Random, seeds, size};
 use super::snapshots;
 use super::world::{History, Place, Record, SEGMENT};
+use std::time::Duration;
 
 /// Accidents that one data folder has, one after the other.
 const LIVES: u64 = 4;
@@ -97,7 +98,11 @@ fn live(place: &Place, random: &mut Random, known: &mut Known) {
             venue.trade(random);
         }
         match random.below(8) {
-            0 | 1 => venue.log.writer.wake_keeper(),
+            0 => venue.log.writer.tell_keeper(),
+            1 => {
+                venue.log.writer.want_durable();
+                venue.log.writer.tell_keeper();
+            }
             2 => venue.settle(),
             3 if random.once_in(4) && !place.disk.has_failed() => {
                 snapshots::take(place, &venue);
@@ -141,7 +146,11 @@ fn nothing_acknowledged_is_lost_at_any_crash_point() {
         let _case = Case(seed);
         let mut random = Random::new(seed);
         let is_direct = !random.once_in(4);
-        let place = Place::new(SimDisk::new(random.word(), is_direct));
+        let mut place = Place::new(SimDisk::new(random.word(), is_direct));
+        if random.once_in(2) {
+            // Only what somebody waits for is written before much has come together.
+            place.options.gather = Duration::from_secs(3600);
+        }
         let mut known = Known::default();
         if random.once_in(3) {
             // Close to the end of a segment, where a crash meets the making of files.

@@ -85,7 +85,7 @@ fn a_write_that_fails_once_is_never_tried_again() {
             venue.fill(&mut random, 10_000);
         }
         place.disk.fail_write(&place.segment(0));
-        venue.log.writer.wake_keeper();
+        venue.log.writer.tell_keeper();
         place.disk.hold(false);
         check_failed(&place, venue, "os error 5");
     }
@@ -124,7 +124,7 @@ fn a_full_disk_is_met_only_where_a_segment_is_needed() {
         venue.fill(&mut random, 60_000);
         venue.fill(&mut random, 60_000);
     }
-    venue.log.writer.wake_keeper();
+    venue.log.writer.tell_keeper();
     wait_until_failed(&venue);
     // As long as the disk is full, a start says so, as often as it is tried.
     let (_, durable) = venue.marks();

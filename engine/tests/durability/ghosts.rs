@@ -58,7 +58,7 @@ fn live(place: &Place, random: &mut Random, known: &[Record], durable: u64) -> (
         venue.fill(random, size);
         venue.trade(random);
         if random.once_in(2) {
-            venue.log.writer.wake_keeper();
+            venue.log.writer.tell_keeper();
         }
     }
     place.disk.hold(false);

@@ -112,6 +112,7 @@ impl Place {
             window_place: WindowPlace::Data,
             window_bytes: Some(WINDOW_BYTES_MIN),
             segment_bytes: SEGMENT,
+            gather: Duration::ZERO,
             accept_loss: false,
         };
         Self { root, options, disk }
@@ -289,14 +290,15 @@ impl Venue {
             if !self.log.control.is_running() {
                 return false;
             }
-            self.log.writer.wake_keeper();
+            self.log.writer.tell_keeper();
             event.wait_changed(seen, Duration::from_millis(1));
         }
     }
 
     /// Waits until everything appended is durable, or the log has failed.
     pub(crate) fn settle(&mut self) {
-        self.log.writer.wake_keeper();
+        self.log.writer.want_durable();
+        self.log.writer.tell_keeper();
         let control = &self.log.control;
         loop {
             let seen = control.durable_event().current();

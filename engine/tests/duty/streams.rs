@@ -21,12 +21,12 @@ use touchline_protocol::text::Name;
 use touchline_protocol::units::{Epoch, KeyId, Position, Sequence, SessionId, SymbolId};
 
 /// One stream session, as the gateway sees it.
-struct Stream {
+pub(super) struct Stream {
     started: SessionStarted,
     sequence: u64,
 }
 
-fn open(venue: &mut Venue, name: &str, key: u64, flags: u8) -> Stream {
+pub(super) fn open(venue: &mut Venue, name: &str, key: u64, flags: u8) -> Stream {
     let role = if flags == 0 { Role::Trader } else { Role::ReadOnly };
     let mut logon = Logon {
         name: Name::new(name).unwrap(),
@@ -53,7 +53,7 @@ impl Stream {
     }
 
     /// Passes a command on under the next sequence. False when the ring is full.
-    fn send<C: ClientCommand>(&mut self, venue: &mut Venue, mut command: C) -> bool {
+    pub(super) fn send<C: ClientCommand>(&mut self, venue: &mut Venue, mut command: C) -> bool {
         self.sequence += 1;
         *command.command_mut() = self.header();
         let is_sent = venue.streams.output.try_push(command.as_bytes()).is_ok();

@@ -85,24 +85,29 @@ impl Venue {
 
     /// As [`Venue::new`]; the keeper asks for an attest record after so long a quiet.
     pub(crate) fn with_attest_after(engine: &str, limits: &str, attest_after: Duration) -> Self {
-        Self::over((engine, limits), attest_after, |_| Core::new())
+        Self::over((engine, limits), (attest_after, Duration::ZERO), |_| Core::new())
     }
 
     /// As [`Venue::new`], over the core that an earlier engine left, made from the venue's definition.
     pub(crate) fn left(engine: &str, core: impl FnOnce(&str) -> Core) -> Self {
-        Self::over((engine, ""), Duration::from_secs(3600), core)
+        Self::over((engine, ""), (Duration::from_secs(3600), Duration::ZERO), core)
+    }
+
+    /// As [`Venue::new`]; what nobody waits for on disk is not written for so long.
+    pub(crate) fn that_gathers(gather: Duration) -> Self {
+        Self::over(("", ""), (Duration::from_secs(3600), gather), |_| Core::new())
     }
 
     fn over(
         (engine, limits): (&str, &str),
-        attest_after: Duration,
+        (attest_after, gather): (Duration, Duration),
         core: impl FnOnce(&str) -> Core,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let disk = Arc::new(Breakable::default());
         let environment =
             Environment { storage: Arc::clone(&disk) as _, attest_after, ..Environment::default() };
-        let log = open_log(&environment, folder.path());
+        let log = open_log(&environment, folder.path(), gather);
         let stop = Arc::new(AtomicBool::new(false));
         let core = core(&definition(engine, limits));
         let bench = DutyBench::new(log.writer, core, &definition(engine, limits), &stop);

@@ -210,7 +210,7 @@ fn recovery_may_break_off_after_any_disk_call() {
     }
     // Nothing of the last ones reaches the disk: the keeper finds it broken.
     origin.disk.broken.store(true, Ordering::SeqCst);
-    venue.log.writer.wake_keeper();
+    venue.log.writer.tell_keeper();
     origin.disk.hold(false);
     let (model, _) = venue.kill();
 

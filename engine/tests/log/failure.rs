@@ -68,7 +68,7 @@ fn a_full_disk_stops_the_log() {
     }
     let durable = venue.log.control.durable().0;
     place.disk.broken.store(true, Ordering::SeqCst);
-    venue.log.writer.wake_keeper();
+    venue.log.writer.tell_keeper();
     place.disk.hold(false);
     check_failed(&place, venue, durable, "os error 28");
 }

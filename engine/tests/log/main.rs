@@ -5,6 +5,7 @@
 mod crash;
 mod damage;
 mod failure;
+mod gather;
 mod reader;
 mod round_trip;
 mod support;

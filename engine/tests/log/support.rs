@@ -162,6 +162,8 @@ impl Random {
 pub(crate) struct TestDisk {
     held: Mutex<bool>,
     released: Condvar,
+    /// Writes of blocks so far.
+    pub(crate) writes: AtomicI64,
     /// Changing calls that still succeed; negative: all.
     pub(crate) calls_left: AtomicI64,
     pub(crate) broken: AtomicBool,
@@ -255,15 +257,16 @@ impl BlockFile for TestFile {
     }
 
     fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.1.writes.fetch_add(1, Ordering::SeqCst);
+        self.write_unsynced(offset, bytes)
+    }
+
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.1.changing()?;
         assert!(offset.is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!(bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES as usize), "from aligned memory");
         self.0.write_all_at(bytes, offset)
-    }
-
-    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.write_blocks(offset, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -289,6 +292,7 @@ impl Place {
             window_place: WindowPlace::Data,
             window_bytes: Some(WINDOW_BYTES_MIN),
             segment_bytes: SEGMENT,
+            gather: Duration::ZERO,
             accept_loss: false,
         };
         let environment = Environment {
@@ -385,7 +389,7 @@ impl Venue {
     /// Appends a command and tells the keeper.
     pub(crate) fn submit(&mut self, command: &[u8]) -> Record {
         let record = self.append(command);
-        self.log.writer.wake_keeper();
+        self.log.writer.tell_keeper();
         record
     }
 
@@ -397,14 +401,15 @@ impl Venue {
                 return;
             }
             assert!(self.log.control.is_running(), "{:?}", self.log.control.failure());
-            self.log.writer.wake_keeper();
+            self.log.writer.tell_keeper();
             event.wait_changed(seen, Duration::from_millis(1));
         }
     }
 
     /// Waits until everything appended is durable.
     pub(crate) fn settle(&mut self) {
-        self.log.writer.wake_keeper();
+        self.log.writer.want_durable();
+        self.log.writer.tell_keeper();
         let control = &self.log.control;
         loop {
             let seen = control.durable_event().current();

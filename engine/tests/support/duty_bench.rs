@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use touchline_core::Core;
 use touchline_engine::clock::{Clock, SystemTime};
 use touchline_engine::config::EngineConfig;
@@ -18,13 +19,15 @@ use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{RingCapacities, SessionEnd};
 
-/// A new log in the folder `data`, its live window in there too: 16 MiB over segments of 4 MiB.
-pub(crate) fn open_log(environment: &Environment, data: &Path) -> Log {
+/// A new log in the folder `data`, its live window in there too: 16 MiB over segments of 4 MiB. What
+/// nobody waits for on disk is gathered for so long.
+pub(crate) fn open_log(environment: &Environment, data: &Path, gather: Duration) -> Log {
     let options = LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::Data,
         window_bytes: Some(16 << 20),
         segment_bytes: 4 << 20,
+        gather,
         accept_loss: false,
     };
     log::open_in(environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap()
@@ -37,6 +40,8 @@ pub(crate) struct DutyBench {
     /// The gateway's end of the rings of stream sessions.
     #[allow(dead_code, reason = "not every test has stream sessions")]
     pub(crate) streams: SessionEnd,
+    /// Whether the sessions that log on wait for what is on disk.
+    pub(crate) awaits_disk: bool,
 }
 
 impl DutyBench {
@@ -58,7 +63,7 @@ impl DutyBench {
         for command in Genesis::new(&config).unwrap().remaining(done) {
             duty.own_command(command).unwrap();
         }
-        Self { duty, mail, streams: rings.gateway }
+        Self { duty, mail, streams: rings.gateway, awaits_disk: false }
     }
 
     /// Opens a session as the gateway does for a peer that proved who it is, and makes one turn. Gives
@@ -84,7 +89,8 @@ impl DutyBench {
         logon: Logon,
         end: Option<Box<SessionEnd>>,
     ) -> Result<SessionStarted, RejectReason> {
-        self.mail.to_duty.put(ToDuty::Logon { ticket: 1, logon: Box::new(logon), end });
+        let (logon, awaits_disk) = (Box::new(logon), self.awaits_disk);
+        self.mail.to_duty.put(ToDuty::Logon { ticket: 1, logon, end, awaits_disk });
         self.duty.turn();
         loop {
             match self.mail.from_duty.take() {

@@ -117,11 +117,7 @@ fn hello(options: &ClientOptions) -> io::Result<Hello> {
         carrier: if is_stream { CARRIER_STREAM } else { CARRIER_RINGS },
         request_slots: options.request_slots,
         reply_slots: options.reply_slots,
-        acknowledgement: if is_stream && is_durable {
-            ACKNOWLEDGE_DURABLE
-        } else {
-            ACKNOWLEDGE_APPENDED
-        },
+        acknowledgement: if is_durable { ACKNOWLEDGE_DURABLE } else { ACKNOWLEDGE_APPENDED },
         heartbeat_seconds: if is_stream { options.heartbeat_seconds } else { 0 },
         last_incarnation,
         last_position,

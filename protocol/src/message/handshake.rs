@@ -44,7 +44,8 @@ message! {
         60 reply_slots: u32,
         /// Last incarnation that the client saw; 0 for none.
         64 last_incarnation: Incarnation,
-        /// `ACKNOWLEDGE_*`, of a stream; over rings the client itself waits for the watermark. Zero there.
+        /// `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries
+        /// to move it.
         68 acknowledgement: u8,
         /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting.
         69 heartbeat_seconds: u8,

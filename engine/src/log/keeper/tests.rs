@@ -1,0 +1,88 @@
+//! What wakes the keeper while it gathers, over real logs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
+
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
+use touchline_protocol::wait::{LocalSignal, park};
+
+use crate::log::{Environment, Log, LogOptions, WindowPlace, open_in};
+use crate::recovery::NothingToReplay;
+
+/// What nobody waits for is not written within the life of a test.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Rounds of a test. A keeper that is not woken looks once per second, which takes longer than the patience.
+const ROUNDS: u32 = 200;
+
+/// Longest that all rounds may take, on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn open(data: &std::path::Path) -> Log {
+    let options = LogOptions {
+        data: data.to_owned(),
+        window_place: WindowPlace::Data,
+        window_bytes: None,
+        segment_bytes: WINDOW_SEGMENT_BYTES,
+        gather: NEVER,
+        accept_loss: false,
+    };
+    let environment = Environment { attest_after: NEVER, ..Environment::default() };
+    open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap()
+}
+
+/// Appends a transaction without events and tells the keeper.
+fn append(log: &mut Log) {
+    log.writer.begin(&[1; 8]).unwrap();
+    log.writer.commit(1, 0, 0);
+    log.writer.tell_keeper();
+}
+
+#[test]
+fn whoever_follows_the_log_is_woken_while_it_gathers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    let signal = Arc::new(LocalSignal::new());
+    log.control.set_follower(Arc::clone(&signal));
+    let (seen, sees) = mpsc::channel();
+    let control = log.control.clone();
+    let mut known = control.appended();
+    let follower = std::thread::spawn(move || {
+        for _ in 0..ROUNDS {
+            while control.appended() == known {
+                park([signal.line()].into_iter(), NEVER, || control.appended() != known);
+            }
+            known = control.appended();
+            seen.send(()).unwrap();
+        }
+    });
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        append(&mut log);
+        sees.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())).expect("it is woken");
+    }
+    follower.join().unwrap();
+    assert!(log.control.durable() < log.control.appended(), "nobody waits for the disk");
+}
+
+#[test]
+fn a_keeper_that_gathers_is_woken_by_who_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        append(&mut log);
+        append(&mut log);
+        log.writer.want_durable();
+        log.writer.tell_keeper();
+        loop {
+            let seen = log.control.durable_event().current();
+            if log.control.durable() == log.control.appended() {
+                break;
+            }
+            assert!(begin.elapsed() < PATIENCE, "the keeper is not woken");
+            log.control.durable_event().wait_changed(seen, Duration::from_millis(100));
+        }
+    }
+}

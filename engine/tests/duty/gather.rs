@@ -1,0 +1,98 @@
+//! Whose commands are written to disk at once, and whose are gathered: what a session waits for that is
+//! answered when it is durable is not to wait for anything else.
+
+use super::client::{Client, limit};
+use super::streams;
+use super::venue::Venue;
+use std::time::{Duration, Instant};
+use touchline_protocol::message::enums::{RejectReason, Side};
+
+/// What nobody waits for is not written within the life of a test.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Longest that a write may take, on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until everything appended is durable.
+fn await_disk(venue: &Venue) {
+    let begin = Instant::now();
+    while venue.control.durable() < venue.control.appended() {
+        assert!(begin.elapsed() < PATIENCE, "nobody writes");
+        let event = venue.control.durable_event();
+        let seen = event.current();
+        if venue.control.durable() < venue.control.appended() {
+            event.wait_changed(seen, Duration::from_millis(100));
+        }
+    }
+}
+
+/// A venue whose definition is on disk, with an appended and a durable session.
+fn open() -> (Venue, Client, Client) {
+    let mut venue = Venue::that_gathers(NEVER);
+    let appended = venue.trader("appended", 1);
+    venue.bench.awaits_disk = true;
+    let durable = venue.trader("durable", 2);
+    venue.duty.wait_durable().unwrap();
+    (venue, appended, durable)
+}
+
+/// An order of a session that does not wait is appended, and not written.
+fn append(venue: &mut Venue, client: &mut Client, side: Side) {
+    client.send(limit(0, side, 10, 1));
+    venue.settle();
+    assert!(venue.control.durable() < venue.control.appended(), "nobody waits for it");
+}
+
+#[test]
+fn who_waits_for_the_disk_has_everything_before_written() {
+    let (mut venue, mut appended, mut durable) = open();
+    for _ in 0..3 {
+        append(&mut venue, &mut appended, Side::Buy);
+        durable.send(limit(0, Side::Buy, 10, 1));
+        venue.settle();
+        await_disk(&venue);
+    }
+}
+
+#[test]
+fn a_reject_that_waits_for_the_disk_has_what_it_was_judged_by_written() {
+    let (mut venue, mut appended, mut durable) = open();
+    append(&mut venue, &mut appended, Side::Buy);
+    durable.read();
+    durable.send(limit(7, Side::Buy, 10, 1));
+    venue.settle();
+    assert_eq!(durable.read_one().reason(), Some(RejectReason::UnknownSymbol));
+    await_disk(&venue);
+}
+
+#[test]
+fn who_is_told_of_a_trade_and_waits_for_the_disk_has_it_written() {
+    let (mut venue, mut appended, mut durable) = open();
+    durable.send(limit(0, Side::Buy, 10, 1));
+    venue.settle();
+    await_disk(&venue);
+    append(&mut venue, &mut appended, Side::Buy);
+    for _ in 0..2 {
+        appended.send(limit(0, Side::Sell, 10, 1));
+    }
+    venue.settle();
+    durable.read();
+    assert!(!durable.told_so_far().is_empty(), "one of the two met its order");
+    await_disk(&venue);
+}
+
+#[test]
+fn a_session_over_a_socket_that_waits_for_the_disk_has_its_commands_written() {
+    let (mut venue, mut appended, _durable) = open();
+    let mut durable = streams::open(&mut venue, "stream", 3, 0);
+    venue.bench.awaits_disk = false;
+    let mut other = streams::open(&mut venue, "other", 3, 0);
+    venue.duty.wait_durable().unwrap();
+    append(&mut venue, &mut appended, Side::Buy);
+    assert!(other.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    venue.settle();
+    assert!(venue.control.durable() < venue.control.appended(), "nobody waits for it");
+    assert!(durable.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    venue.settle();
+    await_disk(&venue);
+}

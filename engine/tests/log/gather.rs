@@ -1,0 +1,77 @@
+//! What nobody waits for is gathered before it is written: for a while, and not without bound.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use crate::support::{Place, Random, Venue};
+
+/// Longer than any test.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// Longest that a write may take, on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A place whose log gathers for so long.
+fn place(gather: Duration) -> Place {
+    let mut place = Place::new();
+    place.options.gather = gather;
+    place
+}
+
+/// Waits until so much is durable, and nobody says that it is waited for.
+fn await_disk(venue: &Venue, position: u64) {
+    let begin = Instant::now();
+    let control = &venue.log.control;
+    loop {
+        let seen = control.durable_event().current();
+        if control.durable().0 >= position {
+            return;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{position} is never written");
+        control.durable_event().wait_changed(seen, Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn what_nobody_waits_for_is_written_together_with_what_somebody_does() {
+    let place = place(NEVER);
+    let mut venue = place.open();
+    venue.settle();
+    let writes = place.disk.writes.load(Ordering::SeqCst);
+    let durable = venue.log.control.durable();
+    for _ in 0..200 {
+        venue.submit(&[16; 16]);
+    }
+    assert_eq!(venue.log.control.durable(), durable);
+    venue.settle();
+    assert_eq!(place.disk.writes.load(Ordering::SeqCst), writes + 1);
+    let known = venue.close();
+    assert_eq!(place.open().model, known);
+}
+
+#[test]
+fn what_nobody_waits_for_is_written_after_a_while() {
+    let place = place(Duration::from_millis(1));
+    let mut venue = place.open();
+    for _ in 0..5 {
+        venue.submit(&[16; 16]);
+        await_disk(&venue, venue.log.control.appended().0);
+    }
+}
+
+#[test]
+fn much_that_nobody_waits_for_is_written_at_once() {
+    let place = place(NEVER);
+    let mut random = Random::new(40);
+    let mut venue = place.open();
+    venue.settle();
+    for _ in 0..5 {
+        let begin = venue.log.control.appended().0;
+        while venue.log.control.appended().0 < begin + (1 << 20) {
+            venue.submit(&random.command(60_000));
+        }
+        await_disk(&venue, begin + 1);
+    }
+}
