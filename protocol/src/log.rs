@@ -18,6 +18,7 @@
 //! the page of watermarks beside the window, [`place`] where window and control page lie, and
 //! [`reader`] follows it all.
 
+mod checksum;
 pub mod control;
 pub mod frame;
 pub mod place;

@@ -27,7 +27,7 @@
 use bytemuck::{Pod, Zeroable};
 use thiserror::Error;
 
-use super::{MAX_FRAME_BYTES, window_segment_rest};
+use super::{MAX_FRAME_BYTES, checksum, window_segment_rest};
 
 /// Bytes of the header.
 pub const FRAME_HEADER_BYTES: usize = size_of::<FrameHeader>();
@@ -269,10 +269,6 @@ impl FrameHeader {
     }
 }
 
-fn checksum(frame: &[u8], salt: u32) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c_append(salt, &frame[..4]), &frame[8..])
-}
-
 /// Writes `header` in front of a frame whose body is in place: the checksum is computed, and the
 /// length, which makes it a frame, is written last.
 ///
@@ -285,10 +281,9 @@ pub fn seal(header: &FrameHeader, frame: &mut [u8], salt: u32) {
     for (place, word) in frame[8..FRAME_HEADER_BYTES].chunks_exact_mut(8).zip(header.words()) {
         place.copy_from_slice(&word.to_le_bytes());
     }
-    let length = header.length.to_le_bytes();
-    let crc = crc32c::crc32c_append(crc32c::crc32c_append(salt, &length), &frame[8..covered]);
+    let crc = checksum::of_frame(salt, header.length, &frame[8..covered]);
     frame[4..8].copy_from_slice(&crc.to_le_bytes());
-    frame[..4].copy_from_slice(&length);
+    frame[..4].copy_from_slice(&header.length.to_le_bytes());
 }
 
 /// Checks that `bytes` begin with the frame that belongs at `position`, checksum included.
@@ -301,7 +296,7 @@ pub fn check(bytes: &[u8], position: u64, salt: u32) -> Result<FrameHeader, Fram
     let covered = header.covered();
     let frame =
         bytes.get(..covered).ok_or(FrameError::TooShort { have: bytes.len(), need: covered })?;
-    let computed = checksum(frame, salt);
+    let computed = checksum::of_frame(salt, header.length, &frame[8..]);
     if header.crc == computed {
         Ok(header)
     } else {
