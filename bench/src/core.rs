@@ -14,6 +14,7 @@ pub mod operation;
 pub mod plot;
 mod reference;
 mod report;
+mod reports;
 mod stopwatch;
 pub mod venue;
 

@@ -1,97 +1,69 @@
-//! Bursts: an engine on one core whose reports go to another through the project's own ring, the same
-//! one for every engine. Called by [`super`].
+//! Bursts: an engine on one core whose reports go to another through a ring, the same one for every
+//! engine. Called by [`super`].
 //!
-//! Each operation and each fill is one message of one slot. They are staged one by one and published
-//! in batches, as a duty thread would; the other side folds them into the tally that is checked. What
-//! is timed is the engine's thread: matching, and handing over what came of it. A side that has to wait
-//! yields, so that waiting costs it no processor time.
-
-use std::sync::Arc;
-
-use touchline_protocol::ring::{
-    Capacity, Consumer, HeapRing, MESSAGE_HEADER_BYTES, MessageBuffer, Producer, heap_ring,
-};
+//! Each operation and each fill is one report. They are staged one by one and published in batches, as
+//! a duty thread would; the other side folds them into the tally that is checked. What is timed is the
+//! engine's thread: matching, and handing over what came of it. A side that has to wait yields.
 
 use super::engines::Engine;
 use super::flows::Flow;
 use super::measure::{self, BATCH, Outcome, judge, per_operation};
 use super::operation::{Depth, Reports, Tally};
+use super::reports::{Reader, Writer, ring};
 use super::stopwatch::Stopwatch;
 use crate::machine::nanoseconds;
 
-const SLOTS: usize = 4096;
-/// Header, then four words.
-const MESSAGE_BYTES: usize = MESSAGE_HEADER_BYTES + 32;
-const HEADER: u64 = 32;
-
-/// What the fourth word of a message means, by its uppermost bits; the rest is a quantity.
-const FILL: u64 = 0;
-const DONE: u64 = 1 << 62;
+/// What a report's first word says, by its uppermost bits. Below them: a quantity of 30 bits and an id
+/// of 32. A fill has two words more: the taker's id, the price.
+const DONE: u64 = 0;
+const FILL: u64 = 1 << 62;
 const END: u64 = 1 << 63;
+const KIND: u64 = FILL | END;
+
+/// A quantity that does not fit makes the tally a wrong one: no flow has such.
+#[inline]
+fn packed(kind: u64, id: u32, quantity: u64) -> u64 {
+    kind | (quantity << 32 & !KIND) | u64::from(id)
+}
 
 /// Reports that go through the ring.
 struct Reporter {
-    producer: Producer<Arc<HeapRing>>,
-}
-
-impl Reporter {
-    #[inline]
-    fn send(&mut self, words: [u64; 4]) {
-        let [first, second, third, fourth] = words;
-        let message: [u64; 5] = [HEADER, first, second, third, fourth].map(u64::to_le);
-        let mut bytes = [0; MESSAGE_BYTES];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(message) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        while self.producer.stage(&bytes).is_err() {
-            self.producer.publish();
-            std::thread::yield_now();
-        }
-    }
+    writer: Writer,
 }
 
 /// The reader ends with its writer, also with one that panics.
 impl Drop for Reporter {
     fn drop(&mut self) {
-        self.send([0, 0, 0, END]);
-        self.producer.publish();
+        self.writer.stage([END]);
     }
 }
 
 impl Reports for Reporter {
     #[inline]
     fn fill(&mut self, maker: u32, taker: u32, price: i64, quantity: u64) {
-        self.send([u64::from(maker), u64::from(taker), price.cast_unsigned(), quantity | FILL]);
+        let first = packed(FILL, maker, quantity);
+        self.writer.stage([first, u64::from(taker), price.cast_unsigned()]);
     }
 
     #[inline]
     fn done(&mut self, id: u32, open: u64) {
-        self.send([u64::from(id), 0, 0, open | DONE]);
+        self.writer.stage([packed(DONE, id, open)]);
     }
 }
 
-/// Folds messages until the end.
-fn consume(mut consumer: Consumer<Arc<HeapRing>>) -> Tally {
+/// Folds reports until the end.
+fn consume(mut reader: Reader) -> Tally {
     let mut tally = Tally::default();
-    let mut buffer = MessageBuffer::new();
     loop {
-        match consumer.poll(&mut buffer) {
-            Ok(None) => std::thread::yield_now(),
-            Ok(Some(length)) => {
-                let mut words = [0; 4];
-                let bytes = buffer.bytes(length)[MESSAGE_HEADER_BYTES..].as_chunks::<8>().0;
-                for (word, bytes) in words.iter_mut().zip(bytes) {
-                    *word = u64::from_le_bytes(*bytes);
-                }
-                let [first, second, third, fourth] = words;
-                match fourth & (DONE | END) {
-                    FILL => tally.fill(first as u32, second as u32, third.cast_signed(), fourth),
-                    DONE => tally.done(first as u32, fourth & !DONE),
-                    _ => return tally,
-                }
+        let first = reader.take();
+        let (id, quantity) = (first as u32, (first & !KIND) >> 32);
+        match first & KIND {
+            DONE => tally.done(id, quantity),
+            FILL => {
+                let (taker, price) = (reader.take() as u32, reader.take().cast_signed());
+                tally.fill(id, taker, price, quantity);
             }
-            // Both ends are ours; a wrong tally says so as well as anything.
-            Err(_) => return tally,
+            _ => return tally,
         }
     }
 }
@@ -99,16 +71,15 @@ fn consume(mut consumer: Consumer<Arc<HeapRing>>) -> Tally {
 /// Times the flow with its reports, until the last one is handed over. Engine and reader have a core
 /// each where there are two: on one they would take turns, and what that costs is the kernel's.
 pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
-    let capacity = Capacity::new(SLOTS).expect("a power of two within the limit");
-    let (producer, consumer) = heap_ring(capacity);
+    let (writer, reader) = ring();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             stay_on_core(0);
-            consume(consumer)
+            consume(reader)
         });
         let engine = scope.spawn(move || {
             stay_on_core(1);
-            produce::<E>(flow, producer)
+            produce::<E>(flow, writer)
         });
         let produced = engine.join();
         let tally = reader.join().unwrap_or_default();
@@ -129,8 +100,8 @@ fn stay_on_core(number: usize) {
 }
 
 /// Feeds an engine; gives ps per operation and the book, or nothing if it took too long.
-fn produce<E: Engine>(flow: &Flow, producer: Producer<Arc<HeapRing>>) -> Option<(u64, Depth)> {
-    let mut reporter = Reporter { producer };
+fn produce<E: Engine>(flow: &Flow, writer: Writer) -> Option<(u64, Depth)> {
+    let mut reporter = Reporter { writer };
     let mut engine = measure::filled::<E>(flow);
     let begin = Stopwatch::start();
     for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
@@ -138,7 +109,7 @@ fn produce<E: Engine>(flow: &Flow, producer: Producer<Arc<HeapRing>>) -> Option<
         for operation in batch {
             engine.apply(operation, &mut reporter);
         }
-        reporter.producer.publish();
+        reporter.writer.publish();
         if measure::is_hopeless(turn, &begin) {
             return None;
         }
