@@ -31,6 +31,20 @@ pub type AssetName = Text<15, 0>;
 /// Name of an account or of a session: up to 31 bytes (32 on the wire).
 pub type Name = Text<31, 0>;
 
+/// Longest text that there is, bytes.
+const MASKED: usize = 36;
+
+/// From place `MASKED - n` on: `n` times all bits for the bytes of a text of that length, then none.
+const INSIDE: [u8; 2 * MASKED] = {
+    let mut masks = [0; 2 * MASKED];
+    let mut at = 0;
+    while at < MASKED {
+        masks[at] = 0xff;
+        at += 1;
+    }
+    masks
+};
+
 impl<const N: usize, const P: usize> Text<N, P> {
     /// No bytes at all.
     pub const EMPTY: Self = Self { length: 0, reserved: [0; P], bytes: [0; N] };
@@ -48,15 +62,19 @@ impl<const N: usize, const P: usize> Text<N, P> {
     /// bounds, printable bytes, zeros behind them. Everything from a peer is checked with it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        let mut is_valid = usize::from(self.length) <= N;
-        is_valid &= self.reserved.iter().all(|&byte| byte == 0);
-        // All bytes alike and none decides on the next: so they are looked at many at a time.
-        for (at, &byte) in self.bytes.iter().enumerate() {
-            let is_inside = (at as u8) < self.length;
-            let is_printable = byte.wrapping_sub(0x20) < 0x5f;
-            is_valid &= (is_inside & is_printable) | (!is_inside & (byte == 0));
+        let length = usize::from(self.length);
+        if length > N {
+            return false;
         }
-        is_valid
+        const { assert!(N <= MASKED) };
+        let inside = &INSIDE[MASKED - length..][..N];
+        let mut wrong = self.reserved.iter().fold(0, |all, &byte| all | byte);
+        // All bytes alike and none decides on the next: so they are looked at many at a time.
+        for (&byte, &inside) in self.bytes.iter().zip(inside) {
+            let printable = if byte.wrapping_sub(0x20) < 0x5f { 0xff } else { 0 };
+            wrong |= (byte & !inside) | (inside & !printable);
+        }
+        wrong == 0
     }
 
     /// The text's bytes.
@@ -125,5 +143,30 @@ mod tests {
         bytes[5] = 0;
         bytes[1] = 1;
         assert!(!bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid(), "reserved byte");
+    }
+
+    /// Every value of every byte behind the length, in texts of every length there is room for.
+    #[test]
+    fn validity_is_decided_by_each_byte_alone() {
+        for length in 0..=37u8 {
+            let mut bytes = [0u8; 40];
+            bytes[0] = length;
+            let end = 4 + usize::from(length.min(36));
+            bytes[4..end].fill(b'x');
+            assert_eq!(bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid(), length <= 36);
+            for at in 1..40 {
+                for value in 0..=u8::MAX {
+                    let mut bytes = bytes;
+                    bytes[at] = value;
+                    let is_right = if (4..end).contains(&at) {
+                        (0x20..=0x7e).contains(&value)
+                    } else {
+                        value == 0
+                    };
+                    let is_valid = bytemuck::from_bytes::<ClientOrderId>(&bytes).is_valid();
+                    assert_eq!(is_valid, length <= 36 && is_right, "{length}: {value} at {at}");
+                }
+            }
+        }
     }
 }
