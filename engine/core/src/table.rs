@@ -83,11 +83,14 @@ impl Table {
         self.places.get(self.place(hash)).copied().unwrap_or(NONE)
     }
 
-    /// Loads the links of entries; of any others in their stead where an entry is [`NONE`].
-    pub(crate) fn touch(&self, entries: &[u32]) {
+    /// Goes on from entries that are not those of their hashes to the next ones of their places, or to
+    /// [`NONE`]. Decides nothing: for loading what may be needed soon.
+    pub(crate) fn guess_again(&self, hashes: &[u32], entries: &mut [u32]) {
         let Some(last) = self.links.len().checked_sub(1) else { return };
-        for &entry in entries {
-            core::hint::black_box(self.links[(entry as usize).min(last)].hash);
+        for (&hash, entry) in hashes.iter().zip(entries) {
+            let link = self.links[(*entry as usize).min(last)];
+            let stays = *entry == NONE || link.hash == hash;
+            *entry = if stays { *entry } else { link.next };
         }
     }
 

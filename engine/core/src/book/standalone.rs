@@ -358,24 +358,28 @@ impl OrderBook {
         let mut coming = coming.peekable();
         while coming.peek().is_some() {
             let mut new = [(Side::Buy, Price::ZERO); GROUP];
-            let mut claimed = [NONE; GROUP];
-            let mut resting = [NONE; GROUP];
-            let (mut news, mut changes) = (0, 0);
+            let mut hashes = [0; GROUP];
+            let mut entries = [NONE; GROUP];
+            let mut changed = [0; GROUP];
+            let (mut count, mut news, mut changes) = (0, 0, 0);
             for coming in coming.by_ref().take(GROUP) {
-                let entry = match &self.ids {
-                    Some(ids) => ids.first_guess(self.hash(coming.id)),
+                hashes[count] = self.hash(coming.id);
+                entries[count] = match &self.ids {
+                    Some(ids) => ids.first_guess(hashes[count]),
                     None => coming.handle.0,
                 };
                 new[news] = (coming.side, coming.price);
-                claimed[news] = entry;
-                resting[changes] = entry;
+                changed[changes] = count;
+                count += 1;
                 news += usize::from(coming.is_new);
                 changes += usize::from(!coming.is_new);
             }
             if let Some(ids) = &self.ids {
-                ids.touch(&claimed[..news]);
-                ids.touch(&resting[..changes]);
+                // A quarter of the orders are not the first of their place, few of them not the second.
+                ids.guess_again(&hashes[..count], &mut entries[..count]);
+                ids.guess_again(&hashes[..count], &mut entries[..count]);
             }
+            let resting = changed.map(|at| entries[at]);
             let mut levels = [NONE; GROUP];
             for (level, &(side, price)) in levels.iter_mut().zip(&new[..news]) {
                 *level = self.book.level_at(&self.pools, side, price).unwrap_or(NONE);
