@@ -83,6 +83,8 @@ pub(crate) struct Accounts {
     pub(crate) list: Vec<Account>,
     balances: Grid<Balance>,
     pub(crate) pair_fees: PairFees,
+    /// Sum of the watchers of all accounts.
+    watchers: u32,
     by_name: Table,
     seed: Seed,
 }
@@ -96,6 +98,7 @@ impl Accounts {
             list: Vec::new(),
             balances: Grid::new(),
             pair_fees: PairFees::new(seed),
+            watchers: 0,
             by_name: Table::new(),
             seed,
         };
@@ -156,7 +159,20 @@ impl Accounts {
     /// True when a session takes all events of an account.
     #[inline(always)]
     pub(crate) fn is_watched(&self, account: AccountId) -> bool {
-        self.list[account.0 as usize].watchers > 0
+        // In a venue where nobody watches, no account is looked at.
+        self.watchers > 0 && self.list[account.0 as usize].watchers > 0
+    }
+
+    /// Notes that one session more takes all events of an account.
+    pub(crate) fn watch(&mut self, account: AccountId) {
+        self.list[account.0 as usize].watchers += 1;
+        self.watchers += 1;
+    }
+
+    /// Notes that one of the sessions that take all events of an account does so no longer.
+    pub(crate) fn unwatch(&mut self, account: AccountId) {
+        self.list[account.0 as usize].watchers -= 1;
+        self.watchers -= 1;
     }
 
     /// Adds an account of a new name; the caller has checked the limit.

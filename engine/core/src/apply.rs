@@ -24,6 +24,7 @@ mod self_trade;
 mod sender;
 mod session;
 mod settlement;
+mod site;
 mod sweep;
 mod taking;
 mod trigger;
@@ -111,7 +112,11 @@ impl Core {
         self.call += 1;
         self.check_sender(context, command)?;
         outbox.set_replier(self.replier(command));
-        let applied = self.dispatch(context, command, outbox)?;
+        let applied = match command {
+            Command::NewOrder(message) => self.new_order(context, message, outbox)?,
+            Command::CancelOrder(message) => self.cancel_order(message, outbox)?,
+            _ => self.dispatch(context, command, outbox)?,
+        };
         if applied == Applied::Committed {
             self.last_time_ns = context.time_ns;
             let header = command.header();
@@ -137,6 +142,8 @@ impl Core {
         }
     }
 
+    /// Apart from the two commands that nearly all are.
+    #[inline(never)]
     fn dispatch(
         &mut self,
         context: &Context,
@@ -145,11 +152,11 @@ impl Core {
     ) -> Result<Applied, Reject> {
         match command {
             Command::NewOrder(message) => return self.new_order(context, message, outbox),
+            Command::CancelOrder(message) => return self.cancel_order(message, outbox),
             Command::PlaceOrderList(message) => {
                 return self.place_order_list(context, message, outbox);
             }
             Command::CancelOrderList(message) => self.cancel_order_list(message, outbox),
-            Command::CancelOrder(message) => self.cancel_order(message, outbox),
             Command::CancelOrderNamed(message) => self.cancel_order_named(message, outbox),
             Command::ReduceOrder(message) => self.reduce_order(message, outbox),
             Command::SetRules(message) => self.set_rules(message, outbox),

@@ -30,8 +30,8 @@ struct Bucket {
 /// from the buckets, and is no state.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
-    /// The minute that it is of, and the minutes of its window.
-    minute: u64,
+    /// When its minute begins, ns, and the minutes of its window.
+    from_ns: u64,
     minutes: u32,
     /// No trade has come since.
     is_fresh: bool,
@@ -44,17 +44,23 @@ struct Recent {
 impl Recent {
     /// Of no minute that there is.
     const NONE: Self = Self {
-        minute: u64::MAX,
-        minutes: 0,
+        from_ns: 0,
+        minutes: u32::MAX,
         is_fresh: false,
         average: None,
         notional: 0,
         quantity: 0,
     };
 
-    #[inline]
-    const fn is_of(&self, minute: u64, minutes: u32) -> bool {
-        self.minute == minute && self.minutes == minutes
+    /// Whether it is of the minute that a time lies in.
+    #[inline(always)]
+    const fn is_at(&self, time_ns: u64) -> bool {
+        time_ns.wrapping_sub(self.from_ns) < NS_PER_MINUTE
+    }
+
+    #[inline(always)]
+    const fn is_of(&self, time_ns: u64, minutes: u32) -> bool {
+        self.is_at(time_ns) && self.minutes == minutes
     }
 }
 
@@ -105,27 +111,27 @@ impl Averages {
         bucket.quantity = bucket.quantity.saturating_add(quantity);
         let recent = &mut self.recent[symbol.0 as usize];
         recent.is_fresh = false;
-        if recent.minute != minute {
+        if !recent.is_at(time_ns) {
             // Asked for by a command that was refused, at a time that has not come: the trade is before.
-            recent.minute = Recent::NONE.minute;
+            *recent = Recent::NONE;
         }
     }
 
     /// Makes [`average`](Self::average) of these arguments a look-up until the next trade or minute.
     #[inline(always)]
     pub(crate) fn prepare(&mut self, symbol: SymbolId, time_ns: u64, minutes: u32) {
-        let now = time_ns / NS_PER_MINUTE;
         let recent = &self.recent[symbol.0 as usize];
-        if !(recent.is_fresh && recent.is_of(now, minutes)) {
-            self.renew(symbol, now, minutes);
+        if !(recent.is_fresh && recent.is_of(time_ns, minutes)) {
+            self.renew(symbol, time_ns, minutes);
         }
     }
 
     #[inline(never)]
-    fn renew(&mut self, symbol: SymbolId, now: u64, minutes: u32) {
+    fn renew(&mut self, symbol: SymbolId, time_ns: u64, minutes: u32) {
+        let now = time_ns / NS_PER_MINUTE;
         let known = self.recent[symbol.0 as usize];
         // A window that reaches back before the first minute has no average.
-        let before = if known.is_of(now, minutes) {
+        let before = if known.is_of(time_ns, minutes) {
             Some((known.notional, known.quantity))
         } else {
             self.sums(symbol, now, 1..minutes)
@@ -136,22 +142,27 @@ impl Averages {
             let notional = notional.saturating_add(last_notional);
             average_of(notional, quantity.saturating_add(last_quantity))
         });
-        let minute = if sums.is_some() { now } else { u64::MAX };
         let (notional, quantity) = before.unwrap_or_default();
-        self.recent[symbol.0 as usize] =
-            Recent { minute, minutes, is_fresh: true, average, notional, quantity };
+        let recent = Recent {
+            from_ns: now * NS_PER_MINUTE,
+            minutes,
+            is_fresh: true,
+            average,
+            notional,
+            quantity,
+        };
+        self.recent[symbol.0 as usize] = if sums.is_some() { recent } else { Recent::NONE };
     }
 
     /// The average price over this minute and those before it, `minutes` in all, truncated to 10⁻⁸;
     /// `None` when there was no trade in them.
     #[inline(always)]
     pub(crate) fn average(&self, symbol: SymbolId, time_ns: u64, minutes: u32) -> Option<Price> {
-        let now = time_ns / NS_PER_MINUTE;
         let recent = &self.recent[symbol.0 as usize];
-        if recent.is_fresh && recent.is_of(now, minutes) {
+        if recent.is_fresh && recent.is_of(time_ns, minutes) {
             return recent.average;
         }
-        let (notional, quantity) = self.sums(symbol, now, 0..minutes)?;
+        let (notional, quantity) = self.sums(symbol, time_ns / NS_PER_MINUTE, 0..minutes)?;
         average_of(notional, quantity)
     }
 

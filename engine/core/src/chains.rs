@@ -68,7 +68,8 @@ impl Chains {
     /// Adds a place behind another one, or in front of all (none).
     #[inline(always)]
     fn insert_behind(&mut self, account: AccountId, previous: u32, placed: Position) -> u32 {
-        let node = self.nodes.take().expect("a place for each open order and each pending work");
+        let node = self.nodes.take_as_left();
+        let node = node.expect("a place for each open order and each pending work");
         let ends = &mut self.ends[account.0 as usize];
         let next = if previous == NONE {
             core::mem::replace(&mut ends.first, node)

@@ -123,10 +123,11 @@ pub(crate) fn order_kind(
     if fits { Ok(kind) } else { Err(RejectReason::UnsupportedCombination.into()) }
 }
 
-/// As [`order_kind`], for what most orders are: LIMIT without anything special. `None` for any other,
-/// and for one that is not in order, which that function then says why.
+/// As [`order_kind`], for what most orders are: LIMIT without anything special. Also gives the message
+/// anew, so that the compiler knows what is zero in it. `None` for any other order, and for one that is
+/// not in order, which that function then says why.
 #[inline(always)]
-pub(crate) fn plain_limit(message: &NewOrder, symbol: &Symbol) -> Option<OrderKind> {
+pub(crate) fn plain_limit(message: &NewOrder, symbol: &Symbol) -> Option<(OrderKind, NewOrder)> {
     let special = message.quote_quantity | message.stop_price | message.iceberg_quantity;
     let is_plain = special == 0
         && message.order_type == OrderType::Limit.to_wire()
@@ -137,7 +138,16 @@ pub(crate) fn plain_limit(message: &NewOrder, symbol: &Symbol) -> Option<OrderKi
     }
     let side = Side::from_wire(message.side)?;
     let time_in_force = TimeInForce::from_wire(message.time_in_force)?;
-    Some(OrderKind { side, order_type: OrderType::Limit, time_in_force })
+    let plain = NewOrder {
+        quote_quantity: 0,
+        stop_price: 0,
+        iceberg_quantity: 0,
+        order_type: OrderType::Limit.to_wire(),
+        flags: 0,
+        self_trade_prevention: 0,
+        ..*message
+    };
+    Some((OrderKind { side, order_type: OrderType::Limit, time_in_force }, plain))
 }
 
 /// True when an order has only fields that its type may have.
@@ -295,9 +305,9 @@ pub(crate) fn check_notional(
 /// All are at least 0, `value` is above it.
 #[inline(always)]
 const fn is_in_grid(value: i64, least: i64, most: i64, step: i64) -> bool {
-    value >= least
-        && (most == 0 || value <= most)
-        && (step == 0 || (value - least).cast_unsigned().is_multiple_of(step.cast_unsigned()))
+    let is_within = value >= least && (most == 0 || value <= most);
+    let beyond = value.wrapping_sub(least).cast_unsigned();
+    is_within && (step == 0 || beyond.is_multiple_of(step.cast_unsigned()))
 }
 
 /// Numbers of the fields of [`SymbolFilters`], from 0 in the order of their declaration.

@@ -118,21 +118,14 @@ impl Pairs {
         at
     }
 
-    /// The counts in a slot, to change; they do not become nothing.
+    /// The counts in a slot, to change; a pair that comes to have nothing open is then released.
     pub(crate) fn at_mut(&mut self, slot: u32) -> &mut OpenCounts {
         &mut self.pairs[slot].counts
     }
 
-    /// Gives a slot up if its pair has nothing open any more.
-    #[inline]
-    pub(crate) fn release_if_empty(&mut self, slot: u32) {
-        if self.pairs[slot].counts.all == 0 {
-            self.release(slot);
-        }
-    }
-
+    /// Gives the slot of a pair up that has nothing open any more.
     #[inline(never)]
-    fn release(&mut self, slot: u32) {
+    pub(crate) fn release(&mut self, slot: u32) {
         let Pair { account, symbol, .. } = self.pairs[slot];
         let last = &mut self.last[account as usize];
         if *last == slot {

@@ -72,6 +72,7 @@ impl OrderRecord {
     /// What the order has locked, given its price and what it has open (hidden parts included): of
     /// quote for a buy (its notional rounded up, less what it has paid), of base for a sell. Never
     /// stored, so that it cannot drift.
+    #[inline(always)]
     pub(crate) fn locked(&self, price: Price, remaining: i64) -> i64 {
         match self.kind.side {
             Side::Sell => remaining,
@@ -402,10 +403,22 @@ impl Orders {
         let symbol = record.symbol;
         self.by_session[record.session.0 as usize] += 1;
         record.pair = self.open.take(account, symbol);
-        if record.flags != 0 {
+        let OrderRecord { pair, kind, flags, place, .. } = record;
+        if flags != 0 {
             self.details[handle.0 as usize] = details;
         }
-        self.chains.set_order(record.place, Some(handle));
+        self.chains.set_order(place, Some(handle));
+        let counts = self.open.at_mut(pair);
+        let is_waiting = u32::from(flags & IS_WAITING != 0);
+        counts.all += 1;
+        counts.icebergs += u32::from(flags & IS_ICEBERG != 0);
+        counts.algos += is_waiting;
+        counts.sells += u32::from(kind.side == Side::Sell);
+        counts.bought += bought(&record);
+        let [all, algos] = &mut self.totals[account.0 as usize];
+        *all += 1;
+        *algos += is_waiting;
+        self.reserved += is_waiting * u32::from(kind.may_rest());
         let slot = &mut self.slots[handle.0 as usize];
         slot.record = record;
         slot.client_order_id = *name;
@@ -415,17 +428,6 @@ impl Orders {
             let hash = self.seed.client_order_id(account, symbol, &slot.client_order_id);
             self.by_client_order_id.insert(hash, handle.0);
         }
-        let counts = self.open.at_mut(record.pair);
-        counts.all += 1;
-        counts.icebergs += u32::from(record.flags & IS_ICEBERG != 0);
-        let is_waiting = u32::from(record.flags & IS_WAITING != 0);
-        counts.algos += is_waiting;
-        counts.sells += u32::from(record.kind.side == Side::Sell);
-        counts.bought += bought(&record);
-        let [all, algos] = &mut self.totals[account.0 as usize];
-        *all += 1;
-        *algos += is_waiting;
-        self.reserved += is_waiting * u32::from(record.kind.may_rest());
     }
 
     /// Lowers an open order's quantity, so that so much stays open. From rules 2 on a buy then locks what
@@ -468,21 +470,25 @@ impl Orders {
 
     #[inline(always)]
     fn take_out(&mut self, handle: Handle, account: AccountId) {
-        let OrderRecord { session, pair, flags, kind, .. } = *self.record(handle);
+        let Slot { record, client_order_id } = &self.slots[handle.0 as usize];
+        let OrderRecord { session, pair, flags, kind, .. } = *record;
+        let bought = bought(record);
+        let has_name = !client_order_id.is_empty();
         self.by_session[session.0 as usize] -= 1;
-        let bought = bought(self.record(handle));
         self.by_id.forget(handle.0);
-        if !self.client_order_id(handle).is_empty() {
+        if has_name {
             self.by_client_order_id.forget(handle.0);
         }
         let counts = self.open.at_mut(pair);
+        let is_waiting = u32::from(flags & IS_WAITING != 0);
         counts.all -= 1;
         counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
-        let is_waiting = u32::from(flags & IS_WAITING != 0);
         counts.algos -= is_waiting;
         counts.sells -= u32::from(kind.side == Side::Sell);
         counts.bought -= bought;
-        self.open.release_if_empty(pair);
+        if counts.all == 0 {
+            self.open.release(pair);
+        }
         let [all, algos] = &mut self.totals[account.0 as usize];
         *all -= 1;
         *algos -= is_waiting;

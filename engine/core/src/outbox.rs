@@ -114,7 +114,8 @@ impl<'buffer> Outbox<'buffer> {
     #[inline(always)]
     pub fn push<M: Message>(&mut self, event: &M) {
         let end = self.length + size_of::<M>();
-        self.buffer[self.length..end].copy_from_slice(bytemuck::bytes_of(event));
+        // Assigned as what it is: copied as bytes, the event would first be put together elsewhere.
+        *bytemuck::from_bytes_mut::<M>(&mut self.buffer[self.length..end]) = *event;
         self.length = end;
         self.count += 1;
     }

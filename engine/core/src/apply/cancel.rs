@@ -1,6 +1,6 @@
 //! Cancelling and reducing open orders.
 
-use super::Reject;
+use super::{Applied, Reject};
 use crate::Core;
 use crate::book::{Handle, RestingView};
 use crate::filters;
@@ -14,16 +14,17 @@ use touchline_protocol::units::{AccountId, OrderId, Qty, SymbolId};
 
 impl Core {
     /// Cancels by number. Works in every status of the symbol.
+    #[inline(never)]
     pub(super) fn cancel_order(
         &mut self,
         message: &CancelOrder,
         outbox: &mut Outbox<'_>,
-    ) -> Result<(), Reject> {
+    ) -> Result<Applied, Reject> {
         let account = self.trading_account(&message.command)?;
         self.settled_symbol(message.symbol)?;
         let handle = self.own_order(account, message.symbol, message.order_id)?;
         self.cancel(handle, outbox);
-        Ok(())
+        Ok(Applied::Committed)
     }
 
     /// Cancels by number, by client order id, or by both if they agree.

@@ -13,7 +13,7 @@ use crate::orders::{IS_WAITING, OrderRecord};
 use crate::outbox::Outbox;
 use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType, OrderStatus};
 use touchline_protocol::message::event::{OrderCanceled, OrderListChanged};
-use touchline_protocol::units::{AccountId, BookUpdateId, SessionId};
+use touchline_protocol::units::{AccountId, BookUpdateId, OrderListId, SessionId};
 
 /// Steps of a transaction that it takes to end a list's other order and the list.
 pub(crate) const LIST_STEPS: u32 = 3;
@@ -136,19 +136,27 @@ impl Core {
     ) -> OrderCanceled {
         let order = self.orders.view(&self.pools, handle);
         let record = *self.orders.record(handle);
-        let hidden = self.orders.hidden(handle);
         let account = AccountId(order.owner);
+        // Most orders have nothing but their record.
+        let (price, hidden, released, order_list_id) = if record.flags == 0 {
+            let released = record.locked(order.price, order.remaining.0);
+            (order.price.0, 0, released, OrderListId::NONE)
+        } else {
+            let (price, released) = (self.limit_price(&order), self.orders.locked(&order));
+            let order_list_id = self.orders.order_list_id(handle);
+            (price, self.orders.hidden(handle), released, order_list_id)
+        };
         let canceled = OrderCanceled {
             order_id: order.id,
             account,
             symbol: record.symbol,
-            price: self.limit_price(&order),
+            price,
             quantity: record.quantity,
             executed_quantity: record.quantity - order.remaining.0 - hidden,
             executed_quote: record.executed_quote,
-            released: self.orders.locked(&order),
+            released,
             book_update_id,
-            order_list_id: self.orders.order_list_id(handle),
+            order_list_id,
             status: status.to_wire(),
             side: record.kind.side.to_wire(),
             order_type: record.kind.order_type.to_wire(),

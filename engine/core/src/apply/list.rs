@@ -6,6 +6,7 @@
 //! needs beyond that.
 
 use super::place::Terms;
+use super::site::Site;
 use super::trigger::trigger_side;
 use super::{Applied, Context, Reject};
 use crate::Core;
@@ -53,21 +54,21 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
         let account = self.placing_account(&message.command, message.symbol)?;
-        let symbol = &self.symbols.list[message.symbol.0 as usize];
-        let legs = self.read_legs(message, symbol)?;
+        let site = self.site(account, message.symbol);
+        let legs = self.read_legs(message, site.symbol)?;
         for Leg { order, kind } in [&legs.stop, &legs.limit] {
-            filters::check_order(&symbol.filters, *kind, order)?;
-            self.check_averages(context.time_ns, order, *kind)?;
+            filters::check_order(&site.symbol.filters, *kind, order)?;
+            self.check_averages(context.time_ns, &site, (order, *kind))?;
         }
-        if symbol.status != SymbolStatus::Trading {
+        if site.symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
-        let windows = self.count_orders(account, context.time_ns, 2)?;
+        let windows = self.count_orders(site.account, context.time_ns, 2)?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });
             return Ok(Applied::Valid);
         }
-        let locks = self.check_list(account, message, &legs)?;
+        let locks = self.check_list(&site, message, &legs)?;
         self.accept_list(context, account, (message, &legs), (&locks, windows), outbox);
         Ok(Applied::Committed)
     }
@@ -117,40 +118,38 @@ impl Core {
     /// What depends on the account's orders and balance, on the book, and on the venue's capacity.
     fn check_list(
         &self,
-        account: AccountId,
+        site: &Site<'_>,
         message: &PlaceOrderList,
         legs: &Legs,
     ) -> Result<Locks, Reject> {
-        let id = message.symbol;
-        let at = id.0 as usize;
         let Legs { stop, limit } = legs;
         let is_iceberg = |leg: &Leg| u32::from(leg.order.iceberg_quantity != 0);
         let icebergs = is_iceberg(stop) + is_iceberg(limit);
         let added = OpenCounts { all: 2, icebergs, algos: 1, ..Default::default() };
-        self.check_open_counts(account, id, &added)?;
-        self.check_list_names(account, message)?;
+        let open = self.open_at(site);
+        self.check_open_counts(site, &open, &added)?;
+        self.check_list_names(site.account_id, message)?;
         let side = limit.kind.side;
-        let last = self.symbols.list[at].last_price;
-        if !stands_between(side, message, last) {
+        if !stands_between(side, message, site.symbol.last_price) {
             return Err(RejectReason::OrderListPrices.into());
         }
-        let book = &self.symbols.books[at];
-        if book.crosses(side, Price(message.price)) {
+        if site.book.crosses(side, Price(message.price)) {
             return Err(RejectReason::WouldTake.into());
         }
         if side == Side::Buy {
-            self.check_position(account, id, message.quantity)?;
+            self.check_position(site, &open, message.quantity)?;
         }
         self.check_open_orders(2)?;
-        let rests = book.has_level(&self.pools, side, Price(message.price));
-        let waits = self.symbols.triggers[at].has_level(
+        let rests = site.book.has_level(&self.pools, side, Price(message.price));
+        let waits = site.triggers.has_level(
             &self.pools,
             trigger_side(stop.kind),
             Price(message.stop_price),
         );
         let may_rest = stop.kind.may_rest();
         self.check_levels(u32::from(!rests) + u32::from(!waits) + u32::from(may_rest))?;
-        self.list_locks(account, message, side).ok_or(RejectReason::InsufficientBalance.into())
+        self.list_locks(site.account_id, message, side)
+            .ok_or(RejectReason::InsufficientBalance.into())
     }
 
     /// Names are unique: the orders' among the account's open ones of the symbol and between
@@ -208,7 +207,7 @@ impl Core {
             [(&legs.stop, locks.stop), (&legs.limit, locks.limit)].map(|(leg, locked)| {
                 let terms = Terms { quantity: message.quantity, locked, ran_dry: false };
                 let order = (account, &leg.order, leg.kind);
-                self.admit(context, order, &terms, id, outbox)
+                self.admit(context, order, (&terms, windows), id, outbox)
             });
         let (stop_handle, limit_handle) = (self.wait(&stop), self.rest(&limit));
         let counters = &mut self.symbols.list[message.symbol.0 as usize].counters;

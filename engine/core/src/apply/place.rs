@@ -1,5 +1,6 @@
 //! Placing orders: the checks, the lock, the acceptance.
 
+use super::site::Site;
 use super::trigger::trigger_side;
 use super::{Applied, Context, Reject};
 use crate::Core;
@@ -30,6 +31,7 @@ pub(super) struct Terms {
 
 impl Core {
     /// Places an order, or only checks it.
+    #[inline(never)]
     pub(super) fn new_order(
         &mut self,
         context: &Context,
@@ -41,8 +43,8 @@ impl Core {
         let symbol = &self.symbols.list[message.symbol.0 as usize];
         // The same twice: most orders are LIMIT and nothing else, and what the compiler can leave out
         // for them is a tenth of what an order costs.
-        if let Some(kind) = filters::plain_limit(message, symbol) {
-            return self.place(context, (account, message, kind), outbox);
+        if let Some((kind, message)) = filters::plain_limit(message, symbol) {
+            return self.place(context, (account, &message, kind), outbox);
         }
         let kind = filters::order_kind(self.rules, message, symbol)?;
         self.place_special(context, (account, message, kind), outbox)
@@ -65,12 +67,13 @@ impl Core {
         (account, message, kind): (AccountId, &NewOrder, OrderKind),
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
-        let windows = self.check_kind(context.time_ns, (account, message, kind))?;
+        let site = self.site(account, message.symbol);
+        let windows = self.check_kind(context.time_ns, &site, (message, kind))?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });
             return Ok(Applied::Valid);
         }
-        let terms = self.check_engine_state(account, message, kind)?;
+        let terms = self.check_engine_state(&site, message, kind)?;
         self.accept(context, (account, message, kind), (&terms, windows), outbox);
         Ok(Applied::Committed)
     }
@@ -99,9 +102,9 @@ impl Core {
         account: AccountId,
         message: &NewOrder,
     ) -> Result<(OrderKind, [OrderWindow; 2]), Reject> {
-        let symbol = &self.symbols.list[message.symbol.0 as usize];
-        let kind = filters::order_kind(self.rules, message, symbol)?;
-        Ok((kind, self.check_kind(time_ns, (account, message, kind))?))
+        let site = self.site(account, message.symbol);
+        let kind = filters::order_kind(self.rules, message, site.symbol)?;
+        Ok((kind, self.check_kind(time_ns, &site, (message, kind))?))
     }
 
     /// As [`check_placement`](Self::check_placement), for an order whose kind is known.
@@ -109,15 +112,15 @@ impl Core {
     fn check_kind(
         &self,
         time_ns: u64,
-        (account, message, kind): (AccountId, &NewOrder, OrderKind),
+        site: &Site<'_>,
+        (message, kind): (&NewOrder, OrderKind),
     ) -> Result<[OrderWindow; 2], Reject> {
-        let symbol = &self.symbols.list[message.symbol.0 as usize];
-        filters::check_order(&symbol.filters, kind, message)?;
-        self.check_averages(time_ns, message, kind)?;
-        if symbol.status != SymbolStatus::Trading {
+        filters::check_order(&site.symbol.filters, kind, message)?;
+        self.check_averages(time_ns, site, (message, kind))?;
+        if site.symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
-        self.count_orders(account, time_ns, 1)
+        self.count_orders(site.account, time_ns, 1)
     }
 
     /// A symbol whose book may be touched. The engine runs a symbol's pending work before it passes on
@@ -155,14 +158,14 @@ impl Core {
     pub(super) fn check_averages(
         &self,
         time_ns: u64,
-        message: &NewOrder,
-        kind: OrderKind,
+        site: &Site<'_>,
+        (message, kind): (&NewOrder, OrderKind),
     ) -> Result<(), Reject> {
-        let symbol = &self.symbols.list[message.symbol.0 as usize];
-        let filters = &symbol.filters;
+        let filters = &site.symbol.filters;
         let average = |minutes| {
-            let last = (symbol.last_price != Price::ZERO).then_some(symbol.last_price);
-            self.symbols.averages.average(message.symbol, time_ns, minutes).or(last)
+            let last = site.symbol.last_price;
+            let last = (last != Price::ZERO).then_some(last);
+            self.symbols.averages.average(site.symbol_id, time_ns, minutes).or(last)
         };
         if !kind.is_market() && (filters.percent_price_up | filters.percent_price_down) != 0 {
             return average(filters.percent_price_minutes).map_or(Ok(()), |average| {
@@ -183,29 +186,27 @@ impl Core {
     #[inline(always)]
     pub(super) fn check_engine_state(
         &self,
-        account: AccountId,
+        site: &Site<'_>,
         message: &NewOrder,
         kind: OrderKind,
     ) -> Result<Terms, Reject> {
-        let id = message.symbol;
-        let symbol = &self.symbols.list[id.0 as usize];
-        let book = &self.symbols.books[id.0 as usize];
         let added = OpenCounts {
             all: 1,
             icebergs: u32::from(message.iceberg_quantity != 0),
             algos: u32::from(kind.is_stop()),
             ..Default::default()
         };
-        self.check_open_counts(account, id, &added)?;
-        let name = &message.client_order_id;
+        let open = self.open_at(site);
+        self.check_open_counts(site, &open, &added)?;
+        let (account, id, name) = (site.account_id, site.symbol_id, &message.client_order_id);
         if self.orders.find_by_client_order_id(&self.pools, account, id, name).is_some() {
             return Err(RejectReason::DuplicateClientOrderId.into());
         }
         let limit = Price(message.price);
         if kind.is_stop() {
-            return self.check_stop(account, message, kind);
+            return self.check_stop(site, &open, (message, kind));
         }
-        if kind.order_type == OrderType::LimitMaker && book.crosses(kind.side, limit) {
+        if kind.order_type == OrderType::LimitMaker && site.book.crosses(kind.side, limit) {
             return Err(RejectReason::WouldTake.into());
         }
         let (quantity, ran_dry) = match message.quote_quantity {
@@ -213,17 +214,17 @@ impl Core {
             amount => self.quantity_by_quote(id, (kind.side, amount))?,
         };
         if kind.side == Side::Buy {
-            self.check_position(account, id, quantity)?;
+            self.check_position(site, &open, quantity)?;
         }
         let aggressor = kind.aggressor(limit, Qty(quantity));
         let named = SelfTradePrevention::from_wire(message.self_trade_prevention);
-        let prevention = self.prevention(account, named);
-        self.check_capacity((account, id), (kind, prevention), &aggressor)?;
-        let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free;
+        let prevention = named.unwrap_or(site.account.self_trade_prevention);
+        self.check_capacity(site, (kind, prevention), &aggressor)?;
+        let free = self.means(site, kind.side).free;
         let locked = match kind.side {
             Side::Sell => Some(quantity),
             Side::Buy if message.quote_quantity != 0 => Some(message.quote_quantity),
-            Side::Buy if kind.is_market() => Some(self.market_lock(book, &aggressor, free)?),
+            Side::Buy if kind.is_market() => Some(self.market_lock(site.book, &aggressor, free)?),
             Side::Buy => money::quote_rounded_up(message.price, quantity),
         };
         let locked =
@@ -235,30 +236,27 @@ impl Core {
     /// rest in the book one day; its funds, a buy's by its limit or without one by its stop price.
     fn check_stop(
         &self,
-        account: AccountId,
-        message: &NewOrder,
-        kind: OrderKind,
+        site: &Site<'_>,
+        open: &OpenCounts,
+        (message, kind): (&NewOrder, OrderKind),
     ) -> Result<Terms, Reject> {
-        let at = message.symbol.0 as usize;
-        let (symbol, quantity) = (&self.symbols.list[at], message.quantity);
-        if symbol.last_price != Price::ZERO
-            && kind.is_fired_by(symbol.last_price, message.stop_price)
-        {
+        let (last_price, quantity) = (site.symbol.last_price, message.quantity);
+        if last_price != Price::ZERO && kind.is_fired_by(last_price, message.stop_price) {
             return Err(RejectReason::WouldTrigger.into());
         }
         if kind.side == Side::Buy {
-            self.check_position(account, message.symbol, quantity)?;
+            self.check_position(site, open, quantity)?;
         }
         self.check_open_orders(1)?;
         let (side, stop_price) = (trigger_side(kind), Price(message.stop_price));
-        let has_level = self.symbols.triggers[at].has_level(&self.pools, side, stop_price);
+        let has_level = site.triggers.has_level(&self.pools, side, stop_price);
         self.check_levels(u32::from(!has_level) + u32::from(kind.may_rest()))?;
         let price = if kind.is_market() { message.stop_price } else { message.price };
         let locked = match kind.side {
             Side::Sell => Some(quantity),
             Side::Buy => money::quote_rounded_up(price, quantity),
         };
-        let free = self.accounts.balance(account, symbol.paid_with(kind.side)).free.0;
+        let free = self.means(site, kind.side).free.0;
         let locked =
             locked.filter(|&locked| locked <= free).ok_or(RejectReason::InsufficientBalance)?;
         Ok(Terms { quantity, locked, ran_dry: false })
@@ -273,17 +271,17 @@ impl Core {
         (terms, windows): (&Terms, [OrderWindow; 2]),
         outbox: &mut Outbox<'_>,
     ) {
+        let at = message.symbol.0 as usize;
+        let aggressor = kind.aggressor(Price(message.price), Qty(terms.quantity));
+        let takes = self.symbols.books[at].crosses(aggressor.side, aggressor.limit)
+            || self.has_triggered(at);
         self.accounts.list[account.0 as usize].windows = windows;
         let order = (account, message, kind);
-        let active = self.admit(context, order, terms, OrderListId::NONE, outbox);
-        let at = message.symbol.0 as usize;
-        let aggressor = active.aggressor();
+        let active = self.admit(context, order, (terms, windows), OrderListId::NONE, outbox);
         if kind.is_stop() {
             self.wait(&active);
             self.report(&active, OrderStatus::New, 0, outbox);
-        } else if self.symbols.books[at].crosses(aggressor.side, aggressor.limit)
-            || self.has_triggered(at)
-        {
+        } else if takes {
             self.begin_taking(context, active, outbox);
         } else {
             self.end_taking(&active, false, outbox);
@@ -296,7 +294,7 @@ impl Core {
         &mut self,
         context: &Context,
         (account, message, kind): (AccountId, &NewOrder, OrderKind),
-        terms: &Terms,
+        (terms, windows): (&Terms, [OrderWindow; 2]),
         order_list_id: OrderListId,
         outbox: &mut Outbox<'_>,
     ) -> ActiveOrder {
@@ -320,7 +318,8 @@ impl Core {
             session: message.command.session,
             ..Default::default()
         });
-        self.taking_order(context, (account, message, kind), terms, (order_id, order_list_id))
+        let numbers = (order_id, order_list_id);
+        self.taking_order(context, (account, message, kind), (terms, windows), numbers)
     }
 
     /// An order that is accepted now and is about to take.
@@ -329,11 +328,10 @@ impl Core {
         &self,
         context: &Context,
         (account, message, kind): (AccountId, &NewOrder, OrderKind),
-        terms: &Terms,
+        (terms, windows): (&Terms, [OrderWindow; 2]),
         (order_id, order_list_id): (OrderId, OrderListId),
     ) -> ActiveOrder {
         let prevention = SelfTradePrevention::from_wire(message.self_trade_prevention);
-        let windows = self.accounts.list[account.0 as usize].windows;
         ActiveOrder {
             order_id,
             account,

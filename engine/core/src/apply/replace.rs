@@ -45,7 +45,7 @@ impl Core {
             filters::check_lot(filters, message.new_quantity)?;
             return self.reduce(handle, message.new_quantity, outbox);
         }
-        self.check_new_values(context, handle, message)?;
+        self.check_new_values(context, (account, handle), message)?;
         let record = *self.orders.record(handle);
         let order = self.pools.order(handle);
         let open = order.remaining.0 + self.orders.hidden(handle);
@@ -77,7 +77,7 @@ impl Core {
     fn check_new_values(
         &self,
         context: &Context,
-        handle: Handle,
+        (account, handle): (AccountId, Handle),
         message: &ReplaceOrder,
     ) -> Result<(), Reject> {
         let as_new = NewOrder {
@@ -87,9 +87,9 @@ impl Core {
             iceberg_quantity: self.orders.iceberg(handle),
             ..Default::default()
         };
-        let filters = &self.symbols.list[message.symbol.0 as usize].filters;
-        filters::check_order(filters, OrderKind::LIMIT_BUY, &as_new)?;
-        self.check_averages(context.time_ns, &as_new, OrderKind::LIMIT_BUY)
+        let site = self.site(account, message.symbol);
+        filters::check_order(&site.symbol.filters, OrderKind::LIMIT_BUY, &as_new)?;
+        self.check_averages(context.time_ns, &site, (&as_new, OrderKind::LIMIT_BUY))
     }
 
     /// What depends on the account's balance, on the book and on the venue's capacity, the order gone;
@@ -100,26 +100,23 @@ impl Core {
         record: &OrderRecord,
         (message, open): (&ReplaceOrder, i64),
     ) -> Result<i64, Reject> {
-        let (id, kind, limit) = (message.symbol, record.kind, Price(message.new_price));
-        let at = id.0 as usize;
+        let (kind, limit) = (record.kind, Price(message.new_price));
+        let site = self.site(account, message.symbol);
         if kind.side == Side::Buy {
-            self.check_position(account, id, message.new_quantity)?;
+            self.check_position(&site, &self.open_at(&site), message.new_quantity)?;
         }
-        if kind.order_type == OrderType::LimitMaker
-            && self.symbols.books[at].crosses(kind.side, limit)
-        {
+        if kind.order_type == OrderType::LimitMaker && site.book.crosses(kind.side, limit) {
             return Err(RejectReason::WouldTake.into());
         }
-        let prevention = self.prevention(account, record.prevention);
+        let prevention = record.prevention.unwrap_or(site.account.self_trade_prevention);
         let aggressor = kind.aggressor(limit, Qty(open));
-        self.check_capacity((account, id), (kind, prevention), &aggressor)?;
+        self.check_capacity(&site, (kind, prevention), &aggressor)?;
         // Executed quote grows over any number of replacements: see `ActiveOrder` for the bound.
         let worth = money::quote_rounded_up(message.new_price, open)
             .filter(|worth| worth.checked_add(record.executed_quote) <= Some(AMOUNT_MAX))
             .ok_or(RejectReason::Overflow)?;
         let locked = if kind.side == Side::Buy { worth } else { open };
-        let asset = self.symbols.list[at].paid_with(kind.side);
-        if locked > self.accounts.balance(account, asset).free.0 {
+        if locked > self.means(&site, kind.side).free.0 {
             return Err(RejectReason::InsufficientBalance.into());
         }
         Ok(locked)
@@ -170,7 +167,8 @@ impl Core {
     ) -> ActiveOrder {
         let Vacated { order_id, account, ref record, executed, .. } = *vacated;
         let is_buy = record.kind.side == Side::Buy;
-        let windows = self.order_windows(account, context.time_ns);
+        let holder = &self.accounts.list[account.0 as usize];
+        let windows = self.order_windows(holder, context.time_ns);
         ActiveOrder {
             order_id,
             account,
@@ -219,7 +217,9 @@ impl Core {
         let (kind, windows) = self.check_placement(context.time_ns, account, &new)?;
         let names = (message.canceled_order_id, &message.canceled_client_order_id);
         let canceled = self.named_order(account, message.symbol, names)?;
-        let terms = self.without(canceled, |core| core.check_engine_state(account, &new, kind))?;
+        let terms = self.without(canceled, |core| {
+            core.check_engine_state(&core.site(account, new.symbol), &new, kind)
+        })?;
         self.cancel(canceled, outbox);
         self.accept(context, (account, &new, kind), (&terms, windows), outbox);
         Ok(())

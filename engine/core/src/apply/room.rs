@@ -2,35 +2,34 @@
 //! by the order-rate limits, and in the venue. Called by placement, replacements and lists.
 
 use super::Reject;
+use super::site::Site;
 use crate::Core;
-use crate::accounts::OrderWindow;
+use crate::accounts::{Account, OrderWindow};
 use crate::book::Aggressor;
 use crate::filters::OrderKind;
 use crate::limits::number;
 use crate::open_counts::OpenCounts;
 use touchline_protocol::message::enums::{RejectReason, SelfTradePrevention, Side};
-use touchline_protocol::units::{AccountId, SymbolId};
 
 impl Core {
     /// MAX_POSITION: what an account would have of the base asset if all its buys were filled.
     #[inline(always)]
     pub(super) fn check_position(
         &self,
-        account: AccountId,
-        id: SymbolId,
+        site: &Site<'_>,
+        open: &OpenCounts,
         quantity: i64,
     ) -> Result<(), Reject> {
-        let symbol = &self.symbols.list[id.0 as usize];
-        let most = u128::from(symbol.filters.max_position.cast_unsigned());
+        let most = u128::from(site.symbol.filters.max_position.cast_unsigned());
         if most == 0 {
             return Ok(());
         }
-        let balance = self.accounts.balance(account, symbol.base);
+        let balance = self.accounts.balance(site.account_id, site.symbol.base);
         let position = [balance.free.0, balance.locked.0, quantity]
             .map(|part| u128::from(part.cast_unsigned()))
             .iter()
             .sum::<u128>()
-            + self.orders.open_counts(account, id).bought;
+            + open.bought;
         if position > most {
             return Err(RejectReason::MaxPosition.into());
         }
@@ -39,9 +38,9 @@ impl Core {
 
     /// The account's order counts. Calendar windows: the n-th is from n times the interval on (facts §8).
     #[inline(always)]
-    pub(super) fn order_windows(&self, account: AccountId, time_ns: u64) -> [OrderWindow; 2] {
+    pub(super) fn order_windows(&self, account: &Account, time_ns: u64) -> [OrderWindow; 2] {
         let present = self.calendar.windows(time_ns, &self.limits);
-        let mut windows = self.accounts.list[account.0 as usize].windows;
+        let mut windows = account.windows;
         for (order_window, window) in windows.iter_mut().zip(present) {
             if order_window.window != window {
                 *order_window = OrderWindow { window, count: 0 };
@@ -54,7 +53,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn count_orders(
         &self,
-        account: AccountId,
+        account: &Account,
         time_ns: u64,
         more: u32,
     ) -> Result<[OrderWindow; 2], Reject> {
@@ -74,20 +73,13 @@ impl Core {
     #[inline(always)]
     pub(super) fn check_open_counts(
         &self,
-        account: AccountId,
-        symbol: SymbolId,
+        site: &Site<'_>,
+        open: &OpenCounts,
         added: &OpenCounts,
     ) -> Result<(), Reject> {
-        let filters = &self.symbols.list[symbol.0 as usize].filters;
-        // Looking the counts up is the dear part of it.
-        let is_limited =
-            (filters.max_orders | filters.max_iceberg_orders | filters.max_algo_orders) != 0;
-        let open = if is_limited {
-            self.orders.open_counts(account, symbol)
-        } else {
-            OpenCounts::default()
-        };
-        let [all, algos] = self.orders.totals(account);
+        let (account, filters) = (site.account_id, &site.symbol.filters);
+        let is_limited = (self.max_orders | self.max_algo_orders) != 0;
+        let [all, algos] = if is_limited { self.orders.totals(account) } else { [0; 2] };
         // One that is taking on another symbol, and may rest, is open too.
         let taking = if self.max_orders == 0 { 0 } else { self.pending.may_rest_of(account) };
         let exceeds =
@@ -115,12 +107,11 @@ impl Core {
     #[inline(always)]
     pub(super) fn check_capacity(
         &self,
-        (account, id): (AccountId, SymbolId),
+        site: &Site<'_>,
         (kind, prevention): (OrderKind, SelfTradePrevention),
         aggressor: &Aggressor,
     ) -> Result<(), Reject> {
-        let book = &self.symbols.books[id.0 as usize];
-        let triggers = &self.symbols.triggers[id.0 as usize];
+        let Site { account_id: account, symbol_id: id, book, triggers, .. } = *site;
         let has_stops = triggers.best(Side::Buy).is_some() || triggers.best(Side::Sell).is_some();
         if book.crosses(aggressor.side, aggressor.limit) {
             let is_full = self.pending.ordinary() >= self.limits.pending_work;

@@ -61,6 +61,45 @@ const fn family(command: &Command<'_>) -> Family {
     }
 }
 
+/// The first rules version that has a command.
+const fn least_rules(command: &Command<'_>) -> u32 {
+    match command {
+        Command::SetRules(_)
+        | Command::SetLimits(_)
+        | Command::EngineStarted(_)
+        | Command::Logon(_)
+        | Command::ConnectionEnded(_) => 0,
+        Command::NewOrder(_)
+        | Command::CancelOrder(_)
+        | Command::CancelOrderNamed(_)
+        | Command::ReduceOrder(_)
+        | Command::DefineAsset(_)
+        | Command::DefineSymbol(_)
+        | Command::SetSymbolStatus(_)
+        | Command::CreateAccount(_)
+        | Command::Deposit(_)
+        | Command::Withdraw(_)
+        | Command::CreateKey(_)
+        | Command::RevokeKey(_)
+        | Command::RunPending(_) => 1,
+        Command::SetVenueFilters(_)
+        | Command::PlaceOrderList(_)
+        | Command::CancelOrderList(_)
+        | Command::ReplaceOrder(_)
+        | Command::CancelReplace(_)
+        | Command::CancelAll(_)
+        | Command::MassCancel(_)
+        | Command::KillAccount(_)
+        | Command::ExpireAll(_)
+        | Command::SetAccount(_)
+        | Command::SetFees(_)
+        | Command::ChangeSymbol(_)
+        | Command::SetRecordLimits(_)
+        | Command::PutRecord(_)
+        | Command::DeleteRecord(_) => 2,
+    }
+}
+
 impl Core {
     /// Session, epoch, sequence, role, lane, rules version, not-after, and the key of cold commands.
     #[inline(always)]
@@ -87,51 +126,16 @@ impl Core {
                 return Err(RejectReason::RoleNotPermitted.into());
             }
         }
-        self.check_rules(command)?;
+        // Before rules are set nothing but what a start needs is taken.
+        if self.rules < least_rules(command) {
+            return Err(RejectReason::UnexpectedMessage.into());
+        }
         if header.not_after_ns != 0 && context.time_ns > header.not_after_ns {
             return Err(RejectReason::TooLate.into());
         }
         // Hot commands look their key up by `trading_account`; the engine's logon has checks of its own.
         if matches!(family, Family::Cold | Family::Admin) && header.key_id != KeyId(0) {
             self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
-        }
-        Ok(())
-    }
-
-    /// Before rules are set nothing but what a start needs is taken.
-    #[inline(always)]
-    fn check_rules(&self, command: &Command<'_>) -> Result<(), Reject> {
-        let of_a_start = matches!(
-            command,
-            Command::SetRules(_)
-                | Command::SetLimits(_)
-                | Command::EngineStarted(_)
-                | Command::Logon(_)
-                | Command::ConnectionEnded(_)
-        );
-        if self.rules == 0 && !of_a_start {
-            return Err(RejectReason::UnexpectedMessage.into());
-        }
-        let of_rules_2 = matches!(
-            command,
-            Command::SetVenueFilters(_)
-                | Command::PlaceOrderList(_)
-                | Command::CancelOrderList(_)
-                | Command::ReplaceOrder(_)
-                | Command::CancelReplace(_)
-                | Command::CancelAll(_)
-                | Command::MassCancel(_)
-                | Command::KillAccount(_)
-                | Command::ExpireAll(_)
-                | Command::SetAccount(_)
-                | Command::SetFees(_)
-                | Command::ChangeSymbol(_)
-                | Command::SetRecordLimits(_)
-                | Command::PutRecord(_)
-                | Command::DeleteRecord(_)
-        );
-        if self.rules < 2 && of_rules_2 {
-            return Err(RejectReason::UnexpectedMessage.into());
         }
         Ok(())
     }
@@ -156,19 +160,23 @@ impl Core {
     }
 }
 
+/// The families of a session by role and lane, a bit each. Beside the adapter everybody sends with the key
+/// that opened the session, or without any.
+const fn families(role: Role, lane: Lane) -> u8 {
+    let of_lane = match lane {
+        Lane::Hot => Family::Hot,
+        Lane::Cold => Family::Cold,
+    };
+    match (role, lane) {
+        (Role::Adapter, _) | (Role::Trader, Lane::Hot) => 1 << of_lane as u8,
+        (Role::Admin, Lane::Hot) => 1 << Family::Admin as u8,
+        (Role::Admin, Lane::Cold) => 1 << Family::Admin as u8 | 1 << Family::Cold as u8,
+        (Role::Trader, Lane::Cold) | (Role::ReadOnly, _) => 0,
+    }
+}
+
 #[inline(always)]
 fn may_send(session: &Session, family: Family, key_id: KeyId) -> bool {
-    let lane = match family {
-        Family::Hot => Lane::Hot,
-        Family::Cold => Lane::Cold,
-        Family::Admin => return session.role == Role::Admin && key_id == KeyId(0),
-        Family::Engine => return false,
-    };
-    session.lane == lane
-        && match session.role {
-            Role::Trader => family == Family::Hot && key_id == session.key_id,
-            Role::ReadOnly => false,
-            Role::Admin => family == Family::Cold && key_id == KeyId(0),
-            Role::Adapter => true,
-        }
+    families(session.role, session.lane) & 1 << family as u8 != 0
+        && (key_id == session.key_id || session.role == Role::Adapter)
 }

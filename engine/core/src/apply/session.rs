@@ -81,11 +81,10 @@ impl Core {
         }
         session.account_events = takes;
         let key = self.keys.get(session.key_id).expect("only who has a key may ask");
-        let account = &mut self.accounts.list[key.account.0 as usize];
         if takes {
-            account.watchers += 1;
+            self.accounts.watch(key.account);
         } else {
-            account.watchers -= 1;
+            self.accounts.unwatch(key.account);
         }
     }
 

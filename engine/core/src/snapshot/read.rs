@@ -250,8 +250,9 @@ impl<E> Reading<'_, E> {
                 let key = key.ok_or(reader.wrong("no such key, or one with too many sessions"))?;
                 session.previous_of_key = core::mem::replace(&mut key.last_session, at as u32);
                 key.sessions += 1;
-                let account = &mut core.accounts.list[key.account.0 as usize];
-                account.watchers += u32::from(session.account_events);
+                if session.account_events {
+                    core.accounts.watch(key.account);
+                }
             }
             core.sessions.add(session);
             reader.step();
