@@ -240,23 +240,63 @@ impl Reply {
     }
 }
 
+/// What comes to the front through a [`Completion`].
+#[derive(Debug)]
+pub enum Answer {
+    /// The reply.
+    Reply(Reply),
+    /// What is still to be done for it.
+    Work(Work),
+}
+
+/// The rest of a request's work, which leads to its reply; done once, by whoever has it.
+pub struct Work(Box<dyn FnOnce(Completion) + Send>);
+
+impl Work {
+    /// Does it. The reply goes to `done`.
+    pub fn run(self, done: Completion) {
+        (self.0)(done);
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Work")
+    }
+}
+
 /// The one-shot way back from a handler to the front.
 ///
 /// It may be sent from any thread. Dropped unsent it answers too: the closure within is dropped
 /// uncalled, which a front takes as [`Fault::Abandoned`], so that no client waits for ever on a
 /// handler that lost its request.
-pub struct Completion(Box<dyn FnOnce(Reply) + Send>);
+pub struct Completion(Box<dyn FnOnce(Answer) + Send>);
 
 impl Completion {
-    /// A completion that hands the reply to `send`. A front must notice when `send` is dropped
-    /// without having been called.
+    /// A completion that hands the reply to `send`, and does what is still to be done for it on the
+    /// thread that has it. A front must notice when `send` is dropped without having been called.
     pub fn new(send: impl FnOnce(Reply) + Send + 'static) -> Self {
+        Self::of(move |answer| match answer {
+            Answer::Reply(reply) => send(reply),
+            Answer::Work(work) => work.run(Self::new(send)),
+        })
+    }
+
+    /// A completion that hands on whatever comes. As of [`Completion::new`].
+    pub fn of(send: impl FnOnce(Answer) + Send + 'static) -> Self {
         Self(Box::new(send))
     }
 
     /// Answers the request. The client may be gone; nobody is told.
     pub fn send(self, reply: Reply) {
-        (self.0)(reply);
+        (self.0)(Answer::Reply(reply));
+    }
+
+    /// Has the rest of the request's work done by the thread that serves its connection, which comes to
+    /// it soon, so that the thread that has found out what the request waited for can go on. Work for a
+    /// client that is gone is dropped.
+    pub fn resume(self, work: impl FnOnce(Self) + Send + 'static) {
+        (self.0)(Answer::Work(Work(Box::new(work))));
     }
 }
 

@@ -34,7 +34,7 @@ use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
 use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
-use crate::link::{Doubt, NotSent, OrderCommand, Outcome, Submit};
+use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
 pub use document::document;
@@ -246,10 +246,23 @@ impl Exchange {
     }
 
     fn run_when_reached(self, position: Position) {
+        if self.shared.views.reached() >= position {
+            return self.run();
+        }
         let views = Arc::clone(&self.shared.views);
-        views.when_reached(position, self.deadline, move |outcome| match outcome {
-            Ok(()) => self.run(),
-            Err(not_reached) => self.answer(Err(views_error(not_reached))),
+        views.when_reached(position, self.deadline, move |outcome| {
+            self.resume(move |exchange| match outcome {
+                Ok(()) => exchange.run(),
+                Err(not_reached) => exchange.answer(Err(views_error(not_reached))),
+            });
+        });
+    }
+
+    /// Goes on with the request on the thread that serves its connection.
+    fn resume(self, then: impl FnOnce(Self) + Send + 'static) {
+        let Self { shared, route, request, address, admission, deadline, done } = self;
+        done.resume(move |done| {
+            then(Self { shared, route, request, address, admission, deadline, done });
         });
     }
 
@@ -266,7 +279,9 @@ impl Exchange {
     fn submit(self, submission: Submission) {
         let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
         let Submission { command, report, deadline_first } = submission;
-        let done = move |outcome| self.conclude(report, deadline_first, outcome);
+        let done = move |outcome| {
+            self.resume(move |exchange| exchange.conclude(report, deadline_first, outcome));
+        };
         engine.submit(command, deadline, Box::new(done));
     }
 
@@ -297,16 +312,26 @@ impl Exchange {
             Ok(None) => {
                 let views = Arc::clone(&self.shared.views);
                 views.when_reached(decision.position, self.deadline, move |outcome| {
-                    let unexpected = ApiError::unexpected_response;
-                    let reply = outcome
-                        .map_err(|_| unexpected())
-                        .and_then(|()| report.reply(&decision, &self.shared.views))
-                        // What the views have forgotten already was done all the same.
-                        .and_then(|reply| reply.ok_or_else(unexpected));
-                    self.answer(reply);
+                    self.resume(move |exchange| {
+                        let reply = exchange.late_report(&*report, &decision, outcome);
+                        exchange.answer(reply);
+                    });
                 });
             }
         }
+    }
+
+    /// The answer that had to wait for the views.
+    fn late_report(
+        &self,
+        report: &dyn Report,
+        decision: &Decision,
+        reached: Result<(), NotReached>,
+    ) -> Result<Reply, ApiError> {
+        let unexpected = ApiError::unexpected_response;
+        reached.map_err(|_| unexpected())?;
+        // What the views have forgotten already was done all the same.
+        report.reply(decision, &self.shared.views)?.ok_or_else(unexpected)
     }
 
     fn answer(self, outcome: Result<Reply, ApiError>) {

@@ -8,6 +8,8 @@ mod fairness;
 mod limits;
 #[path = "front/may.rs"]
 mod may;
+#[path = "front/resumed.rs"]
+mod resumed;
 #[path = "front/toy.rs"]
 mod toy;
 

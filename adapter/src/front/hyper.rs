@@ -1,6 +1,7 @@
 //! One HTTP/1 connection on hyper: reads requests whole, hands them to the service, writes the
 //! replies. Called by the front's workers, one task per connection.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ use super::faults;
 use super::gate::Gate;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
-use crate::http::{Completion, Fault, Headers, Method, Reply, Request, Service};
+use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Service};
 
 /// What all connections of a front share.
 pub(super) struct Shared {
@@ -194,24 +195,30 @@ impl Connection {
     /// Has the service answer. A reply that was sent before a panic stands: the service may have
     /// acted, and the client should know.
     async fn call(&self, request: Request) -> Result<Reply, Fault> {
-        let (sender, mut receiver) = oneshot::channel();
-        let done = Completion::new(move |reply| {
-            // The connection may be gone; then nobody waits for the reply.
-            let _ = sender.send(reply);
-        });
         let service = &*self.shared.service;
-        let called = catch_unwind(AssertUnwindSafe(|| service.call(request, done)));
-        match (receiver.try_recv(), called) {
-            (Ok(reply), _) => {
-                self.make_way().await;
-                Ok(reply)
-            }
-            (Err(TryRecvError::Empty), Ok(())) => {
-                self.ready_in_a_row.set(0);
-                receiver.await.map_err(|_| Fault::Abandoned)
-            }
-            (Err(TryRecvError::Closed), Ok(())) => Err(Fault::Abandoned),
-            (Err(_), Err(_panic)) => Err(Fault::Panicked),
+        let (done, mut receiver) = completion();
+        let mut called = catch_unwind(AssertUnwindSafe(|| service.call(request, done)));
+        loop {
+            let answer = match (receiver.try_recv(), called) {
+                (Ok(Answer::Reply(reply)), _) => {
+                    self.make_way().await;
+                    return Ok(reply);
+                }
+                (Ok(answer), _) => answer,
+                (Err(TryRecvError::Empty), Ok(())) => {
+                    self.ready_in_a_row.set(0);
+                    receiver.await.map_err(|_| Fault::Abandoned)?
+                }
+                (Err(TryRecvError::Closed), Ok(())) => return Err(Fault::Abandoned),
+                (Err(_), Err(_panic)) => return Err(Fault::Panicked),
+            };
+            let work = match answer {
+                Answer::Reply(reply) => return Ok(reply),
+                Answer::Work(work) => work,
+            };
+            let (done, next) = completion();
+            receiver = next;
+            called = catch_unwind(AssertUnwindSafe(|| work.run(done)));
         }
     }
 
@@ -224,6 +231,16 @@ impl Connection {
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// Two ends of the way back from the service.
+fn completion() -> (Completion, oneshot::Receiver<Answer>) {
+    let (sender, receiver) = oneshot::channel();
+    let done = Completion::of(move |answer| {
+        // The connection may be gone; then nobody waits for the reply.
+        let _ = sender.send(answer);
+    });
+    (done, receiver)
 }
 
 fn copy_headers(head: &Parts) -> Headers {
@@ -251,13 +268,20 @@ fn encode(reply: Reply) -> Result<Response<ReplyBody>, Unencodable> {
     *response.status_mut() = status;
     let headers = response.headers_mut();
     if let Some(content_type) = reply.content_type {
-        let value = HeaderValue::from_str(content_type).map_err(|_| Unencodable)?;
-        headers.insert(CONTENT_TYPE, value);
+        headers.insert(CONTENT_TYPE, header_value(content_type.into())?);
     }
     for (name, value) in reply.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| Unencodable)?;
-        let value = HeaderValue::try_from(&*value).map_err(|_| Unencodable)?;
-        headers.append(name, value);
+        headers.append(name, header_value(value)?);
     }
     Ok(response)
+}
+
+/// A header field's value, not copied.
+fn header_value(value: Cow<'static, str>) -> Result<HeaderValue, Unencodable> {
+    let bytes = match value {
+        Cow::Borrowed(text) => Bytes::from_static(text.as_bytes()),
+        Cow::Owned(text) => Bytes::from(text),
+    };
+    HeaderValue::from_maybe_shared(bytes).map_err(|_| Unencodable)
 }

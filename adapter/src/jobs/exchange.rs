@@ -139,9 +139,22 @@ impl Exchange {
     /// Goes on once the views hold all before `position`.
     pub(super) fn when_reached(self, position: Position, then: impl FnOnce(Self) + Send + 'static) {
         let views = Arc::clone(&self.shared.views);
-        views.when_reached(position, self.deadline, move |reached| match reached {
-            Ok(()) => then(self),
-            Err(_) => self.refuse(&Refusal::Busy),
+        if views.reached() >= position {
+            return then(self);
+        }
+        views.when_reached(position, self.deadline, move |reached| {
+            self.resume(move |exchange| match reached {
+                Ok(()) => then(exchange),
+                Err(_) => exchange.refuse(&Refusal::Busy),
+            });
+        });
+    }
+
+    /// Goes on with the request on the thread that serves its connection.
+    fn resume(self, then: impl FnOnce(Self) + Send + 'static) {
+        let Self { shared, request, user, argument, address, charge, deadline, done } = self;
+        done.resume(move |done| {
+            then(Self { shared, request, user, argument, address, charge, deadline, done });
         });
     }
 

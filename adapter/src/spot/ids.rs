@@ -1,6 +1,8 @@
 //! Random texts: generated client order ids, handles of streams, and the id of each reply. Called by the
 //! handlers.
 
+use std::cell::RefCell;
+
 use touchline_protocol::text::ClientOrderId;
 
 /// Characters of a generated client order id (facts §3).
@@ -10,6 +12,40 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 /// Characters of the handle of a user data stream (facts §9).
 const LISTEN_KEY_CHARACTERS: usize = 60;
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// Random bytes that a thread asks the system for in one go: a call costs half a microsecond, whatever
+/// it brings, and every order needs bytes twice.
+const POOL_BYTES: usize = 1024;
+
+struct Pool {
+    bytes: [u8; POOL_BYTES],
+    used: usize,
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> =
+        const { RefCell::new(Pool { bytes: [0; POOL_BYTES], used: POOL_BYTES }) };
+}
+
+/// Random bytes from the system, which nobody got before.
+fn random<const N: usize>() -> Result<[u8; N], getrandom::Error> {
+    const { assert!(N <= POOL_BYTES) };
+    POOL.with_borrow_mut(|pool| {
+        if POOL_BYTES - pool.used < N {
+            getrandom::fill(&mut pool.bytes)?;
+            pool.used = 0;
+        }
+        let mut random = [0; N];
+        let taken = &mut pool.bytes[pool.used..pool.used + N];
+        random.copy_from_slice(taken);
+        // They may become a handle that opens something.
+        taken.fill(0);
+        pool.used += N;
+        Ok(random)
+    })
+}
 
 /// A fresh client order id: 22 characters `[A-Za-z0-9]`, 130 random bits.
 ///
@@ -32,10 +68,8 @@ pub(super) fn listen_key() -> Result<String, getrandom::Error> {
 fn alphanumeric(characters: usize) -> Result<String, getrandom::Error> {
     let mut text = String::with_capacity(characters);
     // A byte is used if its low six bits are below 62: 31 of 32 are.
-    let mut random = [0; 32];
     loop {
-        getrandom::fill(&mut random)?;
-        for byte in random {
+        for byte in random::<32>()? {
             if let Some(character) = ALPHABET.get(usize::from(byte & 63)) {
                 text.push(char::from(*character));
             }
@@ -51,18 +85,19 @@ fn alphanumeric(characters: usize) -> Result<String, getrandom::Error> {
 /// # Errors
 /// When the system gives no random bytes.
 pub(super) fn uuid() -> Result<String, getrandom::Error> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random)?;
-    let bits = u128::from_le_bytes(random);
-    let versioned = bits & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
-    Ok(format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        versioned >> 96,
-        versioned >> 80 & 0xffff,
-        versioned >> 64 & 0xffff,
-        versioned >> 48 & 0xffff,
-        versioned & 0xffff_ffff_ffff
-    ))
+    let mut random: [u8; 16] = random()?;
+    random[6] = random[6] & 0x0f | 4 << 4;
+    random[8] = random[8] & 0x3f | 0b10 << 6;
+    let mut text = String::with_capacity(36);
+    for (at, byte) in random.into_iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for half in [byte >> 4, byte & 0xf] {
+            text.push(char::from(HEX[usize::from(half)]));
+        }
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

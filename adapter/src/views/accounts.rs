@@ -1,9 +1,8 @@
 //! Accounts with their balances, and API keys. Fed by the fold, read for GET /account and for every
 //! signed request.
 
-use std::collections::HashSet;
-
 use bytemuck::{Pod, Zeroable};
+use rustc_hash::FxHashSet;
 use touchline_protocol::message::command::{CreateAccount, CreateKey, Limits, SetAccount, SetFees};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId};
@@ -94,9 +93,9 @@ pub struct Accounts {
     accounts: Vec<Account>,
     keys: Vec<Key>,
     /// Balances that have changed since they were last asked for.
-    changed: HashSet<(AccountId, AssetId)>,
+    changed: FxHashSet<(AccountId, AssetId)>,
     /// Accounts that have placed orders or whose balances have changed since then.
-    changed_accounts: HashSet<AccountId>,
+    changed_accounts: FxHashSet<AccountId>,
 }
 
 /// What changes of an account while it trades, besides its balances: as it is saved.
@@ -138,8 +137,8 @@ impl Accounts {
         Self {
             accounts: vec![Account::default()],
             keys: Vec::new(),
-            changed: HashSet::new(),
-            changed_accounts: HashSet::new(),
+            changed: FxHashSet::default(),
+            changed_accounts: FxHashSet::default(),
         }
     }
 

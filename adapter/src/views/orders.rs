@@ -4,6 +4,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use rustc_hash::FxHashMap;
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
@@ -161,15 +162,16 @@ type Key = (SymbolId, OrderId);
 /// All open orders and a bounded number of closed ones.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    orders: HashMap<Key, Order>,
+    /// By numbers that the venue gives out: nobody can aim them at a hash.
+    orders: FxHashMap<Key, Order>,
     latest: HashMap<(AccountId, SymbolId, ClientOrderId), OrderId>,
     /// Open ones; an account without any has no entry.
-    by_account: HashMap<AccountId, BTreeSet<Key>>,
+    by_account: FxHashMap<AccountId, BTreeSet<Key>>,
     /// Oldest first.
     closed: VecDeque<Key>,
     closed_max: usize,
     /// What has changed since it was last asked for, and whether it was there then.
-    changed: HashMap<Key, bool>,
+    changed: FxHashMap<Key, bool>,
 }
 
 impl Orders {
@@ -177,12 +179,12 @@ impl Orders {
     #[must_use]
     pub fn new(closed_max: usize) -> Self {
         Self {
-            orders: HashMap::new(),
+            orders: FxHashMap::default(),
             latest: HashMap::new(),
-            by_account: HashMap::new(),
+            by_account: FxHashMap::default(),
             closed: VecDeque::new(),
             closed_max,
-            changed: HashMap::new(),
+            changed: FxHashMap::default(),
         }
     }
 

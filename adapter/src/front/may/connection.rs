@@ -11,7 +11,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::StatusCode;
 use may::coroutine;
-use may::sync::spsc::{self, Sender};
+use may::sync::spsc::{self, Receiver, Sender};
 use may_minihttp::{HttpService, Request as Head, Response};
 
 use super::super::faults;
@@ -19,7 +19,7 @@ use super::super::head::{Framing, framing};
 use super::super::places::Place;
 use super::Shared;
 use super::lines::{self, Line};
-use crate::http::{Completion, Fault, Headers, Method, Reply, Request, Rest};
+use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Rest};
 
 /// Header lines that one answer has room for.
 const LINES_MAX: usize = 16;
@@ -142,15 +142,22 @@ impl Served {
     /// Has the service answer; the coroutine waits, not its thread. A reply that was sent before a panic
     /// stands: the service may have acted, and the client should know.
     fn ask(&self, request: Request) -> Result<Reply, Fault> {
-        let (sender, receiver) = spsc::channel();
-        let answer = Answer(Some(sender));
-        let done = Completion::new(move |reply| answer.give(reply));
         let service = &*self.shared.service;
-        let reply = match catch_unwind(AssertUnwindSafe(|| service.call(request, done))) {
-            Ok(()) => receiver.recv().ok().flatten().ok_or(Fault::Abandoned)?,
-            Err(_panic) => receiver.try_recv().ok().flatten().ok_or(Fault::Panicked)?,
-        };
-        gathered(*reply)
+        let (done, mut receiver) = completion();
+        let mut called = catch_unwind(AssertUnwindSafe(|| service.call(request, done)));
+        loop {
+            let answer = match called {
+                Ok(()) => receiver.recv().ok().flatten().ok_or(Fault::Abandoned)?,
+                Err(_panic) => receiver.try_recv().ok().flatten().ok_or(Fault::Panicked)?,
+            };
+            let work = match *answer {
+                Answer::Reply(reply) => return gathered(reply),
+                Answer::Work(work) => work,
+            };
+            let (done, next) = completion();
+            receiver = next;
+            called = catch_unwind(AssertUnwindSafe(|| work.run(done)));
+        }
     }
 
     fn fault(&self, path: &str, fault: Fault) -> Reply {
@@ -166,24 +173,31 @@ impl Served {
     }
 }
 
-/// The way of a reply back into the coroutine. It always says something: the library's channel may miss
-/// that its sender was dropped.
-struct Answer(Option<Sender<Option<Box<Reply>>>>);
+/// Two ends of the way back from the service.
+fn completion() -> (Completion, Receiver<Option<Box<Answer>>>) {
+    let (sender, receiver) = spsc::channel();
+    let way = Way(Some(sender));
+    (Completion::of(move |answer| way.give(answer)), receiver)
+}
 
-impl Answer {
-    fn give(mut self, reply: Reply) {
-        self.send(Some(Box::new(reply)));
+/// The way of an answer back into the coroutine. It always says something: the library's channel may miss
+/// that its sender was dropped.
+struct Way(Option<Sender<Option<Box<Answer>>>>);
+
+impl Way {
+    fn give(mut self, answer: Answer) {
+        self.send(Some(Box::new(answer)));
     }
 
-    fn send(&mut self, reply: Option<Box<Reply>>) {
+    fn send(&mut self, answer: Option<Box<Answer>>) {
         if let Some(sender) = self.0.take() {
             // The connection may be gone; then nobody waits for the reply.
-            let _gone = sender.send(reply);
+            let _gone = sender.send(answer);
         }
     }
 }
 
-impl Drop for Answer {
+impl Drop for Way {
     fn drop(&mut self) {
         self.send(None);
     }
