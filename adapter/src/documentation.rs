@@ -133,6 +133,14 @@ impl Service for Documented {
         }
     }
 
+    fn worker_wakes(&self) {
+        self.service.worker_wakes();
+    }
+
+    fn worker_sleeps(&self) {
+        self.service.worker_sleeps();
+    }
+
     fn body_limit(&self, path: &str) -> usize {
         self.service.body_limit(path)
     }

@@ -314,6 +314,15 @@ pub trait Service: Send + Sync + 'static {
     /// panic is answered like [`Fault::Panicked`] and costs only this request.
     fn call(&self, request: Request, done: Completion);
 
+    /// A worker of the front is awake, or begins. From now on the service may leave it to this worker to find
+    /// what requests wait for, whoever's they are. A front need not tell, and a service whose replies come by
+    /// themselves need not listen.
+    fn worker_wakes(&self) {}
+
+    /// That worker has nothing else to do and is about to sleep, or ends: a good moment to find what requests
+    /// wait for, on this thread. What comes while all workers sleep another thread has to find.
+    fn worker_sleeps(&self) {}
+
     /// Longest body that a request for this path may have, in bytes, within what the front takes at all.
     fn body_limit(&self, path: &str) -> usize {
         let _ = path;

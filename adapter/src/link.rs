@@ -1,15 +1,18 @@
 //! The engine link: a session of role adapter that carries the commands of every client. There is one
-//! for [orders](Orders), on the hot lane, and one for [records](Records), on the cold lane. Called by the services through [`Submit`]; started by
+//! for [orders](Orders), on the hot lane, and one for [records](Records), on the cold lane. Called by the
+//! services through [`Submit`], and by the front's workers when they sleep and wake; started by
 //! [`crate::run`].
 //!
-//! Request threads send, one thread receives and calls back. A command that was sent ends in exactly
-//! one of: the engine's decision, or doubt ([`Doubt`]). The link reconnects by itself; what was
-//! pending on the old connection is in doubt, since its replies can never come.
+//! Request threads send. They also receive while they are awake, else a thread of the link does (`watch`
+//! has the rule). A command that was sent ends in exactly one of: the engine's decision, or doubt
+//! ([`Doubt`]). The link reconnects by itself; what was pending on the old connection is in doubt, since
+//! its replies can never come.
 
 mod orders;
 mod pending;
 mod records;
 mod thread;
+mod watch;
 mod wire;
 
 use std::fmt::Debug;
@@ -27,6 +30,7 @@ use touchline_protocol::units::Position;
 pub use orders::{OrderCommand, Orders, Terminal, Told};
 use pending::Pending;
 pub use records::{RecordCommand, RecordTerminal, Records};
+use watch::Watch;
 use wire::{Commands, EngineSocket, Wire};
 
 /// What one link carries: its commands, and what the engine answers to them.
@@ -104,22 +108,23 @@ impl<T: Traffic> From<Decision<T>> for Outcome<T> {
     }
 }
 
-/// Receives the outcome, once, on any thread.
+/// Receives the outcome, once, on any thread, which looks for other replies meanwhile: it must be quick.
 pub type Done<T = Orders> = Box<dyn FnOnce(Outcome<T>) + Send>;
 
 /// Where a service hands its commands to. The link is one; tests have their own.
 pub trait Submit<T: Traffic = Orders>: Send + Sync + 'static {
-    /// Sends the command. `done` is called once: on this thread if it could not be sent, else on the
-    /// receiving thread, with [`Doubt::Timeout`] soon after `deadline` at the latest.
+    /// Sends the command. `done` is called once: on this thread if it could not be sent, else on whichever
+    /// thread receives, with [`Doubt::Timeout`] soon after `deadline` at the latest.
     fn submit(&self, command: T::Command, deadline: Instant, done: Done<T>);
 }
 
-/// What the request threads and the receiving thread share.
+/// What the request threads and the link's own thread share.
 struct Shared<T: Traffic> {
     /// `None` while there is no engine. Whoever registers a pending command holds this lock, so that
     /// none is registered on a connection that has ended.
     sender: Mutex<Option<Box<dyn Commands<T>>>>,
     pending: Pending<T>,
+    watch: Watch,
     /// The sending half found the connection unusable.
     broken: AtomicBool,
     stop: AtomicBool,
@@ -154,6 +159,7 @@ impl<T: Traffic> Link<T> {
         let shared = Arc::new(Shared {
             sender: Mutex::new(None),
             pending: Pending::default(),
+            watch: Watch::default(),
             broken: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         });
@@ -168,6 +174,18 @@ impl<T: Traffic> Link<T> {
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.shared.sender().is_some()
+    }
+
+    /// A thread that can look for replies is awake from now on: it says when it sleeps, and often, since
+    /// others may wait for what it finds.
+    pub fn worker_wakes(&self) {
+        self.shared.watch.worker_wakes();
+    }
+
+    /// That thread has nothing to do and is about to sleep, or ends. What has come is handed on, on this
+    /// thread, whoever's it is.
+    pub fn worker_sleeps(&self) {
+        self.shared.watch.worker_sleeps(&self.shared.pending);
     }
 
     /// Ends the session and the thread. Commands without an answer are in doubt.

@@ -297,7 +297,7 @@ impl Parts {
         let document = document::whole([spot::document(&config.header_prefix), jobs::document()]);
         let spot = Spot::new(spot, Arc::clone(&limits), Arc::clone(&views), orders.clone(), keys);
         let jobs = jobs_service(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
-        let services = Arc::new(Services::new(spot, jobs));
+        let services = Arc::new(Services::new((spot, orders.clone()), (jobs, records.clone())));
         let service = Documented::new(services, limits, &document);
         if config.front == FrontKind::May {
             alert!(

@@ -17,7 +17,7 @@ mod stream;
 
 pub use connect::ConnectError;
 pub use handshake::proof;
-pub use receiver::{Notice, ReceiveError, Receiver, Reply};
+pub use receiver::{Bell, Notice, ReceiveError, Receiver, Reply, Rings};
 pub use sender::{ClientCommand, SendError, Sender};
 pub use steady::{Back, SteadyClient, Told};
 

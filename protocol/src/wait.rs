@@ -61,6 +61,20 @@ impl<'a> ParkingLine<'a> {
     pub fn new(parked: &'a AtomicU32, doorbell: ReadOnlyU32<'a>) -> Self {
         Self { parked, doorbell }
     }
+
+    /// Has the waker ring from now on, for a sleeper in whose place another thread waits for the bell. What
+    /// was published before this call rings nobody: look for it behind this call.
+    pub fn raise(self) {
+        self.parked.store(1, Ordering::Relaxed);
+        // SYNC: as in `park`: the look behind this call sees what was published, or the waker sees the flag.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Has the waker ring no more.
+    pub fn lower(self) {
+        // SYNC: orders nothing; seen late it costs the waker one needless ring.
+        self.parked.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Parked flag and doorbell on the heap, for a sleeper and a waker in one process.
@@ -219,6 +233,16 @@ impl Waiter {
         }
         true
     }
+}
+
+/// Sleeps while every word of `words` has the value beside it, at most for `limit` and at most an hour: for
+/// a thread that waits for bells in another's place. It may return early without reason.
+pub fn sleep_while<'a>(words: impl IntoIterator<Item = (ReadOnlyU32<'a>, u32)>, limit: Duration) {
+    let mut bells = futex::WaitSet::new();
+    for (word, seen) in words {
+        bells.add(word, seen);
+    }
+    bells.wait(limit);
 }
 
 /// The writing end of a counter of events that are rare enough to wake every waiter each time, such

@@ -119,8 +119,12 @@ impl Worker {
     ) -> usize {
         // The receiver waits for exactly this one message.
         let tell = |outcome| drop(started.send(outcome));
+        let awake = Awake::begin(&self.shared.service);
+        let (sleeps, wakes) = (Arc::clone(&awake.0), Arc::clone(&awake.0));
         let runtime = match runtime::Builder::new_current_thread()
             .enable_all()
+            .on_thread_park(move || sleeps.worker_sleeps())
+            .on_thread_unpark(move || wakes.worker_wakes())
             .build_local(LocalOptions::default())
         {
             Ok(runtime) => runtime,
@@ -184,6 +188,23 @@ impl Worker {
             Ok(()) => 0,
             Err(_) => connections.len(),
         }
+    }
+}
+
+/// A worker that the service knows of. The runtime tells when it has nothing to do; what the service hands
+/// on then is done before it sleeps.
+struct Awake(Arc<dyn Service>);
+
+impl Awake {
+    fn begin(service: &Arc<dyn Service>) -> Self {
+        service.worker_wakes();
+        Self(Arc::clone(service))
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        self.0.worker_sleeps();
     }
 }
 

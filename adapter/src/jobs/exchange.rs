@@ -169,23 +169,26 @@ impl Exchange {
         let patience = u64::try_from(self.shared.deadline.as_nanos()).unwrap_or(u64::MAX);
         Records::header_mut(&mut command).not_after_ns =
             self.request.arrived_ns.saturating_add(patience);
-        let done = move |outcome| {
-            let decision = match outcome {
-                Outcome::Decided(decision) => decision,
-                Outcome::NotSent(NotSent::Disconnected | NotSent::Busy) => {
-                    return self.refuse(&Refusal::Busy);
-                }
-                Outcome::Unknown(_) => return self.refuse(&Refusal::Unknown),
-            };
-            self.shared.views.acknowledge(decision.position);
-            let outcome = match decision.terminal {
-                RecordTerminal::Put(_) | RecordTerminal::Deleted(_) => Ok(()),
-                RecordTerminal::Rejected(rejected) => Err(rejected),
-            };
-            let (position, time_ms) = (decision.position, decision.time_ns / 1_000_000);
-            then(self, Decided { position, time_ms, outcome });
-        };
+        let done = move |outcome| self.resume(move |exchange| exchange.decided(outcome, then));
         engine.submit(command, deadline, Box::new(done));
+    }
+
+    /// Goes on with what the engine decided, if it did.
+    fn decided(self, outcome: Outcome<Records>, then: impl FnOnce(Self, Decided)) {
+        let decision = match outcome {
+            Outcome::Decided(decision) => decision,
+            Outcome::NotSent(NotSent::Disconnected | NotSent::Busy) => {
+                return self.refuse(&Refusal::Busy);
+            }
+            Outcome::Unknown(_) => return self.refuse(&Refusal::Unknown),
+        };
+        self.shared.views.acknowledge(decision.position);
+        let outcome = match decision.terminal {
+            RecordTerminal::Put(_) | RecordTerminal::Deleted(_) => Ok(()),
+            RecordTerminal::Rejected(rejected) => Err(rejected),
+        };
+        let (position, time_ms) = (decision.position, decision.time_ns / 1_000_000);
+        then(self, Decided { position, time_ms, outcome });
     }
 
     pub(super) fn refuse(self, refusal: &Refusal) {

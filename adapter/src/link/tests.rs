@@ -1,9 +1,11 @@
 //! The link against a made-up engine.
 
-use super::wire::{Halves, Replies};
+use super::wire::{Alarm, Connection, Replies};
 use super::*;
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::cell::RefCell;
+use std::sync::Condvar;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
 use touchline_protocol::client::{ConnectError, ReceiveError, Reply};
@@ -24,10 +26,41 @@ enum Move {
     HangUp,
 }
 
+/// The bell of one connection, which the fake engine rings as a real one does: when it is asked to.
+#[derive(Default)]
+struct FakeBell {
+    is_armed: AtomicBool,
+    rings: Mutex<u64>,
+    rung: Condvar,
+}
+
+impl FakeBell {
+    fn ring(&self) {
+        if self.is_armed.load(Ordering::SeqCst) {
+            *self.rings.lock().unwrap() += 1;
+            self.rung.notify_all();
+        }
+    }
+}
+
+impl Alarm for Arc<FakeBell> {
+    type Rings = u64;
+
+    fn rings(&self) -> u64 {
+        *self.rings.lock().unwrap()
+    }
+
+    fn wait(&self, seen: u64, limit: Duration) {
+        let rings = self.rings.lock().unwrap();
+        drop(self.rung.wait_timeout_while(rings, limit, |rings| *rings == seen).unwrap());
+    }
+}
+
 /// The engine's end of one connection.
 struct EngineEnd {
     commands: Receiver<OrderCommand>,
     moves: Sender<Move>,
+    bell: Arc<FakeBell>,
 }
 
 impl EngineEnd {
@@ -47,6 +80,11 @@ impl EngineEnd {
         let length = enclose(&envelope, event.bytes(), &mut bytes).unwrap();
         let (envelope, event) = disclose(&bytes[..length]).unwrap();
         self.moves.send(Move::Reply(Box::new(Reply { envelope, event }))).unwrap();
+        self.bell.ring();
+    }
+
+    fn hang_up(&self) {
+        self.moves.send(Move::HangUp).unwrap();
     }
 }
 
@@ -58,12 +96,22 @@ struct FakeCommands {
     refusal: Option<SendError>,
 }
 
-struct FakeReplies(Receiver<Move>, Option<Move>);
+struct FakeReplies {
+    moves: Receiver<Move>,
+    /// Seen when it was armed.
+    first: RefCell<Option<Move>>,
+    bell: Arc<FakeBell>,
+}
 
 impl Wire<Orders> for FakeWire {
-    fn connect(&self) -> Result<Halves<Orders>, ConnectError> {
+    type Bell = Arc<FakeBell>;
+
+    fn connect(&self) -> Result<Connection<Orders, Arc<FakeBell>>, ConnectError> {
         match self.0.lock().unwrap().try_recv() {
-            Ok((commands, replies)) => Ok((Box::new(commands), Box::new(replies))),
+            Ok((commands, replies)) => {
+                let bell = Arc::clone(&replies.bell);
+                Ok(Connection { commands: Box::new(commands), replies: Box::new(replies), bell })
+            }
             Err(_) => Err(ConnectError::Unexpected("silence")),
         }
     }
@@ -80,20 +128,27 @@ impl Commands<Orders> for FakeCommands {
 
 impl Replies for FakeReplies {
     fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
-        match self.1.take().or_else(|| self.0.try_recv().ok()) {
-            Some(Move::Reply(reply)) => Ok(Some(*reply)),
-            Some(Move::HangUp) => Err(ReceiveError::Disconnected),
-            None => Ok(None),
+        match self.first.take().map_or_else(|| self.moves.try_recv(), Ok) {
+            Ok(Move::Reply(reply)) => Ok(Some(*reply)),
+            Ok(Move::HangUp) | Err(TryRecvError::Disconnected) => Err(ReceiveError::Disconnected),
+            Err(TryRecvError::Empty) => Ok(None),
         }
     }
 
-    fn wait(&mut self, limit: Duration) {
-        self.1 = match self.0.recv_timeout(limit) {
-            Ok(next) => Some(next),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Move::HangUp),
-        };
+    fn arm(&self) -> bool {
+        self.bell.is_armed.store(true, Ordering::SeqCst);
+        let mut first = self.first.borrow_mut();
+        if first.is_none() {
+            *first = self.moves.try_recv().ok();
+        }
+        first.is_some()
     }
+
+    fn disarm(&self) {
+        self.bell.is_armed.store(false, Ordering::SeqCst);
+    }
+
+    fn check(&mut self) {}
 }
 
 /// A link and the place where connections to it are offered.
@@ -112,10 +167,12 @@ impl Site {
     fn connect(&self, refusal: Option<SendError>) -> EngineEnd {
         let (commands, commands_end) = mpsc::channel();
         let (moves, moves_end) = mpsc::channel();
-        let offer = (FakeCommands { commands, refusal }, FakeReplies(moves_end, None));
-        self.offers.send(offer).unwrap();
+        let bell = Arc::new(FakeBell::default());
+        let replies =
+            FakeReplies { moves: moves_end, first: RefCell::new(None), bell: Arc::clone(&bell) };
+        self.offers.send((FakeCommands { commands, refusal }, replies)).unwrap();
         self.until_connected(true);
-        EngineEnd { commands: commands_end, moves }
+        EngineEnd { commands: commands_end, moves, bell }
     }
 
     fn until_connected(&self, connected: bool) {
@@ -202,7 +259,7 @@ fn a_full_ring_is_busy_and_a_broken_one_is_left() {
     let full = site.connect(Some(SendError::Full));
     let outcome = site.place(far()).try_recv().unwrap();
     assert_eq!(outcome, Outcome::NotSent(NotSent::Busy));
-    full.moves.send(Move::HangUp).unwrap();
+    full.hang_up();
     site.until_connected(false);
     let fault = touchline_protocol::ring::RingFault::IndexJump { head: 9, tail: 1, capacity: 4 };
     let _broken = site.connect(Some(SendError::Ring(fault)));
@@ -224,7 +281,7 @@ fn an_engine_that_goes_away_leaves_doubt_and_the_link_comes_back() {
     let engine = site.connect(None);
     let outcome = site.place(far());
     let lost = engine.correlation();
-    engine.moves.send(Move::HangUp).unwrap();
+    engine.hang_up();
     assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Unknown(Doubt::ConnectionLost));
     let engine = site.connect(None);
     let outcome = site.place(far());
@@ -255,7 +312,7 @@ fn a_deadline_leaves_doubt_and_a_later_reply_is_dropped() {
         Event::OrderResult(&OrderResult::default()),
     );
     assert!(matches!(next.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
-    assert_eq!(late.try_recv(), Err(mpsc::TryRecvError::Disconnected), "told once only");
+    assert_eq!(late.try_recv(), Err(TryRecvError::Disconnected), "told once only");
 }
 
 #[test]
@@ -297,4 +354,48 @@ fn a_callback_that_panics_costs_its_own_request() {
         Event::OrderResult(&OrderResult::default()),
     );
     assert!(matches!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
+}
+
+/// Whose thread calls back, told as soon as the outcome is there.
+fn place_telling_thread(site: &Site) -> Receiver<std_thread::ThreadId> {
+    let (sender, thread) = mpsc::channel();
+    let done = Box::new(move |_outcome| sender.send(std_thread::current().id()).unwrap());
+    site.link.submit(OrderCommand::Place(NewOrder::default()), far(), done);
+    thread
+}
+
+#[test]
+fn a_worker_that_is_about_to_sleep_takes_its_replies_itself() {
+    let site = Site::start();
+    site.link.worker_wakes();
+    let engine = site.connect(None);
+    for _ in 0..3 {
+        let thread = place_telling_thread(&site);
+        let correlation = engine.correlation();
+        engine.reply(correlation, ENVELOPE_TERMINAL, Event::Rejected(&Rejected::default()));
+        site.link.worker_sleeps();
+        // The link's thread looks now and then, too, and may have been first.
+        thread.try_recv().unwrap();
+        site.link.worker_wakes();
+    }
+    assert_eq!(engine.bell.rings(), 0, "who is awake need not be rung for");
+}
+
+#[test]
+fn replies_come_while_all_workers_sleep() {
+    let site = Site::start();
+    site.link.worker_wakes();
+    site.link.worker_wakes();
+    let engine = site.connect(None);
+    let own = std_thread::current().id();
+    site.link.worker_sleeps();
+    assert!(!engine.bell.is_armed.load(Ordering::SeqCst), "one is awake");
+    site.link.worker_sleeps();
+    for _ in 0..3 {
+        let thread = place_telling_thread(&site);
+        let correlation = engine.correlation();
+        engine.reply(correlation, ENVELOPE_TERMINAL, Event::Rejected(&Rejected::default()));
+        assert_ne!(thread.recv_timeout(PATIENCE).unwrap(), own);
+    }
+    assert!(engine.bell.rings() > 0);
 }

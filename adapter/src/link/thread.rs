@@ -1,4 +1,5 @@
-//! The link's own thread: connects, receives, gives up on what is late, reconnects.
+//! The link's own thread: connects, looks for replies when nobody else does, gives up on what is late,
+//! reconnects.
 
 use crate::notice::alert;
 use std::sync::atomic::Ordering;
@@ -7,14 +8,11 @@ use std::time::{Duration, Instant};
 
 use touchline_protocol::client::ReceiveError;
 
-use super::wire::{Replies, Wire};
+use super::wire::{Alarm, Connection, Wire};
 use super::{Shared, Traffic};
 
 /// How often deadlines are looked at: a late command is given up at most this much later.
 const SWEEP: Duration = Duration::from_millis(50);
-
-/// Replies taken between two looks at the clock.
-const BATCH: usize = 256;
 
 /// First and longest pause between two attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
@@ -25,14 +23,16 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
     let mut last_error = None;
     while !shared.is_stopping() {
         match wire.connect() {
-            Ok((sender, mut receiver)) => {
+            Ok(Connection { commands, replies, bell }) => {
                 alert!("engine link: connected");
                 let since = Instant::now();
                 last_error = None;
                 shared.broken.store(false, Ordering::Release);
-                *shared.sender() = Some(sender);
-                let end = serve(shared, receiver.as_mut());
+                shared.watch.set(Some(replies));
+                *shared.sender() = Some(commands);
+                let end = serve(shared, &bell);
                 *shared.sender() = None;
+                shared.watch.set(None);
                 // Behind the line above nothing more can become pending on this connection.
                 shared.pending.lose();
                 // Short connections count as failed attempts: two links under one session name would
@@ -59,20 +59,12 @@ pub(super) fn run<T: Traffic>(shared: &Shared<T>, wire: &impl Wire<T>) {
     }
 }
 
-/// Hands replies on until the connection or the link ends.
-fn serve<T: Traffic>(shared: &Shared<T>, receiver: &mut dyn Replies) -> Result<(), ReceiveError> {
+/// Keeps the connection until it or the link ends.
+fn serve<T: Traffic>(shared: &Shared<T>, bell: &impl Alarm) -> Result<(), ReceiveError> {
     let mut next_sweep = Instant::now() + SWEEP;
     loop {
-        let mut idle = false;
-        for _ in 0..BATCH {
-            match receiver.poll()? {
-                Some(reply) => shared.pending.reply(&reply),
-                None => {
-                    idle = true;
-                    break;
-                }
-            }
-        }
+        let seen = bell.rings();
+        let found = shared.watch.look(&shared.pending)?;
         if shared.is_stopping() {
             return Ok(());
         }
@@ -82,10 +74,11 @@ fn serve<T: Traffic>(shared: &Shared<T>, receiver: &mut dyn Replies) -> Result<(
         let now = Instant::now();
         if now >= next_sweep {
             shared.pending.expire(now);
+            shared.watch.check();
             next_sweep = now + SWEEP;
         }
-        if idle {
-            receiver.wait(SWEEP);
+        if !found {
+            bell.wait(seen, SWEEP);
         }
     }
 }

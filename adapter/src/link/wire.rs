@@ -1,24 +1,31 @@
-//! The two halves of a connection to the engine as the link sees them: the client library, or what
-//! a test puts in its place.
+//! A connection to the engine as the link sees it: the client library, or what a test puts in its place.
 
 use std::time::Duration;
 
 use touchline_protocol::client::{
-    Client, ClientOptions, ConnectError, ReceiveError, Receiver, Reply, SendError, Sender,
+    Bell, Client, ClientOptions, ConnectError, ReceiveError, Receiver, Reply, Rings, SendError,
+    Sender,
 };
 
 use super::Traffic;
 
-/// The two halves of one connection.
-pub(super) type Halves<T> = (Box<dyn Commands<T>>, Box<dyn Replies>);
+/// One connection.
+pub(super) struct Connection<T: Traffic, B> {
+    pub(super) commands: Box<dyn Commands<T>>,
+    pub(super) replies: Box<dyn Replies>,
+    pub(super) bell: B,
+}
 
 /// Opens connections.
 pub(super) trait Wire<T: Traffic>: Send + 'static {
+    /// What tells that there may be replies.
+    type Bell: Alarm;
+
     /// A connection.
     ///
     /// # Errors
     /// When there is no engine, or it refuses.
-    fn connect(&self) -> Result<Halves<T>, ConnectError>;
+    fn connect(&self) -> Result<Connection<T, Self::Bell>, ConnectError>;
 }
 
 /// The sending half.
@@ -28,20 +35,49 @@ pub(super) trait Commands<T: Traffic>: Send {
 }
 
 /// The receiving half.
-pub(super) trait Replies {
+pub(super) trait Replies: Send {
     /// The next reply, if one is there.
     fn poll(&mut self) -> Result<Option<Reply>, ReceiveError>;
-    /// Waits until one may be there, at most for `limit`.
-    fn wait(&mut self, limit: Duration);
+    /// Has the engine ring the bell from now on; true if there are replies already.
+    fn arm(&self) -> bool;
+    /// Has it ring no more.
+    fn disarm(&self);
+    /// Looks whether the engine is still there; if not, the next poll says so.
+    fn check(&mut self);
+}
+
+/// What the link's thread sleeps on.
+pub(super) trait Alarm {
+    /// Tells one ring from another.
+    type Rings: Copy;
+    /// How often it was rung.
+    fn rings(&self) -> Self::Rings;
+    /// Sleeps until it is rung again, at most for `limit`.
+    fn wait(&self, seen: Self::Rings, limit: Duration);
 }
 
 /// The engine's own socket.
 pub(super) struct EngineSocket(pub(super) ClientOptions);
 
 impl<T: Traffic> Wire<T> for EngineSocket {
-    fn connect(&self) -> Result<Halves<T>, ConnectError> {
+    type Bell = Bell;
+
+    fn connect(&self) -> Result<Connection<T, Bell>, ConnectError> {
         let (sender, receiver) = Client::connect(&self.0)?.split();
-        Ok((Box::new(sender), Box::new(receiver)))
+        let bell = receiver.bell().ok_or(ConnectError::Unexpected("stream in place of rings"))?;
+        Ok(Connection { commands: Box::new(sender), replies: Box::new(receiver), bell })
+    }
+}
+
+impl Alarm for Bell {
+    type Rings = Rings;
+
+    fn rings(&self) -> Rings {
+        Self::rings(self)
+    }
+
+    fn wait(&self, seen: Rings, limit: Duration) {
+        Self::wait(self, seen, limit);
     }
 }
 
@@ -56,7 +92,15 @@ impl Replies for Receiver {
         Self::poll(self)
     }
 
-    fn wait(&mut self, limit: Duration) {
-        Self::wait(self, limit);
+    fn arm(&self) -> bool {
+        Self::arm(self)
+    }
+
+    fn disarm(&self) {
+        Self::disarm(self);
+    }
+
+    fn check(&mut self) {
+        let _told_by_the_next_poll = self.is_connected();
     }
 }

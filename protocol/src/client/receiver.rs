@@ -8,7 +8,11 @@ use crate::message::enums::CloseReason;
 use crate::message::event::{ENVELOPE_REPLAYED, ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope};
 use crate::message::stream::{BalanceState, OrderState, ReplayEnd, StateEnd};
 use crate::ring::RingFault;
+use crate::shm::SharedReadOnly;
 use crate::units::Position;
+use crate::wait::sleep_while;
+use std::iter;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -74,6 +78,35 @@ pub enum Notice {
     Closed(Option<CloseReason>),
 }
 
+/// The bells by which the engine wakes a receiver. For programs whose receiving thread sleeps elsewhere, in
+/// an event loop: a second thread waits here in its place and wakes it.
+pub struct Bell {
+    pub(super) doorbell: SharedReadOnly<AtomicU32>,
+    /// Also told when the durable watermark moves, if replies are held back for it.
+    pub(super) durable_event: Option<SharedReadOnly<AtomicU32>>,
+}
+
+/// How often the bells had been rung.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rings(u32, u32);
+
+impl Bell {
+    /// How often it was rung. Take it before the look for replies that the wait follows.
+    #[must_use]
+    pub fn rings(&self) -> Rings {
+        // SYNC: the acquire loads pair with the fence in `wake_if_parked` and with the release addition in
+        // `EventCounter::advance`: who sees a ring sees what it was rung for.
+        let durable = self.durable_event.as_ref().map_or(0, |event| event.view().load_acquire());
+        Rings(self.doorbell.view().load_acquire(), durable)
+    }
+
+    /// Sleeps until it is rung more often than `seen`, at most for `limit`. May return early.
+    pub fn wait(&self, seen: Rings, limit: Duration) {
+        let durable = self.durable_event.as_ref().map(|event| (event.view(), seen.1));
+        sleep_while(iter::once((self.doorbell.view(), seen.0)).chain(durable), limit);
+    }
+}
+
 /// Receives replies; one thread at a time. Over a stream [`poll`](Self::poll) or [`wait`](Self::wait)
 /// must be called often, because they answer for the connection's heartbeats.
 pub struct Receiver(pub(super) Inlet);
@@ -122,6 +155,33 @@ impl Receiver {
         match &mut self.0 {
             Inlet::Rings(rings) => rings.wait(limit),
             Inlet::Stream(stream) => stream.wait(limit),
+        }
+    }
+
+    /// What another thread may sleep on in this one's place, with [`Receiver::arm`]; `None` over a stream.
+    #[must_use]
+    pub fn bell(&self) -> Option<Bell> {
+        match &self.0 {
+            Inlet::Rings(rings) => Some(rings.bell()),
+            Inlet::Stream(_) => None,
+        }
+    }
+
+    /// Has the engine ring the [`Bell`] for what comes from now on, until [`Receiver::disarm`]. True if
+    /// something is there already, for which it may not ring. Nobody may [`wait`](Self::wait) meanwhile.
+    /// Over a stream nothing.
+    #[must_use]
+    pub fn arm(&self) -> bool {
+        match &self.0 {
+            Inlet::Rings(rings) => rings.arm(),
+            Inlet::Stream(_) => false,
+        }
+    }
+
+    /// The engine need not ring: this thread looks by itself.
+    pub fn disarm(&self) {
+        if let Inlet::Rings(rings) = &self.0 {
+            rings.disarm();
         }
     }
 

@@ -1,6 +1,6 @@
 //! The receiving half of a session over shared memory. Called by [`super::Receiver`].
 
-use super::receiver::{ReceiveError, Reply};
+use super::receiver::{Bell, ReceiveError, Reply};
 use super::{Acknowledgement, Line};
 use crate::message::decode::disclose;
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
@@ -98,6 +98,29 @@ impl RingReceiver {
         if !found {
             self.line.check();
         }
+    }
+
+    /// Something may be handed on.
+    fn is_ready(&self) -> bool {
+        let first_held = self.held.front().map(|reply| reply.envelope.position);
+        self.input.has_messages() || first_held.is_some_and(|first| self.durable() >= first)
+    }
+
+    pub(super) fn bell(&self) -> Bell {
+        let is_durable = self.acknowledgement == Acknowledgement::Durable;
+        Bell {
+            doorbell: self.signals.peer_doorbell(),
+            durable_event: is_durable.then(|| self.watermarks.durable_event.clone()),
+        }
+    }
+
+    pub(super) fn arm(&self) -> bool {
+        self.signals.line().raise();
+        self.is_ready()
+    }
+
+    pub(super) fn disarm(&self) {
+        self.signals.line().lower();
     }
 
     pub(super) fn is_connected(&self) -> bool {

@@ -216,6 +216,11 @@ impl Signals {
         ParkingLine::new(&self.parked, self.peer_doorbell.view())
     }
 
+    /// The peer's doorbell, for a thread that waits for it in this end's place.
+    pub fn peer_doorbell(&self) -> SharedReadOnly<AtomicU32> {
+        self.peer_doorbell.clone()
+    }
+
     /// Wakes the peer if it sleeps; to be called after publishing. See [`wait::wake_if_parked`].
     pub fn wake_peer(&self) -> bool {
         wait::wake_if_parked(self.peer_parked.view(), &self.doorbell)

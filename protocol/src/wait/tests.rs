@@ -40,6 +40,35 @@ fn no_wake_up_is_lost_within_a_process() {
 }
 
 #[test]
+fn a_raised_flag_has_the_bell_rung_for_a_thread_that_sleeps_in_anothers_place() {
+    let signal = LocalSignal::new();
+    let (published, taken) = (AtomicU64::new(0), AtomicU64::new(0));
+    assert!(!signal.wake(), "nobody has asked for it");
+    signal.line().raise();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let bell = signal.line().doorbell;
+            while taken.load(Ordering::Relaxed) < ROUNDS {
+                let seen = bell.load_acquire();
+                let found = published.load(Ordering::Acquire);
+                if taken.swap(found, Ordering::AcqRel) == found {
+                    sleep_while([(bell, seen)], FOR_EVER);
+                }
+            }
+        });
+        for round in 1..=ROUNDS {
+            published.store(round, Ordering::Release);
+            assert!(signal.wake());
+            while taken.load(Ordering::Acquire) != round {
+                yield_now();
+            }
+        }
+    });
+    signal.line().lower();
+    assert!(!signal.wake());
+}
+
+#[test]
 fn each_side_needs_only_to_read_the_others_words() {
     let make = || {
         let (region, descriptor) = Region::create("test", 4096, PeerAccess::ReadOnly).unwrap();

@@ -1,0 +1,114 @@
+//! Who looks for the engine's replies: the front's workers, whenever they have nothing else to do, or the
+//! link's own thread when all of them sleep.
+//!
+//! A worker that looks by itself spares each reply two ways through the scheduler, the engine's call and
+//! the link's. The last worker that falls asleep has the engine ring the bell, on which the link's thread
+//! sleeps all the time; the first that wakes has it ring no more. Without workers that say when they
+//! sleep, as on front may, the link's thread does all of it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use touchline_protocol::client::ReceiveError;
+
+use super::Traffic;
+use super::pending::Pending;
+use super::wire::Replies;
+
+/// Replies handed on in one go.
+const BATCH: usize = 256;
+
+/// Goes of a worker before it sleeps. If there are still more replies then, it leaves them to the link's
+/// thread, which looks now and then whatever happens.
+const GOES: usize = 16;
+
+/// The receiving half of the connection and who is awake to look at it.
+#[derive(Default)]
+pub(super) struct Watch(Mutex<Looked>);
+
+#[derive(Default)]
+struct Looked {
+    /// `None` while there is no engine.
+    replies: Option<Box<dyn Replies>>,
+    /// What a worker has found wrong with them.
+    fault: Option<ReceiveError>,
+    /// Workers that are awake.
+    awake: usize,
+}
+
+impl Watch {
+    /// There is a connection now, or none any more.
+    pub(super) fn set(&self, replies: Option<Box<dyn Replies>>) {
+        let mut looked = self.lock();
+        looked.replies = replies;
+        looked.fault = None;
+    }
+
+    /// A worker wakes, or begins.
+    pub(super) fn worker_wakes(&self) {
+        let mut looked = self.lock();
+        looked.awake += 1;
+        if let (1, Some(replies)) = (looked.awake, &looked.replies) {
+            replies.disarm();
+        }
+    }
+
+    /// A worker is about to sleep, or ends.
+    pub(super) fn worker_sleeps<T: Traffic>(&self, pending: &Pending<T>) {
+        let mut looked = self.lock();
+        looked.awake -= 1;
+        for _ in 0..GOES {
+            looked.hand_on(pending);
+            let Looked { replies: Some(replies), fault: None, awake: 0, .. } = &*looked else {
+                return;
+            };
+            if !replies.arm() {
+                return;
+            }
+        }
+    }
+
+    /// A look by the link's own thread. True if it should look again at once; else it may sleep until the
+    /// bell rings.
+    pub(super) fn look<T: Traffic>(&self, pending: &Pending<T>) -> Result<bool, ReceiveError> {
+        let mut looked = self.lock();
+        let nobody_else = looked.awake == 0;
+        if let (true, Some(replies)) = (nobody_else, &looked.replies) {
+            replies.disarm();
+        }
+        let found = looked.hand_on(pending);
+        if let Some(fault) = looked.fault.take() {
+            return Err(fault);
+        }
+        let Some(replies) = &looked.replies else { return Ok(false) };
+        Ok(nobody_else && (found || replies.arm()))
+    }
+
+    /// Looks whether the engine is still there.
+    pub(super) fn check(&self) {
+        if let Some(replies) = &mut self.lock().replies {
+            replies.check();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Looked> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Looked {
+    /// Calls back for replies that are there; true if there were any.
+    fn hand_on<T: Traffic>(&mut self, pending: &Pending<T>) -> bool {
+        let Some(replies) = &mut self.replies else { return false };
+        for count in 0..BATCH {
+            match replies.poll() {
+                Ok(Some(reply)) => pending.reply(&reply),
+                Ok(None) => return count > 0,
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    return count > 0;
+                }
+            }
+        }
+        true
+    }
+}
