@@ -80,7 +80,7 @@ impl Jobs {
             tokens,
             pool,
             quotas: Quotas::new(config),
-            readers: Arc::default(),
+            readers: readers::readers(),
             limits,
             routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
             deadline,

@@ -18,6 +18,7 @@ pub mod parameters;
 mod process;
 pub mod route;
 mod services;
+mod shares;
 pub mod signature;
 pub mod spot;
 pub mod timing;

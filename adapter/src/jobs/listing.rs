@@ -43,7 +43,7 @@ pub(super) fn all(exchange: Exchange) {
         let first = [list.next_piece().unwrap_or_default(), list.next_piece().unwrap_or_default()];
         let mut reply = responses::raw(200, first.concat());
         if !list.is_closed {
-            list.reading = exchange.shared.readers.begin(user);
+            list.reading = exchange.shared.readers.take(user);
             if list.reading.is_none() {
                 return exchange.refuse(&Refusal::Busy);
             }
