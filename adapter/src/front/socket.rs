@@ -136,6 +136,13 @@ impl Progress {
         whole
     }
 
+    /// A reply that had to wait for the peer is written: the idle time counts from now on.
+    fn written(&self) {
+        if self.phase.get() == Phase::Idle {
+            self.enter(Phase::Idle, Some(self.timeouts.idle));
+        }
+    }
+
     /// Whether a read failed because its phase took too long.
     pub(super) fn timed_out(&self) -> bool {
         self.timed_out.get()
@@ -294,7 +301,9 @@ impl AsyncWrite for Socket {
 
     /// hyper flushes the socket only when nothing of its own is left to write.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.write_by = None;
+        if self.write_by.take().is_some() {
+            self.progress.written();
+        }
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -319,5 +328,43 @@ impl AsyncWrite for Socket {
                 Closing::Done => return Poll::Ready(Ok(())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// More than the socket buffers of both ends together.
+    const BIG: usize = 32 << 20;
+
+    async fn time_to_read_by(reply: usize) -> (Option<Instant>, Option<Instant>) {
+        let hour = Duration::from_secs(3600);
+        let timeouts = Timeouts { head: hour, body: hour, idle: hour, write: hour, linger: hour };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let progress = Rc::new(Progress::new(timeouts));
+        let mut socket = Socket::new(stream, Rc::clone(&progress), Gate::new(100, 10));
+        progress.head_read(false);
+        assert!(progress.replied());
+        let at_first = progress.read_by.get();
+        let (bytes, mut received) = (vec![0; reply], vec![0; reply]);
+        let write = async {
+            socket.write_all(&bytes).await.unwrap();
+            socket.flush().await.unwrap();
+        };
+        let (_written, _read) = tokio::join!(write, peer.read_exact(&mut received));
+        (at_first, progress.read_by.get())
+    }
+
+    #[tokio::test]
+    async fn the_idle_time_counts_from_the_end_of_a_reply_that_had_to_wait() {
+        let (at_first, at_last) = time_to_read_by(BIG).await;
+        assert!(at_first < at_last, "{at_first:?} {at_last:?}");
+        let (at_first, at_last) = time_to_read_by(10).await;
+        assert_eq!(at_first, at_last);
     }
 }

@@ -150,6 +150,15 @@ impl Exchange {
         });
     }
 
+    /// The request, unless it has taken as long as it may: for work that is long and of no use then.
+    pub(super) fn in_time(self) -> Option<Self> {
+        if Instant::now() < self.deadline {
+            return Some(self);
+        }
+        self.refuse(&Refusal::Busy);
+        None
+    }
+
     /// Goes on with the request on the thread that serves its connection.
     fn resume(self, then: impl FnOnce(Self) + Send + 'static) {
         let Self { shared, request, user, argument, address, charge, deadline, done } = self;

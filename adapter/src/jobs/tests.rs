@@ -58,6 +58,10 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
+        Self::with_deadline(Duration::from_secs(60))
+    }
+
+    fn with_deadline(deadline: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Arc::new(FakeEngine::default());
         let views = Arc::new(Views::new(State::new(1), || Position(0)));
@@ -74,7 +78,6 @@ impl Site {
         let token = tokens.issue(&id_text(&ADA), "Ada", now_s).unwrap();
         let pool = HashingPool::start(1, 0).unwrap();
         let submit: Arc<dyn Submit<Records>> = engine.clone();
-        let deadline = Duration::from_secs(60);
         let config = JobsConfig::default();
         let jobs = Jobs::new(&config, deadline, limits, views.clone(), submit, (tokens, pool));
         let site = Self { _folder: folder, jobs, engine, views, token };
@@ -267,4 +270,17 @@ fn a_user_who_takes_none_of_his_long_lists_gets_only_so_many() {
     assert_eq!(list().status, 503);
     while rest.next_piece().is_some() {}
     assert_eq!(list().status, 200);
+}
+
+#[test]
+fn a_password_is_not_hashed_for_a_request_whose_time_is_over() {
+    let login = r#"{"email":"ada@example.com","password":"secret"}"#;
+    let registration = r#"{"name":"Ada","email":"ada@example.com","password":"secret"}"#;
+    let (in_time, late) = (Site::new(), Site::with_deadline(Duration::ZERO));
+    assert_eq!(in_time.ask(Method::Post, "/api/v1/auth/login", login).status, 401);
+    for (path, body) in [("login", login), ("register", registration)] {
+        let path = format!("/api/v1/auth/{path}");
+        // A registration that was hashed would find no answer of the engine and panic.
+        assert_eq!(late.ask(Method::Post, &path, body).status, 503, "{path}");
+    }
 }

@@ -24,14 +24,17 @@ pub(super) fn register(exchange: Exchange) {
     };
     let shared = Arc::clone(&exchange.shared);
     let Some(turn) = shared.pool.reserve() else { return exchange.refuse(&Refusal::Busy) };
-    turn.run(move |hasher| match hasher.hash(&registration.password) {
-        Ok(hash) => {
-            let Registration { name, email, password: _ } = registration;
-            make(exchange, name, &email, &hash);
-        }
-        Err(error) => {
-            alert!("adapter: a password cannot be hashed: {error}");
-            exchange.refuse(&Refusal::Internal);
+    turn.run(move |hasher| {
+        let Some(exchange) = exchange.in_time() else { return };
+        match hasher.hash(&registration.password) {
+            Ok(hash) => {
+                let Registration { name, email, password: _ } = registration;
+                make(exchange, name, &email, &hash);
+            }
+            Err(error) => {
+                alert!("adapter: a password cannot be hashed: {error}");
+                exchange.refuse(&Refusal::Internal);
+            }
         }
     });
 }
@@ -108,6 +111,7 @@ fn compare(exchange: Exchange, login: Login) {
     let Some(turn) = shared.pool.reserve() else { return exchange.refuse(&Refusal::Busy) };
     let known = known(&exchange, &login.email);
     turn.run(move |hasher| {
+        let Some(exchange) = exchange.in_time() else { return };
         let hash = known.as_ref().map(|known| &*known.hash);
         match (hasher.verify(&login.password, hash), known) {
             (Ok(true), Some(known)) => welcome(exchange, &known.id, &known.name),
