@@ -334,6 +334,9 @@ fn collect<'a>(entries: &mut Vec<Entry<'a>>, raw: &'a [u8]) -> Result<(), Parame
 
 /// Undoes form encoding: `+` is a blank, `%41` is `A`. `None` when the result is not UTF-8.
 fn decode(raw: &[u8]) -> Option<Cow<'_, str>> {
+    if !raw.iter().any(|byte| matches!(byte, b'+' | b'%')) {
+        return std::str::from_utf8(raw).ok().map(Cow::Borrowed);
+    }
     if !raw.contains(&b'+') {
         return percent_encoding::percent_decode(raw).decode_utf8().ok();
     }

@@ -51,6 +51,9 @@ pub const HEADER_PREFIX: &str = "X-SVC";
 /// Longest body of a request, in bytes: many times what the longest order takes.
 const BODY_BYTES_MAX: usize = 16 * 1024;
 
+/// Room for a reply to begin with, in bytes: an order with a fill fits.
+const REPLY_BYTES: usize = 640;
+
 /// When a client may try again whose command found the way to the engine full, in seconds.
 const BUSY_RETRY_S: u64 = 1;
 
@@ -353,9 +356,9 @@ fn views_error(not_reached: NotReached) -> ApiError {
 
 /// A reply with a JSON body.
 fn json(status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
-    serde_json::to_vec(body)
-        .map(|bytes| Reply::json(status, bytes))
-        .map_err(|_| ApiError::unknown())
+    let mut bytes = Vec::with_capacity(REPLY_BYTES);
+    serde_json::to_writer(&mut bytes, body).map_err(|_| ApiError::unknown())?;
+    Ok(Reply::json(status, bytes))
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ pub mod venue;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use touchline_protocol::units::Position;
@@ -66,6 +66,8 @@ pub struct Views {
     watermark: Box<dyn Fn() -> Position + Send + Sync>,
     stopped: AtomicBool,
     waiters: Mutex<Waiters>,
+    /// Somebody waits who did not before.
+    begun: Condvar,
 }
 
 impl Views {
@@ -80,6 +82,7 @@ impl Views {
             watermark: Box::new(watermark),
             stopped: AtomicBool::new(false),
             waiters: Mutex::new(Waiters::default()),
+            begun: Condvar::new(),
         }
     }
 
@@ -138,6 +141,19 @@ impl Views {
         waiters.next += 1;
         let waiter = Waiter { deadline, callback: Box::new(callback) };
         waiters.by_position.insert((position, number), waiter);
+        drop(waiters);
+        self.begun.notify_one();
+    }
+
+    /// Pauses until somebody waits, at most for `limit`; true if somebody does now who did not before.
+    fn pause(&self, limit: Duration) -> bool {
+        let waiters = self.waiters();
+        let nobody = |waiters: &mut Waiters| waiters.by_position.is_empty();
+        if !waiters.by_position.is_empty() {
+            return false;
+        }
+        let ended = self.begun.wait_timeout_while(waiters, limit, nobody);
+        !ended.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Changes the state; readers see none of it before `change` returns.
@@ -228,7 +244,6 @@ pub(crate) mod fixture;
 mod tests {
     use super::*;
     use std::sync::mpsc;
-    use std::time::Duration;
 
     fn views() -> Views {
         Views::new(State::new(10), || Position(30))

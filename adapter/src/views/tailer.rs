@@ -3,7 +3,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
-use touchline_protocol::units::Position;
+use touchline_protocol::units::{Incarnation, Position};
 
 use super::Views;
 use super::error::FoldError;
@@ -20,6 +20,10 @@ use crate::history::writer::Gate;
 
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
 pub const IDLE: Duration = Duration::from_millis(50);
+
+/// Pause at the end of the log while nobody waits for the views. To be woken for each write of the log to
+/// disk costs more than to fold what comes in one such write.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Pause before the log is read again when the system had no descriptor or no memory for it.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(20);
@@ -142,6 +146,8 @@ fn follow(
         }
         let short = match batch {
             Batch::Full => false,
+            // What the request that came meanwhile waits for may be there.
+            Batch::End if views.pause(PAUSE) => false,
             Batch::End => match source.wait(IDLE) {
                 Err(error) if error.is_shortage() => true,
                 waited => waited.map(|()| false)?,
@@ -198,6 +204,17 @@ fn fold_into(
     Ok(Batch::Full)
 }
 
+/// An engine's log as it stands now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Engine {
+    /// Its start.
+    pub incarnation: Incarnation,
+    /// What it does with the log; `None` for a state that this build does not know.
+    pub state: Option<LogState>,
+    /// How far the log may be read now.
+    pub position: Position,
+}
+
 /// Tells at any moment, on any thread, how far the log stands: a reader that never reads.
 pub struct Watermark(Mutex<LogReader>);
 
@@ -211,6 +228,18 @@ impl Watermark {
     /// How far the log may be read now; 0 if no engine has run since the machine started.
     #[must_use]
     pub fn now(&self) -> Position {
+        self.attached().watermark()
+    }
+
+    /// The same, and whose log it is; `None` if no engine has run since the machine started.
+    #[must_use]
+    pub fn look(&self) -> Option<Engine> {
+        let reader = self.attached();
+        let incarnation = reader.incarnation()?;
+        Some(Engine { incarnation, state: reader.state(), position: reader.watermark() })
+    }
+
+    fn attached(&self) -> MutexGuard<'_, LogReader> {
         let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A new engine stops the page of the one before it takes the first command, so a page that
         // is not stopped is the one that counts.
@@ -218,7 +247,7 @@ impl Watermark {
             // What cannot be attached now is the tailer's to report; the old page stands meanwhile.
             let _attached = reader.attach();
         }
-        reader.watermark()
+        reader
     }
 }
 
