@@ -43,6 +43,7 @@ mod system {
     mod records;
     mod rules;
     mod snapshots;
+    mod status;
     mod stream_client;
     mod streams;
     mod streams_hostile;

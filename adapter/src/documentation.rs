@@ -1,5 +1,5 @@
-//! The documentation that the adapter serves of itself: the OpenAPI document at `/openapi.json` and a
-//! page that shows it at `/docs/`. Stands in front of the services, which get every other request;
+//! What the adapter serves of itself: the OpenAPI document at `/openapi.json`, a page that shows it at
+//! `/docs/`, and how far it is with the log at `/status`. Stands in front of the services, which get every other request;
 //! composed by [`crate::run`].
 //!
 //! The page is Swagger UI, whose files a package carries. It asks nobody but this adapter for anything.
@@ -21,6 +21,7 @@ use crate::route::{
     Lookup, Route, RouteTable, Security, Weight, not_found, open_to_any_origin, preflight,
     wrong_method,
 };
+use crate::status::Status;
 
 /// What the page may load and run: its own files, its styles, and the images that these draw.
 const PAGE_POLICY: &str =
@@ -37,6 +38,8 @@ enum Page {
     Index,
     /// One of its files.
     File,
+    /// Where the adapter stands.
+    Status,
 }
 
 /// A service with its documentation.
@@ -46,13 +49,22 @@ pub struct Documented {
     document: Bytes,
     pages: RouteTable<Page>,
     config: Arc<Config<'static>>,
+    status: StatusNow,
 }
 
+/// Tells where the adapter stands.
+pub type StatusNow = Box<dyn Fn() -> Status + Send + Sync>;
+
 impl Documented {
-    /// `service`, described by `document`. Requests for the documentation count against `limits` like
+    /// `service`, described by `document`, with what `status` tells. Requests for the documentation count against `limits` like
     /// those of the least weight.
     #[must_use]
-    pub fn new(service: Arc<dyn Service>, limits: Arc<Limits>, document: &OpenApi) -> Self {
+    pub fn new(
+        service: Arc<dyn Service>,
+        limits: Arc<Limits>,
+        document: &OpenApi,
+        status: StatusNow,
+    ) -> Self {
         let page = |path, handler| Route {
             method: Method::Get,
             path,
@@ -66,6 +78,7 @@ impl Documented {
             page("/docs", Page::Redirect),
             page("/docs/", Page::Index),
             page("/docs/{file}", Page::File),
+            page("/status", Page::Status),
         ];
         let document = document.to_json().expect("all keys of the document are strings");
         Self {
@@ -75,6 +88,7 @@ impl Documented {
             pages: RouteTable::new(pages).expect("no page stands there twice"),
             // By itself the page would have the document checked by a service on the Internet.
             config: Arc::new(Config::from("../openapi.json").validator_url("none")),
+            status,
         }
     }
 
@@ -86,6 +100,11 @@ impl Documented {
             Page::Redirect => Reply::empty(308).header("Location", "docs/"),
             Page::Index => self.file("index.html", request),
             Page::File => self.file(route.argument(&request.path).unwrap_or_default(), request),
+            Page::Status => {
+                let status =
+                    serde_json::to_vec(&(self.status)()).expect("a struct of plain fields");
+                open_to_any_origin(Reply::json(200, status)).header("Cache-Control", "no-store")
+            }
         }
     }
 

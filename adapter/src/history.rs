@@ -243,6 +243,11 @@ impl History {
         self.reached.end != self.frozen_end
     }
 
+    /// True if all that was folded is in the store.
+    pub(crate) const fn is_stored(&self) -> bool {
+        self.reached.end == self.stored_end
+    }
+
     /// Forgets what was set aside: it is in the store.
     pub(crate) fn thaw(&mut self) -> Option<Arc<Batch>> {
         self.stored_end = self.frozen_end;

@@ -21,6 +21,7 @@ mod services;
 mod shares;
 pub mod signature;
 pub mod spot;
+pub mod status;
 pub mod timing;
 pub mod views;
 

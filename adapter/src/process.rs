@@ -38,6 +38,7 @@ use crate::limits::{Keeper, KeeperError, Limits};
 use crate::link::{Link, Records, Traffic};
 use crate::services::Services;
 use crate::spot::{self, Spot, SpotConfig};
+use crate::status::Sources;
 use crate::views::Views;
 use crate::views::state::{Archive, RestoreError};
 use crate::views::tailer::{TailError, Tailer, Watermark};
@@ -195,10 +196,10 @@ fn serve(
 struct EngineFiles {
     /// For the views.
     reader: LogReader,
-    /// For the watermark.
-    second_reader: LogReader,
-    /// For how far the log is durable.
-    third_reader: LogReader,
+    /// For how far the log is appended.
+    appended: LogReader,
+    /// For how far it is durable.
+    durable: LogReader,
     keys: MasterKey,
 }
 
@@ -210,15 +211,14 @@ fn wait_for_engine_files(
     let follow = options.config.acknowledge.into();
     let mut told = false;
     loop {
-        let open = || LogReader::open(&options.data, follow);
+        let open = |follow| LogReader::open(&options.data, follow);
         let missing = match (
-            open().and_then(|reader| {
-                Ok((reader, open()?, LogReader::open(&options.data, Follow::Durable)?))
-            }),
+            open(follow)
+                .and_then(|reader| Ok((reader, open(Follow::Appended)?, open(Follow::Durable)?))),
             MasterKey::load(&options.data.join(MASTER_KEY_FILE)),
         ) {
-            (Ok((reader, second_reader, third_reader)), Ok(keys)) => {
-                return Ok(Some(EngineFiles { reader, second_reader, third_reader, keys }));
+            (Ok((reader, appended, durable)), Ok(keys)) => {
+                return Ok(Some(EngineFiles { reader, appended, durable, keys }));
             }
             (Err(error), _) if is_not_there_yet(&error) || error.is_shortage() => error.to_string(),
             (Err(error), _) => return Err(error.into()),
@@ -268,15 +268,20 @@ impl Parts {
         files: EngineFiles,
         sender: Sender<Notice>,
     ) -> Result<Self, RunError> {
-        let EngineFiles { mut reader, second_reader, third_reader, keys } = files;
+        let EngineFiles { mut reader, appended, durable, keys } = files;
         let config = &options.config;
         let (archive, state) = archive::open(options, &mut reader)?;
-        let watermark = Watermark::new(second_reader);
+        let (appended, durable) =
+            (Arc::new(Watermark::new(appended)), Arc::new(Watermark::new(durable)));
+        let watermark = Arc::clone(match config.acknowledge.into() {
+            Follow::Appended => &appended,
+            Follow::Durable => &durable,
+        });
         let views = Arc::new(Views::new(state, move || watermark.now()));
-        let durable = Watermark::new(third_reader);
         let gate = Arc::new(Gate::default());
+        let on_disk = Arc::clone(&durable);
         let work =
-            Work::new(Arc::clone(&views), &archive, move || durable.now(), Arc::clone(&gate));
+            Work::new(Arc::clone(&views), &archive, move || on_disk.now(), Arc::clone(&gate));
         let history_ended = sender.clone();
         let history = Writer::start(work, move |error| {
             // The main thread may be gone already: then nobody needs to be told.
@@ -298,7 +303,10 @@ impl Parts {
         let spot = Spot::new(spot, Arc::clone(&limits), Arc::clone(&views), orders.clone(), keys);
         let jobs = jobs_service(options, Arc::clone(&limits), Arc::clone(&views), records.clone())?;
         let services = Arc::new(Services::new((spot, orders.clone()), (jobs, records.clone())));
-        let service = Documented::new(services, limits, &document);
+        let (views_told, orders_told) = (Arc::clone(&views), Arc::clone(&orders));
+        let sources = Sources { appended, durable, views: views_told, orders: orders_told };
+        let status = Box::new(move || sources.status());
+        let service = Documented::new(services, limits, &document, status);
         if config.front == FrontKind::May {
             alert!(
                 "adapter: front may is for trusted networks and measurements only: it has no \

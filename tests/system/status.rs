@@ -1,0 +1,66 @@
+//! How far the adapter says that it is with the log.
+
+use super::http::Http;
+use super::json::Json;
+use super::venue::{Part, UNLIMITED, Venue};
+use std::time::{Duration, Instant};
+use touchline_protocol::log::reader::{Follow, LogReader};
+
+/// Fail-safe: long enough never to be met by a working adapter.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn status(http: &mut Http) -> Json {
+    let response = http.get("/status");
+    assert_eq!(response.status, 200, "{}", response.body);
+    assert_eq!(response.header("Cache-Control"), Some("no-store"));
+    Json::parse(&response.body)
+}
+
+fn is_connected(status: &Json) -> bool {
+    *status.at("engineConnected") == Json::Bool(true)
+}
+
+/// The status once it satisfies `wanted`.
+fn status_when(http: &mut Http, wanted: impl Fn(&Json) -> bool) -> Json {
+    let begin = Instant::now();
+    loop {
+        let status = status(http);
+        if wanted(&status) {
+            return status;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{status:?}");
+    }
+}
+
+#[test]
+fn the_status_tells_how_far_views_and_history_are() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let mut http = venue.http();
+    let before = status(&mut http);
+    venue.a().limit("BTCUSDT", "BUY", "0.01", "20000");
+    let moved = status(&mut http);
+    for field in ["appended", "durable"] {
+        assert!(moved.integer_at(field) > before.integer_at(field), "{field}: {moved:?}");
+    }
+    assert_eq!(moved.integer_at("incarnation"), before.integer_at("incarnation"));
+    let caught_up = status_when(&mut http, |status| {
+        ["viewsBehind", "historyBehind"].iter().all(|field| status.integer_at(field) == 0)
+            && status.integer_at("appended") == status.integer_at("durable")
+    });
+    assert_eq!(caught_up.text_at("log"), "running");
+    let mut reader = LogReader::open(venue.data(), Follow::Durable).expect("there is a log");
+    let mut end = 0;
+    while let Some(transaction) = reader.next().expect("the log is sound") {
+        end = i128::from(transaction.end().0);
+    }
+    assert!(
+        caught_up.integer_at("views") >= end && caught_up.integer_at("history") == end,
+        "{caught_up:?}"
+    );
+    venue.kill9(Part::Engine);
+    let lost = status_when(&mut http, |status| !is_connected(status));
+    assert_eq!(lost.integer_at("views"), caught_up.integer_at("views"));
+    venue.start_engine();
+    let again = status_when(&mut http, is_connected);
+    assert_eq!(again.integer_at("incarnation"), caught_up.integer_at("incarnation") + 1);
+}
