@@ -11,6 +11,7 @@ pub mod allocation;
 pub mod child;
 pub mod cli;
 pub mod core;
+mod cores;
 pub mod engine;
 pub mod feed;
 pub mod history;

@@ -11,6 +11,7 @@ use super::measure::{self, BATCH, Outcome, judge, per_operation};
 use super::operation::{Depth, Reports, Tally};
 use super::reports::{Reader, Writer, ring};
 use super::stopwatch::Stopwatch;
+use crate::cores;
 use crate::machine::nanoseconds;
 
 /// What a report's first word says, by its uppermost bits. Below them: a quantity of 30 bits and an id
@@ -74,11 +75,11 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
     let (writer, reader) = ring();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
-            stay_on_core(0);
+            cores::stay_on(0);
             consume(reader)
         });
         let engine = scope.spawn(move || {
-            stay_on_core(1);
+            cores::stay_on(1);
             produce::<E>(flow, writer)
         });
         let produced = engine.join();
@@ -91,12 +92,6 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
             _ => Outcome::GivenUp,
         }
     })
-}
-
-/// Where the system refuses, the thread stays where it is put.
-fn stay_on_core(number: usize) {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    let _refused = cores.get(number).map(|&core| core_affinity::set_for_current(core));
 }
 
 /// Feeds an engine; gives ps per operation and the book, or nothing if it took too long.

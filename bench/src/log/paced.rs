@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use touchline_engine::cores::keep_off;
 use touchline_engine::log::{BeginError, Control};
@@ -19,6 +18,7 @@ use super::disk::BareDisk;
 use super::storage::Writes;
 use super::subject::{ROOM, Record, Subject, wait_for_room};
 use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME};
+use crate::cores::Pinned;
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
 use crate::machine::nanoseconds;
@@ -68,34 +68,6 @@ type Appended = (u64, u64);
 
 /// A move of the watermark: when it was seen, and where to.
 type Move = (u64, u64);
-
-/// The calling thread stays on one core, or off one, until this is dropped.
-struct Pinned(Option<CpuSet>);
-
-impl Pinned {
-    fn to(core: Option<usize>) -> Result<Self> {
-        let Some(core) = core else { return Ok(Self(None)) };
-        let before = sched_getaffinity(None)?;
-        let mut only = CpuSet::new();
-        ensure!(core < CpuSet::MAX_CPU, "there is no core {core}");
-        only.set(core);
-        sched_setaffinity(None, &only).with_context(|| format!("cannot pin to core {core}"))?;
-        Ok(Self(Some(before)))
-    }
-
-    fn off(core: Option<usize>) -> Result<Self> {
-        Ok(Self(core.map(keep_off).transpose()?))
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // Where it may not be taken back the thread stays where it is.
-            let _stays = sched_setaffinity(None, before);
-        }
-    }
-}
 
 pub(super) fn measure(
     subject: &mut Subject,

@@ -15,8 +15,8 @@ use touchline_protocol::ring::{
 use touchline_protocol::shm::{PeerAccess, Region, Shared};
 use touchline_protocol::sync::{AtomicU64, Ordering, spin_loop, yield_now};
 
-use crate::interrupt;
 use crate::machine::nanoseconds;
+use crate::{cores, interrupt};
 
 /// Slots of both rings.
 const SLOTS: usize = 4096;
@@ -59,17 +59,24 @@ fn message(number: u64) -> [u64; SLOT_WORDS] {
     ]
 }
 
-/// Runs both sides to their ends; gives how long the receiving one took from the end of its warm-up on, ns.
+/// Runs both sides to their ends, on a core each where there are two; gives how long the receiving one took
+/// from the end of its warm-up on, ns.
 fn race(
     send: impl FnOnce() -> Result<()> + Send,
     receive: impl FnOnce() -> Result<Instant> + Send,
 ) -> Result<u64> {
     thread::scope(|scope| {
-        let sender = scope.spawn(send);
-        let begin = receive()?;
-        let took = nanoseconds(begin.elapsed());
+        let sender = scope.spawn(move || {
+            cores::stay_on(1);
+            send()
+        });
+        let receiver = scope.spawn(move || {
+            cores::stay_on(0);
+            receive().map(|begin| nanoseconds(begin.elapsed()))
+        });
+        let took = receiver.join().map_err(|_| anyhow!("the receiving side panicked"))?;
         sender.join().map_err(|_| anyhow!("the sending side panicked"))??;
-        Ok(took)
+        took
     })
 }
 

@@ -1,0 +1,49 @@
+//! Which core a measuring thread is on. Called by the measurements that compare two ways of doing a thing:
+//! where threads are put must not differ between them.
+
+use anyhow::{Context, Result, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use touchline_engine::cores::keep_off;
+
+/// The calling thread stays on one core, or off one, until this is dropped.
+pub(crate) struct Pinned(Option<CpuSet>);
+
+impl Pinned {
+    /// To one, if one is given.
+    ///
+    /// # Errors
+    /// If there is no such core, or the system refuses.
+    pub(crate) fn to(core: Option<usize>) -> Result<Self> {
+        let Some(core) = core else { return Ok(Self(None)) };
+        let before = sched_getaffinity(None)?;
+        let mut only = CpuSet::new();
+        ensure!(core < CpuSet::MAX_CPU, "there is no core {core}");
+        only.set(core);
+        sched_setaffinity(None, &only).with_context(|| format!("cannot pin to core {core}"))?;
+        Ok(Self(Some(before)))
+    }
+
+    /// Off one, if one is given.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn off(core: Option<usize>) -> Result<Self> {
+        Ok(Self(core.map(keep_off).transpose()?))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // Where it may not be taken back the thread stays where it is.
+            let _stays = sched_setaffinity(None, before);
+        }
+    }
+}
+
+/// The calling thread stays on the core of this number, of those that the process may use, to its end; where
+/// there are fewer or the system refuses, it stays where it is put.
+pub(crate) fn stay_on(number: usize) {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let _refused = cores.get(number).map(|&core| core_affinity::set_for_current(core));
+}
