@@ -119,6 +119,10 @@ impl BlockFile for SwitchedFile {
         if self.switch.lets_through() { self.file.write_unsynced(offset, bytes) } else { Ok(()) }
     }
 
+    fn is_reserved(&self) -> bool {
+        self.file.is_reserved()
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file.sync()
     }

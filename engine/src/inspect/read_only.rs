@@ -72,6 +72,10 @@ impl BlockFile for ReadOnlyFile {
         refused()
     }
 
+    fn is_reserved(&self) -> bool {
+        false
+    }
+
     fn sync(&self) -> io::Result<()> {
         refused()
     }

@@ -4,9 +4,11 @@
 //!
 //! One segment is made ahead of the highest that was written to, a little at a time: the zeros go to the
 //! same disk as the writes, which a burst of them would hold up. They keep a lead over how far the present
-//! segment is written, and are otherwise spread. A failure harms nothing while that one
-//! has room: it is told, and tried again each second. Once the keeper waits for the segment, one more
-//! try decides.
+//! segment is written, and are otherwise spread. While the writes are behind what is appended there are no
+//! zeros at all where the file system reserves space that reads as such: see [`super::disk`].
+//!
+//! A failure harms nothing while the present segment has room: it is told, and tried again each second.
+//! Once the keeper waits for the next one, one more try decides.
 
 use std::{
     any::Any,
@@ -14,7 +16,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -60,6 +62,8 @@ struct Shared {
     changed: Condvar,
     /// Bytes of the highest segment that was written to which are written.
     written: AtomicU64,
+    /// Segments are better not filled.
+    is_behind: AtomicBool,
 }
 
 impl Shared {
@@ -113,6 +117,12 @@ impl Ahead {
         self.shared.written.store(written, Ordering::Relaxed);
     }
 
+    /// Tells whether the keeper is behind what is appended.
+    pub(super) fn set_behind(&self, is_behind: bool) {
+        // SYNC: orders nothing; the maker only saves work by it.
+        self.shared.is_behind.store(is_behind, Ordering::Relaxed);
+    }
+
     /// Waits until the segment `number` exists; gives the number behind the highest that does.
     pub(super) fn wait_for(&self, number: u64) -> Result<u64, DiskError> {
         self.want(number);
@@ -161,8 +171,14 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
         };
         let Turn::Make { is_needed } = turn else { return };
         let leads = maker.zeroed() >= shared.written.load(Ordering::Relaxed) + LEAD;
-        let has_time = leads && !is_needed;
-        match maker.make_some(if has_time { SMALL_PART } else { LARGE_PART }) {
+        let is_behind = shared.is_behind.load(Ordering::Relaxed);
+        let has_time = leads && !is_needed && !is_behind;
+        let made = if is_behind {
+            maker.make_unfilled(LARGE_PART)
+        } else {
+            maker.make_some(if has_time { SMALL_PART } else { LARGE_PART })
+        };
+        match made {
             Ok(()) => {
                 is_told = false;
                 shared.state().next = maker.next();

@@ -2,8 +2,10 @@
 //! Owned by the keeper; used by recovery before the keeper runs.
 //!
 //! A segment is made under the name `NNNNNNNN.seg.new`, filled with zeros, synced and then renamed:
-//! a file named `.seg` has its whole length and space, and a write into it changes no metadata that
-//! a later read depends on.
+//! a file named `.seg` has its whole length and space, and a write into it changes no metadata, which
+//! makes it cheap. Where the writes are so many that the zeros would take half of what the disk can do,
+//! a segment is left as the file system reserves it, which reads as zeros too: then each write, which is
+//! a large one, also changes the metadata of its blocks, and is durable only with them.
 
 use std::{
     io,
@@ -85,6 +87,14 @@ impl SegmentMaker {
         self.unfinished.as_ref().map_or(0, |unfinished| unfinished.zeroed)
     }
 
+    /// Makes the next segment without filling what is not filled yet, where the file system lets it;
+    /// else does a part of making it.
+    pub(super) fn make_unfilled(&mut self, bytes: u64) -> Result<(), DiskError> {
+        let is_filled = self.zero_some(self.next, 0)?;
+        let is_reserved = self.unfinished.as_ref().is_some_and(|made| made.file.is_reserved());
+        if is_filled || is_reserved { self.finish() } else { self.make_some(bytes) }
+    }
+
     /// Does a part of making the next segment: writes at most so many zeros, a multiple of
     /// [`BLOCK_BYTES`], of which it never writes more than 1 MiB.
     pub(super) fn make_some(&mut self, bytes: u64) -> Result<(), DiskError> {
@@ -123,10 +133,12 @@ impl SegmentMaker {
         };
         let unfinished = self.unfinished.insert(unfinished);
         let count = bytes.min(ZEROS_BYTES).min(segment_bytes - unfinished.zeroed);
-        unfinished
-            .file
-            .write_unsynced(unfinished.zeroed, &self.zeros[..count as usize])
-            .map_err(disk_error("filling", &path))?;
+        if count > 0 {
+            unfinished
+                .file
+                .write_unsynced(unfinished.zeroed, &self.zeros[..count as usize])
+                .map_err(disk_error("filling", &path))?;
+        }
         unfinished.zeroed += count;
         Ok(unfinished.zeroed == segment_bytes)
     }
@@ -203,6 +215,13 @@ impl DiskLog {
             ahead => ahead,
         };
         Ok(Self { making, ..self })
+    }
+
+    /// Tells whether the writes are so many that segments are better not filled with zeros first.
+    pub(super) fn set_behind(&self, is_behind: bool) {
+        if let Making::Ahead(ahead) = &self.making {
+            ahead.set_behind(is_behind);
+        }
     }
 
     /// Writes whole blocks at `position`; they are durable when it returns. They lie in one segment.

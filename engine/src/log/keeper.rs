@@ -40,6 +40,13 @@ const PREPARED_MIN: u64 = 2 * WINDOW_SEGMENT_BYTES;
 /// any window.
 const GATHER_BYTES: u64 = 1 << 20;
 
+/// When more than this is appended and not on disk, the disk is behind.
+const BACKLOG: u64 = WINDOW_SEGMENT_BYTES;
+
+/// When this share of a segment was written while it was behind, it is to do nothing else than to write: a
+/// burst passes sooner.
+const LASTING_SHARE: u64 = 4;
+
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
@@ -67,6 +74,8 @@ pub(crate) struct Keeper {
     moved: (Instant, u64),
     /// Since when there is something to be written that nobody waits for.
     gathers_since: Option<Instant>,
+    /// Since which position the disk is behind.
+    behind_since: Option<u64>,
     /// Has snapshots made, once it is told to.
     snapshots: Option<SnapshotStarter>,
 }
@@ -93,6 +102,7 @@ impl Keeper {
             pace,
             moved,
             gathers_since: None,
+            behind_since: None,
             snapshots,
         })
     }
@@ -171,6 +181,7 @@ impl Keeper {
             return Ok(false);
         }
         self.gathers_since = None;
+        self.note_backlog(appended);
         let end = appended.min(self.durable + window_segment_rest(self.durable));
         let start = self.durable - self.durable % BLOCK_BYTES;
         let used = (end - start) as usize;
@@ -182,6 +193,18 @@ impl Keeper {
         self.control.set_durable(end);
         self.control.wake_follower();
         Ok(true)
+    }
+
+    /// Tells the disk log whether it has been behind for long.
+    fn note_backlog(&mut self, appended: u64) {
+        if appended - self.durable <= BACKLOG {
+            self.behind_since = None;
+        } else {
+            self.behind_since.get_or_insert(self.durable);
+        }
+        let lasting = self.control.identity().segment_bytes / LASTING_SHARE;
+        let lasts = self.behind_since.is_some_and(|since| self.durable - since >= lasting);
+        self.disk.set_behind(lasts);
     }
 
     /// Makes a part of another segment ready for the tail, if few are and the lowest one is on disk.

@@ -7,7 +7,7 @@
 use super::disk::SimDisk;
 use super::random::{Case, Random, seeds, size};
 use super::snapshots;
-use super::world::{History, Place, Record, SEGMENT};
+use super::world::{History, Place, Record, SEGMENT, Venue};
 use std::time::Duration;
 
 /// Accidents that one data folder has, one after the other.
@@ -75,6 +75,17 @@ fn any_accident(random: &mut Random) -> Accident {
     ][random.below(5) as usize]
 }
 
+/// The disk stands still while more is appended than it writes at once.
+fn fall_behind(place: &Place, venue: &mut Venue, random: &mut Random) {
+    place.disk.hold(true);
+    for _ in 0..120 {
+        if venue.log.writer.can_take() {
+            venue.fill(random, 60_000);
+        }
+    }
+    place.disk.hold(false);
+}
+
 /// One engine's life, from a start that may be cut off to an accident.
 fn live(place: &Place, random: &mut Random, known: &mut Known) {
     let most = if random.once_in(4) { 6 } else { 40 };
@@ -104,6 +115,7 @@ fn live(place: &Place, random: &mut Random, known: &mut Known) {
                 venue.log.writer.tell_keeper();
             }
             2 => venue.settle(),
+            4 if large && random.once_in(8) => fall_behind(place, &mut venue, random),
             3 if random.once_in(4) && !place.disk.has_failed() => {
                 snapshots::take(place, &venue);
             }

@@ -9,7 +9,7 @@
 //!
 //! The fault model is the one that the log is written for: of a write in flight each 512-byte sector is
 //! old or new, in any combination; changes of names reach the disk in the order in which they were made.
-//! A new file holds, until it is written, what other files held there. All files lie in the folders of
+//! A new file holds, until it is written, what other files held there, or on every other disk zeros. All files lie in the folders of
 //! segments and of snapshots, so that their names are enough, and a copy of a disk serves another data
 //! folder.
 
@@ -83,6 +83,8 @@ struct State {
     synced_folders: [bool; 3],
     /// Writes go past the page cache.
     is_direct: bool,
+    /// New files read as zeros.
+    reserves: bool,
     random: Random,
     calls: u64,
     /// Changing calls before the one that fails.
@@ -125,6 +127,8 @@ impl Shared {
 impl SimDisk {
     /// An empty disk; its choices come from `seed`.
     pub(crate) fn new(seed: u64, is_direct: bool) -> Self {
+        let mut random = Random::new(seed);
+        let reserves = random.once_in(2);
         Self(Shared::new(State {
             files: BTreeMap::new(),
             next: 0,
@@ -133,7 +137,8 @@ impl SimDisk {
             changes: Vec::new(),
             synced_folders: [false; 3],
             is_direct,
-            random: Random::new(seed),
+            reserves,
+            random,
             calls: 0,
             plan: None,
             is_failing: false,
@@ -387,10 +392,13 @@ impl Storage for SimDisk {
             outcome.result()?;
             return Err(io::ErrorKind::Other.into());
         }
-        // What lay there before: another file's bytes.
-        let mut content =
-            state.files.values().next().map(|file| file.bytes.clone()).unwrap_or_default();
-        content.resize(bytes as usize, 0xee);
+        let mut content = Vec::new();
+        if !state.reserves {
+            // What lay there before: another file's bytes.
+            content =
+                state.files.values().next().map(|file| file.bytes.clone()).unwrap_or_default();
+        }
+        content.resize(bytes as usize, if state.reserves { 0 } else { 0xee });
         let file = state.add(File { bytes: content, ..File::default() });
         state.names.insert(name_of(path), file);
         state.changes.push(NameChange::Set(name_of(path), file));
@@ -518,6 +526,10 @@ impl BlockFile for SimFile {
             }
         }
         outcome.result()
+    }
+
+    fn is_reserved(&self) -> bool {
+        self.disk.state().reserves
     }
 
     fn sync(&self) -> io::Result<()> {

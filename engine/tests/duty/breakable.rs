@@ -79,6 +79,10 @@ impl BlockFile for BreakableFile {
         self.file.write_unsynced(offset, bytes)
     }
 
+    fn is_reserved(&self) -> bool {
+        self.file.is_reserved()
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file.sync()
     }

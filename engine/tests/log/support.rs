@@ -269,6 +269,10 @@ impl BlockFile for TestFile {
         self.0.write_all_at(bytes, offset)
     }
 
+    fn is_reserved(&self) -> bool {
+        true
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.1.changing()
     }

@@ -1,18 +1,25 @@
 //! Segments that are made ahead are whole when they are needed, however their zeros were spread.
 
-use std::sync::Arc;
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use touchline_protocol::log::{BLOCK_BYTES, segment::LogIdentity, segment_path};
 
 use crate::log::{
     disk::{DiskLog, aligned_buffer},
-    storage::{FileStorage, Storage},
+    storage::{BlockFile, FileStorage, Storage},
 };
 
 /// Larger than what the zeros lead by, so that they are spread.
 const SEGMENT: u64 = 16 << 20;
 
-fn segment_bytes(folder: &std::path::Path, number: u64) -> Vec<u8> {
+fn segment_bytes(folder: &Path, number: u64) -> Vec<u8> {
     let mut bytes = vec![1; SEGMENT as usize];
     let file = FileStorage.open(&segment_path(folder, number)).unwrap();
     file.read(0, &mut bytes).unwrap();
@@ -56,4 +63,94 @@ fn a_segment_is_made_though_nothing_is_written() {
         std::thread::yield_now();
     }
     assert!(segment_bytes(folder.path(), 1).iter().all(|&byte| byte == 0));
+}
+
+/// The machine's disk; counts the bytes of zeros.
+#[derive(Default)]
+struct Counting(Arc<AtomicU64>);
+
+struct CountingFile(Box<dyn BlockFile>, Arc<AtomicU64>);
+
+impl Storage for Counting {
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        FileStorage.list(folder)
+    }
+
+    fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
+        Ok(Box::new(CountingFile(FileStorage.create(path, bytes)?, Arc::clone(&self.0))))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
+        FileStorage.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        FileStorage.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        FileStorage.remove(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        FileStorage.sync_folder(folder)
+    }
+}
+
+impl BlockFile for CountingFile {
+    fn length(&self) -> io::Result<u64> {
+        self.0.length()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, into)
+    }
+
+    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_blocks(offset, bytes)
+    }
+
+    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.1.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.0.write_unsynced(offset, bytes)
+    }
+
+    fn is_reserved(&self) -> bool {
+        self.0.is_reserved()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+}
+
+#[test]
+fn while_the_writes_are_behind_segments_are_not_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let reserves = FileStorage.create(&folder.path().join("one"), 4096).unwrap().is_reserved();
+    if !reserves {
+        println!("skipped: no file system that reserves space");
+        return;
+    }
+    let identity = LogIdentity { log_id: [1; 16], salt: 2, segment_bytes: SEGMENT };
+    let storage = Counting::default();
+    let zeros = Arc::clone(&storage.0);
+    let mut disk = DiskLog::new(Arc::new(storage), folder.path().to_owned(), identity, 0).unwrap();
+    disk.create_first().unwrap();
+    let mut disk = disk.make_ahead().unwrap();
+    disk.set_behind(true);
+    let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
+    block.fill(7);
+    for number in 1..=8 {
+        disk.write(number * SEGMENT, &block).unwrap();
+    }
+    // The first one, and what was done of the second before the maker was told.
+    assert!(zeros.load(Ordering::Relaxed) <= 2 * SEGMENT);
+    for number in 2..=8 {
+        let bytes = segment_bytes(folder.path(), number);
+        assert!(bytes[..BLOCK_BYTES as usize].iter().all(|&byte| byte == 7));
+        assert!(bytes[BLOCK_BYTES as usize..].iter().all(|&byte| byte == 0));
+    }
+    disk.set_behind(false);
+    drop(disk);
 }
