@@ -156,6 +156,10 @@ impl Service for Documented {
         self.service.worker_wakes();
     }
 
+    fn worker_looks(&self) {
+        self.service.worker_looks();
+    }
+
     fn worker_sleeps(&self) {
         self.service.worker_sleeps();
     }

@@ -319,6 +319,11 @@ pub trait Service: Send + Sync + 'static {
     /// themselves need not listen.
     fn worker_wakes(&self) {}
 
+    /// That worker is about to take up a request, or to let others go first. One that always has something to
+    /// do never sleeps, so this is the moment to find what requests wait for. To be quick: it comes with each
+    /// request.
+    fn worker_looks(&self) {}
+
     /// That worker has nothing else to do and is about to sleep, or ends: a good moment to find what requests
     /// wait for, on this thread. What comes while all workers sleep another thread has to find.
     fn worker_sleeps(&self) {}

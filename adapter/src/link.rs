@@ -182,6 +182,12 @@ impl<T: Traffic> Link<T> {
         self.shared.watch.worker_wakes();
     }
 
+    /// That thread is awake and has other things to do. What has come is handed on, on this thread, whoever's
+    /// it is, unless another looks just now. Cheap enough for each request.
+    pub fn worker_looks(&self) {
+        self.shared.watch.worker_looks(&self.shared.pending);
+    }
+
     /// That thread has nothing to do and is about to sleep, or ends. What has come is handed on, on this
     /// thread, whoever's it is.
     pub fn worker_sleeps(&self) {

@@ -44,6 +44,11 @@ impl Service for Services {
         self.links.1.worker_wakes();
     }
 
+    fn worker_looks(&self) {
+        self.links.0.worker_looks();
+        self.links.1.worker_looks();
+    }
+
     fn worker_sleeps(&self) {
         self.links.0.worker_sleeps();
         self.links.1.worker_sleeps();

@@ -6,6 +6,8 @@
 mod fairness;
 #[path = "front/limits.rs"]
 mod limits;
+#[path = "front/looks.rs"]
+mod looks;
 #[path = "front/may.rs"]
 mod may;
 #[path = "front/resumed.rs"]

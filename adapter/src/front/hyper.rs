@@ -196,6 +196,7 @@ impl Connection {
     /// acted, and the client should know.
     async fn call(&self, request: Request) -> Result<Reply, Fault> {
         let service = &*self.shared.service;
+        service.worker_looks();
         let (done, mut receiver) = completion();
         let mut called = catch_unwind(AssertUnwindSafe(|| service.call(request, done)));
         loop {
@@ -228,6 +229,8 @@ impl Connection {
         let ready = self.ready_in_a_row.get() + 1;
         self.ready_in_a_row.set(ready % REPLIES_IN_A_ROW);
         if ready == REPLIES_IN_A_ROW {
+            // What comes of it has its turn at once, too.
+            self.shared.service.worker_looks();
             tokio::task::yield_now().await;
         }
     }

@@ -151,6 +151,16 @@ impl Replies for FakeReplies {
     fn check(&mut self) {}
 }
 
+/// Both ends of a connection.
+fn connection(refusal: Option<SendError>) -> (FakeCommands, FakeReplies, EngineEnd) {
+    let (commands, commands_end) = mpsc::channel();
+    let (moves, moves_end) = mpsc::channel();
+    let bell = Arc::new(FakeBell::default());
+    let replies =
+        FakeReplies { moves: moves_end, first: RefCell::new(None), bell: Arc::clone(&bell) };
+    (FakeCommands { commands, refusal }, replies, EngineEnd { commands: commands_end, moves, bell })
+}
+
 /// A link and the place where connections to it are offered.
 struct Site {
     link: Link,
@@ -165,14 +175,10 @@ impl Site {
 
     /// Offers a connection and waits until the link has it.
     fn connect(&self, refusal: Option<SendError>) -> EngineEnd {
-        let (commands, commands_end) = mpsc::channel();
-        let (moves, moves_end) = mpsc::channel();
-        let bell = Arc::new(FakeBell::default());
-        let replies =
-            FakeReplies { moves: moves_end, first: RefCell::new(None), bell: Arc::clone(&bell) };
-        self.offers.send((FakeCommands { commands, refusal }, replies)).unwrap();
+        let (commands, replies, engine) = connection(refusal);
+        self.offers.send((commands, replies)).unwrap();
         self.until_connected(true);
-        EngineEnd { commands: commands_end, moves, bell }
+        engine
     }
 
     fn until_connected(&self, connected: bool) {
@@ -398,4 +404,68 @@ fn replies_come_while_all_workers_sleep() {
         assert_ne!(thread.recv_timeout(PATIENCE).unwrap(), own);
     }
     assert!(engine.bell.rings() > 0);
+}
+
+/// More replies than are handed on in one go, none of them taken, and a worker that is awake. There is no
+/// thread of a link, so nobody looks whom the test does not ask to.
+fn many_replies_and_a_worker_awake() -> (Watch, Pending<Orders>, Receiver<Outcome>, EngineEnd) {
+    let (_, replies, engine) = connection(None);
+    let (watch, pending) = (Watch::default(), Pending::default());
+    watch.worker_wakes();
+    watch.set(Some(Box::new(replies)));
+    let (sender, outcomes) = mpsc::channel();
+    for _ in 0..MANY {
+        let sender = sender.clone();
+        let done = Box::new(move |outcome| sender.send(outcome).unwrap());
+        let correlation = pending.register(far(), done);
+        engine.reply(correlation, ENVELOPE_TERMINAL, Event::Rejected(&Rejected::default()));
+    }
+    (watch, pending, outcomes, engine)
+}
+
+/// Less than two goes.
+const MANY: usize = 300;
+
+#[test]
+fn a_worker_that_never_sleeps_takes_its_replies_between_requests() {
+    let (watch, pending, outcomes, engine) = many_replies_and_a_worker_awake();
+    assert!(watch.worker_looks(&pending));
+    assert!(watch.worker_looks(&pending));
+    assert_eq!(outcomes.try_iter().count(), MANY);
+    assert!(!watch.worker_looks(&pending));
+    assert_eq!(engine.bell.rings(), 0, "who is awake need not be rung for");
+}
+
+#[test]
+fn the_links_thread_goes_on_while_it_finds_what_workers_left() {
+    let (watch, pending, outcomes, engine) = many_replies_and_a_worker_awake();
+    let mut looks = 0;
+    while watch.look(&pending).unwrap() {
+        looks += 1;
+    }
+    assert_eq!((looks, outcomes.try_iter().count()), (2, MANY), "it has slept before the end");
+    assert!(!engine.bell.is_armed.load(Ordering::SeqCst), "a worker is awake");
+}
+
+#[test]
+fn many_replies_come_at_once_while_a_worker_never_sleeps() {
+    let site = Site::start();
+    site.link.worker_wakes();
+    let engine = site.connect(None);
+    let own = std_thread::current().id();
+    let mut own_looks = 0;
+    for _ in 0..MANY {
+        let thread = place_telling_thread(&site);
+        let correlation = engine.correlation();
+        engine.reply(correlation, ENVELOPE_TERMINAL, Event::Rejected(&Rejected::default()));
+        let found_by = loop {
+            site.link.worker_looks();
+            match thread.try_recv() {
+                Ok(thread) => break thread,
+                Err(_) => std_thread::yield_now(),
+            }
+        };
+        own_looks += usize::from(found_by == own);
+    }
+    assert!(own_looks > 0, "all have waited for the link's thread");
 }

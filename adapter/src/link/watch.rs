@@ -1,12 +1,12 @@
-//! Who looks for the engine's replies: the front's workers, whenever they have nothing else to do, or the
-//! link's own thread when all of them sleep.
+//! Who looks for the engine's replies: the front's workers, at each request and whenever they have nothing
+//! else to do, or the link's own thread when all of them sleep.
 //!
 //! A worker that looks by itself spares each reply two ways through the scheduler, the engine's call and
 //! the link's. The last worker that falls asleep has the engine ring the bell, on which the link's thread
 //! sleeps all the time; the first that wakes has it ring no more. Without workers that say when they
 //! sleep, as on front may, the link's thread does all of it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use touchline_protocol::client::ReceiveError;
 
@@ -52,6 +52,17 @@ impl Watch {
         }
     }
 
+    /// A worker is awake and goes on with something else: it may not sleep for long. True if it found
+    /// replies. It waits for nobody: who holds the lock looks, too.
+    pub(super) fn worker_looks<T: Traffic>(&self, pending: &Pending<T>) -> bool {
+        let mut looked = match self.0.try_lock() {
+            Ok(looked) => looked,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        looked.fault.is_none() && looked.hand_on(pending)
+    }
+
     /// A worker is about to sleep, or ends.
     pub(super) fn worker_sleeps<T: Traffic>(&self, pending: &Pending<T>) {
         let mut looked = self.lock();
@@ -67,8 +78,8 @@ impl Watch {
         }
     }
 
-    /// A look by the link's own thread. True if it should look again at once; else it may sleep until the
-    /// bell rings.
+    /// A look by the link's own thread. True if it should look again at once, since it found replies, and
+    /// where workers left some to it there may be more; else it may sleep until the bell rings.
     pub(super) fn look<T: Traffic>(&self, pending: &Pending<T>) -> Result<bool, ReceiveError> {
         let mut looked = self.lock();
         let nobody_else = looked.awake == 0;
@@ -80,7 +91,7 @@ impl Watch {
             return Err(fault);
         }
         let Some(replies) = &looked.replies else { return Ok(false) };
-        Ok(nobody_else && (found || replies.arm()))
+        Ok(found || (nobody_else && replies.arm()))
     }
 
     /// Looks whether the engine is still there.
