@@ -43,8 +43,8 @@ pub const SOCKET_NAME: &str = "engine.sock";
 /// When a reply counts as an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Acknowledgement {
-    /// Once its transaction is in the log's live window: survives a crash of the engine, and a power cut
-    /// from `log.gather_us` later on.
+    /// Once its transaction is in the log's live window: survives a crash of the engine, but a power cut
+    /// only once it is written: after `log.gather_us`, the write under way then, and its own.
     #[default]
     Appended,
     /// Once its transaction is on disk: survives a power cut. Replies are held back until then.

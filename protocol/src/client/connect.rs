@@ -97,7 +97,17 @@ pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
     let failed = |source| ConnectError::Connect { endpoint: options.endpoint.clone(), source };
     match &options.endpoint {
         Endpoint::SharedMemory(path) => {
-            over_rings(options, handshake::dial(path, limit).map_err(failed)?)
+            let dial = || handshake::dial(path, limit).map_err(failed);
+            match over_rings(options, hello(options)?, dial()?) {
+                // An engine that takes no wish over rings: replies are held back here in any case.
+                Err(ConnectError::Refused {
+                    reason: Some(RefusalReason::InvalidHello), ..
+                }) if options.acknowledgement == Acknowledgement::Durable => {
+                    let hello = Hello { acknowledgement: ACKNOWLEDGE_APPENDED, ..hello(options)? };
+                    over_rings(options, hello, dial()?)
+                }
+                outcome => outcome,
+            }
         }
         Endpoint::Unix(path) => over_stream(options, handshake::dial(path, limit).map_err(failed)?),
         Endpoint::Tcp(address) => {
@@ -126,8 +136,12 @@ fn hello(options: &ClientOptions) -> io::Result<Hello> {
 }
 
 /// Goes on with rings, whose descriptors come with the Welcome.
-fn over_rings(options: &ClientOptions, mut socket: UnixStream) -> Result<Client, ConnectError> {
-    handshake::prove(&mut socket, &hello(options)?, options.key.as_ref(), out_of_place)?;
+fn over_rings(
+    options: &ClientOptions,
+    hello: Hello,
+    mut socket: UnixStream,
+) -> Result<Client, ConnectError> {
+    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
     let (welcome, descriptors, control) = welcome(&socket)?;
     let capacities =
         RingCapacities::new(welcome.request_slots as usize, welcome.reply_slots as usize)?;
