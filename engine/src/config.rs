@@ -181,7 +181,8 @@ pub struct LogSection {
     /// Size of the live window in MiB, even, at least 8; 0: 64, or a quarter of what is free.
     pub window_mib: u64,
     /// How long a transaction that no session waits for on disk may wait to be written, in µs, at most
-    /// 1,000,000: what a power cut can take from sessions that are answered when it is appended.
+    /// 1,000,000: with what is being written by then, what a power cut can take from sessions that are
+    /// answered when it is appended.
     pub gather_us: u64,
     /// A snapshot is made whenever the log has grown by so many MiB, at most 1,048,576; 0: only by
     /// command.

@@ -286,7 +286,7 @@ impl Duty {
                     } else {
                         state::refusal(session, correlation, (position, self.now_ns))
                     };
-                    self.mail.tell_gateway(FromDuty::State { ticket, messages });
+                    self.mail.tell_gateway(FromDuty::State { ticket, position, messages });
                 }
                 ToDuty::Ended { session, epoch } => {
                     if let Some(client) = self.clients.find(session, epoch) {
@@ -337,6 +337,10 @@ impl Duty {
         let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
         // What the adapter shows follows the moves of what is durable, whatever it waits for itself.
         let awaits_disk = awaits_disk || role == Role::Adapter;
+        if awaits_disk {
+            // What came before it is what it may ask for first.
+            self.writer.want_durable();
+        }
         let terms = Terms { account, rate: RateLimit::new(limited), awaits_disk };
         match end {
             None => self.clients.streams.add(identity, terms, position),
@@ -423,7 +427,11 @@ impl Duty {
         let (session, epoch) = self.clients.identity(client);
         let end = match client {
             ClientIndex::Ring(index) => {
-                Some(self.clients.connections.swap_remove(index).into_end())
+                let mut connection = self.clients.connections.swap_remove(index);
+                if connection.wake_if_replied() {
+                    self.writer.want_durable();
+                }
+                Some(connection.into_end())
             }
             ClientIndex::Stream(index) => {
                 self.clients.streams.remove(index);

@@ -120,6 +120,8 @@ pub enum FromDuty {
     State {
         /// The ticket of the request.
         ticket: usize,
+        /// All that they say was decided before.
+        position: Position,
         /// One behind the other.
         messages: Vec<u8>,
     },

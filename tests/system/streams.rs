@@ -16,6 +16,7 @@ use touchline_protocol::client::{
     Acknowledgement, CallError, ClientOptions, ConnectError, Endpoint, Notice,
 };
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     CancelOrder, CreateKey, Deposit, KEY_BINARY, KEY_TRADE, LOGON_CANCEL_ON_DISCONNECT,
 };
@@ -207,6 +208,45 @@ fn a_session_asks_for_what_it_has_and_what_it_missed() {
         assert_eq!(end.status, status.to_wire(), "{from}");
     }
     maker.assert_alive();
+}
+
+/// How far the log is on disk.
+fn on_disk(venue: &Venue) -> Position {
+    LogReader::open(venue.data(), Follow::Durable).expect("there is a log").watermark()
+}
+
+#[test]
+fn a_session_that_waits_for_the_disk_misses_nothing_that_is_not_there_yet() {
+    // Nobody but that session waits for the disk.
+    let venue = venue(&["log.gather_us=1000000"]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let mut wishes = options(tcp(&venue), "maker", (KEY_A, &a));
+    wishes.acknowledgement = Acknowledgement::Durable;
+    let mut maker = Member::open(&wishes).expect("an honest client is let in");
+    let first = maker.place(limit(Side::Sell, 30_000, 5));
+    let mut seen = maker.call(limit(Side::Sell, 31_000, 1)).expect("it is good").envelope.position;
+    let mut taker = Member::connect(unix(&venue), "taker", (KEY_B, &b));
+    for _ in 0..3 {
+        drop(maker);
+        taker.place(limit(Side::Buy, 30_000, 1));
+        maker = Member::open(&wishes).expect("an honest client is let in");
+        maker.client.sender().request_replay(77, seen).expect("it is connected");
+        let (replies, notices) = maker.until(|notice| matches!(notice, Notice::Replayed(_)));
+        let Some(Notice::Replayed(end)) = notices.last() else { panic!("{notices:?}") };
+        assert_eq!(end.status, ReplayStatus::Complete.to_wire());
+        assert!(end.position <= on_disk(&venue));
+        let trades = replies.iter().filter(|reply| {
+            matches!(reply.event.event(), Ok(Event::Trade(trade))
+                if trade.maker_order_id == first.order_id)
+        });
+        assert_eq!(trades.count(), 1);
+        seen = end.position;
+    }
+    taker.place(limit(Side::Buy, 10, 1));
+    maker.client.sender().request_state(78).expect("it is connected");
+    let (_, notices) = maker.until(|notice| matches!(notice, Notice::State(_)));
+    let Some(Notice::State(end)) = notices.last() else { panic!("{notices:?}") };
+    assert!(end.position <= on_disk(&venue));
 }
 
 #[test]
@@ -409,6 +449,7 @@ over_epoll!(
     a_logout_is_answered_behind_all_that_came_before_it,
     a_newer_logon_ends_the_older_connection_and_takes_its_orders_away,
     a_session_asks_for_what_it_has_and_what_it_missed,
+    a_session_that_waits_for_the_disk_misses_nothing_that_is_not_there_yet,
     a_client_that_saw_more_than_the_log_has_is_told,
     a_session_sends_no_faster_than_it_may,
     asking_for_the_state_counts_as_a_command,

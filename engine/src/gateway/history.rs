@@ -45,8 +45,6 @@ pub(super) struct Replay {
     pub(super) account: AccountId,
     pub(super) correlation: u64,
     pub(super) from: Position,
-    /// Up to what is durable, or what is appended.
-    pub(super) is_durable: bool,
 }
 
 /// An answer.
@@ -55,8 +53,8 @@ pub(super) enum Answer {
     Checked { ticket: usize, has: bool, end: Position },
     /// Of a check that could not be made.
     Unreadable { ticket: usize, error: ReadError },
-    /// Messages; when it is over, with the last of them a `ReplayEnd`.
-    Piece { ticket: usize, messages: Vec<u8>, is_over: bool },
+    /// Messages that tell of nothing behind `position`; when it is over, with the last of them a `ReplayEnd`.
+    Piece { ticket: usize, position: Position, messages: Vec<u8>, is_over: bool },
 }
 
 /// The thread's links.
@@ -159,8 +157,8 @@ impl Librarian {
         if self.replays.len() >= REPLAYS_MAX {
             return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
         }
-        let follow = if replay.is_durable { Follow::Durable } else { Follow::Appended };
-        match LogReader::open(&self.data, follow) {
+        // Who waits for the disk is given what is not there yet when it is.
+        match LogReader::open(&self.data, Follow::Appended) {
             Ok(mut reader) => {
                 let (oldest, end) = (reader.position(), reader.watermark());
                 if replay.from.0 == 0 {
@@ -205,8 +203,9 @@ impl Librarian {
                 break;
             }
         }
+        let position = reader.position();
         self.replays.insert(replay.ticket, (replay, reader, end));
-        Answer::Piece { ticket: replay.ticket, messages, is_over: false }
+        Answer::Piece { ticket: replay.ticket, position, messages, is_over: false }
     }
 }
 
@@ -220,14 +219,14 @@ fn over(
     let status = status.to_wire();
     let end = ReplayEnd { correlation, position, status, ..Default::default() };
     messages.extend_from_slice(bytemuck::bytes_of(&end));
-    Answer::Piece { ticket: replay.ticket, messages, is_over: true }
+    Answer::Piece { ticket: replay.ticket, position, messages, is_over: true }
 }
 
 fn ended(replay: &Replay, status: ReplayStatus, position: Position, oldest: Position) -> Answer {
     let (correlation, status) = (replay.correlation, status.to_wire());
     let end = ReplayEnd { correlation, position, oldest, status, ..Default::default() };
     let messages = bytemuck::bytes_of(&end).to_vec();
-    Answer::Piece { ticket: replay.ticket, messages, is_over: true }
+    Answer::Piece { ticket: replay.ticket, position, messages, is_over: true }
 }
 
 /// Adds the events of a transaction that concern the account, each in an envelope as it had live.

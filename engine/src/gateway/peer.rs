@@ -287,9 +287,10 @@ impl Peer {
         if local != (hello.key_id.0 == 0) {
             return self.refused(RefusalReason::InvalidHello, "role and key do not go together");
         }
+        let is_stream = hello.carrier == CARRIER_STREAM;
         if hello.flags == LOGON_FEED
-            && hello.carrier == CARRIER_STREAM
-            && (hello.heartbeat_seconds == 0 || hello.acknowledgement != ACKNOWLEDGE_APPENDED)
+            && (is_stream && hello.heartbeat_seconds == 0
+                || hello.acknowledgement != ACKNOWLEDGE_APPENDED)
         {
             let why = "the feed over a stream without heartbeats, or with another acknowledgement";
             return self.refused(RefusalReason::InvalidHello, why);

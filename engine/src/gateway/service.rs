@@ -339,7 +339,9 @@ impl Gateway {
                         self.refusals.print(&format!("refused a logon: {reason:?}"));
                     }
                 }
-                FromDuty::State { ticket, messages } => self.state_came(ticket, &messages),
+                FromDuty::State { ticket, position, messages } => {
+                    self.state_came(ticket, position, &messages);
+                }
                 FromDuty::Closed { session, epoch, reason, why, end } => {
                     let is_stream = end.is_none();
                     drop(end);
@@ -410,8 +412,8 @@ impl Gateway {
                         ));
                     }
                 }
-                Answer::Piece { ticket, messages, is_over } => {
-                    self.history_came(ticket, &messages, is_over);
+                Answer::Piece { ticket, position, messages, is_over } => {
+                    self.history_came(ticket, position, &messages, is_over);
                 }
             }
         }

@@ -341,7 +341,6 @@ impl Gateway {
                         account: stream.account,
                         correlation,
                         from,
-                        is_durable: stream.is_durable,
                     };
                     stream.replaying = Replaying::Due;
                     self.sessions.hungry.retain(|&hungry| hungry != ticket);
@@ -380,20 +379,26 @@ impl Gateway {
         }
     }
 
-    /// What an account has came for a session.
-    pub(super) fn state_came(&mut self, ticket: usize, messages: &[u8]) {
+    /// What an account has at a position came for a session.
+    pub(super) fn state_came(&mut self, ticket: usize, position: Position, messages: &[u8]) {
         if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
             stream.awaits_state = false;
-            stream.put_plain(messages);
+            stream.put_as_of(position, messages);
             self.sessions.mark_dirty(ticket);
             self.sessions.mark_ready(ticket);
         }
     }
 
-    /// A piece of its account's history came for a session.
-    pub(super) fn history_came(&mut self, ticket: usize, messages: &[u8], is_over: bool) {
+    /// A piece of its account's history, up to a position, came for a session.
+    pub(super) fn history_came(
+        &mut self,
+        ticket: usize,
+        position: Position,
+        messages: &[u8],
+        is_over: bool,
+    ) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
-        stream.put_plain(messages);
+        stream.put_as_of(position, messages);
         stream.replaying = if is_over { Replaying::Not } else { Replaying::Hungry };
         self.sessions.mark_dirty(ticket);
         self.sessions.mark_ready(ticket);

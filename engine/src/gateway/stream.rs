@@ -81,7 +81,6 @@ pub(super) struct Stream {
     pub(super) session: SessionId,
     pub(super) epoch: Epoch,
     pub(super) account: AccountId,
-    pub(super) is_durable: bool,
     input: FrameBuffer,
     /// What came when there was no room any more: no more than was under way.
     overflow: Vec<u8>,
@@ -122,7 +121,6 @@ impl Stream {
             session: started.session,
             epoch: started.epoch,
             account: started.account,
-            is_durable,
             input: FrameBuffer::new(INPUT_BYTES),
             overflow: Vec::new(),
             outgoing: Outgoing::new(started.session, terms.unsent_bytes, is_durable, position),
@@ -271,10 +269,10 @@ impl Stream {
         }
     }
 
-    /// Messages that are no events, behind what is there.
-    pub(super) fn put_plain(&mut self, messages: &[u8]) {
+    /// Messages that tell of nothing behind `position`, behind what is there.
+    pub(super) fn put_as_of(&mut self, position: Position, messages: &[u8]) {
         if self.closing.is_none() {
-            self.outgoing.put_plain(messages);
+            self.outgoing.put_as_of(position, messages);
         }
     }
 

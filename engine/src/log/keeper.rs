@@ -180,9 +180,11 @@ impl Keeper {
         if appended == self.durable {
             return Ok(false);
         }
-        self.gathers_since = None;
         self.note_backlog(appended);
         let end = appended.min(self.durable + window_segment_rest(self.durable));
+        if end == appended {
+            self.gathers_since = None;
+        }
         let start = self.durable - self.durable % BLOCK_BYTES;
         let used = (end - start) as usize;
         let blocks = used.next_multiple_of(BLOCK_BYTES as usize);

@@ -151,7 +151,12 @@ impl Outgoing {
 
     /// Puts a message that waits for nothing into the queue, behind what is there.
     pub(super) fn put_plain(&mut self, message: &[u8]) {
-        self.push(message, Position(0));
+        self.put_as_of(Position(0), message);
+    }
+
+    /// Puts messages that tell of nothing behind `position` into the queue, behind what is there.
+    pub(super) fn put_as_of(&mut self, position: Position, messages: &[u8]) {
+        self.push(messages, position);
     }
 
     /// Says that something is missing, once there is room and the client has read the last such notice.

@@ -65,7 +65,7 @@ fn a_client_is_blamed_for_what_it_does_not_read_and_not_for_a_late_disk() {
 fn a_client_that_does_not_read_its_replay_is_ended() {
     let now = Instant::now();
     let mut stream = stream(0, now);
-    stream.put_plain(&[0; 64]);
+    stream.put_as_of(Position(0), &[0; 64]);
     assert!(stream.take(Position(0), now).is_some());
     assert!(stream.tick(now, STALL, Default::default()).is_none());
     assert!(stream.tick(now + STALL, STALL, Default::default()).is_none(), "nobody waits for it");
