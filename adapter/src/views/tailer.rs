@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use touchline_protocol::log::control::LogState;
-use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::{Incarnation, Position};
 
@@ -24,6 +24,9 @@ pub const IDLE: Duration = Duration::from_millis(50);
 /// Pause at the end of the log while nobody waits for the views. To be woken for each write of the log to
 /// disk costs more than to fold what comes in one such write.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// Pause before the log is looked at again for those who wait, where it does not tell in time what it has.
+const LATE_PAUSE: Duration = Duration::from_micros(100);
 
 /// Pause before the log is read again when the system had no descriptor or no memory for it.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(20);
@@ -61,6 +64,8 @@ pub trait Source: Send + 'static {
     /// # Errors
     /// When the log is not the one that was read before.
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError>;
+    /// True if there may be more long before [`Source::wait`] knows of it.
+    fn is_told_late(&self) -> bool;
 }
 
 impl Source for LogReader {
@@ -74,6 +79,11 @@ impl Source for LogReader {
 
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
         Self::wait(self, limit)
+    }
+
+    fn is_told_late(&self) -> bool {
+        // It waits for the disk.
+        self.follow() == Follow::Appended
     }
 }
 
@@ -125,6 +135,7 @@ fn follow(
 ) -> Result<(), TailError> {
     let mut reached = views.reached();
     let mut next_look = Instant::now();
+    let mut next_wait = next_look;
     while !stop.load(Ordering::Acquire) {
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
@@ -148,10 +159,19 @@ fn follow(
             Batch::Full => false,
             // What the request that came meanwhile waits for may be there.
             Batch::End if views.pause(PAUSE) => false,
-            Batch::End => match source.wait(IDLE) {
-                Err(error) if error.is_shortage() => true,
-                waited => waited.map(|()| false)?,
-            },
+            // Only its look for another engine is needed, now and then.
+            Batch::End if source.is_told_late() && Instant::now() < next_wait => {
+                thread::sleep(LATE_PAUSE);
+                false
+            }
+            Batch::End => {
+                next_wait = Instant::now() + IDLE;
+                let limit = if source.is_told_late() { Duration::ZERO } else { IDLE };
+                match source.wait(limit) {
+                    Err(error) if error.is_shortage() => true,
+                    waited => waited.map(|()| false)?,
+                }
+            }
             Batch::Short => true,
         };
         if short {

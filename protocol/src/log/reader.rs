@@ -252,6 +252,12 @@ impl LogReader {
         self.limit().is_none_or(|limit| start < limit)
     }
 
+    /// How far it reads.
+    #[must_use]
+    pub const fn follow(&self) -> Follow {
+        self.follow
+    }
+
     /// The incarnation of the engine whose window this reader is attached to.
     #[must_use]
     pub fn incarnation(&self) -> Option<Incarnation> {

@@ -76,6 +76,7 @@ struct FakeLog {
     ahead: Option<Next>,
     present: Box<Frame>,
     watermark: Position,
+    is_told_late: bool,
 }
 
 impl Source for FakeLog {
@@ -101,11 +102,16 @@ impl Source for FakeLog {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
+        assert!(!self.is_told_late || limit.is_zero(), "it would be told too late");
         self.ahead = self.coming.recv_timeout(limit).ok();
         match self.ahead {
             Some(Next::ShortWait) => Err(shortage()),
             _ => Ok(()),
         }
+    }
+
+    fn is_told_late(&self) -> bool {
+        self.is_told_late
     }
 }
 
@@ -117,10 +123,10 @@ struct Site {
 }
 
 fn site() -> Site {
-    site_of(State::new(10), None)
+    site_of(State::new(10), None, false)
 }
 
-fn site_of(state: State, gate: Option<Arc<Gate>>) -> Site {
+fn site_of(state: State, gate: Option<Arc<Gate>>, is_told_late: bool) -> Site {
     let views = Arc::new(Views::new(state, || Position(0)));
     let (log, coming) = mpsc::channel();
     let source = FakeLog {
@@ -128,6 +134,7 @@ fn site_of(state: State, gate: Option<Arc<Gate>>) -> Site {
         ahead: None,
         present: Box::new(definition(0, 0)),
         watermark: Position(0),
+        is_told_late,
     };
     let (told, ended) = mpsc::channel();
     let tailer =
@@ -166,6 +173,19 @@ fn transactions_and_the_watermark_move_the_views() {
         behind,
         Err(NotReached::Behind { at: Position(1 << 20), wanted: Position(1 << 21) })
     );
+}
+
+#[test]
+fn a_log_that_tells_late_is_looked_at_without_being_told() {
+    let site = site_of(State::new(10), None, true);
+    for id in 0..3 {
+        // Given up when nothing was there: the tailer has come to the end of the log.
+        let end = 4096 + (id + 1) * 192;
+        assert!(matches!(site.wait(end, Duration::ZERO), Err(NotReached::Behind { .. })));
+        site.log.send(Next::Frame(Box::new(definition(id, 4096 + id * 192)))).unwrap();
+        assert_eq!(site.wait(end, PATIENCE), Ok(()));
+    }
+    assert!(site.ended.try_recv().is_err());
 }
 
 #[test]
@@ -221,7 +241,7 @@ fn memory_is_bounded_when_nothing_is_written() {
         }
     }
     let gate = Arc::new(Gate::default());
-    let site = site_of(state, Some(Arc::clone(&gate)));
+    let site = site_of(state, Some(Arc::clone(&gate)), false);
     for id in 0..1000 {
         site.log.send(Next::Frame(Box::new(definition(id, 4096 + id * 192)))).unwrap();
     }
