@@ -3,8 +3,9 @@
 //!
 //! A worker that looks by itself spares each reply two ways through the scheduler, the engine's call and
 //! the link's. The last worker that falls asleep has the engine ring the bell, on which the link's thread
-//! sleeps all the time; the first that wakes has it ring no more. Without workers that say when they
-//! sleep, as on front may, the link's thread does all of it.
+//! sleeps all the time; the first that wakes has it ring no more. Where replies wait for the disk, each write
+//! of the log rings it, too, whoever is awake. Without workers that say when they sleep, as on front may, the
+//! link's thread does all of it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
