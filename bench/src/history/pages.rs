@@ -72,6 +72,10 @@ impl Source for Paced {
         std::thread::sleep(limit.min(Duration::from_micros(500)));
         Ok(())
     }
+
+    fn is_told_late(&self) -> bool {
+        false
+    }
 }
 
 /// Takes no order.
