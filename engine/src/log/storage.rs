@@ -1,6 +1,8 @@
 //! The few calls by which the log touches the disk, so that tests can put another disk under it.
 //! Called by the keeper for writing and by recovery for reading and repair.
 
+mod gated;
+
 use std::{
     fs::{self, File, OpenOptions},
     io,
@@ -13,6 +15,8 @@ use rustix::{
     io::Errno,
 };
 use touchline_protocol::log::BLOCK_BYTES;
+
+pub use gated::{GatedStorage, Write};
 
 /// A disk that holds segment files.
 pub trait Storage: Send + Sync {

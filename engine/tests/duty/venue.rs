@@ -56,7 +56,7 @@ const MANY_TURNS: u32 = 100_000;
 pub(crate) struct Venue {
     pub(crate) bench: DutyBench,
     pub(crate) control: Control,
-    pub(crate) disk: Arc<Breakable>,
+    pub(crate) disk: Breakable,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) keeper: KeeperHandle,
     pub(crate) folder: TempDir,
@@ -104,9 +104,9 @@ impl Venue {
         core: impl FnOnce(&str) -> Core,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Arc::new(Breakable::default());
-        let environment =
-            Environment { storage: Arc::clone(&disk) as _, attest_after, ..Environment::default() };
+        let disk = Breakable::default();
+        let storage = Arc::new(disk.storage());
+        let environment = Environment { storage, attest_after, ..Environment::default() };
         let log = open_log(&environment, folder.path(), gather);
         let stop = Arc::new(AtomicBool::new(false));
         let core = core(&definition(engine, limits));

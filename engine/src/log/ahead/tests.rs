@@ -1,7 +1,6 @@
 //! Segments that are made ahead are whole when they are needed, however their zeros were spread.
 
 use std::{
-    io,
     path::Path,
     sync::{
         Arc,
@@ -13,7 +12,7 @@ use touchline_protocol::log::{BLOCK_BYTES, segment::LogIdentity, segment_path};
 
 use crate::log::{
     disk::{DiskLog, aligned_buffer},
-    storage::{BlockFile, FileStorage, Storage},
+    storage::{FileStorage, GatedStorage, Storage, Write},
 };
 
 /// Larger than what the zeros lead by, so that they are spread.
@@ -65,65 +64,6 @@ fn a_segment_is_made_though_nothing_is_written() {
     assert!(segment_bytes(folder.path(), 1).iter().all(|&byte| byte == 0));
 }
 
-/// The machine's disk; counts the bytes of zeros.
-#[derive(Default)]
-struct Counting(Arc<AtomicU64>);
-
-struct CountingFile(Box<dyn BlockFile>, Arc<AtomicU64>);
-
-impl Storage for Counting {
-    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
-        FileStorage.list(folder)
-    }
-
-    fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
-        Ok(Box::new(CountingFile(FileStorage.create(path, bytes)?, Arc::clone(&self.0))))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
-        FileStorage.open(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        FileStorage.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        FileStorage.remove(path)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        FileStorage.sync_folder(folder)
-    }
-}
-
-impl BlockFile for CountingFile {
-    fn length(&self) -> io::Result<u64> {
-        self.0.length()
-    }
-
-    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, into)
-    }
-
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_blocks(offset, bytes)
-    }
-
-    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.1.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.0.write_unsynced(offset, bytes)
-    }
-
-    fn is_reserved(&self) -> bool {
-        self.0.is_reserved()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.0.sync()
-    }
-}
-
 #[test]
 fn while_the_writes_are_behind_segments_are_not_filled() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,8 +73,14 @@ fn while_the_writes_are_behind_segments_are_not_filled() {
         return;
     }
     let identity = LogIdentity { log_id: [1; 16], salt: 2, segment_bytes: SEGMENT };
-    let storage = Counting::default();
-    let zeros = Arc::clone(&storage.0);
+    let zeros = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&zeros);
+    let storage = GatedStorage::new(move |write| {
+        if let Write::Unsynced(bytes) = write {
+            counted.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+        Ok(true)
+    });
     let mut disk = DiskLog::new(Arc::new(storage), folder.path().to_owned(), identity, 0).unwrap();
     disk.create_first().unwrap();
     let mut disk = disk.make_ahead().unwrap();
