@@ -7,12 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use tempfile::TempDir;
 use touchline_core::Core;
 use touchline_engine::clock::{Clock, SystemTime};
 use touchline_engine::config::{EngineConfig, LogSection};
-use touchline_engine::cores::keep_off;
 use touchline_engine::duty::{Duty, DutyOptions};
 use touchline_engine::feed::{self, FeedDesk, FeedHandle, FeedOptions};
 use touchline_engine::gateway::{self, Mail};
@@ -34,6 +32,7 @@ use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{KeyId, Sequence, SymbolId, UNITS_PER_WHOLE};
 
+use crate::cores::Pinned;
 use crate::interrupt;
 use crate::machine::nanoseconds;
 
@@ -77,8 +76,8 @@ pub(super) struct Venue {
     client: SessionEnd,
     started: SessionStarted,
     sequence: u64,
-    /// Where this thread ran before, and where it runs while the duty's turns are timed.
-    cores: Option<(CpuSet, CpuSet)>,
+    /// Where this thread runs while the duty's turns are timed.
+    core: Option<usize>,
     _folders: [TempDir; 2],
 }
 
@@ -91,7 +90,7 @@ impl Venue {
             made.with_context(|| format!("no folder in {}", folder.display()))
         };
         let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
-        let before = core.map(keep_off).transpose()?;
+        let off = Pinned::off(core)?;
         let environment =
             Environment { shared_memory: window.path().to_owned(), ..Environment::default() };
         let options = LogOptions {
@@ -123,15 +122,7 @@ impl Venue {
             None
         };
         let (client, started) = log_on(&mut duty, &mail)?;
-        let cores = match (core, before) {
-            (Some(core), Some(before)) => {
-                let mut own = CpuSet::new();
-                own.set(core);
-                sched_setaffinity(None, &before)?;
-                Some((before, own))
-            }
-            _ => None,
-        };
+        drop(off);
         Ok(Self {
             duty,
             keeper: log.keeper,
@@ -140,7 +131,7 @@ impl Venue {
             client,
             started,
             sequence: started.last_sequence.0,
-            cores,
+            core,
             _folders: [data, window],
         })
     }
@@ -158,9 +149,7 @@ impl Venue {
             interrupt::check()?;
             self.settle()?;
             self.fill()?;
-            if let Some((_, own)) = &self.cores {
-                sched_setaffinity(None, own)?;
-            }
+            let pinned = Pinned::to(self.core)?;
             let begin = Instant::now();
             let mut done = 0;
             while done < COMMANDS {
@@ -169,9 +158,7 @@ impl Venue {
                 ensure!(now > 0 || begin.elapsed() < PATIENCE, "the duty thread has stopped");
             }
             took += nanoseconds(begin.elapsed());
-            if let Some((before, _)) = &self.cores {
-                sched_setaffinity(None, before)?;
-            }
+            drop(pinned);
             self.read()?;
         }
         Ok((took, u64::from(fillings) * COMMANDS))

@@ -1,11 +1,9 @@
 //! The disk under a measured log, with a switch: written to as ever, held at its next write, or not
 //! written to at all. Called by [`super::subject`], turned by the measurements that compare.
 
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use touchline_engine::log::storage::{BlockFile, FileStorage, Storage};
+use touchline_engine::log::storage::GatedStorage;
 
 /// What becomes of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +37,7 @@ impl Switch {
     }
 }
 
-/// The machine's file systems behind a switch. Clones share it.
+/// The switch in front of the machine's file systems. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct SwitchedStorage {
     switch: Arc<Switch>,
@@ -66,64 +64,9 @@ impl SwitchedStorage {
         Turned(Arc::clone(&self.switch))
     }
 
-    fn wrap(&self, file: Box<dyn BlockFile>) -> Box<dyn BlockFile> {
-        Box::new(SwitchedFile { file, switch: Arc::clone(&self.switch) })
-    }
-}
-
-impl Storage for SwitchedStorage {
-    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
-        FileStorage.list(folder)
-    }
-
-    fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
-        Ok(self.wrap(FileStorage.create(path, bytes)?))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
-        Ok(self.wrap(FileStorage.open(path)?))
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        FileStorage.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        FileStorage.remove(path)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        FileStorage.sync_folder(folder)
-    }
-}
-
-struct SwitchedFile {
-    file: Box<dyn BlockFile>,
-    switch: Arc<Switch>,
-}
-
-impl BlockFile for SwitchedFile {
-    fn length(&self) -> io::Result<u64> {
-        self.file.length()
-    }
-
-    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read(offset, into)
-    }
-
-    fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if self.switch.lets_through() { self.file.write_blocks(offset, bytes) } else { Ok(()) }
-    }
-
-    fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if self.switch.lets_through() { self.file.write_unsynced(offset, bytes) } else { Ok(()) }
-    }
-
-    fn is_reserved(&self) -> bool {
-        self.file.is_reserved()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync()
+    /// The disk.
+    pub(super) fn storage(&self) -> GatedStorage {
+        let switch = Arc::clone(&self.switch);
+        GatedStorage::new(move |_| Ok(switch.lets_through()))
     }
 }

@@ -8,10 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::thread::sched_setaffinity;
 use tempfile::TempDir;
 use touchline_engine::config::LogSection;
-use touchline_engine::cores::keep_off;
 use touchline_engine::log::{
     self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
 };
@@ -25,6 +23,7 @@ use touchline_protocol::units::Position;
 use touchline_protocol::wait::park;
 
 use super::storage::SwitchedStorage;
+use crate::cores::Pinned;
 use crate::interrupt;
 
 /// What a settled log has room for at least without the keeper's doing, bytes.
@@ -95,16 +94,14 @@ impl Subject {
         let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
         let storage = SwitchedStorage::new();
         let environment = Environment {
-            storage: std::sync::Arc::new(storage.clone()),
+            storage: std::sync::Arc::new(storage.storage()),
             shared_memory: window.path().to_owned(),
             ..Environment::default()
         };
-        let before = core.map(keep_off).transpose()?;
+        let off = Pinned::off(core)?;
         let log =
             log::open_in(&environment, &options(data.path()), &mut NothingToReplay, &mut |_| {})?;
-        if let Some(before) = before {
-            sched_setaffinity(None, &before)?;
-        }
+        drop(off);
         let page = ReadOnlyRegion::map_file(&File::open(log.control.path())?, CONTROL_BYTES)?;
         let prepared = page.u64_at(PREPARED_UNTIL_OFFSET)?;
         Ok(Self { log, storage, prepared, _data: data, _window: window })
