@@ -152,8 +152,7 @@ pub fn park<'a>(
         bells.wait(limit);
     }
     for line in lines {
-        // SYNC: orders nothing; seen late it costs the waker one needless ring.
-        line.parked.store(0, Ordering::Relaxed);
+        line.lower();
     }
 }
 

@@ -81,19 +81,15 @@ impl RingReceiver {
 
     pub(super) fn wait(&mut self, limit: Duration) {
         let mut waiter = Waiter::new(self.wait);
-        let first_held = self.held.front().map(|reply| reply.envelope.position);
-        let (input, durable) = (&self.input, &self.watermarks.durable);
-        let ready = || {
-            input.has_messages()
-                || first_held.is_some_and(|first| Position(durable.view().load_acquire()) >= first)
-        };
+        let ready = || self.is_ready();
         let ring = self.signals.line();
         let keeper =
             ParkingLine::new(&self.parked_for_durable, self.watermarks.durable_event.view());
         let slice = limit.min(LINE_CHECK);
-        let found = match first_held {
-            None => waiter.wait_until(iter::once(ring), slice, ready),
-            Some(_) => waiter.wait_until([ring, keeper].into_iter(), slice, ready),
+        let found = if self.held.is_empty() {
+            waiter.wait_until(iter::once(ring), slice, ready)
+        } else {
+            waiter.wait_until([ring, keeper].into_iter(), slice, ready)
         };
         if !found {
             self.line.check();
