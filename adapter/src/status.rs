@@ -27,6 +27,15 @@ pub struct Status {
     pub appended: Option<u64>,
     /// Up to where it is on disk.
     pub durable: Option<u64>,
+    /// How far it is followed.
+    #[serde(flatten)]
+    pub followers: Followers,
+}
+
+/// Where those are that follow the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Followers {
     /// Up to where answers to GET requests know it.
     pub views: u64,
     /// Up to where the history's store has it.
@@ -55,7 +64,7 @@ impl Sources {
     #[must_use]
     pub fn status(&self) -> Status {
         // Followers first: none is then ahead of what it follows.
-        let behind = Behind::of(&self.views);
+        let followers = Followers::of(&self.views);
         let appended = self.appended.look();
         Status {
             incarnation: appended.map(|engine| engine.incarnation.0),
@@ -63,10 +72,7 @@ impl Sources {
             engine_connected: self.orders.is_connected(),
             appended: appended.map(|engine| engine.position.0),
             durable: self.durable.look().map(|engine| engine.position.0),
-            views: behind.views,
-            history: behind.history,
-            views_behind: behind.views_behind,
-            history_behind: behind.history_behind,
+            followers,
         }
     }
 }
@@ -80,16 +86,7 @@ const fn name(state: LogState) -> &'static str {
     }
 }
 
-/// Where the followers are.
-#[derive(Debug, PartialEq, Eq)]
-struct Behind {
-    views: u64,
-    history: u64,
-    views_behind: u64,
-    history_behind: u64,
-}
-
-impl Behind {
+impl Followers {
     fn of(views: &Views) -> Self {
         let reached = views.reached().0;
         let (stored, is_stored) =
@@ -118,26 +115,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let archive = Archive::open(folder.path(), [7; 16]).unwrap();
         let views = Views::new(archive.restore(10).unwrap(), || Position(9000));
-        let behind = |views, history, views_behind, history_behind| Behind {
+        let behind = |views, history, views_behind, history_behind| Followers {
             views,
             history,
             views_behind,
             history_behind,
         };
-        assert_eq!(Behind::of(&views), behind(0, 0, 9000, 9000));
+        assert_eq!(Followers::of(&views), behind(0, 0, 9000, 9000));
         let definition = definition(0, 4096);
         let transaction = definition.transaction();
         let end = transaction.end().0;
         views.write(|state| state.fold_transaction(&transaction)).unwrap();
         views.arrive(Position(end));
-        assert_eq!(Behind::of(&views), behind(end, 0, 9000 - end, 9000));
+        assert_eq!(Followers::of(&views), behind(end, 0, 9000 - end, 9000));
         // The log's end is a record without rows.
         views.arrive(Position(9000));
-        assert_eq!(Behind::of(&views), behind(9000, 0, 0, 9000));
+        assert_eq!(Followers::of(&views), behind(9000, 0, 0, 9000));
         views.write(|state| archive.save(state)).unwrap();
-        assert_eq!(Behind::of(&views), behind(9000, end, 0, 0));
+        assert_eq!(Followers::of(&views), behind(9000, end, 0, 0));
         let empty = Views::new(State::new(10), || Position(0));
-        assert_eq!(Behind::of(&empty), behind(0, 0, 0, 0));
+        assert_eq!(Followers::of(&empty), behind(0, 0, 0, 0));
     }
 
     #[test]
@@ -148,10 +145,7 @@ mod tests {
             engine_connected: true,
             appended: Some(20),
             durable: None,
-            views: 10,
-            history: 5,
-            views_behind: 10,
-            history_behind: 15,
+            followers: Followers { views: 10, history: 5, views_behind: 10, history_behind: 15 },
         };
         assert_eq!(
             serde_json::to_string(&status).unwrap(),
