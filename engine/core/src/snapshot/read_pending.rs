@@ -145,7 +145,8 @@ impl<E> Reading<'_, E> {
             records::SWEEP_ACCOUNT => Some(Whose::Account(account)),
             records::SWEEP_SESSION => {
                 let session = u32::try_from(raw.detail).ok().map(SessionId);
-                let session = session.filter(|&session| core.sessions.get(session).is_some());
+                // The engine's own commands, which no session sends, have the number in front of all.
+                let session = session.filter(|session| session.0 <= core.sessions.len());
                 session.map(|session| Whose::Session(account, session))
             }
             records::SWEEP_KEY => {

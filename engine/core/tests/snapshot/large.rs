@@ -12,7 +12,7 @@ const WHOLE: i64 = UNITS_PER_WHOLE;
 const SYMBOLS: u32 = 8;
 const ACCOUNTS: u64 = 100;
 
-fn venue_with(orders: u32) -> Venue {
+pub(crate) fn venue_with(orders: u32) -> Venue {
     let mut venue = Venue::new();
     venue.set_rules();
     venue.must(&SetRules { rules: 2, ..Default::default() });
