@@ -1,0 +1,90 @@
+//! The command line of `touchline-bench core`. Called by [`super`].
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use touchline_engine::huge_pages::use_huge_pages;
+
+use super::show;
+use crate::core::engines::EngineKind;
+use crate::core::growth::{self, GrowthOptions};
+use crate::core::{self, CoreOptions, FlowKind, plot};
+
+/// What the help ends with.
+pub(super) const HELP: &str = "\
+Every engine gets the same operations; its fills, their hash and the final depth are checked before its
+time counts. All engines run once before any runs again; medians over the rounds are printed. `textbook`
+is ours too: the plain fast design, to be judged against. Exit code 1 if Touchline or it came to wrong
+results.";
+
+#[derive(clap::Args, Debug)]
+pub(super) struct Arguments {
+    /// Only these flows [default: all]
+    #[arg(long, value_enum)]
+    flow: Vec<FlowKind>,
+    /// Only these engines [default: all]
+    #[arg(long, value_enum)]
+    engine: Vec<EngineKind>,
+    /// Interleaved rounds
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// Measured operations per flow; bursts have twice as many
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
+    operations: u32,
+    /// Recorded messages for the flow `recorded`: CSV or gzip of it
+    #[arg(long, value_name = "FILE")]
+    recording: Option<PathBuf>,
+    /// Instead: cost per command from 1 k to 10 M resting orders, 1 to 4,096 symbols and 10 to 1 M
+    /// accounts
+    #[arg(long, conflicts_with_all = ["flow", "engine", "recording"])]
+    growth: bool,
+    /// With --growth: leave out larger sizes
+    #[arg(long, value_name = "SIZE", default_value_t = u32::MAX, requires = "growth")]
+    largest: u32,
+    /// With --growth: write the curves to this SVG file
+    #[arg(long, value_name = "FILE", requires = "growth")]
+    plot: Option<PathBuf>,
+    /// Keep large blocks on small pages, for all engines
+    #[arg(long)]
+    small_pages: bool,
+    /// Print one line of JSON instead of text: durations in ps per operation
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures and prints.
+pub(super) fn run(arguments: Arguments) -> Result<bool> {
+    let all_if_none = |flows: Vec<FlowKind>| {
+        if flows.is_empty() { FlowKind::value_variants().to_vec() } else { flows }
+    };
+    if arguments.small_pages {
+        use_huge_pages(false);
+    }
+    if arguments.growth {
+        return run_growth(&arguments);
+    }
+    let engines = arguments.engine;
+    let report = core::run(&CoreOptions {
+        flows: all_if_none(arguments.flow),
+        engines: if engines.is_empty() { EngineKind::ALL.to_vec() } else { engines },
+        rounds: usize::from(arguments.rounds),
+        operations: arguments.operations as usize,
+        recording: arguments.recording,
+    })?;
+    show(arguments.json, &report, || report.text())?;
+    Ok(report.passed())
+}
+
+fn run_growth(arguments: &Arguments) -> Result<bool> {
+    let report = growth::run(&GrowthOptions {
+        rounds: usize::from(arguments.rounds),
+        operations: arguments.operations as usize,
+        largest: arguments.largest,
+    })?;
+    show(arguments.json, &report, || report.text())?;
+    if let Some(file) = &arguments.plot {
+        std::fs::write(file, plot::svg(&report)).with_context(|| file.display().to_string())?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,55 @@
+//! The arguments of every measurement of a real engine process. Called by its neighbours.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use touchline_protocol::wait::WaitStrategy;
+
+use super::executable;
+use crate::engine::EngineOptions;
+
+#[derive(clap::Args, Debug)]
+pub(super) struct EngineArguments {
+    /// The executable touchline [default: beside this one]
+    #[arg(long, value_name = "PATH")]
+    engine: Option<PathBuf>,
+    /// Folder for temporary data folders [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// How the engine and this side wait
+    #[arg(long, value_enum, default_value_t = Wait::Adaptive)]
+    pub(super) wait: Wait,
+    /// Measured runs, whose medians are printed; 0 leaves only the checks
+    #[arg(long, default_value_t = 5)]
+    pub(super) runs: usize,
+    /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Wait {
+    /// Pause, yield, then sleep
+    Adaptive,
+    /// Never give the core away
+    Spin,
+}
+
+impl EngineArguments {
+    /// The engine that they ask for; an error if it is not there.
+    pub(super) fn options(&self) -> Result<EngineOptions> {
+        let executable = executable(self.engine.as_deref())?;
+        let scratch = self.scratch.clone().unwrap_or_else(std::env::temp_dir);
+        Ok(EngineOptions { executable, scratch, wait: self.wait.into() })
+    }
+}
+
+impl From<Wait> for WaitStrategy {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::Adaptive => Self::Adaptive,
+            Wait::Spin => Self::Spin,
+        }
+    }
+}

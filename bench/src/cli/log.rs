@@ -1,0 +1,70 @@
+//! The command line of `touchline-bench log`. Called by [`super`].
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use touchline_engine::huge_pages::use_huge_pages;
+
+use super::show;
+use crate::log::{self, LogOptions};
+
+/// What the help ends with.
+pub(super) const HELP: &str = "\
+No engine process runs: writer, keeper, recovery and verification are the engine's own, on logs in a
+temporary folder (some 700 MB) with the live window in shared memory. In each round
+
+  append     a 128-byte command with the 160 bytes of events of a resting order is compared with a copy
+             of the same bytes and their crc32c into a mapped file of shared memory; the keeper sleeps
+  writer     records of 128 bytes are appended at 500,000 per second, with the keeper held before its
+             next write, and with the keeper writing and a client waiting; times count from when a
+             record was due
+  durable    from when a record was due to when that client was woken, in multiples of D, the median of
+             bare O_DIRECT|O_DSYNC writes of 4 KiB; right behind it the same disk is written to without
+             a log on the same schedule, whatever is due in one write: what the machine allows
+  attainable 128-byte records per second that are durable, to the lesser of those that are appended
+             with no disk behind the log and those that the bare disk takes in bytes, by 2 MiB writes
+  replay     a log of limit orders and cancels through recovery, to the core alone on its commands
+  verify     the same log's files in the page cache, to reading them
+
+Medians over the rounds are printed. A goal that is missed does not change the exit code: figures of a
+busy machine are no check. Exit code 2 if what was written is not what is found.";
+
+#[derive(clap::Args, Debug)]
+pub(super) struct Arguments {
+    /// Folder for temporary logs, on the disk that is to be measured [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Rounds, whose medians are printed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Commands of the log that is replayed and verified
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+          value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    commands: u32,
+    /// Pin the writer to this core while it appends on schedule, and keep the log's other threads
+    /// off it, as engine.core does;
+    /// best one that takes no interrupts of the disk
+    #[arg(long, value_name = "N")]
+    core: Option<usize>,
+    /// Keep large blocks of memory on small pages, as engine.huge_pages = false does
+    #[arg(long)]
+    small_pages: bool,
+    /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures and prints.
+pub(super) fn run(arguments: Arguments) -> Result<bool> {
+    if arguments.small_pages {
+        use_huge_pages(false);
+    }
+    let report = log::run(&LogOptions {
+        scratch: arguments.scratch.unwrap_or_else(std::env::temp_dir),
+        rounds: arguments.rounds.try_into()?,
+        commands: arguments.commands.try_into()?,
+        core: arguments.core,
+    })?;
+    show(arguments.json, &report, || report.text())?;
+    Ok(true)
+}

@@ -1,0 +1,38 @@
+//! The command line of `touchline-bench rtt`. Called by [`super`].
+
+use anyhow::Result;
+
+use super::engine::EngineArguments;
+use super::show;
+use crate::rtt::{self, RttOptions};
+
+/// What the help ends with.
+pub(super) const HELP: &str = "\
+Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
+processes, a 64-byte message through the ring to an echoing process, and a LIMIT order that rests and
+its cancel through a real engine. Ratios are taken within a run; medians over the runs are printed.";
+
+#[derive(clap::Args, Debug)]
+pub(super) struct Arguments {
+    /// Round trips of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    /// Measure the two baselines only
+    #[arg(long, conflicts_with = "engine")]
+    no_engine: bool,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+/// Measures and prints.
+pub(super) fn run(arguments: Arguments) -> Result<bool> {
+    let engine = if arguments.no_engine { None } else { Some(arguments.engine.options()?) };
+    let report = rtt::run(&RttOptions {
+        engine,
+        wait: arguments.engine.wait.into(),
+        runs: arguments.engine.runs,
+        messages: arguments.messages,
+    })?;
+    show(arguments.engine.json, &report, || report.text())?;
+    Ok(true)
+}

@@ -1,0 +1,39 @@
+//! The command line of `touchline-bench tcp`. Called by [`super`].
+
+use anyhow::Result;
+
+use super::engine::EngineArguments;
+use super::show;
+use crate::tcp::{self, TcpOptions};
+
+/// What the help ends with.
+pub(super) const HELP: &str = "\
+T is an echo by one thread over a standard TCP socket; T2 the same with a second thread behind a pair of
+rings. The engine's orders are a sell that rests and a buy that takes it, in turn. Messages are sent when
+they are due, and times count from then. Ratios are taken within a run; medians over the runs are printed.
+Gateway and duty thread are two threads and the client is a third: with fewer than three cores free they
+take each other's.";
+
+#[derive(clap::Args, Debug)]
+pub(super) struct Arguments {
+    /// Messages of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    /// Messages per second
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rate: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+}
+
+/// Measures and prints.
+pub(super) fn run(arguments: Arguments) -> Result<bool> {
+    let report = tcp::run(&TcpOptions {
+        engine: arguments.engine.options()?,
+        runs: arguments.engine.runs,
+        messages: arguments.messages,
+        rate: arguments.rate,
+    })?;
+    show(arguments.engine.json, &report, || report.text())?;
+    Ok(true)
+}
