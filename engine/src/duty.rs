@@ -212,7 +212,6 @@ impl Duty {
     pub fn turn(&mut self) -> u32 {
         self.read_clock();
         let mut work = self.read_mail();
-        work += self.run_pending();
         self.report_owed_ends();
         work += self.report_absent();
         work += if is_held_up(&self.core, &self.writer) {
@@ -220,6 +219,8 @@ impl Duty {
         } else {
             self.poll_lanes()
         };
+        // Before the keeper is told: who waits for a command to be durable sees with it what it has set off.
+        work += self.run_pending();
         self.writer.attest_if_asked(self.now_ns);
         let (position, now_ns) = (self.writer.position(), self.now_ns);
         let mut is_awaited = false;

@@ -5,7 +5,9 @@ use super::client::{Client, limit};
 use super::streams;
 use super::venue::Venue;
 use std::time::{Duration, Instant};
-use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::command::NewOrder;
+use touchline_protocol::message::enums::{OrderType, RejectReason, Side};
+use touchline_protocol::units::SymbolId;
 
 /// What nobody waits for is not written within the life of a test.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -78,6 +80,26 @@ fn who_is_told_of_a_trade_and_waits_for_the_disk_has_it_written() {
     venue.settle();
     durable.read();
     assert!(!durable.told_so_far().is_empty(), "one of the two met its order");
+    await_disk(&venue);
+}
+
+#[test]
+fn what_a_command_has_set_off_is_written_with_it() {
+    let (mut venue, mut appended, mut durable) = open();
+    // It is for the session that placed it, which does not wait, to be told that it has fired.
+    appended.send(NewOrder {
+        symbol: SymbolId(0),
+        side: Side::Buy.to_wire(),
+        order_type: OrderType::StopLoss.to_wire(),
+        quantity: 100_000_000,
+        stop_price: 10 * 100_000_000,
+        ..Default::default()
+    });
+    venue.settle();
+    append(&mut venue, &mut appended, Side::Sell);
+    durable.send(limit(0, Side::Buy, 10, 1));
+    venue.duty.turn();
+    assert!(venue.duty.core().pending_head().is_none(), "the stop has still to fire");
     await_disk(&venue);
 }
 

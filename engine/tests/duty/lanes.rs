@@ -100,12 +100,12 @@ fn a_cold_session_with_backlog_is_not_starved_by_others_that_send_now_and_then()
     }
 }
 
-/// Keeps its ring full of rounds of five resting orders and an aggressor over all of them.
+/// Keeps its ring full of rounds of seven resting orders and an aggressor over all of them.
 fn keep_pending(client: &mut Client, sent: &mut u64) {
     loop {
-        let order = match *sent % 6 {
-            0..5 => limit(0, Side::Sell, 100, 1),
-            _ => limit(0, Side::Buy, 100, 5),
+        let order = match *sent % 8 {
+            0..7 => limit(0, Side::Sell, 100, 1),
+            _ => limit(0, Side::Buy, 100, 7),
         };
         if !client.try_send(order) {
             return;
