@@ -3,7 +3,7 @@
 
 use super::http::{Request, Response};
 use super::order_kinds::trade_at_20000;
-use super::process::{Process, eventually, send_signal};
+use super::process::{Process, eventually, send_signal, stop};
 use super::trader::Trader;
 use super::venue::{FRONTS, Part, Venue, unlimited_on};
 use rustix::process::Signal;
@@ -219,7 +219,7 @@ fn limits(seen: &mut Seen, front: &str) {
     seen.note("a fourth order", &place(&mut a), (429, -1015, many));
 
     let silent = venue.part(Part::Engine).pid();
-    send_signal(silent, Signal::STOP);
+    stop(silent);
     let timeout = "Timeout waiting for response from backend server. Send status unknown; execution status unknown.";
     seen.note("a silent engine", &place(&mut b), (504, -1007, timeout));
     send_signal(silent, Signal::CONT);

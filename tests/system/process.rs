@@ -176,6 +176,21 @@ pub(crate) fn send_signal(pid: u32, signal: Signal) {
     let _ = kill_process(pid.expect("process ids are not zero"), signal);
 }
 
+/// Stops a process; back when none of its threads runs any more. On a busy machine they run on until
+/// each has had a core to stop on.
+pub(crate) fn stop(pid: u32) {
+    send_signal(pid, Signal::STOP);
+    let is_stopped =
+        |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+    let all_are = || {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it has not ended");
+        threads
+            .flatten()
+            .all(|thread| fs::read_to_string(thread.path().join("stat")).is_ok_and(is_stopped))
+    };
+    assert!(eventually(all_are), "process {pid} does not stop");
+}
+
 /// True while the process is there and has not ended (a zombie has).
 pub(crate) fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
