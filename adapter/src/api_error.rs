@@ -78,6 +78,8 @@ api_errors! {
     invalid_price() 400 -1013 "Invalid price.";
     market_closed() 400 -1013 "Market is closed.";
     filter_failure(filter: &str) 400 -1013 "Filter failure: {filter}";
+    limit_orders_unsupported() 400 -1013 "Limit orders are not supported for this symbol.";
+    limit_maker_orders_unsupported() 400 -1013 "Limit maker orders are not supported for this symbol.";
     market_orders_unsupported() 400 -1013 "Market orders are not supported for this symbol.";
     iceberg_orders_unsupported() 400 -1013 "Iceberg orders are not supported for this symbol.";
     stop_loss_orders_unsupported() 400 -1013 "Stop loss orders are not supported for this symbol.";

@@ -180,7 +180,7 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     let order = "symbol=DOGEUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=5&price=0.25";
     let id = a.place(order).integer_at("orderId");
     let stop = order.replace("type=LIMIT", "type=LIMIT_MAKER").replace("&timeInForce=GTC", "");
-    assert_eq!(a.call("POST", "/api/v3/order", &stop).error().1, -1116);
+    assert_eq!(a.call("POST", "/api/v3/order", &stop).error().1, -1013);
 
     let types = "order_types=[\"LIMIT\",\"LIMIT_MAKER\"]";
     admin(&venue, &["symbol", "change", "DOGEUSDT", types, "min_notional=2"]);

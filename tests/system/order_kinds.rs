@@ -224,7 +224,7 @@ fn a_test_of_an_order_checks_what_needs_no_book_and_touches_nothing() {
         ),
         (
             "symbol=ETHBTC&side=SELL&type=LIMIT_MAKER&quantity=1&price=1".to_owned(),
-            says(-1116, "Invalid orderType."),
+            says(-1013, "Limit maker orders are not supported for this symbol."),
         ),
     ] {
         let (status, found_code, found) = a.call("POST", test, &order).error();

@@ -20,6 +20,8 @@ fn codes_statuses_and_texts_are_those_of_the_interface() {
         (ApiError::market_closed(), 400, -1013, "Market is closed."),
         (ApiError::filter_failure("LOT_SIZE"), 400, -1013, "Filter failure: LOT_SIZE"),
         (ApiError::engine_filter_failure("MAX_POSITION"), 400, -2010, "Filter failure: MAX_POSITION"),
+        (ApiError::limit_orders_unsupported(), 400, -1013, "Limit orders are not supported for this symbol."),
+        (ApiError::limit_maker_orders_unsupported(), 400, -1013, "Limit maker orders are not supported for this symbol."),
         (ApiError::market_orders_unsupported(), 400, -1013, "Market orders are not supported for this symbol."),
         (ApiError::iceberg_orders_unsupported(), 400, -1013, "Iceberg orders are not supported for this symbol."),
         (ApiError::stop_loss_orders_unsupported(), 400, -1013, "Stop loss orders are not supported for this symbol."),

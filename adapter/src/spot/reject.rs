@@ -125,8 +125,9 @@ fn unsupported(kind: OrderType) -> ApiError {
         OrderType::StopLossLimit => ApiError::stop_loss_limit_orders_unsupported(),
         OrderType::TakeProfit => ApiError::take_profit_orders_unsupported(),
         OrderType::TakeProfitLimit => ApiError::take_profit_limit_orders_unsupported(),
-        // The list of texts has none for these two.
-        OrderType::Limit | OrderType::LimitMaker => ApiError::invalid_order_type(),
+        // The list of texts has none for these two: they are told as the others are.
+        OrderType::Limit => ApiError::limit_orders_unsupported(),
+        OrderType::LimitMaker => ApiError::limit_maker_orders_unsupported(),
     }
 }
 
@@ -264,25 +265,19 @@ mod tests {
 
     #[test]
     fn each_order_type_has_a_text_when_it_is_not_supported() {
-        for (kind, code, message) in [
-            (OrderType::StopLoss, -1013, "Stop loss orders are not supported for this symbol."),
-            (
-                OrderType::StopLossLimit,
-                -1013,
-                "Stop loss limit orders are not supported for this symbol.",
-            ),
-            (OrderType::TakeProfit, -1013, "Take profit orders are not supported for this symbol."),
-            (
-                OrderType::TakeProfitLimit,
-                -1013,
-                "Take profit limit orders are not supported for this symbol.",
-            ),
-            (OrderType::LimitMaker, -1116, "Invalid orderType."),
-            (OrderType::Limit, -1116, "Invalid orderType."),
+        for (kind, name) in [
+            (OrderType::Limit, "Limit"),
+            (OrderType::Market, "Market"),
+            (OrderType::StopLoss, "Stop loss"),
+            (OrderType::StopLossLimit, "Stop loss limit"),
+            (OrderType::TakeProfit, "Take profit"),
+            (OrderType::TakeProfitLimit, "Take profit limit"),
+            (OrderType::LimitMaker, "Limit maker"),
         ] {
             let reason = RejectReason::OrderTypeNotSupported.to_wire();
             let error = placement(&rejected(reason, 0), kind, &limits());
-            assert_eq!((error.code, &*error.message), (code, message));
+            let message = format!("{name} orders are not supported for this symbol.");
+            assert_eq!((error.code, &*error.message), (-1013, &*message));
         }
     }
 

@@ -178,6 +178,11 @@ fn kinds_of_order_that_the_symbol_does_not_take() {
         ),
         Case::new("iceberg", post(&format!("{order}&icebergQty=0.1")), unsupported("Iceberg")),
         Case::new(
+            "limit maker",
+            post("symbol=ETHBTC&side=SELL&type=LIMIT_MAKER&quantity=1&price=0.05"),
+            unsupported("Limit maker"),
+        ),
+        Case::new(
             "market by quote quantity",
             post("symbol=ETHBTC&side=SELL&type=MARKET&quoteOrderQty=100"),
             answer(-1013, "Quote order qty market orders are not support for this symbol."),
