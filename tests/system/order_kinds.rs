@@ -136,6 +136,10 @@ fn a_market_order_by_quote_quantity_spends_what_it_can_by_whole_lots() {
     // What the book has left is less than was asked for.
     let dry = a.place(&format!("{market}&quoteOrderQty=20000"));
     assert_texts(&dry, &[("status", "EXPIRED"), ("executedQty", "0.50000000")]);
+    // Now there is nothing to buy.
+    let nothing = a.call("POST", "/api/v3/order", &format!("{market}&quoteOrderQty=20000"));
+    let liquidity = "Order book liquidity is less than `LOT_SIZE` filter minimum quantity.";
+    assert_eq!(nothing.error(), (400, -2010, liquidity.to_owned()));
     // 0.1 buys less than the least lot: a filter of the symbol decides it.
     b.limit("BTCUSDT", "SELL", "0.5", "20000");
     let refused = a.call("POST", "/api/v3/order", &format!("{market}&quoteOrderQty=0.1"));

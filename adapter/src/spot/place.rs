@@ -160,6 +160,7 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Submission, ApiError> {
         client_order_id: command.client_order_id,
         choices,
         price: command.price,
+        is_by_quote: sent.quote_quantity.is_some(),
         limits,
     };
     Ok(Submission::new(OrderCommand::Place(command), &admission, placement))

@@ -1,7 +1,7 @@
 //! The answers to POST /order and POST /order/test (spot contract §2 New-order response).
 
 use touchline_protocol::message::command::Limits;
-use touchline_protocol::message::enums::{OrderStatus, OrderType, TimeInForce};
+use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, TimeInForce};
 use touchline_protocol::message::event::{OrderResult, Trade};
 use touchline_protocol::text::{AssetName, ClientOrderId, SymbolName};
 
@@ -23,6 +23,8 @@ pub(super) struct Placement {
     pub(super) client_order_id: ClientOrderId,
     pub(super) choices: Choices,
     pub(super) price: i64,
+    /// It names the quote quantity, and the book decides the quantity.
+    pub(super) is_by_quote: bool,
     pub(super) limits: Limits,
 }
 
@@ -46,6 +48,9 @@ impl Report for Validation {
 
 impl Report for Placement {
     fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError> {
+        if self.is_by_quote && is_below_lot_size(&decision.terminal) {
+            return self.too_little(decision, views);
+        }
         match self.fills(decision, views) {
             Some(fills) => self.answer(decision, &fills).map(Some),
             None => Ok(None),
@@ -53,7 +58,28 @@ impl Report for Placement {
     }
 }
 
+fn is_below_lot_size(terminal: &Terminal) -> bool {
+    matches!(terminal, Terminal::Rejected(rejected)
+        if RejectReason::from_wire(rejected.reason) == Some(RejectReason::LotSize))
+}
+
 impl Placement {
+    /// The answer to a quote quantity that comes to less than the least lot: a filter of the symbol
+    /// refuses the amount, unless nothing was there to buy or to sell it for (facts §5.2).
+    fn too_little(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError> {
+        if views.reached() < decision.position {
+            return Ok(None);
+        }
+        let is_empty = views.read(|state| {
+            let symbol = state.venue.symbol_named(self.symbol.as_str());
+            symbol.is_some_and(|symbol| symbol.book.is_empty(self.choices.side.opposite()))
+        });
+        match is_empty {
+            true => Err(ApiError::liquidity_below_lot_size()),
+            false => self.answer(decision, &[]).map(Some),
+        }
+    }
+
     /// False if the answer needs fills and some are missing from the decision.
     fn has_its_fills(&self, decision: &Decision) -> bool {
         let Terminal::Placed(result) = &decision.terminal else { return true };
