@@ -55,5 +55,7 @@ mod hostile;
 mod large;
 #[path = "snapshot/parts.rs"]
 mod parts;
+#[path = "snapshot/pending.rs"]
+mod pending;
 #[path = "snapshot/runs.rs"]
 mod runs;

@@ -1,6 +1,5 @@
 //! Random runs of the model in which the venue is written and read again between any two steps.
 
-use crate::large::venue_with;
 use crate::parts::{again, sections, write};
 use crate::steps::{Step, steps};
 use crate::world::World;
@@ -9,10 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;
 use touchline_core::Core;
-use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::CancelScope;
 use touchline_protocol::snapshot::records;
-use touchline_protocol::units::*;
 
 /// Commands of a run unless `TOUCHLINE_COMMANDS` says otherwise.
 const COMMANDS: u64 = 20_000;
@@ -89,29 +85,4 @@ fn goes_on_as_if_nothing_had_been_by_rules_2() {
 fn a_venue_without_anything() {
     let core = again(&Core::new(), 3);
     assert_eq!(core.counts().accounts, 1);
-}
-
-/// No session sent it, so that the orders it is about are those of none.
-#[test]
-fn a_cancel_of_the_engine_s_own_orders_goes_on() {
-    let end = |is_read: bool| {
-        let mut venue = venue_with(1_000);
-        venue.set_limits(Limits { max_steps: 4, ..*venue.core.limits() });
-        venue.must(&MassCancel {
-            command: CommandHeader { key_id: KeyId(1), ..Default::default() },
-            symbol: SymbolId(EVERY),
-            scope: CancelScope::Session.to_wire(),
-            ..Default::default()
-        });
-        assert!(venue.core.pending_head().is_some(), "the first four steps are not all");
-        if is_read {
-            venue.core = again(&venue.core, 7);
-        }
-        while venue.core.pending_head().is_some() {
-            venue.must(&RunPending::default());
-        }
-        assert_eq!(venue.core.counts().open_orders, 990);
-        venue.core.state_hash()
-    };
-    assert_eq!(end(true), end(false));
 }
