@@ -9,6 +9,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use loom::sync::Mutex;
 use loom::thread;
 use touchline_protocol::{
     ring::{Capacity, Consumer, HeapRing, MessageBuffer, Producer, PushError},
@@ -184,6 +185,71 @@ fn every_watch_sees_the_last_advance() {
             watch.join().unwrap();
         }
     });
+}
+
+/// A reply waits for the disk. A worker has it and falls asleep; a second thread, which sleeps on the
+/// bells, hears the disk only if it has found that it has to, so the worker rings for it
+/// (`adapter/src/link/watch.rs`). `worker_rings` leaves that out.
+fn a_reply_that_a_worker_leaves_behind(worker_rings: bool) {
+    struct Words {
+        /// How far the log is on disk, and the bell that each write rings.
+        durable: AtomicU64,
+        durable_event: AtomicU32,
+        own_bell: AtomicU32,
+        /// Whether the reply has yet to be handed on, the worker is awake, the sleeper hears the disk.
+        looked: Mutex<(bool, bool, bool)>,
+    }
+    let words = Arc::new(Words {
+        durable: AtomicU64::new(0),
+        durable_event: AtomicU32::new(0),
+        own_bell: AtomicU32::new(0),
+        looked: Mutex::new((true, true, false)),
+    });
+    let (disk, sleeper) = (Arc::clone(&words), Arc::clone(&words));
+    let disk = thread::spawn(move || {
+        disk.durable.store(1, Ordering::Release);
+        EventCounter::new(&disk.durable_event).advance();
+    });
+    let sleeper = thread::spawn(move || {
+        loop {
+            let [event, own] = [&sleeper.durable_event, &sleeper.own_bell]
+                .map(|word| (ReadOnlyU32::new(word), ReadOnlyU32::new(word).load_acquire()));
+            let hears_disk = {
+                let mut looked = sleeper.looked.lock().unwrap();
+                looked.0 &= sleeper.durable.load(Ordering::Acquire) == 0;
+                if !looked.0 {
+                    return;
+                }
+                looked.2 = !looked.1;
+                looked.2
+            };
+            wait::sleep_while([own].into_iter().chain(hears_disk.then_some(event)), FOR_EVER);
+        }
+    });
+    let left_behind = {
+        let mut looked = words.looked.lock().unwrap();
+        looked.0 &= words.durable.load(Ordering::Acquire) == 0;
+        looked.1 = false;
+        !std::mem::replace(&mut looked.2, true) && looked.0
+    };
+    // A worker that hands the reply on itself rings here so that the case ends.
+    let is_done = !words.looked.lock().unwrap().0;
+    if is_done || left_behind && worker_rings {
+        EventCounter::new(&words.own_bell).advance();
+    }
+    disk.join().unwrap();
+    sleeper.join().unwrap();
+}
+
+#[test]
+fn a_reply_that_a_worker_leaves_to_the_disk_is_handed_on() {
+    explore(3, || a_reply_that_a_worker_leaves_behind(true));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn the_model_finds_the_reply_that_nobody_rang_for() {
+    explore(3, || a_reply_that_a_worker_leaves_behind(false));
 }
 
 /// What the ring must not be: the same words with a relaxed publication. If the model let this

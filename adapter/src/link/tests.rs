@@ -1,5 +1,6 @@
 //! The link against a made-up engine.
 
+use super::watch::Next;
 use super::wire::{Alarm, Connection, Replies};
 use super::*;
 
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What the fake engine does with a connection.
 enum Move {
     Reply(Box<Reply>),
+    /// One that may be handed on when it is on disk.
+    ReplyForDisk(Box<Reply>),
     HangUp,
 }
 
@@ -30,29 +33,67 @@ enum Move {
 #[derive(Default)]
 struct FakeBell {
     is_armed: AtomicBool,
-    rings: Mutex<u64>,
+    rings: Mutex<FakeRings>,
     rung: Condvar,
+    /// Time alone ends no sleep.
+    is_patient: AtomicBool,
+    is_on_disk: AtomicBool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct FakeRings {
+    engine: u64,
+    own: u64,
+    disk: u64,
 }
 
 impl FakeBell {
     fn ring(&self) {
         if self.is_armed.load(Ordering::SeqCst) {
-            *self.rings.lock().unwrap() += 1;
-            self.rung.notify_all();
+            self.count(|rings| &mut rings.engine);
         }
+    }
+
+    fn count(&self, which: impl FnOnce(&mut FakeRings) -> &mut u64) {
+        *which(&mut self.rings.lock().unwrap()) += 1;
+        self.rung.notify_all();
+    }
+
+    /// Until what comes of this is dropped, a sleeper that nobody wakes sleeps on.
+    fn patient(self: &Arc<Self>) -> Impatient {
+        self.is_patient.store(true, Ordering::SeqCst);
+        Impatient(Arc::clone(self))
+    }
+}
+
+struct Impatient(Arc<FakeBell>);
+
+impl Drop for Impatient {
+    fn drop(&mut self) {
+        self.0.is_patient.store(false, Ordering::SeqCst);
     }
 }
 
 impl Alarm for Arc<FakeBell> {
-    type Rings = u64;
+    type Rings = FakeRings;
 
-    fn rings(&self) -> u64 {
+    fn rings(&self) -> FakeRings {
         *self.rings.lock().unwrap()
     }
 
-    fn wait(&self, seen: u64, limit: Duration) {
-        let rings = self.rings.lock().unwrap();
-        drop(self.rung.wait_timeout_while(rings, limit, |rings| *rings == seen).unwrap());
+    fn wait(&self, seen: FakeRings, hears_disk: bool, limit: Duration) {
+        let is_quiet = |rings: &mut FakeRings| {
+            let unheard = if hears_disk { seen.disk } else { rings.disk };
+            *rings == FakeRings { disk: unheard, ..seen }
+        };
+        loop {
+            let rings = self.rings.lock().unwrap();
+            let (rings, timeout) = self.rung.wait_timeout_while(rings, limit, is_quiet).unwrap();
+            drop(rings);
+            if !timeout.timed_out() || !self.is_patient.load(Ordering::SeqCst) {
+                return;
+            }
+        }
     }
 }
 
@@ -69,6 +110,26 @@ impl EngineEnd {
     }
 
     fn reply(&self, correlation: u64, flags: u8, event: Event<'_>) {
+        let reply = Self::made(correlation, flags, event);
+        self.moves.send(Move::Reply(Box::new(reply))).unwrap();
+        self.bell.ring();
+    }
+
+    /// The last word on a command, for whoever waits for it to be on disk.
+    fn reject_for_disk(&self, correlation: u64) {
+        let rejected = Rejected::default();
+        let reply = Self::made(correlation, ENVELOPE_TERMINAL, Event::Rejected(&rejected));
+        self.moves.send(Move::ReplyForDisk(Box::new(reply))).unwrap();
+        self.bell.ring();
+    }
+
+    /// Everything is on disk from now on.
+    fn write_to_disk(&self) {
+        self.bell.is_on_disk.store(true, Ordering::SeqCst);
+        self.bell.count(|rings| &mut rings.disk);
+    }
+
+    fn made(correlation: u64, flags: u8, event: Event<'_>) -> Reply {
         let envelope = Envelope {
             correlation,
             position: Position(640),
@@ -79,8 +140,7 @@ impl EngineEnd {
         let mut bytes = [0; ENVELOPED_BYTES_MAX];
         let length = enclose(&envelope, event.bytes(), &mut bytes).unwrap();
         let (envelope, event) = disclose(&bytes[..length]).unwrap();
-        self.moves.send(Move::Reply(Box::new(Reply { envelope, event }))).unwrap();
-        self.bell.ring();
+        Reply { envelope, event }
     }
 
     fn hang_up(&self) {
@@ -100,7 +160,15 @@ struct FakeReplies {
     moves: Receiver<Move>,
     /// Seen when it was armed.
     first: RefCell<Option<Move>>,
+    /// Waits for the disk.
+    held: Option<Box<Reply>>,
     bell: Arc<FakeBell>,
+}
+
+impl FakeReplies {
+    fn is_on_disk(&self) -> bool {
+        self.bell.is_on_disk.load(Ordering::SeqCst)
+    }
 }
 
 impl Wire<Orders> for FakeWire {
@@ -128,8 +196,16 @@ impl Commands<Orders> for FakeCommands {
 
 impl Replies for FakeReplies {
     fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+        if let Some(held) = self.held.take_if(|_| self.bell.is_on_disk.load(Ordering::SeqCst)) {
+            return Ok(Some(*held));
+        }
         match self.first.take().map_or_else(|| self.moves.try_recv(), Ok) {
             Ok(Move::Reply(reply)) => Ok(Some(*reply)),
+            Ok(Move::ReplyForDisk(reply)) if self.is_on_disk() => Ok(Some(*reply)),
+            Ok(Move::ReplyForDisk(reply)) => {
+                self.held = Some(reply);
+                Ok(None)
+            }
             Ok(Move::HangUp) | Err(TryRecvError::Disconnected) => Err(ReceiveError::Disconnected),
             Err(TryRecvError::Empty) => Ok(None),
         }
@@ -141,7 +217,15 @@ impl Replies for FakeReplies {
         if first.is_none() {
             *first = self.moves.try_recv().ok();
         }
-        first.is_some()
+        first.is_some() || self.held.is_some() && self.is_on_disk()
+    }
+
+    fn holds_back(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn ring(&self) {
+        self.bell.count(|rings| &mut rings.own);
     }
 
     fn disarm(&self) {
@@ -156,8 +240,12 @@ fn connection(refusal: Option<SendError>) -> (FakeCommands, FakeReplies, EngineE
     let (commands, commands_end) = mpsc::channel();
     let (moves, moves_end) = mpsc::channel();
     let bell = Arc::new(FakeBell::default());
-    let replies =
-        FakeReplies { moves: moves_end, first: RefCell::new(None), bell: Arc::clone(&bell) };
+    let replies = FakeReplies {
+        moves: moves_end,
+        first: RefCell::new(None),
+        held: None,
+        bell: Arc::clone(&bell),
+    };
     (FakeCommands { commands, refusal }, replies, EngineEnd { commands: commands_end, moves, bell })
 }
 
@@ -384,7 +472,7 @@ fn a_worker_that_is_about_to_sleep_takes_its_replies_itself() {
         thread.try_recv().unwrap();
         site.link.worker_wakes();
     }
-    assert_eq!(engine.bell.rings(), 0, "who is awake need not be rung for");
+    assert_eq!(engine.bell.rings().engine, 0, "who is awake need not be rung for");
 }
 
 #[test]
@@ -403,7 +491,7 @@ fn replies_come_while_all_workers_sleep() {
         engine.reply(correlation, ENVELOPE_TERMINAL, Event::Rejected(&Rejected::default()));
         assert_ne!(thread.recv_timeout(PATIENCE).unwrap(), own);
     }
-    assert!(engine.bell.rings() > 0);
+    assert!(engine.bell.rings().engine > 0);
 }
 
 /// More replies than are handed on in one go, none of them taken, and a worker that is awake. There is no
@@ -433,14 +521,14 @@ fn a_worker_that_never_sleeps_takes_its_replies_between_requests() {
     assert!(watch.worker_looks(&pending));
     assert_eq!(outcomes.try_iter().count(), MANY);
     assert!(!watch.worker_looks(&pending));
-    assert_eq!(engine.bell.rings(), 0, "who is awake need not be rung for");
+    assert_eq!(engine.bell.rings(), FakeRings::default(), "who is awake need not be rung for");
 }
 
 #[test]
 fn the_links_thread_goes_on_while_it_finds_what_workers_left() {
     let (watch, pending, outcomes, engine) = many_replies_and_a_worker_awake();
     let mut looks = 0;
-    while watch.look(&pending).unwrap() {
+    while watch.look(&pending).unwrap() == Next::Look {
         looks += 1;
     }
     assert_eq!((looks, outcomes.try_iter().count()), (2, MANY), "it has slept before the end");
@@ -468,4 +556,66 @@ fn many_replies_come_at_once_while_a_worker_never_sleeps() {
         own_looks += usize::from(found_by == own);
     }
     assert!(own_looks > 0, "all have waited for the link's thread");
+}
+
+#[test]
+fn a_reply_that_waits_for_the_disk_comes_with_the_write_while_no_worker_looks() {
+    let site = Site::start();
+    let engine = site.connect(None);
+    let _impatient = engine.bell.patient();
+    let outcome = site.place(far());
+    engine.reject_for_disk(engine.correlation());
+    engine.write_to_disk();
+    assert!(matches!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
+}
+
+#[test]
+fn a_reply_that_the_last_worker_leaves_to_the_disk_comes_with_the_write() {
+    let site = Site::start();
+    site.link.worker_wakes();
+    let engine = site.connect(None);
+    let _impatient = engine.bell.patient();
+    for _ in 0..3 {
+        engine.bell.is_on_disk.store(false, Ordering::SeqCst);
+        let outcome = site.place(far());
+        engine.reject_for_disk(engine.correlation());
+        site.link.worker_sleeps();
+        engine.write_to_disk();
+        assert!(matches!(outcome.recv_timeout(PATIENCE).unwrap(), Outcome::Decided(_)));
+        site.link.worker_wakes();
+    }
+}
+
+/// The link's thread hears the disk only while it alone has to.
+#[test]
+fn writes_to_disk_wake_nobody_while_a_worker_is_awake_or_nothing_waits_for_them() {
+    let (_, replies, engine) = connection(None);
+    let (watch, pending) = (Watch::default(), Pending::<Orders>::default());
+    watch.set(Some(Box::new(replies)));
+    let (sender, outcomes) = mpsc::channel();
+    let done = Box::new(move |outcome| sender.send(outcome).unwrap());
+    let correlation = pending.register(far(), done);
+    let look = || watch.look(&pending).unwrap();
+    let (deaf, hearing) = (Next::Sleep { hears_disk: false }, Next::Sleep { hears_disk: true });
+    assert_eq!(look(), deaf, "nothing waits");
+    watch.worker_wakes();
+    engine.reject_for_disk(correlation);
+    assert_eq!(look(), deaf, "a worker is awake");
+    watch.worker_sleeps(&pending);
+    assert_eq!(engine.bell.rings().own, 1, "the last worker rings for what it leaves");
+    watch.worker_wakes();
+    watch.worker_sleeps(&pending);
+    assert_eq!(engine.bell.rings().own, 1, "once: the link's thread has yet to look");
+    assert_eq!(look(), hearing);
+    watch.worker_wakes();
+    watch.worker_sleeps(&pending);
+    assert_eq!(engine.bell.rings().own, 1, "it hears the disk already");
+    watch.worker_wakes();
+    assert_eq!(look(), deaf);
+    watch.worker_sleeps(&pending);
+    assert_eq!(engine.bell.rings().own, 2);
+    engine.write_to_disk();
+    assert_eq!(look(), Next::Look);
+    assert_eq!(outcomes.try_iter().count(), 1);
+    assert_eq!(look(), deaf, "nothing waits any more");
 }

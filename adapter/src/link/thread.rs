@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use touchline_protocol::client::ReceiveError;
 
+use super::watch::Next;
 use super::wire::{Alarm, Connection, Wire};
 use super::{Shared, Traffic};
 
@@ -64,7 +65,7 @@ fn serve<T: Traffic>(shared: &Shared<T>, bell: &impl Alarm) -> Result<(), Receiv
     let mut next_sweep = Instant::now() + SWEEP;
     loop {
         let seen = bell.rings();
-        let found = shared.watch.look(&shared.pending)?;
+        let next = shared.watch.look(&shared.pending)?;
         if shared.is_stopping() {
             return Ok(());
         }
@@ -77,8 +78,8 @@ fn serve<T: Traffic>(shared: &Shared<T>, bell: &impl Alarm) -> Result<(), Receiv
             shared.watch.check();
             next_sweep = now + SWEEP;
         }
-        if !found {
-            bell.wait(seen, SWEEP);
+        if let Next::Sleep { hears_disk } = next {
+            bell.wait(seen, hears_disk, SWEEP);
         }
     }
 }

@@ -3,9 +3,11 @@
 //!
 //! A worker that looks by itself spares each reply two ways through the scheduler, the engine's call and
 //! the link's. The last worker that falls asleep has the engine ring the bell, on which the link's thread
-//! sleeps all the time; the first that wakes has it ring no more. Where replies wait for the disk, each write
-//! of the log rings it, too, whoever is awake. Without workers that say when they sleep, as on front may, the
-//! link's thread does all of it.
+//! sleeps all the time; the first that wakes has it ring no more. Each write of the log to disk would wake the
+//! link's thread, too, thousands of times in a second: it hears them only while replies wait for the disk and
+//! all workers sleep. It finds out by its looks; a worker that leaves such replies behind, when it is the last
+//! to fall asleep and the link's thread does not hear the disk, rings the bell itself. Without workers that
+//! say when they sleep, as on front may, the link's thread does all of it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -19,7 +21,7 @@ use super::wire::Replies;
 const BATCH: usize = 256;
 
 /// Goes of a worker before it sleeps. If there are still more replies then, it leaves them to the link's
-/// thread, which looks now and then whatever happens.
+/// thread, for which it rings.
 const GOES: usize = 16;
 
 /// The receiving half of the connection and who is awake to look at it.
@@ -34,6 +36,20 @@ struct Looked {
     fault: Option<ReceiveError>,
     /// Workers that are awake.
     awake: usize,
+    /// The link's thread hears writes to disk when it sleeps, or was told to look.
+    hears_disk: bool,
+}
+
+/// What the link's thread does after a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Look again at once: there may be more.
+    Look,
+    /// Sleep until the bell rings.
+    Sleep {
+        /// Or a write of the log to disk.
+        hears_disk: bool,
+    },
 }
 
 impl Watch {
@@ -42,6 +58,7 @@ impl Watch {
         let mut looked = self.lock();
         looked.replies = replies;
         looked.fault = None;
+        looked.hears_disk = false;
     }
 
     /// A worker wakes, or begins.
@@ -70,18 +87,25 @@ impl Watch {
         looked.awake -= 1;
         for _ in 0..GOES {
             looked.hand_on(pending);
-            let Looked { replies: Some(replies), fault: None, awake: 0, .. } = &*looked else {
+            let Looked { replies: Some(replies), fault: None, awake: 0, hears_disk } = &mut *looked
+            else {
                 return;
             };
             if !replies.arm() {
+                if replies.holds_back() && !std::mem::replace(hears_disk, true) {
+                    replies.ring();
+                }
                 return;
             }
         }
+        if let Some(replies) = &looked.replies {
+            replies.ring();
+        }
     }
 
-    /// A look by the link's own thread. True if it should look again at once, since it found replies, and
-    /// where workers left some to it there may be more; else it may sleep until the bell rings.
-    pub(super) fn look<T: Traffic>(&self, pending: &Pending<T>) -> Result<bool, ReceiveError> {
+    /// A look by the link's own thread. It looks again at once if it found replies, since there may be more
+    /// where workers left some to it.
+    pub(super) fn look<T: Traffic>(&self, pending: &Pending<T>) -> Result<Next, ReceiveError> {
         let mut looked = self.lock();
         let nobody_else = looked.awake == 0;
         if let (true, Some(replies)) = (nobody_else, &looked.replies) {
@@ -91,8 +115,14 @@ impl Watch {
         if let Some(fault) = looked.fault.take() {
             return Err(fault);
         }
-        let Some(replies) = &looked.replies else { return Ok(false) };
-        Ok(found || (nobody_else && replies.arm()))
+        let Looked { replies: Some(replies), hears_disk, .. } = &mut *looked else {
+            return Ok(Next::Sleep { hears_disk: false });
+        };
+        if found || (nobody_else && replies.arm()) {
+            return Ok(Next::Look);
+        }
+        *hears_disk = nobody_else && replies.holds_back();
+        Ok(Next::Sleep { hears_disk: *hears_disk })
     }
 
     /// Looks whether the engine is still there.

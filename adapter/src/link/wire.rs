@@ -42,6 +42,10 @@ pub(super) trait Replies: Send {
     fn arm(&self) -> bool;
     /// Has it ring no more.
     fn disarm(&self);
+    /// True if there are replies that wait for the log to be on disk.
+    fn holds_back(&self) -> bool;
+    /// Rings the bell for the link's thread, in place of the engine.
+    fn ring(&self);
     /// Looks whether the engine is still there; if not, the next poll says so.
     fn check(&mut self);
 }
@@ -52,8 +56,9 @@ pub(super) trait Alarm {
     type Rings: Copy;
     /// How often it was rung.
     fn rings(&self) -> Self::Rings;
-    /// Sleeps until it is rung again, at most for `limit`.
-    fn wait(&self, seen: Self::Rings, limit: Duration);
+    /// Sleeps until it is rung again, with `hears_disk` also by a write of the log to disk, at most for
+    /// `limit`.
+    fn wait(&self, seen: Self::Rings, hears_disk: bool, limit: Duration);
 }
 
 /// The engine's own socket.
@@ -76,8 +81,8 @@ impl Alarm for Bell {
         Self::rings(self)
     }
 
-    fn wait(&self, seen: Rings, limit: Duration) {
-        Self::wait(self, seen, limit);
+    fn wait(&self, seen: Rings, hears_disk: bool, limit: Duration) {
+        Self::wait(self, seen, hears_disk, limit);
     }
 }
 
@@ -98,6 +103,14 @@ impl Replies for Receiver {
 
     fn disarm(&self) {
         Self::disarm(self);
+    }
+
+    fn holds_back(&self) -> bool {
+        Self::holds_back(self)
+    }
+
+    fn ring(&self) {
+        Self::ring(self);
     }
 
     fn check(&mut self) {

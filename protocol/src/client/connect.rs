@@ -245,6 +245,7 @@ fn assemble(
         held: VecDeque::new(),
         buffer: Box::new(MessageBuffer::new()),
         parked_for_durable: AtomicU32::new(0),
+        own_bell: Arc::default(),
     };
     Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome })
 }

@@ -9,9 +9,10 @@ use crate::message::event::{ENVELOPE_REPLAYED, ENVELOPE_TERMINAL, ENVELOPE_UNSOL
 use crate::message::stream::{BalanceState, OrderState, ReplayEnd, StateEnd};
 use crate::ring::RingFault;
 use crate::shm::SharedReadOnly;
+use crate::sync::ReadOnlyU32;
 use crate::units::Position;
 use crate::wait::sleep_while;
-use std::iter;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 use thiserror::Error;
@@ -82,13 +83,19 @@ pub enum Notice {
 /// an event loop: a second thread waits here in its place and wakes it.
 pub struct Bell {
     pub(super) doorbell: SharedReadOnly<AtomicU32>,
-    /// Also told when the durable watermark moves, if replies are held back for it.
+    /// Rung for each write of the log to disk, whoever waits; `None` if no reply is held back for that.
     pub(super) durable_event: Option<SharedReadOnly<AtomicU32>>,
+    /// Rung by this process ([`Receiver::ring`]).
+    pub(super) own: Arc<AtomicU32>,
 }
 
 /// How often the bells had been rung.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rings(u32, u32);
+pub struct Rings {
+    doorbell: u32,
+    durable: u32,
+    own: u32,
+}
 
 impl Bell {
     /// How often it was rung. Take it before the look for replies that the wait follows.
@@ -97,13 +104,18 @@ impl Bell {
         // SYNC: the acquire loads pair with the fence in `wake_if_parked` and with the release addition in
         // `EventCounter::advance`: who sees a ring sees what it was rung for.
         let durable = self.durable_event.as_ref().map_or(0, |event| event.view().load_acquire());
-        Rings(self.doorbell.view().load_acquire(), durable)
+        let own = ReadOnlyU32::new(&self.own).load_acquire();
+        Rings { doorbell: self.doorbell.view().load_acquire(), durable, own }
     }
 
-    /// Sleeps until it is rung more often than `seen`, at most for `limit`. May return early.
-    pub fn wait(&self, seen: Rings, limit: Duration) {
-        let durable = self.durable_event.as_ref().map(|event| (event.view(), seen.1));
-        sleep_while(iter::once((self.doorbell.view(), seen.0)).chain(durable), limit);
+    /// Sleeps until it is rung more often than `seen`, at most for `limit`. May return early. Writes of the
+    /// log to disk, of which there may be thousands in a second, end the sleep only with `hears_disk`:
+    /// while replies are held back for them ([`Receiver::holds_back`]) and nobody else looks.
+    pub fn wait(&self, seen: Rings, hears_disk: bool, limit: Duration) {
+        let durable = self.durable_event.as_ref().filter(|_| hears_disk);
+        let durable = durable.map(|event| (event.view(), seen.durable));
+        let own = (ReadOnlyU32::new(&self.own), seen.own);
+        sleep_while([(self.doorbell.view(), seen.doorbell), own].into_iter().chain(durable), limit);
     }
 }
 
@@ -175,6 +187,22 @@ impl Receiver {
         match &self.0 {
             Inlet::Rings(rings) => rings.arm(),
             Inlet::Stream(_) => false,
+        }
+    }
+
+    /// True if replies are there that wait for the log to be on disk.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        match &self.0 {
+            Inlet::Rings(rings) => rings.holds_back(),
+            Inlet::Stream(_) => false,
+        }
+    }
+
+    /// Rings the [`Bell`] from within this process: who sleeps on it should look again at what to wait for.
+    pub fn ring(&self) {
+        if let Inlet::Rings(rings) = &self.0 {
+            rings.ring();
         }
     }
 

@@ -6,7 +6,7 @@ use crate::message::decode::disclose;
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
 use crate::units::Position;
-use crate::wait::{ParkingLine, WaitStrategy, Waiter};
+use crate::wait::{EventCounter, ParkingLine, WaitStrategy, Waiter};
 use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(super) struct RingReceiver {
     pub(super) buffer: Box<MessageBuffer>,
     /// The keeper rings whether or not somebody is parked, so this flag is read by nobody.
     pub(super) parked_for_durable: AtomicU32,
+    /// The bell that this process rings.
+    pub(super) own_bell: Arc<AtomicU32>,
 }
 
 impl RingReceiver {
@@ -107,7 +109,16 @@ impl RingReceiver {
         Bell {
             doorbell: self.signals.peer_doorbell(),
             durable_event: is_durable.then(|| self.watermarks.durable_event.clone()),
+            own: Arc::clone(&self.own_bell),
         }
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub(super) fn ring(&self) {
+        EventCounter::new(&self.own_bell).advance();
     }
 
     pub(super) fn arm(&self) -> bool {
