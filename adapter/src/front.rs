@@ -10,6 +10,7 @@ mod body;
 mod faults;
 mod gate;
 mod head;
+mod header_names;
 mod hyper;
 mod may;
 mod places;

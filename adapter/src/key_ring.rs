@@ -5,10 +5,10 @@
 //! signed order costs. They are derived once. Only genuine keys are kept, so that strangers cannot fill
 //! the memory; whether a key is revoked is not known here.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use rustc_hash::FxHashMap;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::units::KeyId;
 
@@ -29,7 +29,8 @@ pub struct KnownKey {
 /// All keys of a venue, by their master key.
 pub struct KeyRing {
     master: MasterKey,
-    kept: RwLock<HashMap<String, Arc<KnownKey>>>,
+    /// Only what the venue has given out gets in, so nobody can aim texts at a hash.
+    kept: RwLock<FxHashMap<String, Arc<KnownKey>>>,
 }
 
 impl KeyRing {

@@ -45,11 +45,15 @@ impl<'a> Parameters<'a> {
     /// name stands twice in the same place, [`ParameterError::Invalid`] for a name that is not
     /// UTF-8 once decoded. A value that is not breaks every pattern instead.
     pub fn parse(query: &'a [u8], body: &'a [u8]) -> Result<Self, ParameterError> {
-        let received = pairs(query).count() + pairs(body).count();
-        if received > MAX_PARAMETERS {
-            return Err(ParameterError::TooMany { expected: MAX_PARAMETERS, received });
+        let at_most = |raw| memchr::memchr_iter(b'&', raw).count() + 1;
+        let most = at_most(query) + at_most(body);
+        if most > MAX_PARAMETERS {
+            let received = pairs(query).count() + pairs(body).count();
+            if received > MAX_PARAMETERS {
+                return Err(ParameterError::TooMany { expected: MAX_PARAMETERS, received });
+            }
         }
-        let mut entries = Vec::with_capacity(received);
+        let mut entries = Vec::with_capacity(most.min(MAX_PARAMETERS));
         collect(&mut entries, query)?;
         let in_query = entries.len();
         collect(&mut entries, body)?;
@@ -310,26 +314,47 @@ fn illegal(name: &'static str, legal: &'static str) -> ParameterError {
 const NOT_TEXT: &str = "\u{fffd}";
 
 fn pairs(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
-    raw.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty())
+    spans(raw).map(|(from, to)| &raw[from..to])
+}
+
+/// Where each pair that is not empty begins and ends.
+fn spans(raw: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let mut from = 0;
+    let ends = memchr::memchr_iter(b'&', raw).chain(std::iter::once(raw.len()));
+    ends.map(move |to| (std::mem::replace(&mut from, to + 1), to)).filter(|(from, to)| from < to)
 }
 
 /// Appends the parameters of one place.
 fn collect<'a>(entries: &mut Vec<Entry<'a>>, raw: &'a [u8]) -> Result<(), ParameterError> {
     let first = entries.len();
-    for pair in pairs(raw) {
-        let (name, value) = match pair.iter().position(|&byte| byte == b'=') {
-            Some(at) => (&pair[..at], &pair[at + 1..]),
-            None => (pair, &[][..]),
+    let plain = plain(raw);
+    for (from, to) in spans(raw) {
+        let equals = memchr::memchr(b'=', &raw[from..to]).map(|at| from + at);
+        let (name_end, value_from) = equals.map_or((to, to), |at| (at, at + 1));
+        let (name, value) = match plain {
+            Some(text) => (text[from..name_end].into(), text[value_from..to].into()),
+            None => {
+                let name = &raw[from..name_end];
+                (
+                    decode(name).ok_or_else(|| ParameterError::invalid_sent(name))?,
+                    // What is no text keeps a mark in its place, which no pattern allows.
+                    decode(&raw[value_from..to]).unwrap_or(Cow::Borrowed(NOT_TEXT)),
+                )
+            }
         };
-        let name = decode(name).ok_or_else(|| ParameterError::invalid_sent(name))?;
-        // What is no text keeps a mark in its place, which no pattern allows.
-        let value = decode(value).unwrap_or(Cow::Borrowed(NOT_TEXT));
         if entries[first..].iter().any(|entry| entry.name == name) {
             return Err(ParameterError::duplicate_sent(&name));
         }
         entries.push(Entry { name, value });
     }
     Ok(())
+}
+
+/// The whole of it as text, if it is text and nothing in it is encoded: then its parts need not be looked
+/// at one by one.
+fn plain(raw: &[u8]) -> Option<&str> {
+    let is_encoded = memchr::memchr2(b'+', b'%', raw).is_some();
+    std::str::from_utf8(raw).ok().filter(|_| !is_encoded)
 }
 
 /// Undoes form encoding: `+` is a blank, `%41` is `A`. `None` when the result is not UTF-8.

@@ -43,8 +43,8 @@ pub struct Cut<'a> {
 /// the one behind it when it comes first.
 pub fn cut(raw: &[u8]) -> Cut<'_> {
     let mut start = 0;
-    for pair in raw.split(|&byte| byte == b'&') {
-        let end = start + pair.len();
+    for end in memchr::memchr_iter(b'&', raw).chain(std::iter::once(raw.len())) {
+        let pair = &raw[start..end];
         let value = pair.strip_prefix(NAME).and_then(|rest| rest.strip_prefix(b"="));
         if value.is_some() {
             let (before, after) =
@@ -109,13 +109,31 @@ fn from_hex(text: &[u8]) -> Option<[u8; SIGNATURE_LEN]> {
     if text.len() != 2 * SIGNATURE_LEN {
         return None;
     }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
     let mut bytes = [0; SIGNATURE_LEN];
+    let mut seen = 0;
     for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = u8::try_from(digit(pair[0])? << 4 | digit(pair[1])?).ok()?;
+        let (high, low) = (HEX[usize::from(pair[0])], HEX[usize::from(pair[1])]);
+        seen |= high | low;
+        *byte = high << 4 | low & 0xf;
     }
-    Some(bytes)
+    (seen < NO_DIGIT).then_some(bytes)
 }
+
+/// Stands in [`HEX`] for what is no digit.
+const NO_DIGIT: u8 = 0x10;
+
+/// The value of each hexadecimal digit.
+const HEX: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value];
+        values[digit as usize] = value as u8;
+        values[digit.to_ascii_uppercase() as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
 
 #[cfg(test)]
 mod tests {

@@ -54,6 +54,18 @@ pub fn parse(text: &[u8]) -> Result<i64, DecimalError> {
     i64::try_from(units).map_err(|_| DecimalError::TooLarge)
 }
 
+/// The numbers from 00 to 99, one behind the other.
+const TWO_DIGITS: [u8; 200] = {
+    let mut digits = [0; 200];
+    let mut number = 0;
+    while number < 100 {
+        digits[2 * number] = b'0' + (number / 10) as u8;
+        digits[2 * number + 1] = b'0' + (number % 10) as u8;
+        number += 1;
+    }
+    digits
+};
+
 /// The text of a count of 10⁻⁸ units: always exactly eight fraction digits, no exponent.
 #[derive(Clone, Copy)]
 pub struct DecimalText {
@@ -66,17 +78,22 @@ impl DecimalText {
     /// Formats `units` of 10⁻⁸.
     #[must_use]
     pub fn new(units: i64) -> Self {
+        const WHOLE: u64 = 10_u64.pow(FRACTION_DIGITS as u32);
         let mut text = Self { bytes: [b'0'; 21], start: 21 };
-        let mut rest = units.unsigned_abs();
-        for digit_index in 0.. {
-            if digit_index == FRACTION_DIGITS {
-                text.put(b'.');
-            }
-            text.put(b'0' + (rest % 10) as u8);
-            rest /= 10;
-            if rest == 0 && digit_index >= FRACTION_DIGITS {
-                break;
-            }
+        let (mut whole, mut fraction) =
+            (units.unsigned_abs() / WHOLE, (units.unsigned_abs() % WHOLE) as u32);
+        for _ in 0..FRACTION_DIGITS / 2 {
+            text.put_two(fraction % 100);
+            fraction /= 100;
+        }
+        text.put(b'.');
+        while whole >= 10 {
+            text.put_two((whole % 100) as u32);
+            whole /= 100;
+        }
+        // What is left is one digit, or nothing in front of the first of two.
+        if whole > 0 || text.bytes[usize::from(text.start)] == b'.' {
+            text.put(b'0' + whole as u8);
         }
         if units < 0 {
             text.put(b'-');
@@ -87,6 +104,14 @@ impl DecimalText {
     fn put(&mut self, byte: u8) {
         self.start -= 1;
         self.bytes[usize::from(self.start)] = byte;
+    }
+
+    /// Puts two digits; `number` is below 100.
+    fn put_two(&mut self, number: u32) {
+        let from = 2 * number as usize;
+        self.start -= 2;
+        let place = usize::from(self.start);
+        self.bytes[place..place + 2].copy_from_slice(&TWO_DIGITS[from..from + 2]);
     }
 
     /// The text.
@@ -134,6 +159,9 @@ mod tests {
         for (units, text) in [
             (0, "0.00000000"),
             (1, "0.00000001"),
+            (100_000_000, "1.00000000"),
+            (1_000_000_000, "10.00000000"),
+            (10_000_000_000, "100.00000000"),
             (-1, "-0.00000001"),
             (123_456_789_012, "1234.56789012"),
             (i64::MAX, "92233720368.54775807"),
@@ -144,6 +172,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_text_is_what_integers_say(units in any::<i64>(), bits in 0..64_u32) {
+            let units = units >> bits;
+            let (whole, fraction) =
+                (units.unsigned_abs() / 100_000_000, units.unsigned_abs() % 100_000_000);
+            let sign = if units < 0 { "-" } else { "" };
+            let expected = format!("{sign}{whole}.{fraction:08}");
+            let text = DecimalText::new(units);
+            prop_assert_eq!(text.as_str(), expected);
+        }
+
         #[test]
         fn text_and_units_round_trip(units in 0..=i64::MAX) {
             prop_assert_eq!(parse(DecimalText::new(units).as_str().as_bytes()), Ok(units));

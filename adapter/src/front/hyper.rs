@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -28,6 +28,7 @@ use super::FrontConfig;
 use super::body::ReplyBody;
 use super::faults;
 use super::gate::Gate;
+use super::header_names;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
 use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Service};
@@ -274,8 +275,7 @@ fn encode(reply: Reply) -> Result<Response<ReplyBody>, Unencodable> {
         headers.insert(CONTENT_TYPE, header_value(content_type.into())?);
     }
     for (name, value) in reply.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| Unencodable)?;
-        headers.append(name, header_value(value)?);
+        headers.append(header_names::find(&name).ok_or(Unencodable)?, header_value(value)?);
     }
     Ok(response)
 }

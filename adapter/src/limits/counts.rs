@@ -7,6 +7,7 @@
 //! bucket with one common count. An IPv6 client is its /64 network, as one subscriber commonly
 //! holds all addresses of one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
@@ -20,6 +21,9 @@ pub const MAX_LIMITS: usize = 4;
 
 /// Prefix of the used-weight headers; the window's number and letter follow (spot contract §8).
 pub const USED_WEIGHT_HEADER: &str = "X-SVC-USED-WEIGHT";
+
+/// The header of the usual limit, which every reply has.
+const USED_WEIGHT_BY_MINUTE_HEADER: &str = "X-SVC-USED-WEIGHT-1M";
 
 /// The unit of a limit's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,10 +116,16 @@ impl RequestLimit {
         self.interval.ms() * u64::from(self.interval_num)
     }
 
-    fn header_name(self) -> Option<String> {
-        let (count, letter) = (self.interval_num, self.interval.letter());
-        (self.counted == Counted::RequestWeight)
-            .then(|| format!("{USED_WEIGHT_HEADER}-{count}{letter}"))
+    fn header_name(self) -> Option<Cow<'static, str>> {
+        if self.counted != Counted::RequestWeight {
+            return None;
+        }
+        Some(match (self.interval_num, self.interval) {
+            (1, Interval::Minute) => USED_WEIGHT_BY_MINUTE_HEADER.into(),
+            (count, interval) => {
+                format!("{USED_WEIGHT_HEADER}-{count}{}", interval.letter()).into()
+            }
+        })
     }
 }
 
@@ -177,7 +187,7 @@ pub enum LimitsError {
 pub struct Counts<K = IpAddr> {
     limits: Vec<RequestLimit>,
     /// Of the limits on weight; the others have no header (facts §8).
-    header_names: Vec<Option<String>>,
+    header_names: Vec<Option<Cow<'static, str>>>,
     longest_ms: u64,
     table: Mutex<Table<K>>,
 }
@@ -291,7 +301,7 @@ impl<K: Eq + Hash> Counts<K> {
                 let short = (USED_WEIGHT_HEADER.into(), value.clone().into());
                 reply.headers.push(short);
             }
-            reply.headers.push((name.clone().into(), value.into()));
+            reply.headers.push((name.clone(), value.into()));
         }
     }
 

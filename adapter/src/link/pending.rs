@@ -1,11 +1,11 @@
 //! Commands that were sent and not yet answered, by correlation. The request threads add to it, the
 //! link's thread answers from it.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use rustc_hash::FxHashMap;
 use touchline_protocol::client::Reply;
 
 use super::{Decision, Done, Doubt, Outcome, Traffic};
@@ -17,7 +17,8 @@ struct Command<T: Traffic> {
 }
 
 struct Table<T: Traffic> {
-    commands: HashMap<u64, Command<T>>,
+    /// By numbers that are given out here: nobody can aim them at a hash.
+    commands: FxHashMap<u64, Command<T>>,
     last: u64,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Pending<T: Traffic> {
 
 impl<T: Traffic> Default for Pending<T> {
     fn default() -> Self {
-        Self { table: Mutex::new(Table { commands: HashMap::new(), last: 0 }) }
+        Self { table: Mutex::new(Table { commands: FxHashMap::default(), last: 0 }) }
     }
 }
 

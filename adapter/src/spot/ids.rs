@@ -69,7 +69,7 @@ fn alphanumeric(characters: usize) -> Result<String, getrandom::Error> {
     let mut text = String::with_capacity(characters);
     // A byte is used if its low six bits are below 62: 31 of 32 are.
     loop {
-        for byte in random::<32>()? {
+        for byte in random::<24>()? {
             if let Some(character) = ALPHABET.get(usize::from(byte & 63)) {
                 text.push(char::from(*character));
             }

@@ -1,8 +1,7 @@
 //! Assets, symbols with their books, and the venue's limits. Fed by the fold, read for GET
 //! /exchangeInfo and GET /depth and to read every request that names a symbol.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use touchline_protocol::message::command::{
     ChangeSymbol, DefineAsset, DefineSymbol, Limits, SetVenueFilters, SymbolFilters,
 };
@@ -76,7 +75,8 @@ pub struct SymbolFacts {
 pub struct Venue {
     assets: Vec<Asset>,
     symbols: Vec<Symbol>,
-    symbols_by_name: HashMap<SymbolName, SymbolId>,
+    /// By names that the operator gives: nobody else can aim them at a hash.
+    symbols_by_name: FxHashMap<SymbolName, SymbolId>,
     /// Capacities and order-count limits; all zero until the log sets them.
     pub limits: Limits,
     /// EXCHANGE_MAX_NUM_ORDERS; 0: no limit.
