@@ -3,6 +3,10 @@
 //! Names are random, so a table sorted by them would be written all over, and the more so the larger
 //! it is. Here a name is a hash within an *era* of so many names: what is written of late lies close
 //! together, and a look-up asks one era after the other, the newest first.
+//!
+//! An era is of a size at which a batch that comes while much goes on puts several names on each of its
+//! pages: a page that gets one name costs as much to write as one that gets ten. A hundred million names are
+//! then 1,526 looks of less than a microsecond for a name that nothing has.
 
 use sha2::{Digest, Sha256};
 use touchline_protocol::text::ClientOrderId;
@@ -11,8 +15,8 @@ use super::HistoryError;
 use super::reader::Reader;
 use super::rows::{ListRow, NameRow, OrderRow};
 
-/// Names of an era.
-pub(super) const ERA: u64 = 1 << 20;
+/// Names of an era. A store whose eras were larger stays good: it has fewer of them, which are older.
+pub(super) const ERA: u64 = 1 << 16;
 
 /// What a name is given to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

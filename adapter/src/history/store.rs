@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable};
 use heed::types::Bytes;
-use heed::{Database, Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{Database, Env, EnvOpenOptions, PutFlags, RoTxn, RwTxn, WithoutTls};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use thiserror::Error;
@@ -298,9 +298,17 @@ impl Store {
     }
 
     fn put_rows<R: Row>(&self, writing: &mut RwTxn<'_>, rows: &Rows) -> Result<(), HistoryError> {
-        let table = table_of::<R>(&self.history)?;
+        // The rows come in order, so the place of most is on the page where the cursor stands, and the way
+        // down from the root is spared.
+        let mut cursor = table_of::<R>(&self.history)?.iter_mut(writing)?;
         for (key, row) in R::of(rows) {
-            table.put(writing, &key.bytes(), bytemuck::bytes_of(row))?;
+            let (key, row) = (key.bytes(), bytemuck::bytes_of(row));
+            // SAFETY: nothing that was read through this transaction, which a write may move, is held: the
+            // cursor has never been asked for a row, and it borrows the transaction.
+            #[expect(unsafe_code, reason = "heed cannot know that")]
+            let put =
+                unsafe { cursor.put_current_with_options::<Bytes>(PutFlags::empty(), &key, row) };
+            put?;
         }
         Ok(())
     }
