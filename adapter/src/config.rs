@@ -82,9 +82,6 @@ pub struct AdapterConfig {
     /// Name of this adapter, 1 to 26 letters, digits and dashes: adapters that run at the same time
     /// on one engine need different ones.
     pub instance: String,
-    /// Closed orders that are kept in memory, in front of the history, the newest ones; 1 to
-    /// 100,000,000.
-    pub closed_orders: usize,
 }
 
 impl Default for AdapterConfig {
@@ -102,7 +99,6 @@ impl Default for AdapterConfig {
             front: FrontKind::Hyper,
             workers: 1,
             instance: INSTANCE.to_owned(),
-            closed_orders: 100_000,
         }
     }
 }
@@ -146,8 +142,6 @@ impl AdapterConfig {
             FrontKind::Hyper => number("workers", workers, 64, "1 to 64")?,
             FrontKind::May => number("workers", workers, 1, "1 on front may")?,
         }
-        let closed = self.closed_orders as u64;
-        number("closed_orders", closed, 100_000_000, "1 to 100000000")?;
         let text = |key, found: &String, most: usize, expected| {
             let is_name = (1..=most).contains(&found.len())
                 && found.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -234,7 +228,6 @@ mod tests {
             (r#"{"connections":0}"#, "adapter.connections is 0, must be 1 to 1000000"),
             (r#"{"workers":65}"#, "adapter.workers is 65, must be 1 to 64"),
             (r#"{"front":"may","workers":2}"#, "adapter.workers is 2, must be 1 on front may"),
-            (r#"{"closed_orders":0}"#, "adapter.closed_orders is 0, must be 1 to 100000000"),
             (
                 r#"{"header_prefix":"X:Y"}"#,
                 "adapter.header_prefix is \"X:Y\", must be 1 to 32 letters, digits and dashes, no dash at either end",

@@ -114,7 +114,7 @@ mod tests {
     fn each_follower_is_as_far_behind_as_what_it_lacks() {
         let folder = tempfile::tempdir().unwrap();
         let archive = Archive::open(folder.path(), [7; 16]).unwrap();
-        let views = Views::new(archive.restore(10).unwrap(), || Position(9000));
+        let views = Views::new(archive.restore().unwrap(), || Position(9000));
         let behind = |views, history, views_behind, history_behind| Followers {
             views,
             history,
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(Followers::of(&views), behind(9000, 0, 0, 9000));
         views.write(|state| archive.save(state)).unwrap();
         assert_eq!(Followers::of(&views), behind(9000, end, 0, 0));
-        let empty = Views::new(State::new(10), || Position(0));
+        let empty = Views::new(State::new(), || Position(0));
         assert_eq!(Followers::of(&empty), behind(0, 0, 0, 0));
     }
 

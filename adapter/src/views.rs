@@ -44,6 +44,17 @@ pub enum NotReached {
     },
 }
 
+/// How a pause ended for whoever makes the state move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    /// There was none: somebody waits already.
+    None,
+    /// Somebody waits who did not before.
+    Cut,
+    /// Nobody waits.
+    Whole,
+}
+
 type Callback = Box<dyn FnOnce(Result<(), NotReached>) + Send>;
 
 struct Waiter {
@@ -145,15 +156,19 @@ impl Views {
         self.begun.notify_one();
     }
 
-    /// Pauses until somebody waits, at most for `limit`; true if somebody does now who did not before.
-    fn pause(&self, limit: Duration) -> bool {
+    /// Pauses until somebody waits, at most for `limit`.
+    fn pause(&self, limit: Duration) -> Pause {
         let waiters = self.waiters();
         let nobody = |waiters: &mut Waiters| waiters.by_position.is_empty();
         if !waiters.by_position.is_empty() {
-            return false;
+            return Pause::None;
         }
         let ended = self.begun.wait_timeout_while(waiters, limit, nobody);
-        !ended.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        if ended.unwrap_or_else(PoisonError::into_inner).1.timed_out() {
+            Pause::Whole
+        } else {
+            Pause::Cut
+        }
     }
 
     /// Changes the state; readers see none of it before `change` returns.
@@ -246,7 +261,7 @@ mod tests {
     use std::sync::mpsc;
 
     fn views() -> Views {
-        Views::new(State::new(10), || Position(30))
+        Views::new(State::new(), || Position(30))
     }
 
     fn wait(

@@ -73,7 +73,7 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
         .tempdir_in(&options.scratch)
         .context("making a folder for the store")?;
     let archive = Archive::open(folder.path(), flow::LOG_ID)?;
-    let mut state = archive.restore(flow::CLOSED_ORDERS)?;
+    let mut state = archive.restore()?;
     let mut flow = Flow::new();
     flow.define(&mut state)?;
     let mut lines = Vec::new();

@@ -8,10 +8,7 @@ use touchline_adapter::views::state::{Archive, State};
 use touchline_protocol::log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{self, Event};
-use touchline_protocol::units::{OrderId, SymbolId};
-
-/// Few closed orders are remembered, so that forgetting is part of it.
-const CLOSED: usize = 20;
+use touchline_protocol::units::{AccountId, OrderId, SymbolId};
 
 /// Transactions between two restarts.
 const RESTART_EVERY: usize = 150;
@@ -36,7 +33,7 @@ pub(crate) struct Past {
     archive: Option<Archive>,
     /// Transactions that were not saved yet.
     unsaved: Vec<Frame>,
-    open: BTreeSet<(SymbolId, OrderId)>,
+    open: BTreeSet<(SymbolId, OrderId, AccountId)>,
     ended: BTreeMap<(SymbolId, OrderId), Order>,
     restarts: usize,
 }
@@ -47,7 +44,7 @@ impl Past {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = Archive::open(folder.path(), LOG).expect("a new archive");
         assert!(archive.last().is_none());
-        let state = archive.restore(CLOSED).expect("nothing");
+        let state = archive.restore().expect("nothing");
         let past = Self {
             folder,
             archive: Some(archive),
@@ -79,7 +76,7 @@ impl Past {
         for event in events {
             // Many orders end in the transaction that accepts them.
             if let Ok(Event::OrderAccepted(accepted)) = decode::event(event) {
-                self.open.insert((accepted.symbol, accepted.order_id));
+                self.open.insert((accepted.symbol, accepted.order_id, accepted.account));
             }
         }
         self.unsaved.push(Frame { header, words });
@@ -93,11 +90,14 @@ impl Past {
 
     /// Keeps what has ended, and restarts now and then.
     pub(crate) fn go_on(&mut self, state: &mut State) {
-        let open: BTreeSet<_> =
-            state.orders.open().map(|order| (order.symbol, order.order_id)).collect();
-        for (symbol, id) in self.open.difference(&open) {
-            let ended = state.orders.get(*symbol, *id).expect("it ended just now").clone();
-            self.ended.insert((*symbol, *id), Order { fills: Vec::new(), ..ended });
+        let open: BTreeSet<_> = state
+            .orders
+            .open()
+            .map(|order| (order.symbol, order.order_id, order.account))
+            .collect();
+        for (symbol, id, account) in self.open.difference(&open) {
+            let ended = state.order(*account, *symbol, *id).expect("it can be read");
+            self.ended.insert((*symbol, *id), ended.expect("it ended just now"));
         }
         self.open = open;
         if self.unsaved.len() >= RESTART_EVERY {
@@ -115,10 +115,10 @@ impl Past {
             self.unsaved.clear();
         }
         let last = state.time_ns;
-        *state = State::new(CLOSED);
+        *state = State::new();
         drop(archive);
         let archive = Archive::open(self.folder.path(), LOG).expect("it was closed");
-        *state = archive.restore(CLOSED).expect("it was saved");
+        *state = archive.restore().expect("it was saved");
         assert!(self.restarts == 1 || archive.last().is_some());
         for frame in &self.unsaved {
             state.fold_transaction(&frame.transaction()).expect("it was folded before");
@@ -136,7 +136,6 @@ impl Past {
         println!("{} orders have ended, {} restarts", self.ended.len(), self.restarts);
         for ((symbol, id), ended) in &self.ended {
             let found = state.order(ended.account, *symbol, *id).expect("it can be read");
-            let found = found.map(|found| Order { fills: Vec::new(), ..found });
             assert_eq!(found.as_ref(), Some(ended));
             let name = ended.client_order_id;
             if name.is_empty() {
@@ -148,7 +147,7 @@ impl Past {
             });
             let found = state.order_named(ended.account, *symbol, name).expect("it can be read");
             let id = found.map(|found| found.order_id);
-            let is_open = id.is_some_and(|id| self.open.contains(&(*symbol, id)));
+            let is_open = id.is_some_and(|id| self.open.contains(&(*symbol, id, ended.account)));
             assert!(is_open || id == last.map(|last| last.order_id), "{name}: {id:?}");
         }
     }

@@ -72,6 +72,11 @@ pub(crate) const fn side_id(trade: u64, is_maker: bool) -> u64 {
     trade << 1 | is_maker as u64
 }
 
+/// The trade of a [`side_id`], and whether it is the maker's side.
+pub(crate) const fn trade_of(side: u64) -> (u64, bool) {
+    (side >> 1, side & 1 == 1)
+}
+
 /// A trade (table by symbol and trade number). Money is in 10⁻⁸.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
@@ -254,6 +259,10 @@ mod tests {
         assert_eq!(Key::read(&[0; 15]), None);
         let last = of_order(SymbolId(6), (1 << 48) - 1);
         assert!(of_order(SymbolId(6), 1) < last && last < of_order(SymbolId(7), 0));
+        assert_eq!(
+            [7, 8].map(|trade| trade_of(side_id(trade, trade == 8))),
+            [(7, false), (8, true)]
+        );
         assert!(side_id(7, false) < side_id(7, true) && side_id(7, true) < side_id(8, false));
     }
 }

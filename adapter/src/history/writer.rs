@@ -227,7 +227,7 @@ mod tests {
     fn a_panic_is_told_and_nobody_waits_for_the_thread_any_more() {
         let folder = tempfile::tempdir().unwrap();
         let archive = Archive::open(folder.path(), [7; 16]).unwrap();
-        let mut state = archive.restore(10).unwrap();
+        let mut state = archive.restore().unwrap();
         state.fold_transaction(&definition(0, 4096).transaction()).unwrap();
         let views = Arc::new(Views::new(state, || Position(0)));
         let gate = Arc::new(Gate::default());

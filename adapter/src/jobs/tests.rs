@@ -64,7 +64,7 @@ impl Site {
     fn with_deadline(deadline: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Arc::new(FakeEngine::default());
-        let views = Arc::new(Views::new(State::new(1), || Position(0)));
+        let views = Arc::new(Views::new(State::new(), || Position(0)));
         *engine.views.lock().unwrap() = Some(Arc::clone(&views));
         let limits = Arc::new(Limits::new(LimitsConfig {
             request_weight_per_minute: 1,

@@ -38,7 +38,7 @@ pub(super) fn open(
     let why = match archive.last() {
         None => None,
         Some((bookmark, _)) => match reader.resume(&bookmark) {
-            Ok(true) => match archive.restore(config.closed_orders) {
+            Ok(true) => match archive.restore() {
                 Ok(state) => return Ok((archive, state)),
                 Err(error) => Some(error.to_string()),
             },
@@ -61,6 +61,6 @@ pub(super) fn open(
         archive.clear()?;
     }
     reader.seek(begin);
-    let state = archive.restore(config.closed_orders)?;
+    let state = archive.restore()?;
     Ok((archive, state))
 }

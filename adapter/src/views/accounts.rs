@@ -2,7 +2,6 @@
 //! signed request.
 
 use bytemuck::{Pod, Zeroable};
-use rustc_hash::FxHashSet;
 use touchline_protocol::message::command::{CreateAccount, CreateKey, Limits, SetAccount, SetFees};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{AccountId, AssetId, KeyId};
@@ -55,7 +54,16 @@ pub struct Account {
     pub update_ms: u64,
     orders: [OrderWindow; 2],
     /// By asset number; assets behind its end have never been touched.
-    balances: Vec<Balance>,
+    balances: Vec<Held>,
+    /// It is among those that have changed.
+    is_changed: bool,
+}
+
+/// A balance, and whether it is among those that have changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Held {
+    balance: Balance,
+    is_changed: bool,
 }
 
 impl Account {
@@ -72,7 +80,7 @@ impl Account {
     /// What it has of the asset.
     #[must_use]
     pub fn balance(&self, asset: AssetId) -> Balance {
-        self.balances.get(asset.0 as usize).copied().unwrap_or_default()
+        self.balances.get(asset.0 as usize).map(|held| held.balance).unwrap_or_default()
     }
 }
 
@@ -92,10 +100,10 @@ pub struct Key {
 pub struct Accounts {
     accounts: Vec<Account>,
     keys: Vec<Key>,
-    /// Balances that have changed since they were last asked for.
-    changed: FxHashSet<(AccountId, AssetId)>,
-    /// Accounts that have placed orders or whose balances have changed since then.
-    changed_accounts: FxHashSet<AccountId>,
+    /// Balances that have changed since they were last asked for, each once.
+    changed: Vec<(AccountId, AssetId)>,
+    /// Accounts that have placed orders or whose balances have changed since then, each once.
+    changed_accounts: Vec<AccountId>,
 }
 
 /// What changes of an account while it trades, besides its balances: as it is saved.
@@ -137,8 +145,8 @@ impl Accounts {
         Self {
             accounts: vec![Account::default()],
             keys: Vec::new(),
-            changed: FxHashSet::default(),
-            changed_accounts: FxHashSet::default(),
+            changed: Vec::new(),
+            changed_accounts: Vec::new(),
         }
     }
 
@@ -146,12 +154,13 @@ impl Accounts {
     pub(super) fn take_changed(
         &mut self,
     ) -> impl Iterator<Item = (AccountId, AssetId, BalanceRow)> {
-        let accounts = &self.accounts;
-        std::mem::take(&mut self.changed).into_iter().map(|(account, asset)| {
-            let owner = accounts.get(account.0 as usize);
-            let Balance { free, locked } =
-                owner.map(|owner| owner.balance(asset)).unwrap_or_default();
-            (account, asset, BalanceRow { free, locked })
+        let accounts = &mut self.accounts;
+        std::mem::take(&mut self.changed).into_iter().filter_map(|(account, asset)| {
+            let owner = accounts.get_mut(account.0 as usize)?;
+            let held = owner.balances.get_mut(asset.0 as usize)?;
+            held.is_changed = false;
+            let Balance { free, locked } = held.balance;
+            Some((account, asset, BalanceRow { free, locked }))
         })
     }
 
@@ -159,9 +168,10 @@ impl Accounts {
     pub(super) fn take_changed_accounts(
         &mut self,
     ) -> impl Iterator<Item = (AccountId, AccountRow)> {
-        let accounts = &self.accounts;
+        let accounts = &mut self.accounts;
         std::mem::take(&mut self.changed_accounts).into_iter().filter_map(|id| {
-            let account = accounts.get(id.0 as usize)?;
+            let account = accounts.get_mut(id.0 as usize)?;
+            account.is_changed = false;
             let row = AccountRow {
                 update_ms: account.update_ms,
                 windows: account.orders.map(|orders| orders.window),
@@ -195,9 +205,11 @@ impl Accounts {
         assets: usize,
     ) -> Result<(), FoldError> {
         let BalanceRow { free, locked } = *row;
-        self.change(Change { account, asset, free, locked }, assets, 0)?;
-        self.changed.remove(&(account, asset));
-        self.changed_accounts.remove(&account);
+        if let Some(negative) = [free, locked].into_iter().find(|part| *part < 0) {
+            return Err(FoldError::Negative(negative));
+        }
+        let owner = known(&mut self.accounts, account)?;
+        held_of(owner, asset, assets)?.balance = Balance { free, locked };
         Ok(())
     }
 
@@ -259,8 +271,11 @@ impl Accounts {
         limits: &Limits,
         time_ns: u64,
     ) -> Result<(), FoldError> {
-        self.changed_accounts.insert(account);
-        let account = self.get_mut(account)?;
+        let id = account;
+        let account = known(&mut self.accounts, account)?;
+        if !std::mem::replace(&mut account.is_changed, true) {
+            self.changed_accounts.push(id);
+        }
         let counts = account.order_counts(limits, time_ns);
         let windows = windows_at(limits, time_ns);
         for ((orders, count), window) in account.orders.iter_mut().zip(counts).zip(windows) {
@@ -275,7 +290,7 @@ impl Accounts {
     }
 
     fn get_mut(&mut self, account: AccountId) -> Result<&mut Account, FoldError> {
-        self.accounts.get_mut(account.0 as usize).ok_or(FoldError::UnknownAccount(account))
+        known(&mut self.accounts, account)
     }
 
     pub(super) fn create_key(&mut self, made: &CreateKey, id: u64) -> Result<(), FoldError> {
@@ -301,14 +316,15 @@ impl Accounts {
         time_ms: u64,
     ) -> Result<Balance, FoldError> {
         let Change { account, asset, .. } = change;
-        let owner = self.get_mut(account)?;
-        if asset.0 as usize >= assets {
-            return Err(FoldError::UnknownAsset(asset));
+        let owner = known(&mut self.accounts, account)?;
+        if !std::mem::replace(&mut owner.is_changed, true) {
+            self.changed_accounts.push(account);
         }
-        if owner.balances.len() < assets {
-            owner.balances.resize(assets, Balance::default());
+        owner.update_ms = time_ms;
+        let held = held_of(owner, asset, assets)?;
+        if !std::mem::replace(&mut held.is_changed, true) {
+            self.changed.push((account, asset));
         }
-        let balance = &mut owner.balances[asset.0 as usize];
         let moved = |which, before: i64, delta: i64| {
             before.checked_add(delta).filter(|after| *after >= 0).ok_or(FoldError::Balance {
                 which,
@@ -319,15 +335,27 @@ impl Accounts {
             })
         };
         let after = Balance {
-            free: moved("free", balance.free, change.free)?,
-            locked: moved("locked", balance.locked, change.locked)?,
+            free: moved("free", held.balance.free, change.free)?,
+            locked: moved("locked", held.balance.locked, change.locked)?,
         };
-        *balance = after;
-        owner.update_ms = time_ms;
-        self.changed.insert((account, asset));
-        self.changed_accounts.insert(account);
+        held.balance = after;
         Ok(after)
     }
+}
+
+fn known(accounts: &mut [Account], account: AccountId) -> Result<&mut Account, FoldError> {
+    accounts.get_mut(account.0 as usize).ok_or(FoldError::UnknownAccount(account))
+}
+
+/// What an account holds of an asset; `assets` is the number of defined assets.
+fn held_of(owner: &mut Account, asset: AssetId, assets: usize) -> Result<&mut Held, FoldError> {
+    if asset.0 as usize >= assets {
+        return Err(FoldError::UnknownAsset(asset));
+    }
+    if owner.balances.len() < assets {
+        owner.balances.resize(assets, Held::default());
+    }
+    Ok(&mut owner.balances[asset.0 as usize])
 }
 
 /// Checks that a definition got the next number.

@@ -15,6 +15,7 @@ use touchline_protocol::units::{
 };
 
 use super::error::FoldError;
+use super::orders::Order;
 use super::state::State;
 
 /// One whole unit.
@@ -43,7 +44,7 @@ impl Log {
     }
 
     fn empty_at(time_ns: u64) -> Self {
-        Self { state: State::new(1000), time_ns }
+        Self { state: State::new(), time_ns }
     }
 
     /// BTC, ETH, USDT; BTCUSDT with the usual filters, ETHBTC in a break with nearly none; Alice and
@@ -182,9 +183,15 @@ impl Log {
         self.place(&order, &accepted, &[trade], &result).unwrap();
     }
 
+    /// Alice's or Bob's order on BTCUSDT, open or ended.
+    pub(crate) fn order(&self, id: u64) -> Order {
+        let of = |account| self.state.order(account, BTCUSDT, OrderId(id)).unwrap();
+        of(ALICE).or_else(|| of(BOB)).unwrap()
+    }
+
     /// Folds the cancel of an order that rests with nothing filled.
     pub(crate) fn cancel(&mut self, id: u64, released: i64, update: u64) -> Result<(), FoldError> {
-        let order = self.state.orders.get(BTCUSDT, OrderId(id)).unwrap().clone();
+        let order = self.order(id);
         let event = OrderCanceled {
             order_id: order.order_id,
             account: order.account,

@@ -1,7 +1,7 @@
-//! Order lists as the spot contract shows them: every open one, and the closed ones of late. Fed by the
+//! Open order lists as the spot contract shows them; what has ended stands in the history. Fed by the
 //! fold.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType};
 use touchline_protocol::text::ClientOrderId;
@@ -86,38 +86,22 @@ impl OrderList {
     }
 }
 
-/// All open lists and a bounded number of closed ones.
-#[derive(Debug, Clone)]
+/// All open lists.
+#[derive(Debug, Clone, Default)]
 pub struct Lists {
     lists: HashMap<OrderListId, OrderList>,
-    latest: HashMap<(AccountId, ClientOrderId), OrderListId>,
-    /// Open ones; an account that had none yet has no entry.
+    /// By names, of which the venue allows each once among an account's open lists.
+    named: HashMap<(AccountId, ClientOrderId), OrderListId>,
+    /// An account that had none yet has no entry.
     by_account: HashMap<AccountId, BTreeSet<OrderListId>>,
     /// Lists ever placed: the number of the next one.
     placed: usize,
-    /// Oldest first.
-    closed: VecDeque<OrderListId>,
-    closed_max: usize,
     /// What has changed since it was last asked for, and whether it was there then.
     changed: HashMap<OrderListId, bool>,
 }
 
 impl Lists {
-    /// None yet; `closed_max` closed ones are remembered, the oldest is forgotten first.
-    #[must_use]
-    pub fn new(closed_max: usize) -> Self {
-        Self {
-            lists: HashMap::new(),
-            latest: HashMap::new(),
-            by_account: HashMap::new(),
-            placed: 0,
-            closed: VecDeque::new(),
-            closed_max,
-            changed: HashMap::new(),
-        }
-    }
-
-    /// The list with this number, open or closed of late.
+    /// The open list with this number.
     #[must_use]
     pub fn get(&self, list: OrderListId) -> Option<&OrderList> {
         self.lists.get(&list)
@@ -125,7 +109,7 @@ impl Lists {
 
     /// Every open list, in no order.
     pub fn open(&self) -> impl Iterator<Item = &OrderList> {
-        self.lists.values().filter(|list| list.is_open())
+        self.lists.values()
     }
 
     /// The account's open lists, by number.
@@ -134,10 +118,10 @@ impl Lists {
         ids.filter_map(|id| self.lists.get(id))
     }
 
-    /// The account's last list under this name, open or closed of late.
+    /// The account's open list under this name.
     #[must_use]
-    pub fn latest(&self, account: AccountId, name: ClientOrderId) -> Option<&OrderList> {
-        self.get(*self.latest.get(&(account, name))?)
+    pub fn named(&self, account: AccountId, name: ClientOrderId) -> Option<&OrderList> {
+        self.get(*self.named.get(&(account, name))?)
     }
 
     pub(super) fn place(&mut self, list: OrderList) -> Result<(), FoldError> {
@@ -170,14 +154,14 @@ impl Lists {
     ) -> impl Iterator<Item = (OrderListId, Option<&OrderList>)> {
         let lists = &self.lists;
         std::mem::take(&mut self.changed).into_iter().filter_map(|(id, was_there)| {
-            let open = lists.get(&id).filter(|list| list.is_open());
+            let open = lists.get(&id);
             (was_there || open.is_some()).then_some((id, open))
         })
     }
 
     fn insert(&mut self, list: OrderList) {
         if !list.client_order_id.is_empty() {
-            self.latest.insert((list.account, list.client_order_id), list.order_list_id);
+            self.named.insert((list.account, list.client_order_id), list.order_list_id);
         }
         self.by_account.entry(list.account).or_default().insert(list.order_list_id);
         self.lists.insert(list.order_list_id, list);
@@ -187,34 +171,26 @@ impl Lists {
     /// is kept of it.
     pub(super) fn close(&mut self, ended: OrderList) -> Result<ListRow, FoldError> {
         let id = ended.order_list_id;
-        let list = self
-            .lists
-            .get_mut(&id)
-            .filter(|list| list.is_open())
-            .ok_or(FoldError::ListNotOpen(id))?;
+        let list = self.lists.get(&id).ok_or(FoldError::ListNotOpen(id))?;
         same("list's account", ended.account.0, list.account.0)?;
         same("list's symbol", ended.symbol.0, list.symbol.0)?;
         same("list's limit order", ended.limit_order_id.0, list.limit_order_id.0)?;
         same("list's stop order", ended.stop_order_id.0, list.stop_order_id.0)?;
-        *list = OrderList {
+        let row = OrderList {
             limit_client_order_id: list.limit_client_order_id,
             stop_client_order_id: list.stop_client_order_id,
             time_ms: list.time_ms,
             ..ended
-        };
-        let row = list.row();
+        }
+        .row();
+        let name = (list.account, list.client_order_id);
+        if self.named.get(&name) == Some(&id) {
+            self.named.remove(&name);
+        }
+        self.lists.remove(&id);
         self.changed.entry(id).or_insert(true);
         if let Some(open) = self.by_account.get_mut(&ended.account) {
             open.remove(&id);
-        }
-        self.closed.push_back(id);
-        while self.closed.len() > self.closed_max {
-            let Some(oldest) = self.closed.pop_front() else { break };
-            let Some(list) = self.lists.remove(&oldest) else { continue };
-            let name = (list.account, list.client_order_id);
-            if self.latest.get(&name) == Some(&oldest) {
-                self.latest.remove(&name);
-            }
         }
         Ok(row)
     }
@@ -263,38 +239,39 @@ mod tests {
     fn lists_are_found_by_account_and_by_name() {
         let named =
             |id, name| OrderList { client_order_id: ClientOrderId::new(name).unwrap(), ..list(id) };
-        let mut lists = Lists::new(1);
+        let mut lists = Lists::default();
         for (id, name) in [(0, "a"), (1, "b"), (2, "")] {
             lists.place(named(id, name)).unwrap();
         }
         let open = |lists: &Lists, account| -> Vec<i64> {
             lists.open_of(AccountId(account)).map(|list| list.order_list_id.0).collect()
         };
-        let latest = |lists: &Lists, account, name| {
+        let named_list = |lists: &Lists, account, name| {
             let name = ClientOrderId::new(name).unwrap();
-            lists.latest(AccountId(account), name).map(|list| list.order_list_id.0)
+            lists.named(AccountId(account), name).map(|list| list.order_list_id.0)
         };
         assert_eq!((open(&lists, 1), open(&lists, 2)), (vec![0, 1, 2], vec![]));
-        assert_eq!(latest(&lists, 1, "b"), Some(1));
-        assert_eq!(latest(&lists, 2, "b"), None);
-        assert_eq!(latest(&lists, 1, ""), None);
+        assert_eq!(named_list(&lists, 1, "b"), Some(1));
+        assert_eq!(named_list(&lists, 2, "b"), None);
+        assert_eq!(named_list(&lists, 1, ""), None);
         let end = |lists: &mut Lists, id, name| {
             let client_order_id = ClientOrderId::new(name).unwrap();
             lists.close(OrderList { client_order_id, ..ended(id) }).unwrap();
         };
         end(&mut lists, 0, "a");
         assert_eq!(open(&lists, 1), [1, 2]);
-        assert_eq!(latest(&lists, 1, "a"), Some(0));
+        assert_eq!(named_list(&lists, 1, "a"), None);
         lists.place(named(3, "a")).unwrap();
         end(&mut lists, 1, "b");
-        assert_eq!(latest(&lists, 1, "a"), Some(3), "the name belongs to the newer list");
+        assert_eq!(named_list(&lists, 1, "a"), Some(3));
+        end(&mut lists, 2, "");
         end(&mut lists, 3, "a");
-        assert_eq!(latest(&lists, 1, "b"), None, "forgotten: one closed list is kept");
+        assert!(lists.lists.is_empty() && lists.named.is_empty(), "what has ended takes no room");
     }
 
     #[test]
     fn numbers_count_from_zero_and_a_list_ends_once() {
-        let mut lists = Lists::new(1);
+        let mut lists = Lists::default();
         assert!(matches!(lists.place(list(1)), Err(FoldError::NotNext { found: 1, .. })));
         assert!(matches!(lists.place(list(-1)), Err(FoldError::NotNext { .. })));
         lists.place(list(0)).unwrap();
@@ -302,12 +279,12 @@ mod tests {
         assert_eq!(lists.open().count(), 2);
         let other = OrderList { stop_order_id: OrderId(7), ..ended(0) };
         assert!(matches!(lists.close(other), Err(FoldError::Mismatch { .. })));
-        lists.close(ended(0)).unwrap();
+        let row = lists.close(ended(0)).unwrap();
         assert_eq!(lists.close(ended(0)), Err(FoldError::ListNotOpen(OrderListId(0))));
         assert_eq!(lists.close(ended(2)), Err(FoldError::ListNotOpen(OrderListId(2))));
-        assert_eq!(lists.get(OrderListId(0)), Some(&OrderList { time_ms: 5, ..of_legs(ended(0)) }));
+        let expected = OrderList { time_ms: 5, ..of_legs(ended(0)) };
+        assert_eq!(OrderList::of_row(0, &row), Some(expected));
         lists.close(ended(1)).unwrap();
-        assert_eq!(lists.get(OrderListId(0)), None, "forgotten: one closed list is kept");
         assert_eq!(lists.open().count(), 0);
     }
 }

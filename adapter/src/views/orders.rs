@@ -1,8 +1,8 @@
-//! Orders as the spot contract shows them: every open one, and the closed ones of late. Fed by the
-//! fold, read for GET /order and for the fills that a reply ring lost.
+//! Open orders as the spot contract shows them; what has ended stands in the history. Fed by the fold,
+//! read for GET /order and GET /openOrders.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
@@ -75,8 +75,6 @@ pub struct Order {
     pub first_trade: TradeId,
     /// Its last trade; 0 for none.
     pub last_trade: TradeId,
-    /// What it took as the aggressor, in order of execution.
-    pub fills: Vec<Fill>,
 }
 
 impl Order {
@@ -95,7 +93,7 @@ impl Order {
         }
     }
 
-    /// What the history keeps of it: all but its fills.
+    /// What the history keeps of it.
     #[must_use]
     pub(crate) fn row(&self) -> OrderRow {
         OrderRow {
@@ -152,69 +150,65 @@ impl Order {
             visible: row.visible,
             first_trade: TradeId(row.first_trade),
             last_trade: TradeId(row.last_trade),
-            fills: Vec::new(),
         })
     }
 }
 
 type Key = (SymbolId, OrderId);
 
-/// All open orders and a bounded number of closed ones.
+/// An open order, and what the store knows of it.
 #[derive(Debug, Clone)]
+struct Open {
+    order: Order,
+    /// The store has it, as it is or as it was.
+    is_saved: bool,
+    /// Its key is among those that have changed.
+    is_changed: bool,
+}
+
+/// All open orders.
+#[derive(Debug, Clone, Default)]
 pub struct Orders {
     /// By numbers that the venue gives out: nobody can aim them at a hash.
-    orders: FxHashMap<Key, Order>,
-    latest: HashMap<(AccountId, SymbolId, ClientOrderId), OrderId>,
-    /// Open ones; an account without any has no entry.
+    orders: FxHashMap<Key, Open>,
+    /// By names, of which the venue allows each once among an account's open orders on a symbol.
+    named: HashMap<(AccountId, SymbolId, ClientOrderId), OrderId>,
+    /// An account without any has no entry.
     by_account: FxHashMap<AccountId, BTreeSet<Key>>,
-    /// Oldest first.
-    closed: VecDeque<Key>,
-    closed_max: usize,
-    /// What has changed since it was last asked for, and whether it was there then.
-    changed: FxHashMap<Key, bool>,
+    /// Orders that have come or changed since they were last asked for; some may have ended.
+    changed: Vec<Key>,
+    /// Orders that the store has and that have ended since then.
+    ended: Vec<Key>,
 }
 
 impl Orders {
-    /// None yet; `closed_max` closed ones are remembered, the oldest is forgotten first.
-    #[must_use]
-    pub fn new(closed_max: usize) -> Self {
-        Self {
-            orders: FxHashMap::default(),
-            latest: HashMap::new(),
-            by_account: FxHashMap::default(),
-            closed: VecDeque::new(),
-            closed_max,
-            changed: FxHashMap::default(),
-        }
-    }
-
-    /// The order with this number, open or closed of late.
+    /// The open order with this number.
     #[must_use]
     pub fn get(&self, symbol: SymbolId, order: OrderId) -> Option<&Order> {
-        self.orders.get(&(symbol, order))
+        self.orders.get(&(symbol, order)).map(|open| &open.order)
     }
 
-    /// The account's last order on the symbol under this client order id, open or closed of late.
+    /// The account's open order on the symbol under this client order id.
     #[must_use]
-    pub fn latest(
+    pub fn named(
         &self,
         account: AccountId,
         symbol: SymbolId,
         client_order_id: ClientOrderId,
     ) -> Option<&Order> {
-        let order = self.latest.get(&(account, symbol, client_order_id))?;
+        let order = self.named.get(&(account, symbol, client_order_id))?;
         self.get(symbol, *order)
     }
 
     /// Every open order, in no order.
     pub fn open(&self) -> impl Iterator<Item = &Order> {
-        self.orders.values().filter(|order| order.status.is_open())
+        self.orders.values().map(|open| &open.order)
     }
 
     /// The account's open orders, by symbol and number.
     pub fn open_of(&self, account: AccountId) -> impl Iterator<Item = &Order> {
         let keys = self.by_account.get(&account).into_iter().flatten();
-        keys.filter_map(|key| self.orders.get(key))
+        keys.filter_map(|key| self.get(key.0, key.1))
     }
 
     /// The account's open orders on one symbol, by number.
@@ -222,52 +216,48 @@ impl Orders {
         let all = (symbol, OrderId(0))..=(symbol, OrderId(u64::MAX));
         let keys =
             self.by_account.get(&account).into_iter().flat_map(move |keys| keys.range(all.clone()));
-        keys.filter_map(|key| self.orders.get(key))
-    }
-
-    /// Number of orders held, open and closed.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.orders.len()
-    }
-
-    /// True without any order.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.orders.is_empty()
+        keys.filter_map(|key| self.get(key.0, key.1))
     }
 
     pub(super) fn accept(&mut self, order: Order) -> Result<(), FoldError> {
         let key = (order.symbol, order.order_id);
-        if self.orders.contains_key(&key) {
-            return Err(FoldError::AcceptedTwice { symbol: key.0, order: key.1 });
-        }
-        if !order.client_order_id.is_empty() {
-            let name = (order.account, order.symbol, order.client_order_id);
-            self.latest.insert(name, order.order_id);
-        }
-        self.by_account.entry(order.account).or_default().insert(key);
-        self.orders.insert(key, order);
-        self.changed.insert(key, false);
+        self.insert(Open { order, is_saved: false, is_changed: true })?;
+        self.changed.push(key);
         Ok(())
     }
 
     /// Takes back an open order that was saved.
     pub(super) fn restore(&mut self, order: Order) -> Result<(), FoldError> {
-        let key = (order.symbol, order.order_id);
-        self.accept(order)?;
-        self.changed.remove(&key);
+        self.insert(Open { order, is_saved: true, is_changed: false })
+    }
+
+    fn insert(&mut self, open: Open) -> Result<(), FoldError> {
+        let Order { symbol, order_id, account, client_order_id, .. } = open.order;
+        let key = (symbol, order_id);
+        match self.orders.entry(key) {
+            Entry::Occupied(_) => {
+                return Err(FoldError::AcceptedTwice { symbol, order: order_id });
+            }
+            Entry::Vacant(place) => place.insert(open),
+        };
+        if !client_order_id.is_empty() {
+            self.named.insert((account, symbol, client_order_id), order_id);
+        }
+        self.by_account.entry(account).or_default().insert(key);
         Ok(())
     }
 
     /// What has changed since the last call: open orders as they are now, or nothing for one that was
     /// there then and is open no more.
-    pub(super) fn take_changed(&mut self) -> impl Iterator<Item = (Key, Option<&Order>)> {
-        let orders = &self.orders;
-        std::mem::take(&mut self.changed).into_iter().filter_map(|(key, was_there)| {
-            let open = orders.get(&key).filter(|order| order.status.is_open());
-            (was_there || open.is_some()).then_some((key, open))
-        })
+    pub(super) fn take_changed(&mut self) -> impl Iterator<Item = (Key, Option<OrderRow>)> {
+        let ended = std::mem::take(&mut self.ended).into_iter().map(|key| (key, None));
+        let orders = &mut self.orders;
+        let changed = std::mem::take(&mut self.changed).into_iter().filter_map(|key| {
+            let open = orders.get_mut(&key)?;
+            (open.is_saved, open.is_changed) = (true, false);
+            Some((key, Some(open.order.row())))
+        });
+        ended.chain(changed)
     }
 
     pub(super) fn open_mut(
@@ -276,37 +266,33 @@ impl Orders {
         order: OrderId,
     ) -> Result<&mut Order, FoldError> {
         let key = (symbol, order);
-        let open = self
-            .orders
-            .get_mut(&key)
-            .filter(|order| order.status.is_open())
-            .ok_or(FoldError::NotOpen { symbol, order })?;
-        self.changed.entry(key).or_insert(true);
-        Ok(open)
+        let open = self.orders.get_mut(&key).ok_or(FoldError::NotOpen { symbol, order })?;
+        if !std::mem::replace(&mut open.is_changed, true) {
+            self.changed.push(key);
+        }
+        Ok(&mut open.order)
     }
 
-    /// Notes that the order has ended, and forgets the oldest beyond the bound. Gives what is kept of
-    /// it.
+    /// The order has ended: forgets it, and gives what the history keeps of it.
     pub(super) fn close(&mut self, symbol: SymbolId, order: OrderId) -> Option<OrderRow> {
         let key = (symbol, order);
-        let ended = self.orders.get(&key).map(Order::row);
-        let owner = self.orders.get(&key).map(|order| order.account);
-        if let Some(Entry::Occupied(mut keys)) = owner.map(|owner| self.by_account.entry(owner)) {
+        let Open { order, is_saved, .. } = self.orders.remove(&key)?;
+        if is_saved {
+            self.ended.push(key);
+        }
+        if let Entry::Occupied(mut keys) = self.by_account.entry(order.account) {
             keys.get_mut().remove(&key);
             if keys.get().is_empty() {
                 keys.remove();
             }
         }
-        self.closed.push_back(key);
-        while self.closed.len() > self.closed_max {
-            let Some(oldest) = self.closed.pop_front() else { break };
-            let Some(order) = self.orders.remove(&oldest) else { continue };
-            let name = (order.account, order.symbol, order.client_order_id);
-            if self.latest.get(&name) == Some(&order.order_id) {
-                self.latest.remove(&name);
-            }
+        let name = (order.account, symbol, order.client_order_id);
+        if let Entry::Occupied(named) = self.named.entry(name)
+            && *named.get() == order.order_id
+        {
+            named.remove();
         }
-        ended
+        Some(order.row())
     }
 }
 
@@ -341,36 +327,87 @@ mod tests {
             visible: 5,
             first_trade: TradeId(0),
             last_trade: TradeId(0),
-            fills: Vec::new(),
         }
     }
 
     #[test]
-    fn the_latest_order_of_a_client_id_is_found_until_it_is_forgotten() {
-        let mut orders = Orders::new(1);
-        let latest = |orders: &Orders, name: &str| {
+    fn a_name_leads_to_the_order_that_is_open_under_it() {
+        let mut orders = Orders::default();
+        let named = |orders: &Orders, name: &str| {
             orders
-                .latest(AccountId(1), SYMBOL, ClientOrderId::new(name).unwrap())
+                .named(AccountId(1), SYMBOL, ClientOrderId::new(name).unwrap())
                 .map(|order| order.order_id.0)
         };
         orders.accept(order(1, "a")).unwrap();
-        orders.open_mut(SYMBOL, OrderId(1)).unwrap().status = OrderStatus::Filled;
+        assert_eq!(named(&orders, "a"), Some(1));
         orders.close(SYMBOL, OrderId(1));
-        assert_eq!(latest(&orders, "a"), Some(1));
+        assert_eq!(named(&orders, "a"), None);
         orders.accept(order(2, "a")).unwrap();
-        assert_eq!(latest(&orders, "a"), Some(2));
         orders.accept(order(3, "")).unwrap();
-        orders.open_mut(SYMBOL, OrderId(3)).unwrap().status = OrderStatus::Canceled;
-        orders.close(SYMBOL, OrderId(3));
-        assert_eq!(orders.get(SYMBOL, OrderId(1)), None, "forgotten: one closed order is kept");
-        assert_eq!(latest(&orders, "a"), Some(2), "the name belongs to the newer order");
-        assert_eq!(latest(&orders, ""), None);
-        assert_eq!(orders.len(), 2);
+        assert_eq!((named(&orders, "a"), named(&orders, "")), (Some(2), None));
+        for id in [2, 3] {
+            orders.close(SYMBOL, OrderId(id));
+        }
+        assert!(
+            orders.orders.is_empty() && orders.named.is_empty(),
+            "what has ended takes no room"
+        );
+    }
+
+    #[test]
+    fn what_has_changed_is_told_once_and_what_came_and_went_in_between_not_at_all() {
+        let mut orders = Orders::default();
+        let told = |orders: &mut Orders| -> Vec<_> {
+            let mut told: Vec<_> = orders
+                .take_changed()
+                .map(|((_, id), row)| (id.0, row.map(|row| row.executed)))
+                .collect();
+            told.sort_unstable();
+            told
+        };
+        for id in [1, 2, 3] {
+            orders.accept(order(id, "")).unwrap();
+        }
+        orders.restore(order(4, "")).unwrap();
+        orders.close(SYMBOL, OrderId(2));
+        assert_eq!(told(&mut orders), [(1, Some(2)), (3, Some(2))]);
+        assert_eq!(told(&mut orders), []);
+        for _ in 0..2 {
+            orders.open_mut(SYMBOL, OrderId(3)).unwrap().executed += 1;
+        }
+        orders.open_mut(SYMBOL, OrderId(1)).unwrap();
+        orders.close(SYMBOL, OrderId(1));
+        orders.close(SYMBOL, OrderId(4));
+        assert_eq!(told(&mut orders), [(1, None), (3, Some(4)), (4, None)]);
+        assert_eq!(told(&mut orders), []);
+    }
+
+    #[test]
+    fn a_row_tells_all_of_an_order() {
+        let whole = Order {
+            order_list_id: OrderListId(9),
+            stop_price: 11,
+            iceberg_quantity: 12,
+            quote_quantity: 13,
+            update_ms: 14,
+            executed_quote: 15,
+            status: OrderStatus::PartiallyFilled,
+            time_in_force: TimeInForce::Ioc,
+            order_type: OrderType::StopLossLimit,
+            side: Side::Sell,
+            working: false,
+            first_trade: TradeId(16),
+            last_trade: TradeId(17),
+            ..order(1, "a")
+        };
+        for order in [whole, order(2, "b")] {
+            assert_eq!(Order::of_row(order.order_id.0, &order.row()), Some(order));
+        }
     }
 
     #[test]
     fn an_account_is_shown_its_open_orders_and_nothing_else() {
-        let mut orders = Orders::new(10);
+        let mut orders = Orders::default();
         let other = SymbolId(2);
         for (id, symbol, account) in [(2, SYMBOL, 1), (1, SYMBOL, 1), (1, other, 1), (3, SYMBOL, 2)]
         {
@@ -398,14 +435,14 @@ mod tests {
     }
 
     #[test]
-    fn closed_and_unknown_orders_do_not_change_and_numbers_are_used_once() {
-        let mut orders = Orders::new(10);
+    fn closed_and_unknown_orders_do_not_change_and_a_number_is_open_once() {
+        let mut orders = Orders::default();
         orders.accept(order(1, "a")).unwrap();
         assert_eq!(
             orders.accept(order(1, "b")),
             Err(FoldError::AcceptedTwice { symbol: SYMBOL, order: OrderId(1) })
         );
-        orders.open_mut(SYMBOL, OrderId(1)).unwrap().status = OrderStatus::Expired;
+        orders.close(SYMBOL, OrderId(1));
         let not_open = |id| FoldError::NotOpen { symbol: SYMBOL, order: OrderId(id) };
         assert_eq!(orders.open_mut(SYMBOL, OrderId(1)), Err(not_open(1)));
         assert_eq!(orders.open_mut(SYMBOL, OrderId(9)), Err(not_open(9)));

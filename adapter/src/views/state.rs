@@ -51,6 +51,12 @@ pub struct State {
     saved: Saved,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// What an event needs to know of its transaction.
 #[derive(Clone, Copy)]
 struct Scene<'a> {
@@ -59,15 +65,14 @@ struct Scene<'a> {
 }
 
 impl State {
-    /// Nothing but the fee account; `closed_orders` closed orders, and as many closed lists, will be
-    /// remembered.
+    /// Nothing but the fee account.
     #[must_use]
-    pub fn new(closed_orders: usize) -> Self {
+    pub fn new() -> Self {
         Self {
             venue: Venue::default(),
             accounts: Accounts::new(),
-            orders: Orders::new(closed_orders),
-            lists: Lists::new(closed_orders),
+            orders: Orders::default(),
+            lists: Lists::default(),
             records: Records::default(),
             history: History::default(),
             time_ns: 0,

@@ -13,16 +13,17 @@ use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::{Incarnation, Position};
 
-use super::Views;
 use super::error::FoldError;
 use super::state::State;
+use super::{Pause, Views};
 use crate::history::writer::Gate;
 
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
 pub const IDLE: Duration = Duration::from_millis(50);
 
 /// Pause at the end of the log while nobody waits for the views. To be woken for each write of the log to
-/// disk costs more than to fold what comes in one such write.
+/// disk costs more than to fold what comes in one such write. While nothing comes it is twice as long each
+/// time, up to [`IDLE`].
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Pause before the log is looked at again for those who wait, where it does not tell in time what it has.
@@ -136,11 +137,14 @@ fn follow(
     let mut reached = views.reached();
     let mut next_look = Instant::now();
     let mut next_wait = next_look;
+    let mut pause = PAUSE;
     while !stop.load(Ordering::Acquire) {
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();
+        let before = reached;
         let (batch, mut rows) = fold_batch(source, views, &mut reached)?;
+        pause = if reached == before { (pause * 2).min(IDLE) } else { PAUSE };
         views.move_to(if batch == Batch::End { reached.max(watermark) } else { reached });
         let mut expire = || {
             let now = Instant::now();
@@ -155,13 +159,16 @@ fn follow(
             rows = views.read(|state| state.history.waiting());
             expire();
         }
+        let paused = if batch == Batch::End { views.pause(pause) } else { Pause::None };
         let short = match batch {
             Batch::Full => false,
             // What the request that came meanwhile waits for may be there.
-            Batch::End if views.pause(PAUSE) => false,
+            Batch::End if paused == Pause::Cut => false,
             // Only its look for another engine is needed, now and then.
             Batch::End if source.is_told_late() && Instant::now() < next_wait => {
-                thread::sleep(LATE_PAUSE);
+                if paused == Pause::None {
+                    thread::sleep(LATE_PAUSE);
+                }
                 false
             }
             Batch::End => {

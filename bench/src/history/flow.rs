@@ -22,9 +22,6 @@ use crate::random::Random;
 /// The id of the log.
 pub(super) const LOG_ID: [u8; 16] = [9; 16];
 
-/// Closed orders that are kept in memory.
-pub(super) const CLOSED_ORDERS: usize = 10_000;
-
 /// Accounts, the fee account not counted. A thousand orders of one on one symbol are among some
 /// ten thousand.
 pub(super) const ACCOUNTS: u32 = 64;

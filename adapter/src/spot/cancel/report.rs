@@ -7,7 +7,6 @@
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
 use touchline_protocol::message::event::{MassCanceled, OrderCanceled, OrderListChanged};
 use touchline_protocol::text::{ClientOrderId, SymbolName};
-use touchline_protocol::units::{OrderId, SymbolId};
 
 use crate::api_error::ApiError;
 use crate::http::Reply;
@@ -17,7 +16,7 @@ use crate::spot::report::{Report, listed};
 use crate::spot::responses::{CancelReport, Canceled, Decimal, Extras, OrderList};
 use crate::spot::{json, names, reject};
 use crate::views::Views;
-use crate::views::orders::{Order, Orders};
+use crate::views::orders::Order;
 
 /// What the report needs of the request.
 pub(super) struct Cancellation {
@@ -39,12 +38,12 @@ impl Report for Cancellation {
         match (&self.what, &decision.terminal) {
             (_, Terminal::Rejected(rejected)) => Err(reject::cancel(rejected)),
             (What::Order(_), Terminal::Canceled(order)) => {
-                let Some(ended) = with_extras(order, views) else { return Ok(None) };
+                let Some(ended) = with_extras(order, views)? else { return Ok(None) };
                 json(200, &self.report(&ended)?).map(Some)
             }
             (What::Order(name), Terminal::List(list)) => self.leg(name, decision, list, views),
             (What::List, Terminal::List(list)) => {
-                let Some(legs) = legs(decision, list, views) else { return Ok(None) };
+                let Some(legs) = legs(decision, list, views)? else { return Ok(None) };
                 let legs = [self.report(&legs[0])?, self.report(&legs[1])?];
                 let list = self.list(list, legs, decision.time_ns / 1_000_000);
                 json(200, &list).map(Some)
@@ -62,31 +61,41 @@ struct Ended {
     extras: Extras,
 }
 
-fn with_extras(event: &OrderCanceled, views: &Views) -> Option<Ended> {
-    let extras = |order: &Order| Extras::new(order.stop_price, order.iceberg_quantity);
-    let found = views.read(|state| state.orders.get(event.symbol, event.order_id).map(extras));
-    found.map(|extras| Ended { event: *event, extras })
+fn with_extras(event: &OrderCanceled, views: &Views) -> Result<Option<Ended>, ApiError> {
+    let found = views.read(|state| state.order(event.account, event.symbol, event.order_id))?;
+    Ok(found.map(|order| Ended { event: *event, extras: extras(&order) }))
+}
+
+fn extras(order: &Order) -> Extras {
+    Extras::new(order.stop_price, order.iceberg_quantity)
 }
 
 /// Both orders of a list that was cancelled, the stop leg first: as the engine told, or where its reply
 /// was lost, as the views show them.
-fn legs(decision: &Decision, list: &OrderListChanged, views: &Views) -> Option<[Ended; 2]> {
+fn legs(
+    decision: &Decision,
+    list: &OrderListChanged,
+    views: &Views,
+) -> Result<Option<[Ended; 2]>, ApiError> {
     let leg = |id| {
         let told = decision.told.canceled.iter().find(|canceled| canceled.order_id == id);
         match told {
             Some(event) => with_extras(event, views),
-            None => views.read(|state| ended(&state.orders, list.symbol, id)),
+            None => {
+                let order = views.read(|state| state.order(list.account, list.symbol, id))?;
+                Ok(order.filter(|order| !order.status.is_open()).map(|order| ended(&order)))
+            }
         }
     };
-    Some([leg(list.stop_order_id)?, leg(list.limit_order_id)?])
+    let [stop, limit] = [leg(list.stop_order_id)?, leg(list.limit_order_id)?];
+    Ok(stop.zip(limit).map(<[Ended; 2]>::from))
 }
 
-fn ended(orders: &Orders, symbol: SymbolId, id: OrderId) -> Option<Ended> {
-    let order = orders.get(symbol, id).filter(|order| !order.status.is_open())?;
+fn ended(order: &Order) -> Ended {
     let event = OrderCanceled {
         order_id: order.order_id,
         account: order.account,
-        symbol,
+        symbol: order.symbol,
         price: order.price,
         quantity: order.quantity,
         executed_quantity: order.executed,
@@ -99,7 +108,7 @@ fn ended(orders: &Orders, symbol: SymbolId, id: OrderId) -> Option<Ended> {
         client_order_id: order.client_order_id,
         ..Default::default()
     };
-    Some(Ended { event, extras: Extras::new(order.stop_price, order.iceberg_quantity) })
+    Ended { event, extras: extras(order) }
 }
 
 impl Cancellation {
@@ -137,7 +146,7 @@ impl Cancellation {
         list: &OrderListChanged,
         views: &Views,
     ) -> Result<Option<Reply>, ApiError> {
-        let Some(legs) = legs(decision, list, views) else { return Ok(None) };
+        let Some(legs) = legs(decision, list, views)? else { return Ok(None) };
         let is_named = |ended: &&Ended| match name.order_id {
             Some(id) => ended.event.order_id == id,
             None => ended.event.client_order_id == name.client_order_id,
@@ -181,7 +190,7 @@ impl Cancellation {
         }
         let mut ended = Vec::with_capacity(told.canceled.len());
         for event in &told.canceled {
-            let Some(order) = with_extras(event, views) else { return Ok(None) };
+            let Some(order) = with_extras(event, views)? else { return Ok(None) };
             ended.push(order);
         }
         let mut lists = told.lists.iter().peekable();

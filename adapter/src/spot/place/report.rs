@@ -51,7 +51,7 @@ impl Report for Placement {
         if self.is_by_quote && is_below_lot_size(&decision.terminal) {
             return self.too_little(decision, views);
         }
-        match self.fills(decision, views) {
+        match self.fills(decision, views)? {
             Some(fills) => self.answer(decision, &fills).map(Some),
             None => Ok(None),
         }
@@ -92,11 +92,18 @@ impl Placement {
     }
 
     /// The fills of the decision; the views' where some are missing there.
-    fn fills(&self, decision: &Decision, views: &Views) -> Option<Vec<orders::Fill>> {
+    fn fills(
+        &self,
+        decision: &Decision,
+        views: &Views,
+    ) -> Result<Option<Vec<orders::Fill>>, ApiError> {
         match &decision.terminal {
             Terminal::Placed(result) if !self.has_its_fills(decision) => views.read(|state| {
-                let order = state.orders.get(result.symbol, result.order_id)?;
-                (order.executed >= result.executed_quantity).then(|| order.fills.clone())
+                let (symbol, id) = (result.symbol, result.order_id);
+                let order = state.order(result.account, symbol, id)?;
+                let is_there =
+                    order.is_some_and(|order| order.executed >= result.executed_quantity);
+                Ok(if is_there { Some(state.fills(symbol, id)?) } else { None })
             }),
             _ => {
                 let fill = |trade: &Trade| orders::Fill {
@@ -105,7 +112,7 @@ impl Placement {
                     quantity: trade.quantity,
                     commission: trade.taker_commission,
                 };
-                Some(decision.told.trades.iter().map(fill).collect())
+                Ok(Some(decision.told.trades.iter().map(fill).collect()))
             }
         }
     }

@@ -25,6 +25,7 @@ fn site() -> Site {
 fn canceled() -> OrderCanceled {
     OrderCanceled {
         order_id: OrderId(1),
+        account: ALICE,
         side: 1,
         order_type: 1,
         status: OrderStatus::Canceled.to_wire(),

@@ -1,18 +1,21 @@
 //! Orders and lists by number or name, wherever they are: in memory or in the history. Called by the
 //! handlers of the spot service.
 
+use std::ops::ControlFlow;
+
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId};
+use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
 
 use super::State;
-use crate::history::HistoryError;
-use crate::history::rows::{ListRow, OrderRow, of_account, of_lists};
+use crate::history::rows::{
+    ListRow, OrderRow, OrderTradeRow, TradeRow, of_account, of_lists, of_order, of_symbol, trade_of,
+};
+use crate::history::{Direction, HistoryError};
 use crate::views::lists::OrderList;
-use crate::views::orders::Order;
+use crate::views::orders::{Fill, Order};
 
 impl State {
-    /// An order of the account; somebody else's is as unknown as none. What it took as the aggressor
-    /// is told only of one that is in memory.
+    /// An order of the account; somebody else's is as unknown as none.
     ///
     /// # Errors
     /// When the history cannot be read.
@@ -39,11 +42,37 @@ impl State {
         symbol: SymbolId,
         name: ClientOrderId,
     ) -> Result<Option<Order>, HistoryError> {
-        if let Some(found) = self.orders.latest(account, symbol, name) {
+        if let Some(found) = self.orders.named(account, symbol, name) {
             return Ok(Some(found.clone()));
         }
         let found = self.history.reader()?.order_named(of_account(account, symbol), name)?;
         Ok(found.and_then(|(id, row)| Order::of_row(id, &row)))
+    }
+
+    /// What an order took as the aggressor, in order of execution.
+    ///
+    /// # Errors
+    /// When the history cannot be read.
+    pub fn fills(&self, symbol: SymbolId, order: OrderId) -> Result<Vec<Fill>, HistoryError> {
+        let reader = self.history.reader()?;
+        let (mut taken, whole) = (Vec::new(), 0..=u64::MAX);
+        let group = of_order(symbol, order.0);
+        reader.scan::<OrderTradeRow>(group, whole, Direction::Forward, |side, _| {
+            if let (trade, false) = trade_of(side) {
+                taken.push(trade);
+            }
+            ControlFlow::Continue(())
+        })?;
+        let fill = |trade: u64| {
+            let row = reader.get::<TradeRow>(of_symbol(symbol), trade)?;
+            Ok(row.map(|row| Fill {
+                trade_id: TradeId(trade),
+                price: row.price,
+                quantity: row.quantity,
+                commission: row.taker_commission,
+            }))
+        };
+        taken.into_iter().filter_map(|trade| fill(trade).transpose()).collect()
     }
 
     /// A list of the account; somebody else's is as unknown as none.
@@ -72,7 +101,7 @@ impl State {
         account: AccountId,
         name: ClientOrderId,
     ) -> Result<Option<OrderList>, HistoryError> {
-        if let Some(found) = self.lists.latest(account, name) {
+        if let Some(found) = self.lists.named(account, name) {
             return Ok(Some(*found));
         }
         let found = self.history.reader()?.list_named(of_lists(account), name)?;

@@ -20,7 +20,7 @@ use crate::views::accounts::Change;
 use crate::views::book::Book;
 use crate::views::error::{FoldError, number, same};
 use crate::views::lists::OrderList;
-use crate::views::orders::{Fill, Order};
+use crate::views::orders::Order;
 
 /// What an order's acceptance does not say of it, taken from the command that placed it.
 #[derive(Default)]
@@ -105,7 +105,6 @@ impl State {
             visible: 0,
             first_trade: TradeId(0),
             last_trade: TradeId(0),
-            fills: Vec::new(),
         })
     }
 
@@ -125,12 +124,6 @@ impl State {
             return Err(standing(taker, "Trade as aggressor"));
         }
         execute(taker, trade, scene.time_ms)?;
-        taker.fills.push(Fill {
-            trade_id: trade.trade_id,
-            price: trade.price,
-            quantity: trade.quantity,
-            commission: trade.taker_commission,
-        });
         let taker_row = side_of(taker);
         let maker = self.orders.open_mut(trade.symbol, trade.maker_order_id)?;
         let maker_side = taker_side.opposite();

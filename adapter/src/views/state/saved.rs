@@ -119,7 +119,7 @@ impl State {
             put(StateTable::Balances, account.0.into(), asset.0.into(), row);
         }
         for ((symbol, id), order) in self.orders.take_changed() {
-            let row = order.map(|order| bytes_of(&order.row()).to_vec());
+            let row = order.map(|row| bytes_of(&row).to_vec());
             put(StateTable::OpenOrders, symbol.0.into(), id.0, row);
         }
         for (id, list) in self.lists.take_changed() {
@@ -143,12 +143,8 @@ impl State {
     }
 
     /// The state of a store that goes as far as `reached`.
-    fn restore(
-        store: Store,
-        reached: Option<Reached>,
-        closed_orders: usize,
-    ) -> Result<Self, RestoreError> {
-        let mut state = Self::new(closed_orders);
+    fn restore(store: Store, reached: Option<Reached>) -> Result<Self, RestoreError> {
+        let mut state = Self::new();
         store.each(StateTable::Definitions, |_, row| define(&mut state, row))?;
         state.saved.defined = std::mem::take(&mut state.saved.definitions).len() as u64;
         let assets = state.venue.assets().len();
@@ -254,13 +250,12 @@ impl Archive {
         Ok(())
     }
 
-    /// The state that was saved, whose history is read from here on; `closed_orders` as for
-    /// [`State::new`].
+    /// The state that was saved, whose history is read from here on.
     ///
     /// # Errors
     /// When the store cannot be read or contradicts itself.
-    pub fn restore(&self, closed_orders: usize) -> Result<State, RestoreError> {
-        State::restore(self.store.clone(), self.reached, closed_orders)
+    pub fn restore(&self) -> Result<State, RestoreError> {
+        State::restore(self.store.clone(), self.reached)
     }
 
     /// Saves a state that was restored from here, as it is now.

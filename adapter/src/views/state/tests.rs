@@ -73,14 +73,15 @@ fn a_trade_moves_money_orders_and_levels() {
     assert_eq!(balance(&log, BOB, USDT), (9_999_800 * ONE, 0));
     assert_eq!(balance(&log, AccountId::FEES, BTC), (ONE / 100, 0));
     assert_eq!(balance(&log, AccountId::FEES, USDT), (ONE / 5, 0));
-    let maker = log.state.orders.get(BTCUSDT, OrderId(1)).unwrap();
+    let maker = log.order(1);
     assert_eq!((maker.status, maker.executed), (OrderStatus::Filled, 2 * ONE));
     assert_eq!(maker.executed_quote, 200 * ONE);
-    assert!(maker.fills.is_empty(), "fills are the aggressor's");
-    let taker = log.state.orders.get(BTCUSDT, OrderId(2)).unwrap();
+    let taker = log.order(2);
     assert_eq!((taker.status, taker.remaining()), (OrderStatus::PartiallyFilled, ONE));
-    assert_eq!(taker.fills.len(), 1);
-    assert_eq!(taker.fills[0].commission, ONE / 5);
+    let fills = |id| log.state.fills(BTCUSDT, OrderId(id)).unwrap();
+    assert_eq!(fills(1), [], "fills are the aggressor's");
+    let [fill] = fills(2)[..] else { panic!("one fill") };
+    assert_eq!((fill.price, fill.quantity, fill.commission), (100 * ONE, 2 * ONE, ONE / 5));
     assert_eq!(maker.update_ms, taker.time_ms, "the maker changed with the taker's arrival");
     let depth = log.state.venue.symbols()[0].book.depth(5);
     assert_eq!(depth.bids, []);
@@ -89,11 +90,12 @@ fn a_trade_moves_money_orders_and_levels() {
 }
 
 #[test]
-fn the_latest_order_of_a_client_id_is_found() {
+fn the_last_order_of_a_client_id_is_found() {
     let log = traded();
     let find = |account, name: &str| {
         let name = ClientOrderId::new(name).unwrap();
-        log.state.orders.latest(account, BTCUSDT, name).map(|order| order.order_id.0)
+        let found = log.state.order_named(account, BTCUSDT, name).unwrap();
+        found.map(|order| order.order_id.0)
     };
     assert_eq!(find(BOB, "c1"), Some(1));
     assert_eq!(find(ALICE, "c2"), Some(2));
@@ -120,7 +122,7 @@ fn cancels_and_reductions_give_back_what_was_held() {
     log.cancel(1, 100 * ONE, 3).unwrap();
     assert_eq!(balance(&log, BOB, USDT), (10_000_000 * ONE, 0));
     assert_eq!(log.state.venue.symbols()[0].book.depth(1).bids, []);
-    let order = log.state.orders.get(BTCUSDT, OrderId(1)).unwrap();
+    let order = log.order(1);
     assert_eq!(order.status, OrderStatus::Canceled);
     assert_eq!((order.quantity, order.update_ms - order.time_ms), (ONE, 2));
     let again = log.cancel(1, 0, 4);
@@ -170,7 +172,7 @@ fn an_aggressor_that_ends_without_a_trade_is_updated_by_its_end() {
     };
     let pending = RunPending::default();
     log.fold(Command::RunPending(&pending), &[Event::OrderResult(&result)]).unwrap();
-    let order = log.state.orders.get(BTCUSDT, OrderId(1)).unwrap();
+    let order = log.order(1);
     assert_eq!((order.status, order.update_ms - order.time_ms), (OrderStatus::Expired, 1));
 }
 

@@ -123,7 +123,7 @@ struct Site {
 }
 
 fn site() -> Site {
-    site_of(State::new(10), None, false)
+    site_of(State::new(), None, false)
 }
 
 fn site_of(state: State, gate: Option<Arc<Gate>>, is_told_late: bool) -> Site {
@@ -177,7 +177,7 @@ fn transactions_and_the_watermark_move_the_views() {
 
 #[test]
 fn a_log_that_tells_late_is_looked_at_without_being_told() {
-    let site = site_of(State::new(10), None, true);
+    let site = site_of(State::new(), None, true);
     for id in 0..3 {
         // Given up when nothing was there: the tailer has come to the end of the log.
         let end = 4096 + (id + 1) * 192;
@@ -231,7 +231,7 @@ fn a_panic_stops_the_views_and_is_told() {
 /// While the store is far behind nothing is folded, and who waits for that is told in time.
 #[test]
 fn memory_is_bounded_when_nothing_is_written() {
-    let mut state = State::new(10);
+    let mut state = State::new();
     let sides =
         Sides { maker: 1, maker_row: SideRow::default(), taker: 2, taker_row: SideRow::default() };
     for id in 1.. {

@@ -25,7 +25,7 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{BookUpdateId, KeyId, OrderId, OrderListId, SymbolId};
 
 fn order(log: &Log, id: u64) -> Order {
-    log.state.orders.get(BTCUSDT, OrderId(id)).unwrap().clone()
+    log.order(id)
 }
 
 fn asks(log: &Log) -> Vec<Level> {
@@ -240,7 +240,7 @@ fn cancel_and_placement_in_one_transaction() {
     ];
     log.fold(Command::CancelReplace(&command), &events).unwrap();
     assert_eq!(asks(&log), [level(98 * ONE, ONE)]);
-    let found = log.state.orders.latest(BOB, BTCUSDT, name).unwrap();
+    let found = log.state.orders.named(BOB, BTCUSDT, name).unwrap();
     assert_eq!((found.order_id, found.iceberg_quantity), (OrderId(2), ONE));
     assert_eq!(order(&log, 1).status, OrderStatus::Canceled);
     let open =
@@ -339,7 +339,7 @@ fn a_canceled_list_takes_both_orders_with_it() {
     log.fold(Command::CancelOrderList(&command), &events).unwrap();
     assert_eq!(asks(&log), []);
     assert_eq!(balance(&log, BOB, BTC), (1000 * ONE, 0));
-    let list = log.state.lists.get(OrderListId(0)).unwrap();
+    let list = log.state.list(BOB, OrderListId(0)).unwrap().unwrap();
     assert_eq!((list.status, list.update_ms - list.time_ms), (ListOrderStatus::AllDone, 1));
     let again = log.fold(Command::CancelOrderList(&command), &events[2..]);
     assert_eq!(again, Err(FoldError::ListNotOpen(OrderListId(0))));
