@@ -53,15 +53,6 @@ impl Book {
         }
     }
 
-    /// True if nothing is open on the side.
-    #[must_use]
-    pub fn is_empty(&self, side: Side) -> bool {
-        match side {
-            Side::Buy => self.bids.is_empty(),
-            Side::Sell => self.asks.is_empty(),
-        }
-    }
-
     /// The update id of the last change.
     #[must_use]
     pub const fn last_update(&self) -> BookUpdateId {

@@ -2,7 +2,7 @@
 
 use touchline_protocol::message::command::Limits;
 use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, TimeInForce};
-use touchline_protocol::message::event::{OrderResult, Trade};
+use touchline_protocol::message::event::{OrderResult, Rejected, Trade};
 use touchline_protocol::text::{AssetName, ClientOrderId, SymbolName};
 
 use super::Choices;
@@ -48,9 +48,6 @@ impl Report for Validation {
 
 impl Report for Placement {
     fn reply(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError> {
-        if self.is_by_quote && is_below_lot_size(&decision.terminal) {
-            return self.too_little(decision, views);
-        }
         match self.fills(decision, views)? {
             Some(fills) => self.answer(decision, &fills).map(Some),
             None => Ok(None),
@@ -58,25 +55,13 @@ impl Report for Placement {
     }
 }
 
-fn is_below_lot_size(terminal: &Terminal) -> bool {
-    matches!(terminal, Terminal::Rejected(rejected)
-        if RejectReason::from_wire(rejected.reason) == Some(RejectReason::LotSize))
-}
-
 impl Placement {
-    /// The answer to a quote quantity that comes to less than the least lot: a filter of the symbol
-    /// refuses the amount, unless nothing was there to buy or to sell it for (facts §5.2).
-    fn too_little(&self, decision: &Decision, views: &Views) -> Result<Option<Reply>, ApiError> {
-        if views.reached() < decision.position {
-            return Ok(None);
-        }
-        let is_empty = views.read(|state| {
-            let symbol = state.venue.symbol_named(self.symbol.as_str());
-            symbol.is_some_and(|symbol| symbol.book.is_empty(self.choices.side.opposite()))
-        });
-        match is_empty {
-            true => Err(ApiError::liquidity_below_lot_size()),
-            false => self.answer(decision, &[]).map(Some),
+    /// How much an order by quote quantity is, the book decides: when that is less than the least lot, it
+    /// is the book that has too little (facts §5.2).
+    fn refusal(&self, rejected: &Rejected) -> ApiError {
+        match RejectReason::from_wire(rejected.reason) {
+            Some(RejectReason::LotSize) if self.is_by_quote => ApiError::liquidity_below_lot_size(),
+            _ => reject::placement(rejected, self.choices.kind, &self.limits),
         }
     }
 
@@ -121,7 +106,7 @@ impl Placement {
         let result = match &decision.terminal {
             Terminal::Placed(result) => result,
             Terminal::Rejected(rejected) => {
-                return Err(reject::placement(rejected, self.choices.kind, &self.limits));
+                return Err(self.refusal(rejected));
             }
             _ => return Err(ApiError::unexpected_response()),
         };
