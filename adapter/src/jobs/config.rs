@@ -28,7 +28,7 @@ impl Default for JobsConfig {
     fn default() -> Self {
         Self {
             token_lifetime_s: 24 * 3600,
-            attempts_per_address: 100,
+            attempts_per_address: 1000,
             attempts_per_account: 100,
             requests_per_15_minutes: 0,
             hashing_threads: 2,
