@@ -9,7 +9,7 @@
 //!   keeper                              reader of the bytes at `position`
 //!   base := the end of the segment      if position < base: they are gone
 //!   fence                               copy them, word by word
-//!   zero the segment                    fence
+//!   clear its beginning                 fence
 //!   prepared := its new end             if position < base: throw the copy away
 //!
 //!   writer
@@ -31,11 +31,11 @@ pub fn retract(base: &AtomicU64, to: u64) {
     fence(Ordering::SeqCst);
 }
 
-/// The writer's part: how far the keeper has handed over what it retracted and zeroed.
+/// The writer's part: how far the keeper has handed over what it retracted.
 #[inline]
 #[must_use]
 pub fn take_over(prepared: &AtomicU64) -> u64 {
-    // SYNC: pairs with the keeper's release store behind its zeroing.
+    // SYNC: pairs with the keeper's release store behind its clearing.
     let end = prepared.load(Ordering::Acquire);
     // SYNC: pairs with the fence in `copy_out`, as the one in `retract` does.
     fence(Ordering::Release);

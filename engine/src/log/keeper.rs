@@ -7,7 +7,11 @@
 //! that failed: after an error nothing becomes durable any more.
 //!
 //! It writes at once what somebody waits for ([`Control::want_durable`]). Otherwise it gathers for a while
-//! and sleeps meanwhile: each write interrupts whoever spins on the core that it needs.
+//! and sleeps meanwhile: each write interrupts whoever spins on the core that it needs. When the disk falls
+//! behind, a second thread does the writing while this one brings along what is written next ([`backlog`]).
+
+mod backlog;
+mod progress;
 
 use std::{
     io, iter,
@@ -17,35 +21,24 @@ use std::{
 };
 
 use memmap2::MmapMut;
-use touchline_protocol::{
-    log::{BLOCK_BYTES, WINDOW_SEGMENT_BYTES, window_segment_rest},
-    wait::park,
-};
+use touchline_protocol::{log::WINDOW_SEGMENT_BYTES, wait::park};
 
-use crate::snapshot::{SnapshotSchedule, SnapshotStarter};
+use crate::snapshot::SnapshotSchedule;
 
 use super::{
     ahead::message,
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
-    window::{Body, Recycled},
+    window::Body,
 };
-
-/// Of the window so much is kept zeroed ahead of the tail, at least two segments: the writer goes on for so
-/// long while a write to the disk takes its time. The rest holds what was published last, for readers.
-const PREPARED_SHARE: u64 = 4;
-const PREPARED_MIN: u64 = 2 * WINDOW_SEGMENT_BYTES;
+use progress::Progress;
 
 /// So many bytes are gathered at the most: they take the disk some hundreds of µs, and are a small part of
 /// any window.
 const GATHER_BYTES: u64 = 1 << 20;
 
-/// When more than this is appended and not on disk, the disk is behind.
-const BACKLOG: u64 = WINDOW_SEGMENT_BYTES;
-
-/// When this share of a segment was written while it was behind, it is to do nothing else than to write: a
-/// burst passes sooner.
-const LASTING_SHARE: u64 = 4;
+/// With so much appended and not on disk, the disk has fallen behind.
+const BACKLOG: u64 = 2 * WINDOW_SEGMENT_BYTES;
 
 /// Longest sleep. Nothing depends on it: who has something for the keeper wakes it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -59,25 +52,29 @@ pub(crate) struct Pace {
     pub(crate) gather: Duration,
 }
 
+/// What is to be written now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Due {
+    /// Nothing: nobody waits for what there is, or there is nothing.
+    Nothing,
+    /// What one write takes.
+    Some,
+    /// More than that: the disk has fallen behind.
+    Backlog,
+}
+
 /// The keeper's state, before and while its thread runs.
 pub(crate) struct Keeper {
-    body: Body,
+    progress: Progress,
     disk: DiskLog,
-    control: Control,
-    buffer: MmapMut,
-    durable: u64,
-    /// Zeroed bytes of the window that there are to be ahead of the tail.
-    prepared_ahead: u64,
+    /// Memory that is written from, one for each piece of a backlog that is under way.
+    buffers: Vec<MmapMut>,
     /// How the log is kept.
     pace: Pace,
     /// When `appended` last moved, and to where.
     moved: (Instant, u64),
     /// Since when there is something to be written that nobody waits for.
     gathers_since: Option<Instant>,
-    /// Since which position the disk is behind.
-    behind_since: Option<u64>,
-    /// Has snapshots made, once it is told to.
-    snapshots: Option<SnapshotStarter>,
 }
 
 impl Keeper {
@@ -88,37 +85,30 @@ impl Keeper {
         durable: u64,
         pace: Pace,
     ) -> Result<Self, DiskError> {
-        let buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
-        let moved = (Instant::now(), durable);
-        let prepared_ahead = (body.bytes() / PREPARED_SHARE).max(PREPARED_MIN);
-        let snapshots = None;
         Ok(Self {
-            body,
+            progress: Progress::new(body, control, durable),
             disk,
-            control,
-            buffer,
-            durable,
-            prepared_ahead,
+            buffers: vec![aligned_buffer(backlog::PIECE_BYTES)?],
             pace,
-            moved,
+            moved: (Instant::now(), durable),
             gathers_since: None,
-            behind_since: None,
-            snapshots,
         })
     }
 
     /// Writes all that is appended.
     pub(crate) fn flush(&mut self) -> Result<(), DiskError> {
-        while self.write_some()? {}
+        while self.progress.look() != self.progress.durable() {
+            self.write_some()?;
+        }
         Ok(())
     }
 
     /// Starts the thread, and the one that makes segments ahead.
     pub(crate) fn start(self) -> io::Result<KeeperHandle> {
         let mut keeper = Self { disk: self.disk.make_ahead()?, ..self };
-        let control = keeper.control.clone();
+        let control = keeper.progress.control.clone();
         let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || {
-            let control = keeper.control.clone();
+            let control = keeper.progress.control.clone();
             match catch_unwind(AssertUnwindSafe(|| keeper.run())) {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => control.fail(&error.to_string()),
@@ -132,120 +122,84 @@ impl Keeper {
     }
 
     fn run(&mut self) -> Result<(), DiskError> {
-        while !self.control.keeper_should_stop() {
-            let wrote = self.is_due() && self.write_some()?;
-            let recycled = self.recycle();
-            if recycled == Recycled::Whole {
-                self.control.wake_duty();
+        while !self.progress.control.keeper_should_stop() {
+            let due = self.due();
+            match due {
+                Due::Nothing => {}
+                Due::Some => self.write_some()?,
+                Due::Backlog => self.write_backlog()?,
             }
-            self.tick_snapshots();
-            if !wrote && recycled == Recycled::Nothing {
+            self.progress.follow_up();
+            if due == Due::Nothing {
                 self.sleep();
             }
         }
         Ok(())
     }
 
-    fn tick_snapshots(&mut self) {
-        if self.snapshots.is_none() {
-            self.snapshots = self.control.snapshot_schedule().cloned().map(SnapshotStarter::new);
-        }
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.tick(self.durable);
-        }
-    }
-
     /// Looks what is appended, has the follower see it, and tells whether it is to be written now.
-    fn is_due(&mut self) -> bool {
-        let appended = self.body.appended();
+    fn due(&mut self) -> Due {
+        let appended = self.progress.look();
         if appended != self.moved.1 {
             self.moved = (Instant::now(), appended);
             // It is not to wait for the disk.
-            self.control.wake_follower();
+            self.progress.control.wake_follower();
         }
-        if appended == self.durable {
+        let behind = appended - self.progress.durable();
+        if behind == 0 {
             self.gathers_since = None;
-            return false;
+            return Due::Nothing;
+        }
+        if behind >= BACKLOG {
+            return Due::Backlog;
         }
         let since = *self.gathers_since.get_or_insert(self.moved.0);
-        self.control.wanted() > self.durable
-            || appended - self.durable >= GATHER_BYTES
-            || since.elapsed() >= self.pace.gather
+        let is_due = self.progress.control.wanted() > self.progress.durable()
+            || behind >= GATHER_BYTES
+            || since.elapsed() >= self.pace.gather;
+        if is_due { Due::Some } else { Due::Nothing }
     }
 
-    /// Writes what is appended up to the next boundary of a window segment, where a frame always
-    /// ends; false if there is nothing.
-    fn write_some(&mut self) -> Result<bool, DiskError> {
-        let appended = self.body.appended();
-        if appended == self.durable {
-            return Ok(false);
-        }
-        self.note_backlog(appended);
-        let end = appended.min(self.durable + window_segment_rest(self.durable));
-        if end == appended {
+    /// Writes what is appended up to the next boundary of a window segment, and waits for it.
+    fn write_some(&mut self) -> Result<(), DiskError> {
+        let Self { progress, disk, buffers, .. } = self;
+        let buffer = &mut buffers[0];
+        let appended = progress.look();
+        let piece = progress.copy(progress.durable(), appended, buffer);
+        disk.set_behind(piece.is_behind_for_long);
+        disk.write(piece.start, &buffer[..piece.bytes])?;
+        progress.reach(piece.end);
+        if piece.end == appended {
             self.gathers_since = None;
         }
-        let start = self.durable - self.durable % BLOCK_BYTES;
-        let used = (end - start) as usize;
-        let blocks = used.next_multiple_of(BLOCK_BYTES as usize);
-        self.body.copy(start, &mut self.buffer[..used]);
-        self.buffer[used..blocks].fill(0);
-        self.disk.write(start, &self.buffer[..blocks])?;
-        self.durable = end;
-        self.control.set_durable(end);
-        self.control.wake_follower();
-        Ok(true)
-    }
-
-    /// Tells the disk log whether it has been behind for long.
-    fn note_backlog(&mut self, appended: u64) {
-        if appended - self.durable <= BACKLOG {
-            self.behind_since = None;
-        } else {
-            self.behind_since.get_or_insert(self.durable);
-        }
-        let lasting = self.control.identity().segment_bytes / LASTING_SHARE;
-        let lasts = self.behind_since.is_some_and(|since| self.durable - since >= lasting);
-        self.disk.set_behind(lasts);
-    }
-
-    /// Makes a part of another segment ready for the tail, if few are and the lowest one is on disk.
-    fn recycle(&mut self) -> Recycled {
-        let identity = *self.control.identity();
-        let appended = self.body.appended();
-        if self.body.prepared() - appended >= self.prepared_ahead {
-            return Recycled::Nothing;
-        }
-        self.body.recycle(self.durable, |position, segment| {
-            if position.is_multiple_of(identity.segment_bytes) {
-                identity.write_header(position / identity.segment_bytes, segment);
-            }
-        })
+        Ok(())
     }
 
     /// Sleeps until there is something to write, or an attest record is due.
     fn sleep(&mut self) {
-        let patience = self.snapshots.as_ref().map_or(LONGEST_SLEEP, SnapshotStarter::patience);
-        let mut limit = patience.min(LONGEST_SLEEP);
+        let mut limit =
+            self.progress.patience().map_or(LONGEST_SLEEP, |limit| limit.min(LONGEST_SLEEP));
         // Whatever is appended ends a sleep with nothing to do, and begins the gathering.
-        let mut rests_to = self.durable;
+        let durable = self.progress.durable();
+        let control = &self.progress.control;
+        let mut rests_to = durable;
         if let Some(since) = self.gathers_since {
             rests_to += GATHER_BYTES - 1;
             limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()));
-        } else if self.durable > self.control.attested_to() && !self.control.attest_asked() {
+        } else if durable > control.attested_to() && !control.attest_asked() {
             let quiet = self.moved.0.elapsed();
             if quiet >= self.pace.attest_after {
-                self.control.ask_attest();
+                control.ask_attest();
             } else {
                 limit = limit.min(self.pace.attest_after - quiet);
             }
         }
-        let Self { body, control, durable, moved, .. } = self;
+        let Self { progress: Progress { body, control, .. }, moved, .. } = self;
         control.keeper_rests_to(rests_to);
         park(iter::once(control.keeper_line()), limit, || {
             let appended = body.appended();
             control.keeper_should_stop()
-                || control.wanted() > *durable
+                || control.wanted() > durable
                 || appended > rests_to
                 || appended != moved.1 && control.is_follower_parked()
         });

@@ -7,9 +7,13 @@
 //! ```text
 //!   base                              appended                     prepared = base + W
 //!    ├── published, nobody writes ────────┤├── the Tail writes here ────┤
-//!    └ the Body takes the lowest segment from here when it is durable, zeroes it, and gives it to
-//!      the Tail as the highest one: base and prepared move up together
+//!    └ the Body takes the lowest segment from here when it is durable and gives it to the Tail as the
+//!      highest one: base and prepared move up together
 //! ```
+//!
+//! A segment that is given to the tail still holds the frames of its old positions, but for its beginning.
+//! Nobody reads them: the tail zeroes what lies between its frames and room for one header behind the last,
+//! and a frame says where it lies.
 //!
 //! Both boundaries are words of the control page: `appended` moves up when the tail publishes,
 //! `prepared_until` when the body hands over. Each is stored by one owner, with release, and loaded
@@ -31,7 +35,7 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::io::Errno;
 use touchline_protocol::{
     log::{
-        WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
+        BLOCK_BYTES, SEGMENT_HEADER_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{APPENDED_OFFSET, PREPARED_UNTIL_OFFSET, WINDOW_BASE_OFFSET},
     },
     overtaking::{retract, take_over},
@@ -41,10 +45,11 @@ use touchline_protocol::{
 /// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
 const PAGE_BYTES: usize = 4096;
 
-/// Zeroed at once when a segment is recycled: it takes some 20 µs, for which nothing becomes durable.
-const PART_BYTES: u64 = 256 << 10;
+/// Zeroed at the beginning of a segment that is handed to the tail: room for a disk segment's header, and for
+/// the header of the first frame.
+const CLEARED_BYTES: u64 = SEGMENT_HEADER_BYTES + BLOCK_BYTES;
 
-const _: () = assert!(WINDOW_SEGMENT_BYTES.is_multiple_of(PART_BYTES));
+const _: () = assert!(CLEARED_BYTES <= WINDOW_SEGMENT_BYTES);
 
 /// The mapping: `bytes` bytes, present and writable.
 struct Mapping {
@@ -133,15 +138,8 @@ impl Window {
             appended: appended_word.clone(),
             prepared_until: prepared_word.clone(),
         };
-        let body = Body {
-            mapping,
-            appended: start,
-            prepared,
-            zeroed: 0,
-            appended_word,
-            base_word,
-            prepared_word,
-        };
+        let body =
+            Body { mapping, appended: start, prepared, appended_word, base_word, prepared_word };
         Ok((tail, body))
     }
 }
@@ -203,7 +201,7 @@ impl Tail {
         // No other reference to them exists in this process: the body touches only positions below
         // the `appended` it has loaded, which is at most `start`, and positions from `prepared` on,
         // which is at least `end`; modulo W these never meet [start, end), because the body's lowest
-        // position is `prepared` - W and it gives up a segment, zeroed, before the tail can count it
+        // position is `prepared` - W and it gives up a segment before the tail can count it
         // in `end`. This tail's own references borrow `self`.
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
@@ -246,25 +244,12 @@ impl Tail {
     }
 }
 
-/// What a call of [`Body::recycle`] has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Recycled {
-    /// Nothing: no segment may be taken.
-    Nothing,
-    /// A part of a segment is zeroed.
-    Part,
-    /// A segment was handed to the tail.
-    Whole,
-}
-
 /// The published part of the window, for the keeper.
 pub(crate) struct Body {
     mapping: Arc<Mapping>,
     /// The tail's `start` as last loaded.
     appended: u64,
     prepared: u64,
-    /// Bytes of the lowest segment that are zeroed; once there are any, it is nobody's to read.
-    zeroed: u64,
     appended_word: Shared<AtomicU64>,
     base_word: Shared<AtomicU64>,
     prepared_word: Shared<AtomicU64>,
@@ -304,8 +289,7 @@ impl Body {
     /// If they are not published, or not in the window any more.
     pub(crate) fn copy(&self, from: u64, into: &mut [u8]) {
         let length = into.len() as u64;
-        let taken = if self.zeroed > 0 { WINDOW_SEGMENT_BYTES } else { 0 };
-        let base = self.prepared - self.mapping.bytes + taken;
+        let base = self.prepared - self.mapping.bytes;
         assert!(
             base <= from && from + length <= self.appended,
             "copying {length} bytes at {from} of a window from {base} to {}",
@@ -319,39 +303,28 @@ impl Body {
         unsafe { ptr::copy_nonoverlapping(pointer, into.as_mut_ptr(), into.len()) };
     }
 
-    /// Takes the lowest segment, zeroes it part by part, one for each call, and hands it to the tail with
-    /// the last one; `fill` writes what belongs at the beginning of its new position, which is given to
-    /// it. Nothing if it is not durable yet or still too near the tail.
-    pub(crate) fn recycle(&mut self, durable: u64, fill: impl FnOnce(u64, &mut [u8])) -> Recycled {
+    /// Takes the lowest segment, clears its beginning, and hands it to the tail; `fill` writes what belongs
+    /// at the beginning of its new position, which is given to it. False, and nothing is done, if it is not
+    /// durable yet or still too near the tail.
+    pub(crate) fn recycle(&mut self, durable: u64, fill: impl FnOnce(u64, &mut [u8])) -> bool {
         let base = self.prepared - self.mapping.bytes;
         let new_base = base + WINDOW_SEGMENT_BYTES;
         if new_base > durable || new_base + WINDOW_SEGMENT_BYTES > self.appended {
-            return Recycled::Nothing;
+            return false;
         }
-        let is_first = self.zeroed == 0;
-        if is_first {
-            retract(&self.base_word, new_base);
-        }
-        let pointer = self.mapping.pointer(self.prepared + self.zeroed, PART_BYTES);
-        // SAFETY: `pointer` is good for a part of a window segment, since `prepared` and the mapping's
-        // length are multiples of a segment and `zeroed` is one of a part, below a segment. It holds
-        // positions of the lowest segment, which are published, so not the tail's, and further behind
-        // `start` than the tail reads; after the store below they are the tail's, and this reference has
-        // ended.
-        let part = unsafe { slice::from_raw_parts_mut(pointer, PART_BYTES as usize) };
-        part.fill(0);
-        if is_first {
-            fill(self.prepared, part);
-        }
-        self.zeroed += PART_BYTES;
-        if self.zeroed < WINDOW_SEGMENT_BYTES {
-            return Recycled::Part;
-        }
-        self.zeroed = 0;
+        retract(&self.base_word, new_base);
+        let pointer = self.mapping.pointer(self.prepared, CLEARED_BYTES);
+        // SAFETY: `pointer` is good for the beginning of a window segment, since `prepared` and the mapping's
+        // length are multiples of a segment. It holds positions of the lowest segment, which are published,
+        // so not the tail's, and further behind `start` than the tail reads; after the store below they are
+        // the tail's, and this reference has ended.
+        let beginning = unsafe { slice::from_raw_parts_mut(pointer, CLEARED_BYTES as usize) };
+        beginning.fill(0);
+        fill(self.prepared, beginning);
         self.prepared += WINDOW_SEGMENT_BYTES;
         // SYNC: pairs with the acquire load in `take_over`, by `Tail::reaches`.
         self.prepared_word.store(self.prepared, Ordering::Release);
-        Recycled::Whole
+        true
     }
 }
 

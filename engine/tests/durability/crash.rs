@@ -9,6 +9,7 @@ use super::random::{Case, Random, seeds, size};
 use super::snapshots;
 use super::world::{History, Place, Record, SEGMENT, Venue};
 use std::time::Duration;
+use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
 
 /// Accidents that one data folder has, one after the other.
 const LIVES: u64 = 4;
@@ -75,15 +76,14 @@ fn any_accident(random: &mut Random) -> Accident {
     ][random.below(5) as usize]
 }
 
-/// The disk stands still while more is appended than it writes at once.
+/// The disk stands still, from now on, while the window is nearly filled.
 fn fall_behind(place: &Place, venue: &mut Venue, random: &mut Random) {
     place.disk.hold(true);
-    for _ in 0..120 {
+    for _ in 0..240 {
         if venue.log.writer.can_take() {
             venue.fill(random, 60_000);
         }
     }
-    place.disk.hold(false);
 }
 
 /// One engine's life, from a start that may be cut off to an accident.
@@ -115,7 +115,10 @@ fn live(place: &Place, random: &mut Random, known: &mut Known) {
                 venue.log.writer.tell_keeper();
             }
             2 => venue.settle(),
-            4 if large && random.once_in(8) => fall_behind(place, &mut venue, random),
+            4 if large && random.once_in(8) => {
+                fall_behind(place, &mut venue, random);
+                place.disk.hold(false);
+            }
             3 if random.once_in(4) && !place.disk.has_failed() => {
                 snapshots::take(place, &venue);
             }
@@ -175,6 +178,33 @@ fn nothing_acknowledged_is_lost_at_any_crash_point() {
             known.records = venue.close().0;
         }
         run(&place, &mut random, known);
+    }
+}
+
+#[test]
+fn a_backlog_is_lost_only_behind_what_is_durable() {
+    for seed in seeds(1, size(40, 1_000)) {
+        let _case = Case(seed);
+        let mut random = Random::new(seed);
+        let is_direct = !random.once_in(4);
+        let place = Place::new(SimDisk::new(random.word(), is_direct));
+        let mut venue = place.open();
+        venue.define();
+        venue.settle();
+        fall_behind(&place, &mut venue, &mut random);
+        let (appended, durable) = venue.marks();
+        // What is written by two threads, in several pieces.
+        assert!(appended - durable > 2 * WINDOW_SEGMENT_BYTES, "{durable} of {appended}");
+        place.disk.plan(random.below(16));
+        place.disk.hold(false);
+        venue.settle();
+        let (records, durable) = venue.kill();
+        let mut known = Known { records, durable, is_in_window: true };
+        let accident = any_accident(&mut random);
+        happen(&place, accident);
+        known.suffer(accident);
+        place.disk.plan(u64::MAX);
+        known.check(&place.open().history.records);
     }
 }
 

@@ -30,44 +30,40 @@ fn publish(tail: &mut Tail, to: u64) {
 }
 
 #[test]
-fn a_segment_is_zeroed_in_parts_and_handed_over_whole() {
+fn a_segment_goes_to_the_tail_with_its_beginning_cleared() {
     let (mut tail, mut body, control) = window();
     publish(&mut tail, 3 * WINDOW_SEGMENT_BYTES);
     assert_eq!(body.appended(), 3 * WINDOW_SEGMENT_BYTES);
     let untouched = |_: u64, _: &mut [u8]| panic!("nothing is recycled");
-    assert_eq!(body.recycle(WINDOW_SEGMENT_BYTES - 1, untouched), Recycled::Nothing, "not durable");
+    assert!(!body.recycle(WINDOW_SEGMENT_BYTES - 1, untouched), "not durable");
+    assert!(!tail.reaches(BYTES + 1));
 
+    let mut filled = Vec::new();
+    assert!(body.recycle(WINDOW_SEGMENT_BYTES, |position, bytes| {
+        bytes[..8].fill(7);
+        filled.push((position, bytes.len()));
+    }));
+    assert_eq!(filled, [(BYTES, CLEARED_BYTES as usize)]);
     let base = control.u64_at(WINDOW_BASE_OFFSET).unwrap();
     let prepared = control.u64_at(PREPARED_UNTIL_OFFSET).unwrap();
-    let parts = WINDOW_SEGMENT_BYTES / PART_BYTES;
-    let mut filled = Vec::new();
-    for part in 1..=parts {
-        let recycled = body.recycle(WINDOW_SEGMENT_BYTES, |position, bytes| {
-            bytes[..8].fill(7);
-            filled.push(position);
-        });
-        let is_last = part == parts;
-        assert_eq!(recycled, if is_last { Recycled::Whole } else { Recycled::Part });
-        // Nobody may read it from the first part on, and nobody may write to it before the last.
-        assert_eq!(base.load(Ordering::Relaxed), WINDOW_SEGMENT_BYTES);
-        let handed = if is_last { BYTES + WINDOW_SEGMENT_BYTES } else { BYTES };
-        assert_eq!((body.prepared(), prepared.load(Ordering::Relaxed)), (handed, handed));
-        assert_eq!(tail.reaches(BYTES + 1), is_last);
-    }
-    assert_eq!(filled, [BYTES], "once, at its beginning");
+    assert_eq!(base.load(Ordering::Relaxed), WINDOW_SEGMENT_BYTES);
+    let handed = BYTES + WINDOW_SEGMENT_BYTES;
+    assert_eq!((body.prepared(), prepared.load(Ordering::Relaxed)), (handed, handed));
+    assert!(tail.reaches(handed));
     publish(&mut tail, BYTES);
-    let given = tail.bytes(BYTES, BYTES + WINDOW_SEGMENT_BYTES);
+    let given = tail.bytes(BYTES, handed);
     assert!(given[..8].iter().all(|&byte| byte == 7));
-    assert!(given[8..].iter().all(|&byte| byte == 0));
-    assert_eq!(body.recycle(WINDOW_SEGMENT_BYTES, untouched), Recycled::Nothing, "the next is not");
+    assert!(given[8..CLEARED_BYTES as usize].iter().all(|&byte| byte == 0));
+    assert!(given[CLEARED_BYTES as usize..].iter().all(|&byte| byte == 1), "its old frames");
+    assert!(!body.recycle(WINDOW_SEGMENT_BYTES, untouched), "the next is not durable");
 }
 
 #[test]
 #[should_panic(expected = "of a window from 2097152 to")]
-fn what_is_being_zeroed_is_not_copied() {
+fn what_was_handed_to_the_tail_is_not_copied() {
     let (mut tail, mut body, _control) = window();
     publish(&mut tail, 3 * WINDOW_SEGMENT_BYTES);
     body.appended();
-    assert_eq!(body.recycle(WINDOW_SEGMENT_BYTES, |_, _| {}), Recycled::Part);
+    assert!(body.recycle(WINDOW_SEGMENT_BYTES, |_, _| {}));
     body.copy(WINDOW_SEGMENT_BYTES - 8, &mut [0; 8]);
 }
