@@ -69,6 +69,8 @@ pub(super) struct RecordedFlow {
     pub(super) window: TempDir,
     /// Commands in it, those that define the venue included.
     pub(super) commands: u64,
+    /// Of these, those that come before the first order.
+    pub(super) definition: usize,
     /// The state hash behind the last one.
     pub(super) state_hash: u64,
 }
@@ -85,11 +87,14 @@ impl RecordedFlow {
         for command in Genesis::new(&config)?.remaining(Sequence(0)) {
             venue.must(&decode::command(command)?)?;
         }
-        venue.log_on()?.trade(&mut venue, commands)?;
+        let trader = venue.log_on()?;
+        let definition = usize::try_from(venue.decided)?;
+        trader.trade(&mut venue, commands)?;
         let Deciding { core, writer, decided, .. } = venue;
         writer.close()?;
         log.keeper.stop();
-        Ok(Self { data, window, commands: decided, state_hash: core.state_hash() })
+        let state_hash = core.state_hash();
+        Ok(Self { data, window, commands: decided, definition, state_hash })
     }
 
     /// Opens the log as a start of the engine does: recovers it into `state`; then closes it.

@@ -3,7 +3,8 @@
 //!
 //! Replay goes the way of every start: read the segments, check every frame, decode and apply its
 //! command, compare the events. The core's own speed is that of `apply` with commands that are decoded
-//! and in memory.
+//! and in memory. Both are timed from the first command behind the venue's definition, which takes the
+//! memory that the limits ask for, and take turns, so that a machine that changes its pace changes both.
 
 use std::time::Instant;
 
@@ -19,12 +20,16 @@ use touchline_protocol::units::Position;
 use super::flow::{Apply, RecordedFlow, apply};
 use super::per_second;
 use crate::interrupt;
+use crate::latency::median;
 use crate::machine::nanoseconds;
 
 /// Commands between two looks for an interruption.
 const LOOK_EVERY: usize = 1 << 16;
 
-/// What one round has measured.
+/// Passes of each kind in a round.
+const PASSES: usize = 5;
+
+/// What one round has measured: medians of its passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Replay {
     /// Commands replayed per second.
@@ -73,17 +78,25 @@ impl Commands {
 }
 
 pub(super) fn measure(flow: &RecordedFlow, commands: &Commands) -> Result<Replay> {
-    Ok(Replay {
-        core_per_second: alone(flow, &commands.decoded()?)?,
-        replay_per_second: recovered(flow)?,
-    })
+    let decoded = commands.decoded()?;
+    let (mut core, mut replay) = (Vec::new(), Vec::new());
+    for _ in 0..PASSES {
+        core.push(alone(flow, &decoded)?);
+        replay.push(recovered(flow)?);
+    }
+    Ok(Replay { core_per_second: median(core), replay_per_second: median(replay) })
 }
 
 fn alone(flow: &RecordedFlow, commands: &[(Context, Command<'_>)]) -> Result<u64> {
     let mut core = Core::new();
     let mut area = vec![0u64; MAX_FRAME_BYTES / 8];
+    let (definition, trading) = commands.split_at(flow.definition);
+    for (context, command) in definition {
+        apply(&mut core, context, command, bytemuck::cast_slice_mut(&mut area))
+            .map_err(anyhow::Error::msg)?;
+    }
     let begin = Instant::now();
-    for chunk in commands.chunks(LOOK_EVERY) {
+    for chunk in trading.chunks(LOOK_EVERY) {
         interrupt::check()?;
         for (context, command) in chunk {
             apply(&mut core, context, command, bytemuck::cast_slice_mut(&mut area))
@@ -92,13 +105,16 @@ fn alone(flow: &RecordedFlow, commands: &[(Context, Command<'_>)]) -> Result<u64
     }
     let taken = nanoseconds(begin.elapsed());
     check(flow, &core)?;
-    Ok(per_second(commands.len() as u64, taken))
+    Ok(per_second(trading.len() as u64, taken))
 }
 
-/// A core whose replay is timed from the first command to the last.
+/// A core whose replay is timed from the first command behind the definition to the last.
 struct Timed<'core> {
     core: Apply<'core>,
+    /// Commands that are still to come.
     left: u64,
+    /// So many are left when the time begins.
+    timed: u64,
     begin: Option<Instant>,
     taken: u64,
 }
@@ -111,7 +127,9 @@ impl Replayed for Timed<'_> {
         command: &[u8],
         area: &mut [u8],
     ) -> Result<(usize, u16), String> {
-        self.begin.get_or_insert_with(Instant::now);
+        if self.left == self.timed {
+            self.begin = Some(Instant::now());
+        }
         let replayed = self.core.replay(position, time_ns, command, area)?;
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
@@ -124,12 +142,14 @@ impl Replayed for Timed<'_> {
 fn recovered(flow: &RecordedFlow) -> Result<u64> {
     interrupt::check()?;
     let mut core = Core::new();
-    let mut timed = Timed { core: Apply(&mut core), left: flow.commands, begin: None, taken: 0 };
+    let left = flow.commands;
+    let trading = left - flow.definition as u64;
+    let mut timed = Timed { core: Apply(&mut core), left, timed: trading, begin: None, taken: 0 };
     flow.recover(&mut timed).context("the log that was just written is not recovered")?;
     ensure!(timed.left == 0, "{} commands were not replayed", timed.left);
     let taken = timed.taken;
     check(flow, &core)?;
-    Ok(per_second(flow.commands, taken))
+    Ok(per_second(trading, taken))
 }
 
 fn check(flow: &RecordedFlow, core: &Core) -> Result<()> {
