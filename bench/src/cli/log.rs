@@ -23,7 +23,8 @@ temporary folder (some 700 MB) with the live window in shared memory. In each ro
              a log on the same schedule, whatever is due in one write: what the machine allows
   attainable 128-byte records per second that are durable, to the lesser of those that are appended
              with no disk behind the log and those that the bare disk takes in bytes, by 2 MiB writes
-  replay     a log of limit orders and cancels through recovery, to the core alone on its commands
+  replay     a log of limit orders and cancels through recovery, to the core alone on its commands, five
+             passes of each in turns
   verify     the same log's files in the page cache, to reading them
 
 Medians over the rounds are printed. A goal that is missed does not change the exit code: figures of a
