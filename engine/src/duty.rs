@@ -198,11 +198,20 @@ impl Duty {
     pub fn run(mut self) -> LogWriter {
         // What was logged before there was a client is announced as what comes later is.
         self.writer.tell_keeper();
+        self.read_clock();
         while !self.stop.load(Ordering::Acquire) {
-            if self.turn() == 0 {
-                self.idle();
+            let is_timely = if self.work() == 0 {
+                // Read in front of a few pauses, and not when there is a message already: that would wait for
+                // it. So what comes is stamped with a time that is less than a microsecond older, unless the
+                // core is taken from this thread meanwhile, as it may be behind any reading.
+                self.read_clock();
+                self.idle()
             } else {
                 self.waiter.reset();
+                false
+            };
+            if !is_timely {
+                self.read_clock();
             }
         }
         self.writer
@@ -211,6 +220,11 @@ impl Duty {
     /// One turn; gives the amount of work done.
     pub fn turn(&mut self) -> u32 {
         self.read_clock();
+        self.work()
+    }
+
+    /// A turn's work, at the time that was read last.
+    fn work(&mut self) -> u32 {
         let mut work = self.read_mail();
         self.report_owed_ends();
         work += self.report_absent();
@@ -246,7 +260,8 @@ impl Duty {
         }
     }
 
-    fn idle(&mut self) {
+    /// Waits one step; true if that was a few pauses and nothing else.
+    fn idle(&mut self) -> bool {
         let (stop, mail) = (&self.stop, &self.mail);
         let Clients { connections, streams } = &self.clients;
         let writer = &self.writer;
@@ -262,7 +277,7 @@ impl Duty {
                 || mail.to_duty.has_mail()
                 || (writer.control().is_running() && writer.attest_asked())
                 || (room && (streams.is_ready() || connections.iter().any(Connection::is_ready)))
-        });
+        })
     }
 
     fn read_mail(&mut self) -> u32 {

@@ -1,7 +1,7 @@
 //! Waiting for work without burning a core, and waking who waits. Used by the duty thread, the
 //! gateway, the adapter's link and the client library.
 //!
-//! Waiting goes up a ladder: a few pauses (tens of ns), a few yields of the core (about 1 µs each),
+//! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (about 1 µs each),
 //! then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Two words per
 //! direction make sleeping safe, each written by one side only, so that each side can map the
 //! other's word read-only:
@@ -32,6 +32,10 @@ pub use futex::MAX_LINES;
 
 /// Pauses before the first yield.
 const SPINS: u32 = 50;
+
+/// Pauses of one step: between them only whether there is something is looked at. What else the caller does
+/// per turn, and a look at the clock, cost as much as several pauses.
+const STEP_PAUSES: u32 = 16;
 
 /// Yields before the first sleep: some 25 µs of an idle core, more than a wake takes. With fewer, two
 /// sides that answer each other fall asleep in turn, each while the other is being woken, and stay so:
@@ -182,16 +186,38 @@ impl Waiter {
         self.idle_turns = 0;
     }
 
-    /// Waits one step after a turn without work: a pause, a yield, or a sleep of at most `limit`.
-    /// `lines` and `ready` are as in [`park`].
+    /// Waits one step after a turn without work: a few pauses, a yield, or a sleep of at most `limit`.
+    /// `lines` and `ready` are as in [`park`]; `ready` also ends the pauses. True if the core was not given
+    /// away, so that hardly any time has gone by: less than a microsecond.
     #[inline]
     pub fn idle<'a>(
         &mut self,
         lines: impl Iterator<Item = ParkingLine<'a>> + Clone,
         limit: Duration,
-        ready: impl FnMut() -> bool,
-    ) {
+        mut ready: impl FnMut() -> bool,
+    ) -> bool {
+        if self.pause(&mut ready) {
+            return true;
+        }
         self.idle_or(|| park(lines, limit, ready));
+        false
+    }
+
+    /// Pauses until `ready`, at most for a step. False, without a pause, when it is time for something else.
+    #[inline]
+    fn pause(&mut self, mut ready: impl FnMut() -> bool) -> bool {
+        let left = match self.strategy {
+            WaitStrategy::Spin => STEP_PAUSES,
+            WaitStrategy::Adaptive => self.spins.saturating_sub(self.idle_turns).min(STEP_PAUSES),
+        };
+        for _ in 0..left {
+            self.idle_turns = self.idle_turns.saturating_add(1);
+            spin_loop();
+            if ready() {
+                break;
+            }
+        }
+        left > 0
     }
 
     /// As [`idle`](Self::idle), for whoever sleeps in another way.

@@ -9,6 +9,9 @@ use crate::sync::Ordering;
 /// Slots that are brought near ahead of the message that is read: two orders' replies.
 const LOOK_AHEAD: u64 = 8;
 
+/// Slots that are brought near by a look whether there are any: those of an order.
+const LONGEST_ORDER: u64 = 3;
+
 /// The reading end. One per ring, used by one thread at a time.
 pub struct Consumer<M> {
     memory: M,
@@ -85,12 +88,17 @@ impl<M: ConsumerMemory> Consumer<M> {
     }
 
     /// Whether a poll would return something other than `None`. Changes nothing, so it can be the
-    /// last look before sleeping.
+    /// last look before sleeping. What is there is on its way to this core then, while the caller gets
+    /// round to polling it.
     #[inline]
     pub fn has_messages(&self) -> bool {
         // SYNC: no data is read on the strength of this load; `refresh` loads the tail again. Its
         // order against the parked flag comes from the fence in `wait::park`.
-        self.fault.is_some() || self.memory.tail().load_relaxed() != self.head
+        let published = self.memory.tail().load_relaxed().wrapping_sub(self.head);
+        for ahead in 0..published.min(LONGEST_ORDER) {
+            self.memory.slots().touch(self.capacity.first_word(self.head.wrapping_add(ahead)));
+        }
+        self.fault.is_some() || published != 0
     }
 
     /// Gives the slots read so far back to the producer. Polling does this by itself every

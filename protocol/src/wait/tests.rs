@@ -170,30 +170,51 @@ fn a_limit_ends_the_wait() {
 
 #[test]
 fn the_ladder_spins_then_yields_then_parks_until_reset() {
+    #[derive(PartialEq, Eq, Debug)]
+    enum Step {
+        Paused { looks: u32 },
+        Yielded,
+        Parked,
+    }
     let signal = LocalSignal::new();
-    let mut looks = 0;
-    let mut turn = |waiter: &mut Waiter| {
-        let before = looks;
-        waiter.idle(std::iter::once(signal.line()), FOR_EVER, || {
+    let step = |waiter: &mut Waiter, ready_at: u32| {
+        let (mut looks, mut has_parked) = (0, false);
+        let kept_core = waiter.idle(std::iter::once(signal.line()), FOR_EVER, || {
             looks += 1;
-            true
+            has_parked |= signal.is_parked();
+            has_parked || looks == ready_at
         });
-        looks > before
+        match (kept_core, has_parked) {
+            (true, false) => Step::Paused { looks },
+            (false, false) => Step::Yielded,
+            (false, true) => Step::Parked,
+            (true, true) => panic!("slept and kept the core"),
+        }
     };
     let mut waiter = Waiter::new(WaitStrategy::Adaptive);
     for _ in 0..2 {
-        for _ in 0..SPINS + YIELDS {
-            assert!(!turn(&mut waiter), "parked too early");
+        // What comes ends a step's pauses, and the next step goes on from there.
+        assert_eq!(step(&mut waiter, 2), Step::Paused { looks: 2 });
+        let mut left = SPINS - 2;
+        while left > 0 {
+            let looks = left.min(STEP_PAUSES);
+            assert_eq!(step(&mut waiter, u32::MAX), Step::Paused { looks });
+            left -= looks;
         }
-        assert!(turn(&mut waiter), "did not park");
-        assert!(turn(&mut waiter), "left the top of the ladder");
+        for _ in 0..YIELDS {
+            assert_eq!(step(&mut waiter, u32::MAX), Step::Yielded);
+        }
+        assert_eq!(step(&mut waiter, u32::MAX), Step::Parked);
+        assert_eq!(step(&mut waiter, u32::MAX), Step::Parked, "left the top of the ladder");
         waiter.reset();
     }
     let mut spinner = Waiter::new(WaitStrategy::Spin);
-    assert!((0..1_000).all(|_| !turn(&mut spinner)));
+    let whole = Step::Paused { looks: STEP_PAUSES };
+    assert!((0..1_000).all(|_| step(&mut spinner, u32::MAX) == whole));
     // However long it has been idle.
     spinner.idle_turns = u32::MAX;
-    assert!(spinner.linger() && !turn(&mut spinner));
+    assert!(spinner.linger());
+    assert_eq!(step(&mut spinner, u32::MAX), whole);
 }
 
 #[test]
