@@ -267,7 +267,10 @@ impl Duty {
         let writer = &self.writer;
         let lines = [mail.duty_signal.line(), writer.control().duty_line(), streams.parking_line()]
             .into_iter()
-            .chain(connections.iter().map(Connection::parking_line));
+            // Who has no credit has nothing to wake this thread for.
+            .chain(
+                connections.iter().filter(|one| !one.is_starved()).map(Connection::parking_line),
+            );
         let room = writer.can_take() || !writer.control().is_running();
         let starved =
             !room || streams.is_starved() || connections.iter().any(Connection::is_starved);

@@ -2,6 +2,7 @@
 //! else waits.
 
 use super::client::{Client, Reply, limit};
+use super::failure::{eventually, run_thread};
 use super::record::{Transaction, of_session, transactions};
 use super::venue::Venue;
 use std::collections::BTreeMap;
@@ -243,4 +244,28 @@ fn who_sends_and_never_reads_is_given_up_and_others_are_left_alone() {
     let sequence = silent.send(unknown_symbol());
     venue.settle();
     assert_eq!(silent.read_one().envelope.sequence.0, sequence, "who is silent stays connected");
+}
+
+#[test]
+fn who_has_no_credit_wakes_nobody() {
+    let mut venue = Venue::new("reader_stall_seconds = 60", "");
+    let mut silent = venue.try_open("silent", (Role::Trader, Lane::Hot, 1), FEW_SLOTS).unwrap();
+    let mut honest = venue.trader("honest", 2);
+    fill_replies(&mut venue, &mut silent);
+    silent.send(unknown_symbol());
+    venue.settle();
+    run_thread(venue, |sleeps| {
+        for _ in 0..20 {
+            assert!(sleeps(), "a command without credit keeps the thread awake");
+            assert!(
+                !silent.end.signals.wake_peer(),
+                "the thread is woken for what it does not take"
+            );
+        }
+        honest.send(unknown_symbol());
+        honest.end.signals.wake_peer();
+        assert!(eventually(|| honest.count_answers() == 1));
+        assert_eq!(silent.count_answers(), FULL as u64);
+        assert!(eventually(|| silent.count_answers() == 1), "its reader has caught up");
+    });
 }

@@ -16,7 +16,7 @@ use touchline_protocol::units::{AccountId, OrderId, SymbolId};
 const WATCHDOG: Duration = Duration::from_secs(10);
 
 /// Looks until `condition` holds, at most as long as the watchdog allows.
-fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + WATCHDOG;
     while !condition() {
         if Instant::now() > deadline {
@@ -59,7 +59,7 @@ fn check_refused(venue: &mut Venue, hot: &mut [Client], cold: &mut Client) {
 }
 
 /// Runs the venue's duty thread and calls `meanwhile` with a look whether it sleeps; then ends it.
-fn run_thread(venue: Venue, meanwhile: impl FnOnce(&dyn Fn() -> bool)) {
+pub(crate) fn run_thread(venue: Venue, meanwhile: impl FnOnce(&dyn Fn() -> bool)) {
     let Venue { bench, stop, keeper, folder, control, .. } = venue;
     let (duty, mail) = (bench.duty, &bench.mail);
     let thread_id = AtomicI32::new(0);
