@@ -155,7 +155,18 @@ pub fn start(
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
-    let mut backend = choose_backend(options.settings.backend, &mail.bell())?;
+    let backend = choose_backend(options.settings.backend, &mail.bell())?;
+    start_over(backend, options, log, mail, rings)
+}
+
+/// As [`start`], over this backend.
+fn start_over(
+    mut backend: Box<dyn Backend + Send>,
+    options: GatewayOptions,
+    log: Control,
+    mail: Arc<Mail>,
+    rings: SessionEnd,
+) -> io::Result<GatewayHandle> {
     backend.listen(Listener::Local, listen(&options.socket)?)?;
     let mut chosen = format!("gateway: {}", backend.name());
     if let Some(address) = options.settings.tcp.0 {
@@ -244,3 +255,6 @@ impl Drop for EndsEngine {
         self.mail.duty_signal.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -315,3 +315,33 @@ fn try_receive(ring: &mut Ring) -> io::Result<()> {
     }
     Err(io::Error::other("a receive does not end"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_that_the_kernel_refuses_is_an_error_of_the_turn() {
+        let bell = Arc::new(Bell::new().expect("an eventfd"));
+        let mut uring = match Uring::new(Arc::clone(&bell)) {
+            Ok(uring) => uring,
+            Err(error) => {
+                assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "{error}");
+                println!("skipped: no io_uring ({error})");
+                return;
+            }
+        };
+        let mut happened = Vec::new();
+        uring.turn(Duration::ZERO, &mut happened).expect("the kernel takes what is queued");
+        uring.ring.lose();
+        // Without anything to hand over or to wait for there is no system call, so nothing to fail.
+        uring.turn(Duration::ZERO, &mut happened).expect("nothing is asked of the kernel");
+        let (near, _far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .expect("a pair of sockets");
+        uring.watch(1, Arc::new(near)).expect("a receive is queued");
+        assert!(uring.turn(Duration::ZERO, &mut happened).is_err(), "a submission");
+        assert!(uring.turn(Duration::from_millis(1), &mut happened).is_err(), "a wait");
+        assert!(happened.is_empty());
+    }
+}

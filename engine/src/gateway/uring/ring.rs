@@ -234,6 +234,16 @@ impl Ring {
         }
     }
 
+    /// Has the kernel refuse everything from now on: another file stands where the ring's descriptor was.
+    #[cfg(test)]
+    pub(super) fn lose(&self) {
+        let null = std::fs::File::open("/dev/null").expect("every system has one");
+        // SAFETY: the descriptor is the ring's, which stays its owner: what is made here is never dropped.
+        let place = unsafe { OwnedFd::from_raw_fd(self.ring.as_raw_fd()) };
+        let mut place = ManuallyDrop::new(place);
+        rustix::io::dup2(&null, &mut place).expect("two open descriptors");
+    }
+
     /// The next completion.
     pub(super) fn next(&mut self) -> Option<Completion> {
         let entry = self.ring.completion().next()?;
