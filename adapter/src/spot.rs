@@ -279,62 +279,16 @@ impl Exchange {
         }
     }
 
+    /// From here on the request is not needed any more, and others may have its memory.
     fn submit(self, submission: Submission) {
-        let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
+        let Self { shared, admission, deadline, done, .. } = self;
+        let engine = Arc::clone(&shared.engine);
         let Submission { command, report, deadline_first } = submission;
-        let done = move |outcome| {
-            self.resume(move |exchange| exchange.conclude(report, deadline_first, outcome));
+        let submitted = Submitted { shared, admission, deadline, report, deadline_first };
+        let tell = move |outcome| {
+            done.resume(move |done| submitted.conclude(outcome, done));
         };
-        engine.submit(command, deadline, Box::new(done));
-    }
-
-    fn conclude(self, report: Box<dyn Report>, deadline_first: bool, outcome: Outcome) {
-        let decision = match outcome {
-            Outcome::Decided(decision) if deadline_first && reject::is_too_late(&decision) => {
-                return self.answer(Err(ApiError::engine_timeout()));
-            }
-            Outcome::Decided(decision) => decision,
-            Outcome::NotSent(NotSent::Disconnected) => {
-                return self.answer(Err(ApiError::disconnected()));
-            }
-            Outcome::NotSent(NotSent::Busy) => {
-                let busy = ApiError::too_many_requests_queued().with_retry_after(BUSY_RETRY_S);
-                return self.answer(Err(busy));
-            }
-            Outcome::Unknown(Doubt::Timeout) => {
-                return self.answer(Err(ApiError::engine_timeout()));
-            }
-            Outcome::Unknown(Doubt::ConnectionLost | Doubt::UnexpectedReply) => {
-                return self.answer(Err(ApiError::unexpected_response()));
-            }
-        };
-        self.shared.views.acknowledge(decision.position);
-        match report.reply(&decision, &self.shared.views) {
-            Ok(Some(reply)) => self.answer(Ok(reply)),
-            Err(error) => self.answer(Err(error)),
-            Ok(None) => {
-                let views = Arc::clone(&self.shared.views);
-                views.when_reached(decision.position, self.deadline, move |outcome| {
-                    self.resume(move |exchange| {
-                        let reply = exchange.late_report(&*report, &decision, outcome);
-                        exchange.answer(reply);
-                    });
-                });
-            }
-        }
-    }
-
-    /// The answer that had to wait for the views.
-    fn late_report(
-        &self,
-        report: &dyn Report,
-        decision: &Decision,
-        reached: Result<(), NotReached>,
-    ) -> Result<Reply, ApiError> {
-        let unexpected = ApiError::unexpected_response;
-        reached.map_err(|_| unexpected())?;
-        // What the views have forgotten already was done all the same.
-        report.reply(decision, &self.shared.views)?.ok_or_else(unexpected)
+        engine.submit(command, deadline, Box::new(tell));
     }
 
     fn answer(self, outcome: Result<Reply, ApiError>) {
@@ -344,6 +298,70 @@ impl Exchange {
         }
         let reply = self.shared.complete(reply, &self.admission);
         self.done.send(reply);
+    }
+}
+
+/// A request whose command is on its way.
+struct Submitted {
+    shared: Arc<Shared>,
+    admission: Admission,
+    deadline: Instant,
+    report: Box<dyn Report>,
+    deadline_first: bool,
+}
+
+impl Submitted {
+    fn conclude(self, outcome: Outcome, done: Completion) {
+        let decision = match outcome {
+            Outcome::Decided(decision) if self.deadline_first && reject::is_too_late(&decision) => {
+                return self.answer(Err(ApiError::engine_timeout()), done);
+            }
+            Outcome::Decided(decision) => decision,
+            Outcome::NotSent(NotSent::Disconnected) => {
+                return self.answer(Err(ApiError::disconnected()), done);
+            }
+            Outcome::NotSent(NotSent::Busy) => {
+                let busy = ApiError::too_many_requests_queued().with_retry_after(BUSY_RETRY_S);
+                return self.answer(Err(busy), done);
+            }
+            Outcome::Unknown(Doubt::Timeout) => {
+                return self.answer(Err(ApiError::engine_timeout()), done);
+            }
+            Outcome::Unknown(Doubt::ConnectionLost | Doubt::UnexpectedReply) => {
+                return self.answer(Err(ApiError::unexpected_response()), done);
+            }
+        };
+        self.shared.views.acknowledge(decision.position);
+        match self.report.reply(&decision, &self.shared.views) {
+            Ok(Some(reply)) => self.answer(Ok(reply), done),
+            Err(error) => self.answer(Err(error), done),
+            Ok(None) => {
+                let views = Arc::clone(&self.shared.views);
+                views.when_reached(decision.position, self.deadline, move |outcome| {
+                    done.resume(move |done| {
+                        let reply = self.late_report(&decision, outcome);
+                        self.answer(reply, done);
+                    });
+                });
+            }
+        }
+    }
+
+    /// The answer that had to wait for the views.
+    fn late_report(
+        &self,
+        decision: &Decision,
+        reached: Result<(), NotReached>,
+    ) -> Result<Reply, ApiError> {
+        let unexpected = ApiError::unexpected_response;
+        reached.map_err(|_| unexpected())?;
+        // What the views do not hold was done all the same.
+        self.report.reply(decision, &self.shared.views)?.ok_or_else(unexpected)
+    }
+
+    fn answer(self, outcome: Result<Reply, ApiError>, done: Completion) {
+        let reply = outcome.unwrap_or_else(|error| error.reply());
+        done.send(self.shared.complete(reply, &self.admission));
     }
 }
 

@@ -45,12 +45,13 @@ pub fn parse(text: &[u8]) -> Result<i64, DecimalError> {
     }
     let fraction_digits =
         fraction.iter().copied().chain(core::iter::repeat(b'0')).take(FRACTION_DIGITS);
+    let digits = whole.iter().copied().chain(fraction_digits).map(|digit| digit - b'0');
+    // The usual case, below 10¹⁸, inside i64.
+    if whole.len() + FRACTION_DIGITS <= 18 {
+        return Ok(digits.fold(0, |units, digit| units * 10 + i64::from(digit)));
+    }
     // At most 28 digits are read: below 10²⁸, far inside u128.
-    let units = whole
-        .iter()
-        .copied()
-        .chain(fraction_digits)
-        .fold(0u128, |units, digit| units * 10 + u128::from(digit - b'0'));
+    let units = digits.fold(0_u128, |units, digit| units * 10 + u128::from(digit));
     i64::try_from(units).map_err(|_| DecimalError::TooLarge)
 }
 

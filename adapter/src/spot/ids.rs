@@ -88,16 +88,18 @@ pub(super) fn uuid() -> Result<String, getrandom::Error> {
     let mut random: [u8; 16] = random()?;
     random[6] = random[6] & 0x0f | 4 << 4;
     random[8] = random[8] & 0x3f | 0b10 << 6;
-    let mut text = String::with_capacity(36);
+    let mut text = [b'-'; 36];
+    let mut place = 0;
     for (at, byte) in random.into_iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
+            place += 1;
         }
         for half in [byte >> 4, byte & 0xf] {
-            text.push(char::from(HEX[usize::from(half)]));
+            text[place] = HEX[usize::from(half)];
+            place += 1;
         }
     }
-    Ok(text)
+    Ok(str::from_utf8(&text).expect("digits and dashes").to_owned())
 }
 
 #[cfg(test)]
