@@ -21,7 +21,7 @@ use super::wire::Replies;
 const BATCH: usize = 256;
 
 /// Goes of a worker before it sleeps. If there are still more replies then, it leaves them to the link's
-/// thread, for which it rings.
+/// thread, for which it rings where that can be heard, and which looks now and then whatever happens.
 const GOES: usize = 16;
 
 /// The receiving half of the connection and who is awake to look at it.

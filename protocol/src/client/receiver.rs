@@ -83,8 +83,15 @@ pub enum Notice {
 /// an event loop: a second thread waits here in its place and wakes it.
 pub struct Bell {
     pub(super) doorbell: SharedReadOnly<AtomicU32>,
-    /// Rung for each write of the log to disk, whoever waits; `None` if no reply is held back for that.
-    pub(super) durable_event: Option<SharedReadOnly<AtomicU32>>,
+    /// `None` if no reply is held back for the disk: a thread that waits on one bell can sleep soundly on
+    /// every kernel, one that waits on several not.
+    pub(super) disk: Option<DiskBells>,
+}
+
+/// The bells of a session that waits for the disk.
+pub(super) struct DiskBells {
+    /// Rung for each write of the log to disk, whoever waits.
+    pub(super) durable_event: SharedReadOnly<AtomicU32>,
     /// Rung by this process ([`Receiver::ring`]).
     pub(super) own: Arc<AtomicU32>,
 }
@@ -103,8 +110,10 @@ impl Bell {
     pub fn rings(&self) -> Rings {
         // SYNC: the acquire loads pair with the fence in `wake_if_parked` and with the release addition in
         // `EventCounter::advance`: who sees a ring sees what it was rung for.
-        let durable = self.durable_event.as_ref().map_or(0, |event| event.view().load_acquire());
-        let own = ReadOnlyU32::new(&self.own).load_acquire();
+        let (durable, own) = self.disk.as_ref().map_or((0, 0), |disk| {
+            let own = ReadOnlyU32::new(&disk.own).load_acquire();
+            (disk.durable_event.view().load_acquire(), own)
+        });
         Rings { doorbell: self.doorbell.view().load_acquire(), durable, own }
     }
 
@@ -112,10 +121,12 @@ impl Bell {
     /// log to disk, of which there may be thousands in a second, end the sleep only with `hears_disk`:
     /// while replies are held back for them ([`Receiver::holds_back`]) and nobody else looks.
     pub fn wait(&self, seen: Rings, hears_disk: bool, limit: Duration) {
-        let durable = self.durable_event.as_ref().filter(|_| hears_disk);
-        let durable = durable.map(|event| (event.view(), seen.durable));
-        let own = (ReadOnlyU32::new(&self.own), seen.own);
-        sleep_while([(self.doorbell.view(), seen.doorbell), own].into_iter().chain(durable), limit);
+        let disk = self.disk.as_ref();
+        let own = disk.map(|disk| (ReadOnlyU32::new(&disk.own), seen.own));
+        let durable = disk.filter(|_| hears_disk);
+        let durable = durable.map(|disk| (disk.durable_event.view(), seen.durable));
+        let doorbell = (self.doorbell.view(), seen.doorbell);
+        sleep_while([Some(doorbell), own, durable].into_iter().flatten(), limit);
     }
 }
 
@@ -199,7 +210,8 @@ impl Receiver {
         }
     }
 
-    /// Rings the [`Bell`] from within this process: who sleeps on it should look again at what to wait for.
+    /// Rings the [`Bell`] of a session that waits for the disk from within this process: who sleeps on it
+    /// should look again at what to wait for. Any other session's is not rung.
     pub fn ring(&self) {
         if let Inlet::Rings(rings) = &self.0 {
             rings.ring();

@@ -1,6 +1,6 @@
 //! The receiving half of a session over shared memory. Called by [`super::Receiver`].
 
-use super::receiver::{Bell, ReceiveError, Reply};
+use super::receiver::{Bell, DiskBells, ReceiveError, Reply};
 use super::{Acknowledgement, Line};
 use crate::message::decode::disclose;
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
@@ -108,8 +108,10 @@ impl RingReceiver {
         let is_durable = self.acknowledgement == Acknowledgement::Durable;
         Bell {
             doorbell: self.signals.peer_doorbell(),
-            durable_event: is_durable.then(|| self.watermarks.durable_event.clone()),
-            own: Arc::clone(&self.own_bell),
+            disk: is_durable.then(|| DiskBells {
+                durable_event: self.watermarks.durable_event.clone(),
+                own: Arc::clone(&self.own_bell),
+            }),
         }
     }
 
