@@ -94,6 +94,8 @@ pub struct Duty {
     absent: Absent,
     /// An order that has to be continued came before the cold lane was polled.
     cold_was_shut_out: bool,
+    /// The same of the stream sessions.
+    streams_were_shut_out: bool,
     buffer: Box<MessageBuffer>,
     waiter: Waiter,
     now_ns: u64,
@@ -152,6 +154,7 @@ impl Duty {
             next_hot: 0,
             next_cold: 0,
             cold_was_shut_out: false,
+            streams_were_shut_out: false,
             buffer: Box::new(MessageBuffer::new()),
             waiter,
             now_ns,

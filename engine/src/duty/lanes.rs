@@ -17,16 +17,25 @@ enum End {
 }
 
 impl Duty {
-    /// The hot lane, then the cold one; the other way round after a turn in which an order of the hot
-    /// lane kept the cold one from being polled at all.
+    /// The hot lane's rings, the stream sessions, then the cold lane; but whichever of the last two was kept
+    /// from being polled at all, by an order that came before it, comes first in the next turn.
     pub(super) fn poll_lanes(&mut self) -> u32 {
-        let cold_first = self.cold_was_shut_out;
+        let cold_first = std::mem::take(&mut self.cold_was_shut_out);
         let mut work = if cold_first { self.poll_cold() } else { 0 };
-        self.next_hot = self.next_hot.wrapping_add(1);
+        let streams_first = self.streams_were_shut_out;
+        if streams_first {
+            work += self.poll_streams();
+        }
+        if !is_held_up(&self.core, &self.writer) {
+            // Else whoever was to begin would be passed over, perhaps each time.
+            self.next_hot = self.next_hot.wrapping_add(1);
+        }
         work += self.poll_hot(self.settings.messages_per_turn);
-        work += self.poll_streams();
-        self.cold_was_shut_out = is_held_up(&self.core, &self.writer);
+        if !streams_first {
+            work += self.poll_streams();
+        }
         if !cold_first {
+            self.cold_was_shut_out = is_held_up(&self.core, &self.writer);
             work += self.poll_cold();
         }
         work
@@ -73,6 +82,7 @@ impl Duty {
     /// At most `stream_messages_per_turn` over all stream sessions: the gateway puts them into the ring
     /// by turns.
     fn poll_streams(&mut self) -> u32 {
+        self.streams_were_shut_out = is_held_up(&self.core, &self.writer);
         for done in 0..self.settings.stream_messages_per_turn {
             let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
             let has_room = writer.can_take() || !writer.control().is_running();

@@ -1,6 +1,7 @@
 //! Who is served when: the cold lane's share, and the hot lane's, whatever the others send.
 
 use super::client::{Client, limit};
+use super::streams;
 use super::venue::{Venue, deposit};
 use touchline_protocol::message::enums::{Lane, Role, Side};
 
@@ -170,4 +171,25 @@ fn the_cold_lane_is_served_while_a_hot_session_keeps_work_pending() {
         }
     }
     assert_eq!(answers, [20; 2], "of 20 records each, in 600 turns");
+}
+
+#[test]
+fn sessions_over_sockets_are_served_while_a_hot_session_keeps_work_pending() {
+    let mut venue = slow_matching();
+    let mut busy = venue.trader("busy", 1);
+    let mut hot = venue.trader("hot", 2);
+    let mut stream = streams::open(&mut venue, "stream", 3, 0);
+    let (mut sent, mut answers, mut of_stream) = (0, 0, 0);
+    for turn in 1..=300 {
+        keep_pending(&mut busy, &mut sent);
+        while hot.try_send(limit(1, Side::Buy, 1, 1)) {}
+        stream.send(&mut venue, limit(1, Side::Buy, 1, 1));
+        venue.duty.turn();
+        busy.read();
+        answers += hot.count_answers();
+        of_stream += streams::read(&mut venue).len();
+        // Three turns finish an aggressor, and in each second such round it comes first.
+        assert!(of_stream >= turn / 12, "{of_stream} in {turn} turns");
+    }
+    assert!(answers > 100, "{answers} answers of the other hot session");
 }

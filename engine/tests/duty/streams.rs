@@ -63,7 +63,7 @@ impl Stream {
 }
 
 /// All that is in the ring: envelopes as they stand there, and events.
-fn read(venue: &mut Venue) -> Vec<(Envelope, EventBuffer)> {
+pub(super) fn read(venue: &mut Venue) -> Vec<(Envelope, EventBuffer)> {
     let mut buffer = MessageBuffer::new();
     let mut found = Vec::new();
     while let Some(length) = venue.streams.input.poll(&mut buffer).unwrap() {
