@@ -220,7 +220,7 @@ impl KeeperHandle {
         self.control.schedule_snapshots(schedule);
     }
 
-    /// Ends the thread after the write it is at. What is appended and not durable yet stays in the
+    /// Ends the thread after the writes that are under way. What is appended and not durable yet stays in the
     /// live window: close the [`super::LogWriter`] first. Dropping the handle does the same.
     pub fn stop(self) {
         drop(self);

@@ -20,7 +20,10 @@ use touchline_protocol::{
     units::Position,
 };
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{Ordering, compiler_fence},
+    time::Duration,
+};
 
 use super::{control::Control, window::Tail};
 
@@ -184,9 +187,11 @@ impl LogWriter {
         self.open = Some(Open { start, command_length: bytes });
         let frame = self.tail.bytes(start, start + MAX_FRAME);
         let (header, body) = frame.split_at_mut(FRAME_HEADER_BYTES);
-        header.copy_from_slice(bytemuck::bytes_of(&unpublished));
         let (place, outbox) = body.split_at_mut(bytes);
         place.copy_from_slice(command);
+        // The header behind it: whoever is killed in between leaves none in front of what was there before.
+        compiler_fence(Ordering::SeqCst);
+        header.copy_from_slice(bytemuck::bytes_of(&unpublished));
         Ok(outbox)
     }
 
