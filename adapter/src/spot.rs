@@ -179,6 +179,19 @@ impl Shared {
     }
 }
 
+/// True for what the views may say only because they are behind: a key or a symbol may be quite new, and a
+/// symbol may do since a moment ago what it did not do.
+fn may_be_outdated(refusal: &ApiError) -> bool {
+    [
+        ApiError::api_key_rejected(),
+        ApiError::invalid_symbol(),
+        ApiError::quote_order_qty_unsupported(),
+        ApiError::iceberg_orders_unsupported(),
+        ApiError::oco_orders_unsupported(),
+    ]
+    .contains(refusal)
+}
+
 /// What the checks and the handler came to.
 enum Next {
     /// The answer.
@@ -227,13 +240,11 @@ impl Exchange {
         self.proceed(next);
     }
 
-    /// An order need not wait for the views: the engine decides. Only when the views do not know its
-    /// key or its symbol, it is tried again once they have caught up: both may be quite new.
+    /// An order need not wait for the views: the engine decides. Only when they are what refuses it, it
+    /// is tried again once they have caught up.
     fn run_at_once(self) {
         let next = self.attempt();
-        let may_be_new = matches!(&next, Err(error)
-            if *error == ApiError::api_key_rejected() || *error == ApiError::invalid_symbol());
-        if !may_be_new {
+        if !next.as_ref().is_err_and(may_be_outdated) {
             return self.proceed(next);
         }
         let current = self.shared.views.current();

@@ -3,9 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use touchline_protocol::message::command::{CreateKey, KEY_ALL};
+use touchline_protocol::message::command::{
+    ChangeSymbol, CreateKey, KEY_ALL, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY,
+};
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side};
+use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, Side};
 use touchline_protocol::message::event::{Done, OrderCanceled};
 use touchline_protocol::units::{KeyId, OrderId, Position};
 
@@ -13,7 +15,7 @@ use super::fixture::{Site, body, config, decided, open};
 use crate::http::Method::{Delete, Get, Post};
 use crate::link::{Decision, Outcome, Terminal, Told};
 use crate::spot::SpotConfig;
-use crate::views::fixture::{ALICE, Log, ONE, limit_order, resting};
+use crate::views::fixture::{ALICE, BTCUSDT, Log, ONE, limit_order, resting};
 
 /// Alice has order 1.
 fn site() -> Site {
@@ -128,6 +130,33 @@ fn an_order_waits_only_for_a_key_or_a_symbol_that_may_be_new() {
     assert_eq!(new_key.try_recv().unwrap().status, 200);
     let no_symbol = no_symbol.try_recv().unwrap();
     assert_eq!(body(&no_symbol), r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+}
+
+/// What a symbol did not do when the views saw it last, it may do by now.
+#[test]
+fn an_order_waits_for_a_symbol_that_may_do_more_by_now() {
+    let site = site();
+    site.watermark.store(640, Ordering::SeqCst);
+    let limit = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=2&price=100";
+    let waiting = [
+        ("order", format!("{limit}&icebergQty=1")),
+        ("order", "symbol=BTCUSDT&side=BUY&type=MARKET&quoteOrderQty=100".to_owned()),
+        ("order/oco", "symbol=BTCUSDT&side=SELL&quantity=1&price=110&stopPrice=90".to_owned()),
+    ]
+    .map(|(path, query)| site.send(site.signed(Post, path, &query)));
+    assert!(waiting.iter().all(|reply| reply.try_recv().is_err()));
+    let flags = SYMBOL_ICEBERG | SYMBOL_QUOTE_QUANTITY;
+    let change = ChangeSymbol { symbol: BTCUSDT, flags, ..Default::default() };
+    site.views.fold(Command::ChangeSymbol(&change), &[Event::Done(&Done::default())]);
+    for _ in 0..2 {
+        site.expect_reject(RejectReason::MarketLotSize, 0);
+    }
+    site.views.arrive(Position(640));
+    let decided = r#"{"code":-1013,"msg":"Filter failure: MARKET_LOT_SIZE"}"#;
+    let refused = r#"{"code":-1013,"msg":"OCO orders are not supported for this symbol"}"#;
+    for (reply, expected) in waiting.iter().zip([decided, decided, refused]) {
+        assert_eq!(body(&reply.try_recv().unwrap()), expected);
+    }
 }
 
 /// The stop price of a cancelled order is the views', which may not have seen it yet.
