@@ -6,7 +6,8 @@
 //!
 //! An era is of a size at which a batch that comes while much goes on puts several names on each of its
 //! pages: a page that gets one name costs as much to write as one that gets ten. A hundred million names are
-//! then 1,526 looks of less than a microsecond for a name that nothing has.
+//! then 1,526 looks for a name that nothing has, each of less than a microsecond while its page is in memory,
+//! and of a read of the disk where it is not.
 
 use sha2::{Digest, Sha256};
 use touchline_protocol::text::ClientOrderId;
