@@ -36,8 +36,9 @@ pub(super) struct Stream {
     awaits_disk: bool,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
-    /// Position behind the transaction replied to last.
+    /// Position behind the transaction that it was told of last, and behind the one before that.
     last_position: Position,
+    previous_position: Position,
     /// Something that is no reply is missing, and nothing says so yet.
     owes_notice: bool,
     /// The last event it was told of: a trade between two of its orders is noted twice.
@@ -110,6 +111,7 @@ impl Streams {
             awaits_disk,
             gap_from: None,
             last_position,
+            previous_position: last_position,
             owes_notice: false,
             told: None,
         });
@@ -161,7 +163,7 @@ impl Streams {
             self.stage_gap(index, envelope);
         } else if self.list[index].gap_from.is_some() || !self.has_room(REPLY_SLOTS + CREDIT_SLOTS)
         {
-            self.miss(index);
+            self.miss(index, envelope.position);
             return;
         }
         self.stage(index, envelope, event);
@@ -172,7 +174,10 @@ impl Streams {
     pub(super) fn publish(&mut self, index: usize, position: Position) {
         self.end.output.publish();
         let stream = &mut self.list[index];
-        stream.last_position = position;
+        if stream.last_position != position {
+            stream.previous_position = stream.last_position;
+            stream.last_position = position;
+        }
         self.awaits_disk |= stream.awaits_disk;
         self.replied = true;
     }
@@ -209,7 +214,7 @@ impl Streams {
         }
         stream.told = this;
         if !has_room || stream.gap_from.is_some() && stream.owes_notice {
-            self.miss(index);
+            self.miss(index, envelope.position);
             let stream = &mut self.list[index];
             self.owing += usize::from(!stream.owes_notice);
             stream.owes_notice = true;
@@ -247,9 +252,13 @@ impl Streams {
         self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted)
     }
 
-    fn miss(&mut self, index: usize) {
+    /// Notes that an event of the transaction that ends at `position` is missing, of which others may have
+    /// been told before.
+    fn miss(&mut self, index: usize, position: Position) {
         let stream = &mut self.list[index];
-        stream.gap_from.get_or_insert(stream.last_position);
+        let is_told_of = stream.last_position == position;
+        let from = if is_told_of { stream.previous_position } else { stream.last_position };
+        stream.gap_from.get_or_insert(from);
     }
 
     #[inline]
@@ -272,7 +281,7 @@ impl Streams {
         let staged = enclose(&envelope, event, &mut enclosed)
             .is_some_and(|length| self.end.output.stage(&enclosed[..length]).is_ok());
         if !staged {
-            self.miss(index);
+            self.miss(index, envelope.position);
         }
     }
 
@@ -289,5 +298,48 @@ impl Streams {
             self.bell.ring();
         }
         std::mem::take(&mut self.awaits_disk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchline_protocol::message::decode::{Event, disclose};
+    use touchline_protocol::message::event::Trade;
+    use touchline_protocol::ring::RingCapacities;
+    use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
+
+    #[test]
+    fn a_gap_begins_before_the_transaction_of_which_a_part_did_not_fit() {
+        for single in 0..4 {
+            let sizes = RingCapacities::new(MIN_SESSION_SLOTS, MIN_SESSION_SLOTS).unwrap();
+            let (end, descriptors) = SessionEnd::create(sizes).unwrap();
+            let mut reader = SessionEnd::attach(&descriptors, sizes).unwrap();
+            let mut streams = Streams::new(end, Arc::new(Bell::new().unwrap()));
+            let terms = Terms { account: None, rate: RateLimit::new(0), awaits_disk: false };
+            let session = SessionId(1);
+            streams.add((session, Epoch(1)), terms, Position(1));
+            let trade = Trade::default();
+            // Transactions of one event, then of four, until half of the ring is full.
+            for number in 2..200 {
+                let envelope = Envelope { position: Position(number), ..Default::default() };
+                for offset in 0..if number < 2 + single { 1 } else { 4 } {
+                    let note = Addressee { offset, session, account: None };
+                    streams.tell(&note, &envelope, bytemuck::bytes_of(&trade), |_| true);
+                }
+            }
+            let (mut buffer, mut told) = (MessageBuffer::new(), Vec::new());
+            while let Some(length) = reader.input.poll(&mut buffer).unwrap() {
+                told.push(disclose(buffer.bytes(length)).unwrap().0.position.0);
+            }
+            reader.input.release();
+            streams.announce_gaps(Position(200), 0);
+            let length = reader.input.poll(&mut buffer).unwrap().expect("a notice");
+            let (_, notice) = disclose(buffer.bytes(length)).unwrap();
+            let Ok(Event::Gap(gap)) = notice.event() else { panic!("no notice of a gap") };
+            let last = *told.last().unwrap();
+            let is_whole = told.iter().filter(|&&position| position == last).count() == 4;
+            assert_eq!(gap.from.0, if is_whole { last } else { last - 1 }, "{told:?}");
+        }
     }
 }
