@@ -25,6 +25,7 @@ use touchline_adapter::front::FrontKind;
 use touchline_engine::huge_pages::use_huge_pages;
 use touchline_protocol::causes::with_causes;
 
+use self::engine::OrdersArguments;
 use crate::rest::constant;
 use crate::rtt::PeerKind;
 use crate::{child, interrupt};
@@ -52,13 +53,13 @@ enum Command {
     #[command(after_help = rtt::HELP)]
     Rtt(rtt::Arguments),
     /// Measure round trips of orders with and without a flood of record writes beside them
-    Records(records::Arguments),
+    Records(OrdersArguments),
     /// Measure orders over loopback TCP beside plain echoes of the same bytes
     #[command(after_help = tcp::HELP)]
     Tcp(tcp::Arguments),
     /// Measure orders with and without a client beside them that does what harm it can
     #[command(after_help = hostile::HELP)]
-    Hostile(hostile::Arguments),
+    Hostile(OrdersArguments),
     /// Measure what readers of the public feed cost the duty thread, and how late they are
     #[command(after_help = feed::HELP)]
     Feed(feed::Arguments),

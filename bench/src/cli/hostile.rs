@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::engine::EngineArguments;
+use super::engine::OrdersArguments;
 use super::show;
 use crate::hostile::{self, HostileOptions};
 
@@ -13,17 +13,8 @@ a client that sends what is rejected and never reads, and beside one that knocks
 the door. On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does; so
 the third and the fourth count against the second. Ratios are taken within a run.";
 
-#[derive(clap::Args, Debug)]
-pub(super) struct Arguments {
-    /// Orders of each kind per run
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    messages: u32,
-    #[command(flatten)]
-    engine: EngineArguments,
-}
-
 /// Measures and prints.
-pub(super) fn run(arguments: Arguments) -> Result<bool> {
+pub(super) fn run(arguments: OrdersArguments) -> Result<bool> {
     let report = hostile::run(&HostileOptions {
         engine: arguments.engine.options()?,
         runs: arguments.engine.runs,
