@@ -14,7 +14,7 @@ const PREPARED_SHARE: u64 = 4;
 const PREPARED_MIN: u64 = 2 * WINDOW_SEGMENT_BYTES;
 
 /// When more than this is appended and not on disk, the disk is behind.
-const BACKLOG: u64 = WINDOW_SEGMENT_BYTES;
+const BEHIND: u64 = WINDOW_SEGMENT_BYTES;
 
 /// When this share of a segment was written while it was behind, it is to do nothing else than to write: a
 /// burst passes sooner.
@@ -77,7 +77,7 @@ impl Progress {
 
     /// Whether the disk was behind while the last quarter of a segment and more was written.
     fn is_behind_for_long(&mut self, appended: u64) -> bool {
-        if appended - self.durable <= BACKLOG {
+        if appended - self.durable <= BEHIND {
             self.behind_since = None;
             return false;
         }
