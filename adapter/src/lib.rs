@@ -10,7 +10,6 @@ pub mod front;
 pub mod history;
 pub mod http;
 pub mod jobs;
-mod json;
 pub mod key_ring;
 pub mod limits;
 pub mod link;

@@ -386,7 +386,7 @@ fn views_error(not_reached: NotReached) -> ApiError {
 /// A reply with a JSON body.
 fn json(status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
     let mut bytes = Vec::with_capacity(REPLY_BYTES);
-    crate::json::write(&mut bytes, body).map_err(|_| ApiError::unknown())?;
+    serde_json::to_writer(&mut bytes, body).map_err(|_| ApiError::unknown())?;
     Ok(Reply::json(status, bytes))
 }
 
