@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use base16ct::mixed;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -89,12 +90,13 @@ impl SigningKey {
             .or(body.signature)
             .filter(|text| !text.is_empty())
             .ok_or(SignatureError::Missing)?;
-        let sent = from_hex(sent).ok_or(SignatureError::Invalid)?;
+        let mut bytes = [0; SIGNATURE_LEN];
+        let sent = mixed::decode(sent, &mut bytes).map_err(|_| SignatureError::Invalid)?;
         let mut hmac = self.0.clone();
         for piece in [query.before, query.after, body.before, body.after] {
             hmac.update(piece);
         }
-        hmac.verify_slice(&sent).map_err(|_| SignatureError::Invalid)
+        hmac.verify_slice(sent).map_err(|_| SignatureError::Invalid)
     }
 }
 
@@ -105,39 +107,10 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-fn from_hex(text: &[u8]) -> Option<[u8; SIGNATURE_LEN]> {
-    if text.len() != 2 * SIGNATURE_LEN {
-        return None;
-    }
-    let mut bytes = [0; SIGNATURE_LEN];
-    let mut seen = 0;
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        let (high, low) = (HEX[usize::from(pair[0])], HEX[usize::from(pair[1])]);
-        seen |= high | low;
-        *byte = high << 4 | low & 0xf;
-    }
-    (seen < NO_DIGIT).then_some(bytes)
-}
-
-/// Stands in [`HEX`] for what is no digit.
-const NO_DIGIT: u8 = 0x10;
-
-/// The value of each hexadecimal digit.
-const HEX: [u8; 256] = {
-    let mut values = [NO_DIGIT; 256];
-    let mut value = 0;
-    while value < 16 {
-        let digit = b"0123456789abcdef"[value];
-        values[digit as usize] = value as u8;
-        values[digit.to_ascii_uppercase() as usize] = value as u8;
-        value += 1;
-    }
-    values
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base16ct::lower;
     use proptest::prelude::*;
 
     const SECRET: &[u8] = b"NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j";
@@ -146,10 +119,6 @@ mod tests {
     const WHOLE: &str = "c8db56825ae71d6d79447849e617115f4a920fa2acdcab2b053c4b2838bd6b71";
     const SPLIT: &str = "0fd168b8ddb4876a0358a8d14d0c9f3da0e9b20c5d52b2a00fcf7d1c602f9a77";
     const WIDE: &str = "e1353ec6b14d888f1164ae9af8228a3dbd508bc82eb867db8ab6046442f33ef3";
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
 
     fn verify(query: &str, body: &str) -> Result<(), SignatureError> {
         SigningKey::new(SECRET).verify(query.as_bytes(), body.as_bytes())
@@ -160,10 +129,10 @@ mod tests {
         let key = SigningKey::new(SECRET);
         let all = format!("{HEAD}&{TAIL}");
         let wide = all.replace("LTCBTC", "%EF%BC%91%EF%BC%92%EF%BC%93%EF%BC%94%EF%BC%95%EF%BC%96");
-        assert_eq!(hex(&key.sign(all.as_bytes(), b"")), WHOLE);
-        assert_eq!(hex(&key.sign(b"", all.as_bytes())), WHOLE);
-        assert_eq!(hex(&key.sign(HEAD.as_bytes(), TAIL.as_bytes())), SPLIT);
-        assert_eq!(hex(&key.sign(wide.as_bytes(), b"")), WIDE);
+        assert_eq!(lower::encode_string(&key.sign(all.as_bytes(), b"")), WHOLE);
+        assert_eq!(lower::encode_string(&key.sign(b"", all.as_bytes())), WHOLE);
+        assert_eq!(lower::encode_string(&key.sign(HEAD.as_bytes(), TAIL.as_bytes())), SPLIT);
+        assert_eq!(lower::encode_string(&key.sign(wide.as_bytes(), b"")), WIDE);
     }
 
     #[test]
@@ -249,7 +218,7 @@ mod tests {
             query in "[a-z=&]{0,20}", body in "[a-z=&]{1,20}", flip in any::<prop::sample::Index>(),
         ) {
             let key = SigningKey::new(b"secret");
-            let signature = hex(&key.sign(query.as_bytes(), body.as_bytes()));
+            let signature = lower::encode_string(&key.sign(query.as_bytes(), body.as_bytes()));
             let signed = format!("{body}&signature={signature}");
             prop_assert_eq!(key.verify(query.as_bytes(), signed.as_bytes()), Ok(()));
             let mut changed = signed.into_bytes();

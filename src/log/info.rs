@@ -22,7 +22,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         *commands.entry(name).or_default() += 1;
     })?;
     let snapshots = list(data)?;
-    let id: String = found.identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = base16ct::lower::encode_string(&found.identity.log_id);
     if json {
         notice::say!(
             "{}",

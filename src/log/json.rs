@@ -101,7 +101,7 @@ impl Serialize for OfValue<'_> {
             Value::Signed(number) => serializer.serialize_i64(number),
             Value::Decimal(units) => serializer.collect_str(&Amount(units)),
             Value::Text(text) => serializer.serialize_str(text),
-            Value::Bytes(bytes) => serializer.serialize_str(&hex(bytes)),
+            Value::Bytes(bytes) => serializer.serialize_str(&base16ct::lower::encode_string(bytes)),
             Value::Content(bytes) => content(serializer, bytes),
             Value::Group(group) => {
                 let mut map = serializer.serialize_map(None)?;
@@ -117,13 +117,9 @@ fn content<S: Serializer>(serializer: S, bytes: &[u8]) -> Result<S::Ok, S::Error
     let mut map = serializer.serialize_map(Some(1))?;
     match core::str::from_utf8(bytes) {
         Ok(text) => map.serialize_entry("utf8", text)?,
-        Err(_) => map.serialize_entry("hex", &hex(bytes))?,
+        Err(_) => map.serialize_entry("hex", &base16ct::lower::encode_string(bytes))?,
     }
     map.end()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The name of an enumeration's value.

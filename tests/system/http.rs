@@ -5,7 +5,6 @@
 use super::json::Json;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -29,10 +28,7 @@ impl Key {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_bytes())
             .expect("HMAC takes keys of any length");
         mac.update(text.as_bytes());
-        mac.finalize().into_bytes().iter().fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("writing to a string does not fail");
-            hex
-        })
+        base16ct::lower::encode_string(&mac.finalize().into_bytes())
     }
 
     /// `parameters` with the present timestamp and the signature behind them.

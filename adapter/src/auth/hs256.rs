@@ -77,7 +77,7 @@ mod tests {
     fn the_signature_is_that_of_the_standard() {
         let key = Hs256::new(Algorithm::HS256, b"Jefe").unwrap();
         let found = key.try_sign(b"what do ya want for nothing?").unwrap();
-        let hex: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = base16ct::lower::encode_string(&found);
         assert_eq!(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
         key.verify(b"what do ya want for nothing?", &found).unwrap();
         assert!(key.verify(b"what do ya want for nothing!", &found).is_err());

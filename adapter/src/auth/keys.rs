@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use base16ct::{lower, mixed};
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -194,17 +195,7 @@ fn fresh() -> io::Result<Entry> {
     let mut random = [0; KID_BYTES + SECRET_BYTES];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let (kid, secret) = random.split_at(KID_BYTES);
-    Ok(Entry { kid: hex(kid), secret: hex(secret), until: None })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<_>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
-    Some(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+    Ok(Entry { kid: lower::encode_string(kid), secret: lower::encode_string(secret), until: None })
 }
 
 fn read(path: &Path) -> Result<(Stamp, Vec<Entry>), KeysError> {
@@ -226,7 +217,7 @@ fn ready(entries: Vec<Entry>, path: &Path) -> Result<Keys, KeysError> {
     let bad = |what| KeysError::Content { path: path.to_owned(), what };
     let mut keys: Vec<Key> = Vec::with_capacity(entries.len());
     for Entry { kid, secret, until } in entries {
-        let secret = unhex(&secret).ok_or(bad("a key is not hexadecimal"))?;
+        let secret = mixed::decode_vec(&secret).map_err(|_| bad("a key is not hexadecimal"))?;
         if secret.len() < SECRET_BYTES {
             return Err(bad("a key is shorter than 32 bytes"));
         }

@@ -142,9 +142,8 @@ mod tests {
             let text = fs::read_to_string(&self.path).unwrap();
             let document: Value = serde_json::from_str(&text).unwrap();
             let key = document["keys"].as_array().unwrap().last().unwrap().clone();
-            let hex = key["secret"].as_str().unwrap();
-            let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-            let secret = (0..hex.len()).step_by(2).map(byte).collect();
+            let secret = key["secret"].as_str().unwrap();
+            let secret = base16ct::lower::decode_vec(secret).unwrap();
             (key["kid"].as_str().unwrap().to_owned(), secret)
         }
 

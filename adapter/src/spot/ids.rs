@@ -13,8 +13,6 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// Characters of the handle of a user data stream (facts §9).
 const LISTEN_KEY_CHARACTERS: usize = 60;
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
 /// Random bytes that a thread asks the system for in one go: a call costs half a microsecond, whatever
 /// it brings, and every order needs bytes twice.
 const POOL_BYTES: usize = 1024;
@@ -85,21 +83,7 @@ fn alphanumeric(characters: usize) -> Result<String, getrandom::Error> {
 /// # Errors
 /// When the system gives no random bytes.
 pub(super) fn uuid() -> Result<String, getrandom::Error> {
-    let mut random: [u8; 16] = random()?;
-    random[6] = random[6] & 0x0f | 4 << 4;
-    random[8] = random[8] & 0x3f | 0b10 << 6;
-    let mut text = [b'-'; 36];
-    let mut place = 0;
-    for (at, byte) in random.into_iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            place += 1;
-        }
-        for half in [byte >> 4, byte & 0xf] {
-            text[place] = HEX[usize::from(half)];
-            place += 1;
-        }
-    }
-    Ok(str::from_utf8(&text).expect("digits and dashes").to_owned())
+    Ok(uuid::Builder::from_random_bytes(random()?).into_uuid().to_string())
 }
 
 #[cfg(test)]

@@ -199,11 +199,8 @@ impl Client {
         let query = if is_signed {
             let query = format!("{query}&timestamp={}", self.now_ms);
             let secret = self.keys.secret(key);
-            let signature: String = SigningKey::new(secret.as_bytes())
-                .sign(query.as_bytes(), b"")
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
+            let signature = SigningKey::new(secret.as_bytes()).sign(query.as_bytes(), b"");
+            let signature = base16ct::lower::encode_string(&signature);
             format!("{query}&signature={signature}")
         } else {
             query.to_owned()

@@ -55,9 +55,7 @@ impl WriteRequest for Orders {
         )?;
         let signature = account.signing.sign(b"", text.as_bytes());
         text.push_str("&signature=");
-        for byte in signature {
-            write!(text, "{byte:02x}")?;
-        }
+        text.push_str(&base16ct::lower::encode_string(&signature));
         let head = format_args!(
             "POST /api/v3/order HTTP/1.1\r\nHost: localhost\r\nX-SVC-APIKEY: {}\r\n\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{text}",

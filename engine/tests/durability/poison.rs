@@ -21,12 +21,7 @@ const COMMANDS: u64 = 400;
 fn examples() -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/golden/messages.txt");
     let text = std::fs::read_to_string(path).unwrap();
-    let bytes = |hex: &str| -> Vec<u8> {
-        (0..hex.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
-            .collect()
-    };
+    let bytes = |hex: &str| base16ct::lower::decode_vec(hex).unwrap();
     let is_wanted = |bytes: &Vec<u8>| {
         let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..8]);
         let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(bytes.as_slice());

@@ -37,9 +37,7 @@ fn key(venue: &Venue) -> (String, Vec<u8>) {
     assert_eq!(mode, 0o600, "whoever reads it can forge tokens");
     let keys = Json::parse(&fs::read_to_string(&path).expect("it is ours"));
     let key = keys.at("keys").items().last().expect("there is a key").clone();
-    let digits = key.text_at("secret");
-    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal");
-    let secret: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+    let secret = base16ct::lower::decode_vec(key.text_at("secret")).expect("hexadecimal");
     assert!(secret.len() >= 32, "256 bits at the least");
     (key.text_at("kid").to_owned(), secret)
 }

@@ -131,8 +131,7 @@ impl Site {
         query: &str,
     ) -> Request {
         let signing = SigningKey::new(self.keys.secret(key).as_bytes());
-        let signature: String =
-            signing.sign(query.as_bytes(), b"").iter().map(|byte| format!("{byte:02x}")).collect();
+        let signature = base16ct::lower::encode_string(&signing.sign(query.as_bytes(), b""));
         let mut request = open(method, path, &format!("{query}&signature={signature}"));
         request.headers.push("X-SVC-APIKEY", self.keys.api_key(key).as_bytes());
         request
