@@ -343,7 +343,7 @@ impl Submitted {
             }
         };
         self.shared.views.acknowledge(decision.position);
-        match self.report.reply(&decision, &self.shared.views) {
+        match self.report(&decision) {
             Ok(Some(reply)) => self.answer(Ok(reply), done),
             Err(error) => self.answer(Err(error), done),
             Ok(None) => {
@@ -367,7 +367,17 @@ impl Submitted {
         let unexpected = ApiError::unexpected_response;
         reached.map_err(|_| unexpected())?;
         // What the views do not hold was done all the same.
-        self.report.reply(decision, &self.shared.views)?.ok_or_else(unexpected)
+        self.report(decision)?.ok_or_else(unexpected)
+    }
+
+    /// What the engine's decision comes to. Where the answer to it cannot be made, the client has to look
+    /// what became of the command.
+    fn report(&self, decision: &Decision) -> Result<Option<Reply>, ApiError> {
+        let report = self.report.reply(decision, &self.shared.views);
+        report.map_err(|error| match error == ApiError::unknown() {
+            true => ApiError::unexpected_response(),
+            false => error,
+        })
     }
 
     fn answer(self, outcome: Result<Reply, ApiError>, done: Completion) {

@@ -47,6 +47,11 @@ impl Log {
         Self { state: State::new(), time_ns }
     }
 
+    /// As [`Log::venue`], in a state in which nothing has happened.
+    pub(crate) fn venue_in(state: State) -> Self {
+        Self { state, time_ns: BEGIN_NS }.with_venue()
+    }
+
     /// BTC, ETH, USDT; BTCUSDT with the usual filters, ETHBTC in a break with nearly none; Alice and
     /// Bob, each with 1000 BTC and 10000000 USDT, and a key each.
     pub(crate) fn venue() -> Self {
@@ -55,7 +60,11 @@ impl Log {
 
     /// As [`Log::venue`], made at another time.
     pub(crate) fn venue_at(time_ns: u64) -> Self {
-        let mut log = Self::empty_at(time_ns);
+        Self::empty_at(time_ns).with_venue()
+    }
+
+    fn with_venue(self) -> Self {
+        let mut log = self;
         log.done(Command::SetRules(&SetRules { rules: 1, ..Default::default() }), 0);
         let limits = Limits {
             orders_per_interval_0: 50,

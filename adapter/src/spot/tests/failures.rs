@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::enums::{OrderStatus, RejectReason};
+use touchline_protocol::message::event::OrderCanceled;
+use touchline_protocol::units::OrderId;
 
 use super::errors::assert_error;
-use super::fixture::{NOW_MS, Site, config, header};
-use crate::http::Method::{Delete, Post};
+use super::fixture::{NOW_MS, Site, config, decided, header};
+use crate::http::Method::{Delete, Get, Post};
 use crate::http::{Fault, Refused, Service};
-use crate::link::{Doubt, NotSent, Outcome};
+use crate::link::{Doubt, NotSent, Outcome, Terminal};
 use crate::spot::SpotConfig;
-use crate::views::fixture::Log;
+use crate::views::fixture::{ALICE, Log};
+use crate::views::state::Archive;
 
 #[test]
 fn an_engine_that_is_away_or_silent() {
@@ -100,4 +103,35 @@ fn requests_that_the_front_refuses() {
         header(&site.spot.fault(&refused, Fault::UnknownMethod), "Allow"),
         Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
     );
+}
+
+/// A history that cannot be read fails a request for nothing but itself; behind a decision of the engine it
+/// leaves open what became of the command.
+#[test]
+fn a_decision_whose_answer_the_history_does_not_give() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = Archive::open(folder.path(), [7; 16]).unwrap();
+    let site = Site::new(Log::venue_in(archive.restore().unwrap()));
+    let store = archive.store();
+    let every_reader: Vec<_> = std::iter::from_fn(|| store.reader().ok()).collect();
+    let query = "symbol=BTCUSDT&orderId=1";
+    let unknown = "An unknown error occured while processing the request.";
+    let reply = site.reply(site.signed(Get, "order", query));
+    assert_error(&reply, (500, -1000, unknown), "a query");
+    let canceled = OrderCanceled {
+        order_id: OrderId(1),
+        account: ALICE,
+        side: 1,
+        order_type: 1,
+        status: OrderStatus::Canceled.to_wire(),
+        ..Default::default()
+    };
+    let unexpected =
+        "An unexpected response was received from the message bus. Execution status unknown.";
+    site.expect(decided(Terminal::Canceled(canceled)));
+    let reply = site.reply(site.signed(Delete, "order", query));
+    assert_error(&reply, (500, -1006, unexpected), "a cancel");
+    drop(every_reader);
+    let reply = site.reply(site.signed(Get, "order", query));
+    assert_error(&reply, (400, -2013, "Order does not exist."), "a query later");
 }
