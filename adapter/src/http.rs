@@ -319,9 +319,9 @@ pub trait Service: Send + Sync + 'static {
     /// themselves need not listen.
     fn worker_wakes(&self) {}
 
-    /// That worker is about to take up a request, or to let others go first. One that always has something to
-    /// do never sleeps, so this is the moment to find what requests wait for. To be quick: it comes with each
-    /// request.
+    /// That worker is about to take up a request or the next piece of a long answer, or to let others go
+    /// first. One that always has something to do never sleeps, so this is the moment to find what requests
+    /// wait for. To be quick: it comes with each request.
     fn worker_looks(&self) {}
 
     /// That worker has nothing else to do and is about to sleep, or ends: a good moment to find what requests

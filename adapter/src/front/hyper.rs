@@ -31,7 +31,7 @@ use super::gate::Gate;
 use super::header_names;
 use super::quoted_query;
 use super::socket::{Progress, Socket, Timeouts};
-use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Service};
+use crate::http::{Answer, Completion, Fault, Headers, Method, Reply, Request, Rest, Service};
 
 /// What all connections of a front share.
 pub(super) struct Shared {
@@ -122,7 +122,7 @@ async fn answer(
     };
     let service = &*connection.shared.service;
     let fault_reply = |fault| faults::reply(service, uri.path(), connection.peer, fault);
-    let reply = reply.unwrap_or_else(fault_reply);
+    let reply = looking(reply.unwrap_or_else(fault_reply), &connection.shared.service);
     let mut response = encode(reply)
         .or_else(|Unencodable| encode(fault_reply(Fault::Abandoned)))
         .or_else(|Unencodable| encode(Fault::Abandoned.reply()))
@@ -254,6 +254,18 @@ fn copy_headers(head: &Parts) -> Headers {
         headers.push(name.as_str(), value.as_bytes());
     }
     headers
+}
+
+/// A reply of which each further piece is a moment to look, as a request is: as long as there are pieces the
+/// worker does not sleep.
+fn looking(reply: Reply, service: &Arc<dyn Service>) -> Reply {
+    let Some(mut rest) = reply.rest else { return reply };
+    let service = Arc::clone(service);
+    let rest = Rest::new(move || {
+        service.worker_looks();
+        rest.next_piece()
+    });
+    Reply { rest: Some(rest), ..reply }
 }
 
 /// A reply with a status outside of 200..=599 or with bytes that no header field may have.

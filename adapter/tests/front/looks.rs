@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should panic")]
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use touchline_adapter::front::{Front, FrontConfig};
-use touchline_adapter::http::{Completion, Reply, Request, Service};
+use touchline_adapter::front::{Front, FrontConfig, FrontHandle};
+use touchline_adapter::http::{Completion, Reply, Request, Rest, Service};
 
 use crate::get;
 use crate::toy::Client;
@@ -14,38 +15,66 @@ use crate::toy::Client;
 /// Answers what waits only when a worker looks. It does not listen to workers that sleep, so that in its
 /// eyes none ever does.
 #[derive(Default)]
-struct Found(Mutex<Vec<Completion>>);
+struct Found {
+    waiting: Mutex<Vec<Completion>>,
+    /// What waits has been found.
+    is_found: Arc<AtomicBool>,
+}
 
 impl Service for Found {
     fn call(&self, request: Request, done: Completion) {
         match request.path.as_str() {
-            "/waits" => self.0.lock().unwrap().push(done),
+            "/waits" => self.waiting.lock().unwrap().push(done),
+            "/long" => {
+                let is_found = Arc::clone(&self.is_found);
+                let more =
+                    move || (!is_found.load(Ordering::SeqCst)).then(|| vec![b'x'; 100].into());
+                done.send(Reply::empty(200).followed_by(Rest::new(more)));
+            }
             _ => done.send(Reply::empty(200)),
         }
     }
 
     fn worker_looks(&self) {
-        for done in self.0.lock().unwrap().drain(..) {
+        for done in self.waiting.lock().unwrap().drain(..) {
             done.send(Reply::empty(202));
+            self.is_found.store(true, Ordering::SeqCst);
         }
     }
 }
 
-#[test]
-fn each_request_has_the_service_look_for_what_others_wait_for() {
+fn start() -> (FrontHandle, Arc<Found>) {
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let config = FrontConfig { workers: 1, ..FrontConfig::new(address) };
     let found = Arc::new(Found::default());
-    let front = Front::start(config, Arc::clone(&found) as Arc<dyn Service>).unwrap();
+    (Front::start(config, Arc::clone(&found) as Arc<dyn Service>).unwrap(), found)
+}
+
+#[test]
+fn each_request_has_the_service_look_for_what_others_wait_for() {
+    let (front, found) = start();
     let (mut waits, mut busy) =
         (Client::connect(front.local_addr()), Client::connect(front.local_addr()));
     for _ in 0..3 {
         waits.send(get("/waits"));
-        while found.0.lock().unwrap().is_empty() {
+        while found.waiting.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
         busy.send(get("/"));
         assert_eq!(waits.answer().status, 202);
         assert_eq!(busy.answer().status, 200);
     }
+}
+
+/// The long answer ends when the other request is answered, which nobody else looks for meanwhile.
+#[test]
+fn each_piece_of_a_long_answer_has_the_service_look_for_what_others_wait_for() {
+    let (front, _found) = start();
+    let (mut waits, mut busy) =
+        (Client::connect(front.local_addr()), Client::connect(front.local_addr()));
+    busy.send(get("/long"));
+    let reader = std::thread::spawn(move || busy.chunked_answer().status);
+    waits.send(get("/waits"));
+    assert_eq!(waits.answer().status, 202);
+    assert_eq!(reader.join().unwrap(), 200);
 }
