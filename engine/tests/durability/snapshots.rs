@@ -103,7 +103,9 @@ fn log(place: &Place, random: &mut Random, commands: u64) -> (Vec<u64>, Vec<Reco
         }
         if number % (commands / 3) == commands / 4 || random.once_in(commands) {
             venue.settle();
-            positions.extend(take(place, &venue));
+            // Nothing may have been appended since the last one: not every command of chance is taken.
+            let taken = take(place, &venue).filter(|at| positions.last() != Some(at));
+            positions.extend(taken);
         }
     }
     venue.settle();
