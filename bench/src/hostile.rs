@@ -2,9 +2,11 @@
 //! beside it, over shared memory and over TCP.
 //!
 //! On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does. So blocks
-//! alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of
-//! vandal. What the vandals cost is theirs against the second.
+//! alternate: orders alone, orders beside a thread that only computes, orders beside a flood that is somebody
+//! else's trouble, and orders beside each kind of vandal. What the vandals cost is theirs against the second;
+//! what a flood costs because the kernel and its thread are busy, and no engine, is in the third.
 
+mod plain;
 mod vandal;
 
 use std::fmt::Write as _;
@@ -18,7 +20,8 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::{Trader, wait_name};
-use vandal::{Beside, Vandal};
+use plain::PlainServer;
+use vandal::{Beside, Targets, Vandal};
 
 /// Blocks of each kind per run.
 const BLOCKS: u32 = 10;
@@ -27,8 +30,16 @@ const BLOCKS: u32 = 10;
 const WARM_UP: u32 = 64;
 
 /// What is measured, over each carrier.
-pub const KINDS: [&str; 4] =
-    ["alone", "beside a busy thread", "beside a flood unread", "beside knocks and nonsense"];
+pub const KINDS: [&str; 5] = [
+    "alone",
+    "beside a busy thread",
+    "beside a flood elsewhere",
+    "beside a flood unread",
+    "beside knocks and nonsense",
+];
+
+/// Where the two floods stand in [`KINDS`]: of a plain server over TCP, and of the engine over the carrier.
+const FLOODS: [usize; 2] = [2, 3];
 
 /// The carriers.
 pub const CARRIERS: [&str; 2] = ["shared memory", "TCP"];
@@ -45,15 +56,15 @@ pub struct HostileOptions {
 }
 
 /// Orders that rest, to their terminal replies, in [`KINDS`]' order.
-pub type Kinds = [Percentiles; 4];
+pub type Kinds = [Percentiles; 5];
 
 /// One run, in [`CARRIERS`]' order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Run {
     /// The honest client's orders.
     pub orders: [Kinds; 2],
-    /// What the vandals have sent beside them: commands, and connections.
-    pub harm: [[u64; 2]; 2],
+    /// What the vandals have sent beside them: commands, messages to the plain server, and connections.
+    pub harm: [[u64; 3]; 2],
 }
 
 /// All of it.
@@ -70,9 +81,11 @@ pub struct HostileReport {
     /// Medians of the runs.
     pub median: [Kinds; 2],
     /// p99 of each kind to that beside a busy thread, medians of the runs, in hundredths.
-    pub p99_to_busy: [[u64; 4]; 2],
+    pub p99_to_busy: [[u64; 5]; 2],
     /// p50 likewise.
-    pub p50_to_busy: [[u64; 4]; 2],
+    pub p50_to_busy: [[u64; 5]; 2],
+    /// p50 and p99 beside the flood of the engine to those beside the flood elsewhere, likewise.
+    pub flood_to_elsewhere: [[u64; 2]; 2],
 }
 
 /// Measures.
@@ -86,7 +99,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
     }
     let of =
         |carrier: usize, kind: usize| runs.iter().map(move |run: &Run| run.orders[carrier][kind]);
-    let each = |figure: &dyn Fn(usize, usize) -> u64| -> [[u64; 4]; 2] {
+    let each = |figure: &dyn Fn(usize, usize) -> u64| -> [[u64; 5]; 2] {
         std::array::from_fn(|carrier| std::array::from_fn(|kind| figure(carrier, kind)))
     };
     let to_busy = |field: fn(&Percentiles) -> u64| {
@@ -94,6 +107,10 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
             let pairs = of(carrier, kind).zip(of(carrier, 1));
             median_ratio(pairs.map(|(one, busy)| (field(&one), field(&busy))))
         })
+    };
+    let floods = |carrier: usize, field: fn(&Percentiles) -> u64| {
+        let [elsewhere, here] = FLOODS.map(|kind| of(carrier, kind));
+        median_ratio(here.zip(elsewhere).map(|(here, elsewhere)| (field(&here), field(&elsewhere))))
     };
     Ok(HostileReport {
         machine: Machine::here(),
@@ -104,6 +121,9 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
         }),
         p99_to_busy: to_busy(|one| one.p99),
         p50_to_busy: to_busy(|one| one.p50),
+        flood_to_elsewhere: std::array::from_fn(|carrier| {
+            [floods(carrier, |one| one.p50), floods(carrier, |one| one.p99)]
+        }),
         runs,
     })
 }
@@ -117,10 +137,12 @@ fn one_run(options: &HostileOptions) -> Result<Run> {
     for (carrier, endpoint) in [None, Some(Endpoint::Tcp(address))].into_iter().enumerate() {
         let client = engine.trader_over(endpoint.clone())?;
         let mut trader = Trader::over(client, engine.key());
-        let mut distributions = [(); 4].map(|()| Distribution::default());
+        let mut distributions = [(); 5].map(|()| Distribution::default());
         let mut cancels = Distribution::default();
         std::thread::scope(|scope| -> Result<()> {
-            let vandal = Vandal::start(scope, engine.access().clone(), endpoint, address);
+            let plain = PlainServer::start(scope)?;
+            let targets = Targets { engine: address, plain: plain.address() };
+            let vandal = Vandal::start(scope, engine.access().clone(), endpoint, targets);
             for _ in 0..BLOCKS {
                 for (beside, orders) in Beside::ALL.into_iter().zip(&mut distributions) {
                     vandal.set(beside);
@@ -153,10 +175,11 @@ impl HostileReport {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "\nover {name}; vandals sent {} commands and made {} connections\n{:<28}{}   to busy: \
-                 p50    p99",
+                "\nover {name}; vandals sent {} commands, {} messages elsewhere and made {} connections\n\
+                 {:<28}{}   to busy: p50    p99",
                 harm(0),
                 harm(1),
+                harm(2),
                 "",
                 Percentiles::HEADING,
             );
@@ -169,6 +192,9 @@ impl HostileReport {
                     ratio(self.p99_to_busy[carrier][kind], 100),
                 );
             }
+            let [p50, p99] = self.flood_to_elsewhere[carrier].map(|value| ratio(value, 100));
+            let _infallible =
+                writeln!(text, "the flood of the engine to that elsewhere: p50 {p50}, p99 {p99}");
         }
         text
     }

@@ -2,7 +2,7 @@
 //! honest client's carrier. Called by [`super::run`].
 
 use std::hint::black_box;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use touchline_protocol::client::{Client, Endpoint};
 use touchline_protocol::message::command::{CommandHeader, NewOrder};
 use touchline_protocol::units::KeyId;
 
+use super::plain::MESSAGE_BYTES;
 use crate::engine::{Access, SYMBOL};
 
 /// Longest sleep of a thread that has nothing to do.
@@ -29,17 +30,20 @@ pub(super) enum Beside {
     Nothing = 0,
     /// Computes and talks to nobody: what another busy thread costs on this machine.
     Computing = 1,
+    /// Sends as many bytes as a socket takes to a server that is not the engine, and reads no answer.
+    FloodElsewhere = 2,
     /// Sends commands that are rejected, reads no reply, and begins anew when it is given up.
-    Flood = 2,
+    Flood = 3,
     /// Opens connections, says nonsense and is closed, without end.
-    Knocks = 3,
+    Knocks = 4,
     /// Comes to its end.
-    End = 4,
+    End = 5,
 }
 
 impl Beside {
     /// All kinds, in [`super::KINDS`]' order.
-    pub(super) const ALL: [Self; 4] = [Self::Nothing, Self::Computing, Self::Flood, Self::Knocks];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Nothing, Self::Computing, Self::FloodElsewhere, Self::Flood, Self::Knocks];
 }
 
 /// What the thread and its owner share.
@@ -47,7 +51,17 @@ impl Beside {
 struct Shared {
     order: AtomicU8,
     commands: AtomicU64,
+    elsewhere: AtomicU64,
     connections: AtomicU64,
+}
+
+/// Whom it harms over TCP.
+#[derive(Clone, Copy)]
+pub(super) struct Targets {
+    /// The engine.
+    pub(super) engine: SocketAddr,
+    /// A server that is not the engine.
+    pub(super) plain: SocketAddr,
 }
 
 /// The thread.
@@ -57,17 +71,16 @@ pub(super) struct Vandal {
 }
 
 impl Vandal {
-    /// Starts the thread, which sleeps: it harms over `endpoint`, or over shared memory, and knocks at
-    /// `address`.
+    /// Starts the thread, which sleeps: it harms the engine over `endpoint`, or over shared memory.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         engine: Access,
         endpoint: Option<Endpoint>,
-        address: SocketAddr,
+        targets: Targets,
     ) -> Self {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        let thread = scope.spawn(move || work(&engine, &endpoint, address, &of_thread));
+        let thread = scope.spawn(move || work(&engine, &endpoint, targets, &of_thread));
         Self { shared, thread: thread.thread().clone() }
     }
 
@@ -77,9 +90,10 @@ impl Vandal {
         self.thread.unpark();
     }
 
-    /// Commands that it has sent, and connections that it has made.
-    pub(super) fn harm(&self) -> [u64; 2] {
-        [&self.shared.commands, &self.shared.connections].map(|count| count.load(Ordering::Relaxed))
+    /// Commands that it has sent, messages to the plain server, and connections that it has made.
+    pub(super) fn harm(&self) -> [u64; 3] {
+        let Shared { commands, elsewhere, connections, .. } = &*self.shared;
+        [commands, elsewhere, connections].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
@@ -89,22 +103,28 @@ impl Drop for Vandal {
     }
 }
 
-fn work(engine: &Access, endpoint: &Option<Endpoint>, address: SocketAddr, shared: &Shared) {
-    let mut client = None;
+fn work(engine: &Access, endpoint: &Option<Endpoint>, targets: Targets, shared: &Shared) {
+    let (mut client, mut line) = (None, None);
     loop {
         match shared.order.load(Ordering::Relaxed) {
             order if order == Beside::End as u8 => return,
-            order if order == Beside::Flood as u8 => flood(&mut client, engine, endpoint, shared),
+            order if order == Beside::FloodElsewhere as u8 => {
+                flood_elsewhere(&mut line, targets.plain, shared);
+            }
+            order if order == Beside::Flood as u8 => {
+                line = None;
+                flood(&mut client, engine, endpoint, shared);
+            }
             order if order == Beside::Knocks as u8 => {
                 client = None;
-                knock(engine, endpoint.is_some(), address, shared);
+                knock(engine, endpoint.is_some(), targets.engine, shared);
             }
             order if order == Beside::Computing as u8 => {
                 client = None;
                 black_box((0..10_000_u64).fold(0, |sum, n| black_box(sum ^ n)));
             }
             _ => {
-                client = None;
+                (client, line) = (None, None);
                 std::thread::park_timeout(PAUSE);
             }
         }
@@ -136,6 +156,42 @@ fn flood(
     shared.commands.fetch_add(sent, Ordering::Relaxed);
     if sent == 0 && !open.receiver().is_connected() {
         *client = None;
+    }
+}
+
+/// Sends a batch as far as the socket takes it; over a new connection if there is none any more.
+fn flood_elsewhere(line: &mut Option<Line>, address: SocketAddr, shared: &Shared) {
+    let Some(open) = line else {
+        // Refused, it tries again.
+        *line = Line::open(address).ok();
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    match open.socket.write(&open.batch) {
+        Ok(bytes) => {
+            open.sent += bytes;
+            let messages = (open.sent / MESSAGE_BYTES) as u64;
+            open.sent %= MESSAGE_BYTES;
+            shared.elsewhere.fetch_add(messages, Ordering::Relaxed);
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+        Err(_) => *line = None,
+    }
+}
+
+/// A connection to the plain server.
+struct Line {
+    socket: TcpStream,
+    batch: Vec<u8>,
+    /// Bytes of a message that is not whole yet.
+    sent: usize,
+}
+
+impl Line {
+    fn open(address: SocketAddr) -> io::Result<Self> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, batch: vec![0; BATCH as usize * MESSAGE_BYTES], sent: 0 })
     }
 }
 

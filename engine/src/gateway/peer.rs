@@ -3,7 +3,7 @@
 
 use super::GatewayOptions;
 use super::backend::Listener;
-use super::stream::Terms;
+use super::stream::{Terms, bound_kernel};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendFlags, getpeername, send};
@@ -416,6 +416,7 @@ impl Peer {
         };
         match carrier {
             Carrier::Stream(terms) => {
+                bound_kernel(&self.socket);
                 welcome.heartbeat_seconds = terms.heartbeat.as_secs() as u32;
                 if self.write(bytemuck::bytes_of(&welcome)) {
                     Welcomed::Stream(terms)

@@ -5,6 +5,8 @@
 mod outgoing;
 
 use outgoing::Outgoing;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use touchline_protocol::framing::{FrameBuffer, FrameFault};
 use touchline_protocol::message::command::CommandHeader;
@@ -29,6 +31,18 @@ const COMMANDS: std::ops::RangeInclusive<u16> = 1..=99;
 const SILENT_INTERVALS: u32 = 3;
 /// So long a session that is ended may take to read why.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// Of what a session sends, and of what it is told, the kernel is asked to keep no more than this; it doubles it
+/// for its own needs. Left alone it keeps some MiB, and all that fits is decided and answered for a client that
+/// reads nothing, while others wait for the cores.
+const KERNEL_BYTES: usize = 128 << 10;
+
+/// Has the kernel keep little of a session's, so that a client that does not read is soon not read either.
+pub(super) fn bound_kernel(socket: &OwnedFd) {
+    // Where the system refuses, its own bounds hold.
+    let _sent = set_socket_send_buffer_size(socket, KERNEL_BYTES);
+    let _received = set_socket_recv_buffer_size(socket, KERNEL_BYTES);
+}
 
 /// What the next message of a session is.
 pub(super) enum Next {

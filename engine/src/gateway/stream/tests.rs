@@ -74,3 +74,16 @@ fn a_client_that_does_not_read_its_replay_is_ended() {
     let ended = stream.tick(now + 2 * STALL, STALL, Default::default());
     assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
 }
+
+#[test]
+fn the_kernel_keeps_little_for_who_does_not_read() {
+    use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let socket = OwnedFd::from(socket);
+    bound_kernel(&socket);
+    for bytes in [socket_send_buffer_size(&socket), socket_recv_buffer_size(&socket)] {
+        let bytes = bytes.unwrap();
+        assert!((KERNEL_BYTES..=2 * KERNEL_BYTES).contains(&bytes), "{bytes} bytes");
+    }
+}
