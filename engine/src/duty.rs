@@ -357,6 +357,8 @@ impl Duty {
         let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
         let account = watches.then_some(started.account);
         let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
+        // What the adapter shows follows the moves of what is durable, whatever it waits for itself.
+        let awaits_disk = awaits_disk || role == Role::Adapter;
         if awaits_disk {
             // What came before it is what it may ask for first.
             self.writer.want_durable();

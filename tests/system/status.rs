@@ -64,19 +64,3 @@ fn the_status_tells_how_far_views_and_history_are() {
     let again = status_when(&mut http, is_connected);
     assert_eq!(again.integer_at("incarnation"), caught_up.integer_at("incarnation") + 1);
 }
-
-/// Nobody waits for the disk here. What was answered is shown all the same, and before it is there.
-#[test]
-fn what_is_answered_before_it_is_on_disk_is_shown_before_it_is() {
-    let more = ["--set", "adapter.acknowledge=appended", "--set", "log.gather_us=1000000"];
-    let venue = Venue::up(&[&UNLIMITED[..], &more].concat());
-    let (mut http, mut trader) = (venue.http(), venue.a());
-    let ahead = (0..20).filter(|_| {
-        let placed = trader.limit("BTCUSDT", "BUY", "0.01", "20000");
-        let shown = trader.order("BTCUSDT", placed.integer_at("orderId"));
-        assert_eq!(shown.text_at("status"), "NEW");
-        let status = status(&mut http);
-        status.integer_at("durable") < status.integer_at("appended")
-    });
-    assert!(ahead.count() > 0, "the disk is ahead of all answers");
-}
