@@ -209,7 +209,7 @@ impl SymbolBook {
         self.level_at(pools, side, price).is_some()
     }
 
-    fn level_at(&self, pools: &BookPools, side: Side, price: Price) -> Option<u32> {
+    pub(crate) fn level_at(&self, pools: &BookPools, side: Side, price: Price) -> Option<u32> {
         self.side(side).find(&pools.nodes, &pools.levels, price)
     }
 

@@ -9,6 +9,7 @@ use crate::book::Handle;
 use crate::pool::{Linked, NONE, Pool, named};
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+use core::hint::black_box;
 use touchline_protocol::units::{AccountId, Position};
 
 /// A place in an account's chain.
@@ -133,6 +134,19 @@ impl Chains {
     /// Position of the placement of the order that a place stands for.
     pub(crate) fn placed(&self, node: u32) -> Position {
         self.nodes[node].placed
+    }
+
+    /// Loads places with their neighbours; any others in the stead of what names none.
+    pub(crate) fn touch(&self, places: &[u32]) {
+        let Some(node_at) = self.nodes.any() else { return };
+        for &place in places {
+            black_box(node_at(place).order);
+        }
+        for &place in places {
+            let node = node_at(place);
+            black_box(node_at(node.next).order);
+            black_box(node_at(node.previous).order);
+        }
     }
 
     /// Places in all chains.

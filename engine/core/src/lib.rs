@@ -34,6 +34,7 @@ mod hash;
 mod keys;
 pub mod limits;
 mod lists;
+mod look_ahead;
 mod money;
 mod open_counts;
 mod orders;

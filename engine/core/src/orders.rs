@@ -2,6 +2,10 @@
 //! ways to find an order by number and by client order id. Called by placement, settlement and
 //! cancels.
 
+mod look_ahead;
+
+pub(crate) use look_ahead::Group;
+
 use crate::book::{BookPools, Handle, RestingView};
 use crate::chains::Chains;
 use crate::filters::OrderKind;

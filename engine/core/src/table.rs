@@ -94,6 +94,11 @@ impl Table {
         }
     }
 
+    /// The hash of an entry; any number for what is none.
+    pub(crate) fn hash_of(&self, entry: u32) -> u32 {
+        self.links.get(entry as usize).map_or(0, |link| link.hash)
+    }
+
     /// The handle under `hash` that `is_it` recognises.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {

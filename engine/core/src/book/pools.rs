@@ -103,7 +103,7 @@ impl BookPools {
     /// Loads orders with their neighbours, and the last orders of levels; any others in their stead
     /// where one is [`NONE`]. Each step is done for all before the next, so that the loads of a step
     /// wait together.
-    pub(super) fn touch(&self, orders: &[u32], levels: &[u32]) {
+    pub(crate) fn touch(&self, orders: &[u32], levels: &[u32]) {
         use core::hint::black_box;
         let (Some(order_at), Some(level_at)) = (self.orders.any(), self.levels.any()) else {
             return;
