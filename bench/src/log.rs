@@ -52,6 +52,8 @@ pub struct LogOptions {
     pub rounds: usize,
     /// Commands of the log that is replayed and verified.
     pub commands: usize,
+    /// Orders that are open in that log, about.
+    pub open: u32,
     /// Core that the writer is pinned to while it appends on schedule, and that the log's other threads
     /// leave to it.
     pub core: Option<usize>,
@@ -71,7 +73,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
             options.scratch.display()
         )
     });
-    let flow = RecordedFlow::make(&options.scratch, options.commands)?;
+    let flow = RecordedFlow::make(&options.scratch, options.commands, options.open)?;
     let commands = Commands::of(&flow)?;
     let mut rounds = Vec::new();
     for _ in 0..options.rounds {

@@ -141,7 +141,7 @@ fn inspect_up_to(
 ) -> Result<Inspection, RecoveryError> {
     let segments = segments_on(storage, data)?;
     let limit = running.map_or(segments.end(), |position| position.0.min(segments.end()));
-    let walked = walk(&segments, segments.begin()..limit, &mut |transaction| {
+    let walked = walk(&segments, segments.begin()..limit, &mut |transaction, _| {
         visit(transaction);
         Ok(())
     })?;

@@ -78,6 +78,10 @@ impl Replayed for CoreReplay<'_> {
         Ok(())
     }
 
+    fn look_ahead<'bytes>(&self, coming: impl Iterator<Item = &'bytes [u8]>) {
+        self.core.look_ahead(coming);
+    }
+
     fn replay(
         &mut self,
         position: Position,

@@ -163,11 +163,11 @@ fn replay(
     };
     let held = restored.header.map_or(0, |header| header.position);
     let mut replay = Replay::new(state, progress, segments.end());
-    let walked = walk(segments, begin..segments.end(), &mut |transaction| {
+    let walked = walk(segments, begin..segments.end(), &mut |transaction, behind| {
         if transaction.position().0 < held {
             return Ok(());
         }
-        replay.apply(segments, transaction)
+        replay.apply(segments, transaction, behind)
     })?;
     findings.transactions = replay.transactions();
     findings.begin = segments.begin();

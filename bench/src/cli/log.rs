@@ -42,6 +42,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     commands: u32,
+    /// Orders that are open in that log, about; takes a few times as many commands
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    open: u32,
     /// Pin the writer to this core while it appends on schedule, and keep the log's other threads
     /// off it, as engine.core does;
     /// best one that takes no interrupts of the disk
@@ -64,6 +68,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         scratch: arguments.scratch.unwrap_or_else(std::env::temp_dir),
         rounds: arguments.rounds.try_into()?,
         commands: arguments.commands.try_into()?,
+        open: arguments.open,
         core: arguments.core,
     })?;
     show(arguments.json, &report, || report.text())?;

@@ -22,10 +22,9 @@ use touchline_protocol::units::{
 use super::subject::{options, temporary, wait_for_room};
 use crate::interrupt;
 
-/// A venue of one symbol and one account that cannot run out of anything.
+/// A venue of one symbol and one account that cannot run out of anything, but for its `limits.open_orders`.
 const VENUE: &str = r#"
 [limits]
-open_orders = 20000
 price_levels = 2000
 orders_per_interval_0 = 0
 orders_per_interval_1 = 0
@@ -42,9 +41,6 @@ name = "A"
 keys = 1
 balances = { BTC = "10000000000", USDT = "10000000000" }
 "#;
-
-/// Open orders around which the flow stays.
-const OPEN: usize = 10_000;
 
 /// Of a hundred placements, those at a price that trades.
 const CROSSING_PERCENT: u64 = 5;
@@ -76,20 +72,22 @@ pub(super) struct RecordedFlow {
 }
 
 impl RecordedFlow {
-    /// A log of `commands` commands below `scratch`, beside those that define its venue.
-    pub(super) fn make(scratch: &Path, commands: usize) -> Result<Self> {
+    /// A log of `commands` commands below `scratch`, beside those that define its venue, which comes to
+    /// have about `resting` orders open if there are that many commands and more.
+    pub(super) fn make(scratch: &Path, commands: usize, resting: u32) -> Result<Self> {
         let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
         let mut none = Core::new();
         let log = open(data.path(), window.path(), &mut Apply(&mut none))?;
         let mut venue =
             Deciding { core: Core::new(), writer: log.writer, time_ns: BEGIN_NS, decided: 0 };
-        let config: EngineConfig = toml::from_str(VENUE)?;
+        let mut config: EngineConfig = toml::from_str(VENUE)?;
+        config.limits.open_orders = 2 * resting;
         for command in Genesis::new(&config)?.remaining(Sequence(0)) {
             venue.must(&decode::command(command)?)?;
         }
         let trader = venue.log_on()?;
         let definition = usize::try_from(venue.decided)?;
-        trader.trade(&mut venue, commands)?;
+        trader.trade(&mut venue, commands, resting)?;
         let Deciding { core, writer, decided, .. } = venue;
         writer.close()?;
         log.keeper.stop();
@@ -116,6 +114,10 @@ fn open(data: &Path, window: &Path, state: &mut impl Replayed) -> Result<log::Lo
 pub(super) struct Apply<'core>(pub(super) &'core mut Core);
 
 impl Replayed for Apply<'_> {
+    fn look_ahead<'bytes>(&self, coming: impl Iterator<Item = &'bytes [u8]>) {
+        self.0.look_ahead(coming);
+    }
+
     fn replay(
         &mut self,
         position: Position,
@@ -217,14 +219,14 @@ struct Trader {
 }
 
 impl Trader {
-    /// Places and cancels until `wanted` commands are logged.
-    fn trade(mut self, venue: &mut Deciding, wanted: usize) -> Result<()> {
+    /// Places and cancels until `wanted` commands are logged; so many orders stay open, if it comes to that.
+    fn trade(mut self, venue: &mut Deciding, wanted: usize, resting: u32) -> Result<()> {
         for index in 0..wanted {
             if index % LOOK_EVERY == 0 {
                 interrupt::check()?;
             }
             // Around the wanted number of open orders placements and cancels are as many.
-            let places = self.below(2 * OPEN as u64) >= self.open.len() as u64;
+            let places = self.below(2 * u64::from(resting)) >= self.open.len() as u64;
             if !places && self.cancel(venue)? {
                 continue;
             }

@@ -120,6 +120,10 @@ struct Timed<'core> {
 }
 
 impl Replayed for Timed<'_> {
+    fn look_ahead<'bytes>(&self, coming: impl Iterator<Item = &'bytes [u8]>) {
+        self.core.look_ahead(coming);
+    }
+
     fn replay(
         &mut self,
         position: Position,

@@ -79,12 +79,16 @@ impl<'segments> Pages<'segments> {
     }
 }
 
+/// Takes a transaction of a log, and the good frames that lie in memory behind it.
+pub(crate) type Visit<'visit> =
+    dyn FnMut(&Transaction<'_>, &[u8]) -> Result<(), RecoveryError> + 'visit;
+
 /// Walks along all good frames of `range`, which begins with a frame or a segment and ends with one or
 /// where there is no more room, and shows each transaction to `visit`.
 pub(crate) fn walk(
     segments: &Segments,
     range: Range<u64>,
-    visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
+    visit: &mut Visit<'_>,
 ) -> Result<Walked, RecoveryError> {
     let mut walked = Walked {
         end: range.start,
@@ -105,13 +109,14 @@ impl Walked {
         &mut self,
         bytes: &[u8],
         checked: &Checked,
-        visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
+        visit: &mut Visit<'_>,
     ) -> Result<(), RecoveryError> {
-        self.end = checked.frames.start;
-        while self.end < checked.frames.end {
-            let frame = &bytes[(self.end % WINDOW_SEGMENT_BYTES) as usize..];
-            let header = FrameHeader::read(frame).expect("a good frame has a whole header");
-            self.take_frame(&header, frame, visit)?;
+        let Range { start, end } = checked.frames;
+        let mut frames =
+            &bytes[(start % WINDOW_SEGMENT_BYTES) as usize..][..(end - start) as usize];
+        self.end = start;
+        while let Some((header, frame)) = next_good(&mut frames) {
+            self.take_frame(&header, (frame, frames), visit)?;
         }
         if let Some(reason) = checked.end {
             self.reason = reason;
@@ -122,12 +127,12 @@ impl Walked {
     fn take_frame(
         &mut self,
         header: &FrameHeader,
-        frame: &[u8],
-        visit: &mut dyn FnMut(&Transaction<'_>) -> Result<(), RecoveryError>,
+        (frame, behind): (&[u8], &[u8]),
+        visit: &mut Visit<'_>,
     ) -> Result<(), RecoveryError> {
         match header.kind() {
             Some(FrameKind::Transaction) => {
-                visit(&Transaction::of(*header, frame))?;
+                visit(&Transaction::of(*header, frame), behind)?;
                 self.transactions += 1;
                 self.closed = false;
             }
@@ -141,6 +146,24 @@ impl Walked {
         self.end = align_frame(header.position + u64::from(header.length));
         Ok(())
     }
+}
+
+/// Takes the first of some good frames away; the last one ends where the bytes do.
+fn next_good<'bytes>(frames: &mut &'bytes [u8]) -> Option<(FrameHeader, &'bytes [u8])> {
+    if frames.is_empty() {
+        return None;
+    }
+    let header = FrameHeader::read(frames).expect("a good frame has a whole header");
+    let (frame, behind) = frames.split_at(align_frame(u64::from(header.length)) as usize);
+    *frames = behind;
+    Some((header, frame))
+}
+
+/// The transactions among some good frames.
+pub(super) fn transactions(mut frames: &[u8]) -> impl Iterator<Item = Transaction<'_>> {
+    std::iter::from_fn(move || next_good(&mut frames))
+        .filter(|(header, _)| header.kind() == Some(FrameKind::Transaction))
+        .map(|(header, frame)| Transaction::of(header, frame))
 }
 
 /// What lies behind the end of the frames.

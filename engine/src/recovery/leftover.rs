@@ -172,7 +172,7 @@ impl Leftover {
             }
             position += length as u64;
         }
-        self.check_not_older(&walk(segments, self.durable..segments.end(), &mut |_| Ok(()))?)
+        self.check_not_older(&walk(segments, self.durable..segments.end(), &mut |_, _| Ok(()))?)
     }
 
     fn gap(&self, segments: &Segments) -> RecoveryError {

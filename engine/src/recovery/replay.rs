@@ -3,6 +3,7 @@
 
 use std::{
     fmt,
+    iter::once,
     time::{Duration, Instant},
 };
 
@@ -11,7 +12,7 @@ use touchline_protocol::{
     units::Position,
 };
 
-use super::{RecoveryError, segments::Segments};
+use super::{RecoveryError, chain::transactions, segments::Segments};
 use crate::snapshot::SnapshotContent;
 
 /// How often a long replay tells how far it is.
@@ -19,6 +20,9 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Transactions between two looks at the clock, each of which costs a tenth of a command.
 const LOOK_EVERY: u64 = 256;
+
+/// Transactions whose commands are shown to the state at a time before they come.
+const AHEAD: u64 = 64;
 
 /// What the log is replayed into.
 pub trait Replayed {
@@ -31,6 +35,10 @@ pub trait Replayed {
     fn restore(&mut self, _content: &mut SnapshotContent<'_>) -> Result<(), String> {
         Err("this state is only ever replayed from the beginning".to_owned())
     }
+
+    /// Told which commands are replayed next, so that it may load what they will look at. It need not take
+    /// them, and decides nothing by them.
+    fn look_ahead<'bytes>(&self, _coming: impl Iterator<Item = &'bytes [u8]>) {}
 
     /// Applies the command of the transaction that begins at `position`, as decided at `time_ns`, and
     /// writes its events to the beginning of `outbox`, which is aligned to eight and has room for the
@@ -115,12 +123,17 @@ impl<'state, R: Replayed> Replay<'state, R> {
         self.transactions
     }
 
-    /// Replays one transaction.
+    /// Replays one transaction; good frames `behind` it are at hand.
     pub(super) fn apply(
         &mut self,
         segments: &Segments,
         transaction: &Transaction<'_>,
+        behind: &[u8],
     ) -> Result<(), RecoveryError> {
+        if self.transactions.is_multiple_of(AHEAD) {
+            let coming = once(*transaction).chain(transactions(behind)).take(AHEAD as usize);
+            self.state.look_ahead(coming.map(|transaction| transaction.command_bytes()));
+        }
         self.compare(transaction).map_err(|why| {
             let position = transaction.position();
             let (path, offset) = segments.place(position.0);

@@ -182,7 +182,7 @@ pub(super) fn check_in_log(
         return Err(not_in_log(Some(format!("its files end at position {end}"))));
     }
     let mut last = None;
-    let walked = walk(segments, position..header.position, &mut |transaction| {
+    let walked = walk(segments, position..header.position, &mut |transaction, _| {
         last = Some((transaction.bookmark(), transaction.end()));
         Ok(())
     })
