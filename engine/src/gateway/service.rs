@@ -42,9 +42,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 const STUCK: Duration = Duration::from_millis(1);
 /// Longest that the gateway's end takes for readers of the feed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Turns without work before the first yield: as long as the pauses of [`touchline_protocol::wait`], since a
-/// turn takes that much longer than a pause. More of them keep the core from the duty thread, where the two
-/// share one.
+/// Turns without work before the first yield: fewer than the pauses of [`touchline_protocol::wait`], since a
+/// turn takes longer than a pause. More of them keep the core from the duty thread, where the two share one.
 const SPINS: u32 = 12;
 
 pub(super) struct Gateway {
