@@ -30,9 +30,10 @@ use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now}
 
 pub use futex::MAX_LINES;
 
-/// Pauses before the first yield: 0.7 µs where a pause takes 28 ns, a little more than an order's round trip. Where
-/// more threads wait for each other than there are cores, who is to answer may be waiting for this very core.
-const SPINS: u32 = 24;
+/// Pauses before the first yield of a thread that waits adaptively: 0.7 µs where a pause takes 28 ns, a little
+/// more than an order's round trip. Where more threads wait for each other than there are cores, who is to answer
+/// may be waiting for this very core.
+pub const SPINS: u32 = 24;
 
 /// Pauses of one step: between them only whether there is something is looked at. What else the caller does
 /// per turn, and a look at the clock, cost as much as several pauses.

@@ -10,16 +10,13 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Result, anyhow};
 use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{Capacity, Consumer, HeapRing, MessageBuffer, Producer, heap_ring};
-use touchline_protocol::wait::WaitStrategy;
+use touchline_protocol::wait::{SPINS, WaitStrategy};
 
 use super::line::MESSAGE_BYTES;
 
 /// Looks at a socket without success before the core is given away, where that is permitted: as many as turns
-/// of the gateway.
+/// of the gateway. Of looks at a ring, [`SPINS`], as everywhere.
 const SOCKET_LOOKS: u32 = 12;
-
-/// Likewise of looks at a ring, which take a pause each.
-const RING_LOOKS: u32 = 50;
 
 /// Which echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,7 +168,7 @@ fn hand_back(
     wait: WaitStrategy,
 ) -> Result<()> {
     let mut message = Box::<MessageBuffer>::default();
-    let mut pause = Pause::new(wait, RING_LOOKS);
+    let mut pause = Pause::new(wait, SPINS);
     while !stop.load(Ordering::Relaxed) {
         match input.poll(&mut message)? {
             Some(length) => {
