@@ -34,7 +34,7 @@ use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
 use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
-use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit};
+use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit, Terminal};
 use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
 pub use document::document;
@@ -370,14 +370,12 @@ impl Submitted {
         self.report(decision)?.ok_or_else(unexpected)
     }
 
-    /// What the engine's decision comes to. Where the answer to it cannot be made, the client has to look
-    /// what became of the command.
+    /// What the engine's decision comes to. Where something was done, and the answer to it cannot be made,
+    /// the client has to look what became of the command; a rejection is an answer whatever it says.
     fn report(&self, decision: &Decision) -> Result<Option<Reply>, ApiError> {
+        let is_rejected = matches!(decision.terminal, Terminal::Rejected(_));
         let report = self.report.reply(decision, &self.shared.views);
-        report.map_err(|error| match error == ApiError::unknown() {
-            true => ApiError::unexpected_response(),
-            false => error,
-        })
+        report.map_err(|error| if is_rejected { error } else { ApiError::unexpected_response() })
     }
 
     fn answer(self, outcome: Result<Reply, ApiError>, done: Completion) {

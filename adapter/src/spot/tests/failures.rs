@@ -131,6 +131,9 @@ fn a_decision_whose_answer_the_history_does_not_give() {
     site.expect(decided(Terminal::Canceled(canceled)));
     let reply = site.reply(site.signed(Delete, "order", query));
     assert_error(&reply, (500, -1006, unexpected), "a cancel");
+    site.expect_reject(RejectReason::UnexpectedMessage, 0);
+    let reply = site.reply(site.signed(Delete, "order", query));
+    assert_error(&reply, (500, -1000, unknown), "a rejection without a code of its own");
     drop(every_reader);
     let reply = site.reply(site.signed(Get, "order", query));
     assert_error(&reply, (400, -2013, "Order does not exist."), "a query later");
