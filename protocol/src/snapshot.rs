@@ -18,6 +18,7 @@
 
 pub mod records;
 
+use crate::log::FRAME_ALIGN;
 use crate::log::segment::LogIdentity;
 use crate::log::transaction::Bookmark;
 use crate::units::{Incarnation, Position};
@@ -173,7 +174,10 @@ impl SnapshotHeader {
             return Err(HeaderError::Foreign);
         }
         let (position, last_position) = (self.position, self.last_position);
-        if position != named || last_position >= position || self.previous > position {
+        // A log is read on from the last one: only where a frame can begin.
+        let is_aligned = (position | last_position).is_multiple_of(FRAME_ALIGN);
+        let is_ordered = last_position < position && self.previous <= position;
+        if position != named || !is_aligned || !is_ordered {
             return Err(HeaderError::Positions { position, last_position, named });
         }
         Ok(())
@@ -252,6 +256,11 @@ mod tests {
         assert!(matches!(
             header().check(&IDENTITY, 0x2041),
             Err(HeaderError::Positions { named: 0x2041, .. })
+        ));
+        let askew = SnapshotHeader { last_position: 0x2030, ..header() }.sealed(&IDENTITY);
+        assert!(matches!(
+            askew.check(&IDENTITY, 0x2040),
+            Err(HeaderError::Positions { last_position: 0x2030, .. })
         ));
         let newer = SnapshotHeader { major: 2, ..header() };
         assert_eq!(
