@@ -168,6 +168,9 @@ mod tests {
         wrong(&good, "x");
         wrong(&good[..good.len() - 1], "");
         wrong(&format!("{good}0"), "");
+        wrong(&format!("{good}00"), "");
+        wrong(&good[..good.len() - 2], "");
+        wrong(&good[..good.len() - 62], "");
         wrong(&good.replace("c8db", "c8dg"), "");
         wrong(&good.replace("c8db", "+8db"), "");
         wrong(

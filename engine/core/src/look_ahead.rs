@@ -8,18 +8,18 @@ use touchline_protocol::message::enums::Side;
 use touchline_protocol::message::{Message, decode};
 use touchline_protocol::units::Price;
 
-/// With fewer open orders than these all that is looked at is in the cache anyway: looking ahead would only
-/// take time.
-const LOOK_AHEAD_FROM: u32 = 1 << 14;
-
 impl Core {
+    /// With fewer open orders than these [`Core::look_ahead`] does nothing: all that it would look at is in
+    /// the cache anyway, and it would only take time.
+    pub const LOOK_AHEAD_FROM: u32 = 1 << 14;
+
     /// Brings what coming commands will look at into the cache, for all of them at a time instead of one
     /// miss after the other. Changes nothing, and nothing has to come true: bytes that are no order and
     /// no cancel by number are passed over, and so is what names nothing. In a venue that fits the cache
     /// it does nothing.
     #[inline]
     pub fn look_ahead<'bytes>(&self, coming: impl Iterator<Item = &'bytes [u8]>) {
-        if self.pools.orders() >= LOOK_AHEAD_FROM {
+        if self.pools.orders() >= Self::LOOK_AHEAD_FROM {
             self.touch(coming);
         }
     }

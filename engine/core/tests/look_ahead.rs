@@ -12,8 +12,8 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::*;
 use venue::{Venue, WHOLE, aligned, roomy};
 
-/// More than fit the cache.
 const ORDERS: u32 = 18_000;
+const _: () = assert!(ORDERS > Core::LOOK_AHEAD_FROM, "nothing would be looked up");
 
 fn order(number: u64) -> NewOrder {
     let away = 1 + (number / 2 % 700) as i64;
@@ -69,6 +69,14 @@ fn spoilt(message: &impl Message) -> Vec<Vec<u64>> {
     let mut all = vec![whole.clone()];
     for at in 0..whole.len() {
         all.push(whole[..at].to_vec());
+        if at > 0 {
+            // Cut, and its header says no more than there is.
+            let mut cut = whole[..at].to_vec();
+            let mut header: MessageHeader = bytemuck::cast(cut[0]);
+            header.block_length = (8 * (at - 1)) as u16;
+            cut[0] = bytemuck::cast(header);
+            all.push(cut);
+        }
         for edge in edges {
             let mut words = whole.clone();
             words[at] = edge;

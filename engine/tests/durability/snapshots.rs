@@ -52,7 +52,7 @@ pub(crate) fn read(content: &mut SnapshotContent<'_>) -> Result<History, String>
             command: bytemuck::cast_slice(&command).to_vec(),
         });
     }
-    let history = History { state: State { core, fillers }, records };
+    let history = History::of(State { core, fillers }, records);
     content.finish(history.state.hash())?;
     Ok(history)
 }

@@ -4,6 +4,8 @@
 use super::disk::SimDisk;
 use super::random::Random;
 use super::venue::{self, State};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -50,11 +52,18 @@ impl Record {
 pub(crate) struct History {
     pub(crate) state: State,
     pub(crate) records: Vec<Record>,
+    /// Commands that recovery has shown and not yet replayed.
+    shown: RefCell<VecDeque<Vec<u8>>>,
 }
 
 impl History {
     pub(crate) fn new() -> Self {
-        Self { state: State::new(), records: Vec::new() }
+        Self::of(State::new(), Vec::new())
+    }
+
+    /// A state that these have made.
+    pub(crate) fn of(state: State, records: Vec<Record>) -> Self {
+        Self { state, records, shown: RefCell::default() }
     }
 
     /// Compares with a core that is fed `records` and has never seen a log.
@@ -78,6 +87,13 @@ impl Replayed for History {
         Ok(())
     }
 
+    fn look_ahead<'bytes>(&self, coming: impl Iterator<Item = &'bytes [u8]>) {
+        let mut shown = self.shown.borrow_mut();
+        assert!(shown.is_empty(), "{} commands were shown and have not come", shown.len());
+        shown.extend(coming.map(<[u8]>::to_vec));
+        assert!(!shown.is_empty(), "nothing was shown");
+    }
+
     fn replay(
         &mut self,
         position: Position,
@@ -85,6 +101,10 @@ impl Replayed for History {
         command: &[u8],
         outbox: &mut [u8],
     ) -> Result<(usize, u16), String> {
+        // Commands that are new, and some that lie at the end of a piece of the log, come without.
+        if let Some(shown) = self.shown.get_mut().pop_front() {
+            assert!(shown == command, "at {}: another command was shown", position.0);
+        }
         let (length, count) = self.state.apply(position.0, time_ns, command, outbox)?;
         self.records.push(Record {
             position: position.0,
