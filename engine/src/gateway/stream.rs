@@ -33,8 +33,9 @@ const SILENT_INTERVALS: u32 = 3;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Of what a session sends, and of what it is told, the kernel is asked to keep no more than this; it doubles it
-/// for its own needs. Left alone it keeps some MiB, and all that fits is decided and answered for a client that
-/// reads nothing, while others wait for the cores.
+/// for its own needs. Left alone it keeps some MiB for a client over TCP that reads nothing, and all that fits is
+/// decided and answered while others wait for the cores. A line that takes long holds a session to so much per
+/// round trip.
 const KERNEL_BYTES: usize = 128 << 10;
 
 /// Has the kernel keep little of a session's, so that a client that does not read is soon not read either.
