@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use touchline_protocol::message::enums::{OrderStatus, RejectReason};
-use touchline_protocol::message::event::OrderCanceled;
-use touchline_protocol::units::OrderId;
+use touchline_protocol::message::enums::RejectReason;
 
 use super::errors::assert_error;
-use super::fixture::{NOW_MS, Site, config, decided, header};
+use super::fixture::{NOW_MS, Site, canceled, config, decided, header};
 use crate::http::Method::{Delete, Get, Post};
 use crate::http::{Fault, Refused, Service};
 use crate::link::{Doubt, NotSent, Outcome, Terminal};
 use crate::spot::SpotConfig;
-use crate::views::fixture::{ALICE, Log};
+use crate::views::fixture::Log;
 use crate::views::state::Archive;
 
 #[test]
@@ -118,17 +116,9 @@ fn a_decision_whose_answer_the_history_does_not_give() {
     let unknown = "An unknown error occured while processing the request.";
     let reply = site.reply(site.signed(Get, "order", query));
     assert_error(&reply, (500, -1000, unknown), "a query");
-    let canceled = OrderCanceled {
-        order_id: OrderId(1),
-        account: ALICE,
-        side: 1,
-        order_type: 1,
-        status: OrderStatus::Canceled.to_wire(),
-        ..Default::default()
-    };
     let unexpected =
         "An unexpected response was received from the message bus. Execution status unknown.";
-    site.expect(decided(Terminal::Canceled(canceled)));
+    site.expect(decided(Terminal::Canceled(canceled())));
     let reply = site.reply(site.signed(Delete, "order", query));
     assert_error(&reply, (500, -1006, unexpected), "a cancel");
     site.expect_reject(RejectReason::UnexpectedMessage, 0);

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::message::event::Rejected;
-use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::message::enums::{OrderStatus, RejectReason};
+use touchline_protocol::message::event::{OrderCanceled, Rejected};
+use touchline_protocol::units::{KeyId, OrderId, Position};
 
 use crate::config::AdapterConfig;
 use crate::http::{Completion, Headers, Method, Reply, Request, Service};
@@ -18,7 +18,7 @@ use crate::link::{Decision, Done, OrderCommand, Outcome, Submit, Terminal, Told}
 use crate::signature::SigningKey;
 use crate::spot::{Spot, SpotConfig};
 use crate::views::Views;
-use crate::views::fixture::Log;
+use crate::views::fixture::{ALICE, Log};
 
 /// When every request arrives, ms since the epoch.
 pub(super) const NOW_MS: u64 = 1_700_000_100_000;
@@ -159,6 +159,18 @@ pub(super) fn decided(terminal: Terminal) -> Outcome {
         told: Told::default(),
         terminal,
     })
+}
+
+/// Alice's order 1 is cancelled.
+pub(super) fn canceled() -> OrderCanceled {
+    OrderCanceled {
+        order_id: OrderId(1),
+        account: ALICE,
+        side: 1,
+        order_type: 1,
+        status: OrderStatus::Canceled.to_wire(),
+        ..Default::default()
+    }
 }
 
 pub(super) fn body(reply: &Reply) -> &str {

@@ -7,11 +7,11 @@ use touchline_protocol::message::command::{
     ChangeSymbol, CreateKey, KEY_ALL, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY,
 };
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, Side};
-use touchline_protocol::message::event::{Done, OrderCanceled};
-use touchline_protocol::units::{KeyId, OrderId, Position};
+use touchline_protocol::message::enums::{OrderType, RejectReason, Side};
+use touchline_protocol::message::event::Done;
+use touchline_protocol::units::{KeyId, Position};
 
-use super::fixture::{Site, body, config, decided, open};
+use super::fixture::{Site, body, canceled, config, decided, open};
 use crate::http::Method::{Delete, Get, Post};
 use crate::link::{Decision, Outcome, Terminal, Told};
 use crate::spot::SpotConfig;
@@ -22,17 +22,6 @@ fn site() -> Site {
     let mut log = Log::venue();
     log.rest(ALICE, Side::Buy, 1, 100 * ONE, ONE);
     Site::new(log)
-}
-
-fn canceled() -> OrderCanceled {
-    OrderCanceled {
-        order_id: OrderId(1),
-        account: ALICE,
-        side: 1,
-        order_type: 1,
-        status: OrderStatus::Canceled.to_wire(),
-        ..Default::default()
-    }
 }
 
 #[test]
