@@ -39,7 +39,7 @@ pub const KINDS: [&str; 5] = [
 ];
 
 /// Where the two floods stand in [`KINDS`]: of a plain server over TCP, and of the engine over the carrier.
-const FLOODS: [usize; 2] = [2, 3];
+const FLOODS: [usize; 2] = [Beside::FloodElsewhere as usize, Beside::Flood as usize];
 
 /// The carriers.
 pub const CARRIERS: [&str; 2] = ["shared memory", "TCP"];
@@ -56,7 +56,7 @@ pub struct HostileOptions {
 }
 
 /// Orders that rest, to their terminal replies, in [`KINDS`]' order.
-pub type Kinds = [Percentiles; 5];
+pub type Kinds = [Percentiles; KINDS.len()];
 
 /// One run, in [`CARRIERS`]' order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -81,9 +81,9 @@ pub struct HostileReport {
     /// Medians of the runs.
     pub median: [Kinds; 2],
     /// p99 of each kind to that beside a busy thread, medians of the runs, in hundredths.
-    pub p99_to_busy: [[u64; 5]; 2],
+    pub p99_to_busy: [[u64; KINDS.len()]; 2],
     /// p50 likewise.
-    pub p50_to_busy: [[u64; 5]; 2],
+    pub p50_to_busy: [[u64; KINDS.len()]; 2],
     /// p50 and p99 beside the flood of the engine to those beside the flood elsewhere, likewise.
     pub flood_to_elsewhere: [[u64; 2]; 2],
 }
@@ -99,7 +99,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
     }
     let of =
         |carrier: usize, kind: usize| runs.iter().map(move |run: &Run| run.orders[carrier][kind]);
-    let each = |figure: &dyn Fn(usize, usize) -> u64| -> [[u64; 5]; 2] {
+    let each = |figure: &dyn Fn(usize, usize) -> u64| -> [[u64; KINDS.len()]; 2] {
         std::array::from_fn(|carrier| std::array::from_fn(|kind| figure(carrier, kind)))
     };
     let to_busy = |field: fn(&Percentiles) -> u64| {
@@ -137,7 +137,7 @@ fn one_run(options: &HostileOptions) -> Result<Run> {
     for (carrier, endpoint) in [None, Some(Endpoint::Tcp(address))].into_iter().enumerate() {
         let client = engine.trader_over(endpoint.clone())?;
         let mut trader = Trader::over(client, engine.key());
-        let mut distributions = [(); 5].map(|()| Distribution::default());
+        let mut distributions = [(); KINDS.len()].map(|()| Distribution::default());
         let mut cancels = Distribution::default();
         std::thread::scope(|scope| -> Result<()> {
             let plain = PlainServer::start(scope)?;

@@ -8,10 +8,11 @@ use crate::hostile::{self, HostileOptions};
 
 /// What the help ends with.
 pub(super) const HELP: &str = "\
-Blocks of four kinds alternate over each carrier: orders alone, beside a thread that only computes, beside
-a client that sends what is rejected and never reads, and beside one that knocks, says nonsense and is shown
-the door. On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does; so
-the third and the fourth count against the second. Ratios are taken within a run.";
+Blocks of five kinds alternate over each carrier: orders alone, beside a thread that only computes, beside a
+client that floods a plain server over TCP, beside one that sends the engine what is rejected and never
+reads, and beside one that knocks, says nonsense and is shown the door. On a machine of few cores whoever is
+busy takes a core from somebody, whatever the engine does; so the last two count against the second, and the
+flood of the engine against that of the plain server, too. Ratios are taken within a run.";
 
 /// Measures and prints.
 pub(super) fn run(arguments: OrdersArguments) -> Result<bool> {
