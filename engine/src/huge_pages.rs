@@ -3,11 +3,16 @@
 //! few large blocks that are accessed at random: on small pages an access to a large book is mostly the
 //! walk through page tables. The core writes to all of its memory when it makes it, so that none is
 //! touched for the first time later.
+//!
+//! Large blocks come from the system. Smaller ones come from mimalloc: an order over REST takes two dozen
+//! of them and gives them back, with many orders under way at a time, which the lists that the system's
+//! allocator keeps for each thread are too short for.
 #![allow(unsafe_code, reason = "an allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mimalloc::MiMalloc;
 use rustix::mm::{Advice, madvise};
 
 /// Blocks from this size on begin at a multiple of it, and are advised.
@@ -24,24 +29,25 @@ pub fn use_huge_pages(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
-/// What is asked of the system: computed from the layout alone, so that a block is given back as it was
-/// taken, whatever was switched in between.
+/// What is asked of the system for a large block: computed from the layout alone, so that it is given back
+/// as it was taken, whatever was switched in between.
 fn aligned(layout: Layout) -> Layout {
-    if layout.size() < HUGE_PAGE_BYTES {
-        return layout;
-    }
     layout.align_to(HUGE_PAGE_BYTES).unwrap_or(layout)
 }
 
-/// The system's allocator, advised.
+/// The two allocators, of which the system's is advised.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HugePages;
 
-// SAFETY: blocks come from the system's allocator, with the caller's layout or a stricter one that is
-// computed from it alone, so that giving back uses the same; advising neither allocates nor unwinds, and
-// changes no byte.
+// SAFETY: blocks come from one of two allocators, which the size in the layout alone decides, with the
+// caller's layout or a stricter one that is computed from it alone, so that giving back uses the same;
+// advising neither allocates nor unwinds, and changes no byte.
 unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() < HUGE_PAGE_BYTES {
+            // SAFETY: the caller keeps the contract, which is the same.
+            return unsafe { MiMalloc.alloc(layout) };
+        }
         // SAFETY: the caller keeps the contract; the size is the caller's.
         let block = unsafe { System.alloc(aligned(layout)) };
         let whole_pages = layout.size() & !(HUGE_PAGE_BYTES - 1);
@@ -57,7 +63,7 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if layout.size() < HUGE_PAGE_BYTES {
             // SAFETY: the caller keeps the contract, which is the same.
-            return unsafe { System.alloc_zeroed(layout) };
+            return unsafe { MiMalloc.alloc_zeroed(layout) };
         }
         // SAFETY: the caller keeps the contract, which is the same.
         let block = unsafe { self.alloc(layout) };
@@ -69,6 +75,10 @@ unsafe impl GlobalAlloc for HugePages {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if layout.size() < HUGE_PAGE_BYTES {
+            // SAFETY: the caller keeps the contract, and `alloc` has asked the same allocator.
+            return unsafe { MiMalloc.dealloc(pointer, layout) };
+        }
         // SAFETY: the caller keeps the contract; `alloc` has asked for the same layout.
         unsafe { System.dealloc(pointer, aligned(layout)) }
     }
@@ -76,7 +86,7 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if layout.size().max(size) < HUGE_PAGE_BYTES {
             // SAFETY: the caller keeps the contract, which is the same.
-            return unsafe { System.realloc(pointer, layout, size) };
+            return unsafe { MiMalloc.realloc(pointer, layout, size) };
         }
         // SAFETY: the caller has made sure that such a layout is valid.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
@@ -89,5 +99,43 @@ unsafe impl GlobalAlloc for HugePages {
             unsafe { self.dealloc(pointer, layout) };
         }
         block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALIGN: usize = 16;
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, ALIGN).unwrap()
+    }
+
+    #[test]
+    fn a_block_keeps_its_bytes_from_one_allocator_to_the_other_and_back() {
+        let sizes = [100, HUGE_PAGE_BYTES - 1, HUGE_PAGE_BYTES, 3 * HUGE_PAGE_BYTES, 5000, 100];
+        let kept = |block: *const u8| {
+            // SAFETY: the block has at least a hundred bytes, all of them written.
+            unsafe { std::slice::from_raw_parts(block, 100) }.iter().all(|&byte| byte == 0xa5)
+        };
+        // SAFETY: no size is zero.
+        let mut block = unsafe { HugePages.alloc(layout(sizes[0])) };
+        // SAFETY: the block has a hundred bytes.
+        unsafe { block.write_bytes(0xa5, 100) };
+        for pair in sizes.windows(2) {
+            // SAFETY: the block was made with this layout, and is used no more by its old address.
+            block = unsafe { HugePages.realloc(block, layout(pair[0]), pair[1]) };
+            let align = if pair[1] < HUGE_PAGE_BYTES { ALIGN } else { HUGE_PAGE_BYTES };
+            assert!(block.addr().is_multiple_of(align) && kept(block), "{pair:?}");
+        }
+        // SAFETY: as above.
+        unsafe { HugePages.dealloc(block, layout(100)) };
+        // SAFETY: the size is not zero.
+        let zeroed = unsafe { HugePages.alloc_zeroed(layout(5000)) };
+        // SAFETY: the block has so many bytes, all of them written.
+        assert!(unsafe { std::slice::from_raw_parts(zeroed, 5000) }.iter().all(|&byte| byte == 0));
+        // SAFETY: as above.
+        unsafe { HugePages.dealloc(zeroed, layout(5000)) };
     }
 }
