@@ -6,6 +6,7 @@
 
 pub(super) mod list;
 mod report;
+mod written;
 
 use touchline_protocol::decimal::{self, DecimalError};
 use touchline_protocol::message::command::{
