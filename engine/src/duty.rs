@@ -8,6 +8,7 @@
 mod absent;
 mod clients;
 mod connection;
+mod haste;
 mod lanes;
 mod rate;
 mod state;
@@ -243,7 +244,7 @@ impl Duty {
         let mut is_awaited = false;
         for connection in &mut self.clients.connections {
             connection.announce_gap(position, now_ns);
-            is_awaited |= connection.wake_if_replied();
+            is_awaited |= connection.wake_if_replied(now_ns);
         }
         self.clients.streams.announce_gaps(position, now_ns);
         is_awaited |= self.clients.streams.wake_if_replied();
@@ -357,15 +358,17 @@ impl Duty {
         let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
         let account = watches.then_some(started.account);
         let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
-        // What the adapter shows follows the moves of what is durable, whatever it waits for itself.
-        let awaits_disk = awaits_disk || role == Role::Adapter;
-        if awaits_disk {
+        let is_adapter = role == Role::Adapter;
+        if awaits_disk || is_adapter {
             // What came before it is what it may ask for first.
             self.writer.want_durable();
         }
         let terms = Terms { account, rate: RateLimit::new(limited), awaits_disk };
         match end {
-            None => self.clients.streams.add(identity, terms, position),
+            None => {
+                let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };
+                self.clients.streams.add(identity, terms, position);
+            }
             Some(end) => {
                 let connection = Connection::new(identity, (role, lane), terms, end, position);
                 self.clients.connections.push(connection);
@@ -450,7 +453,7 @@ impl Duty {
         let end = match client {
             ClientIndex::Ring(index) => {
                 let mut connection = self.clients.connections.swap_remove(index);
-                if connection.wake_if_replied() {
+                if connection.wake_if_replied(self.now_ns) {
                     self.writer.want_durable();
                 }
                 Some(connection.into_end())

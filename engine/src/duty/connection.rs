@@ -10,6 +10,7 @@
 //! the client has read up to it: who sleeps loses events that the log has, and nothing else.
 
 use super::clients::Terms;
+use super::haste::Haste;
 use super::rate::RateLimit;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
@@ -53,9 +54,9 @@ pub(super) struct Connection {
     gap_from: Option<Position>,
     /// Position behind the transaction replied to last.
     last_position: Position,
-    replied: bool,
-    /// It waits until what it is told is on disk.
-    awaits_disk: bool,
+    /// Transactions that it was told of since it was last woken for them.
+    replied: u32,
+    haste: Haste,
     /// It is told what others do to its orders: who tails the log has no use for that.
     takes_unsolicited: bool,
     /// The account of which it takes all events.
@@ -77,7 +78,7 @@ struct Stall {
 }
 
 impl Connection {
-    pub(super) const fn new(
+    pub(super) fn new(
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
         Terms { account, rate, awaits_disk }: Terms,
@@ -92,8 +93,8 @@ impl Connection {
             end,
             gap_from: None,
             last_position,
-            replied: false,
-            awaits_disk,
+            replied: 0,
+            haste: Haste::of(role, awaits_disk),
             takes_unsolicited: matches!(role, Role::Trader | Role::ReadOnly),
             account,
             owes_notice: false,
@@ -297,17 +298,18 @@ impl Connection {
     pub(super) fn publish(&mut self, position: Position) {
         self.end.output.publish();
         self.last_position = position;
-        self.replied = true;
+        self.replied = self.replied.saturating_add(1);
     }
 
     /// Wakes the client if it was told something and sleeps: once per turn, because a wake is a system
-    /// call. True if it now waits until that is on disk.
+    /// call. True if that is to be on disk at once.
     #[inline]
-    pub(super) fn wake_if_replied(&mut self) -> bool {
-        if !std::mem::take(&mut self.replied) {
+    pub(super) fn wake_if_replied(&mut self, now_ns: u64) -> bool {
+        let replied = std::mem::take(&mut self.replied);
+        if replied == 0 {
             return false;
         }
         self.end.signals.wake_peer();
-        self.awaits_disk
+        self.haste.wants_disk(replied, now_ns)
     }
 }

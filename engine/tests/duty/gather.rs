@@ -6,8 +6,8 @@ use super::streams;
 use super::venue::Venue;
 use std::time::{Duration, Instant};
 use touchline_protocol::message::command::NewOrder;
-use touchline_protocol::message::enums::{OrderType, RejectReason, Side};
-use touchline_protocol::units::SymbolId;
+use touchline_protocol::message::enums::{Lane, OrderType, RejectReason, Role, Side};
+use touchline_protocol::units::{KeyId, SymbolId};
 
 /// What nobody waits for is not written within the life of a test.
 const NEVER: Duration = Duration::from_secs(3600);
@@ -117,4 +117,21 @@ fn a_session_over_a_socket_that_waits_for_the_disk_has_its_commands_written() {
     assert!(durable.send(&mut venue, limit(0, Side::Buy, 10, 1)));
     venue.settle();
     await_disk(&venue);
+}
+
+#[test]
+fn an_adapter_has_its_commands_written_whether_its_answers_wait_or_not() {
+    let mut venue = Venue::that_gathers(NEVER);
+    for awaits_disk in [false, true] {
+        venue.bench.awaits_disk = awaits_disk;
+        let name = if awaits_disk { "durable" } else { "appended" };
+        let mut adapter = venue.try_open(name, (Role::Adapter, Lane::Hot, 0), 1024).unwrap();
+        venue.duty.wait_durable().unwrap();
+        let mut order = limit(0, Side::Buy, 10, 1);
+        order.command = adapter.header(1);
+        order.command.key_id = KeyId(1);
+        adapter.push(bytemuck::bytes_of(&order));
+        venue.settle();
+        await_disk(&venue);
+    }
 }
