@@ -77,20 +77,36 @@ pub enum DecodeError {
 /// See [`DecodeError`].
 #[inline(always)]
 pub fn header(bytes: &[u8]) -> Result<MessageHeader, DecodeError> {
+    sound_header(bytes).ok_or_else(|| fault_of_header(bytes))
+}
+
+/// As [`header`], without a reason: handed on together with one, a header is taken apart and put together
+/// again in memory, and whoever reads it waits for that.
+#[inline(always)]
+fn sound_header(bytes: &[u8]) -> Option<MessageHeader> {
+    let head = bytes.first_chunk::<{ MessageHeader::BYTES }>()?;
+    let header: MessageHeader = bytemuck::pod_read_unaligned(head);
+    let is_known =
+        header.schema_id == SCHEMA_ID && header.version != 0 && header.version <= SCHEMA_VERSION;
+    let need = MessageHeader::BYTES + usize::from(header.block_length);
+    (is_known && bytes.len() >= need).then_some(header)
+}
+
+/// Why [`sound_header`] found no header.
+#[cold]
+fn fault_of_header(bytes: &[u8]) -> DecodeError {
     let too_short = |need| DecodeError::TooShort { have: bytes.len(), need };
-    let head = bytes.get(..MessageHeader::BYTES).ok_or(too_short(MessageHeader::BYTES))?;
+    let Some(head) = bytes.get(..MessageHeader::BYTES) else {
+        return too_short(MessageHeader::BYTES);
+    };
     let header: MessageHeader = bytemuck::pod_read_unaligned(head);
     if header.schema_id != SCHEMA_ID {
-        return Err(DecodeError::Schema { found: header.schema_id });
+        return DecodeError::Schema { found: header.schema_id };
     }
     if header.version == 0 || header.version > SCHEMA_VERSION {
-        return Err(DecodeError::Version { found: header.version });
+        return DecodeError::Version { found: header.version };
     }
-    let need = MessageHeader::BYTES + usize::from(header.block_length);
-    if bytes.len() < need {
-        return Err(too_short(need));
-    }
-    Ok(header)
+    too_short(MessageHeader::BYTES + usize::from(header.block_length))
 }
 
 /// Views `bytes` as the message `M`, all checks made.
@@ -181,7 +197,7 @@ macro_rules! sum {
         /// # Errors
         /// See [`DecodeError`].
         pub fn $decode(bytes: &[u8]) -> Result<$sum<'_>, DecodeError> {
-            let header = header(bytes)?;
+            let Some(header) = sound_header(bytes) else { return Err(fault_of_header(bytes)) };
             match header.template_id {
                 $( $module::$name::TEMPLATE => as_announced(header, bytes).map($sum::$name), )*
                 $( $( $long_module::$long::TEMPLATE =>
