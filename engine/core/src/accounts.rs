@@ -33,6 +33,22 @@ pub(crate) struct OrderWindow {
     pub(crate) count: u32,
 }
 
+impl OrderWindow {
+    /// Orders in the window that is now.
+    #[inline(always)]
+    pub(crate) const fn count_in(&self, present: u64) -> u32 {
+        if self.window == present { self.count } else { 0 }
+    }
+
+    /// Counts an order in the window that is now; gives all in it.
+    #[inline(always)]
+    pub(crate) const fn count_one_more(&mut self, present: u64) -> u32 {
+        let count = self.count_in(present).saturating_add(1);
+        *self = Self { window: present, count };
+        count
+    }
+}
+
 /// One account.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
@@ -187,6 +203,12 @@ impl Accounts {
     #[inline(always)]
     pub(crate) fn balance(&self, account: AccountId, asset: AssetId) -> &Balance {
         self.balances.at(account.0, asset.0)
+    }
+
+    /// All balances of an account that exists, by asset.
+    #[inline(always)]
+    pub(crate) fn balances_of(&self, account: AccountId) -> &[Balance] {
+        self.balances.row(account.0)
     }
 
     #[inline(always)]

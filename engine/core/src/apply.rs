@@ -17,6 +17,7 @@ mod list;
 mod market;
 mod money;
 mod place;
+mod plain;
 mod record;
 mod replace;
 mod room;
@@ -40,6 +41,8 @@ pub(crate) use trigger::RUN_STEPS;
 use crate::Core;
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Waiter};
+use sender::{Family, family, least_rules};
+use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{Position, SessionId};
@@ -110,28 +113,62 @@ impl Core {
             context.time_ns
         );
         self.call += 1;
-        self.check_sender(context, command)?;
-        outbox.set_replier(self.replier(command));
-        let applied = match command {
-            Command::NewOrder(message) => self.new_order(context, message, outbox)?,
-            Command::CancelOrder(message) => self.cancel_order(message, outbox)?,
-            _ => self.dispatch(context, command, outbox)?,
-        };
-        if applied == Applied::Committed {
-            self.last_time_ns = context.time_ns;
-            let header = command.header();
-            match self.sessions.get_mut(header.session) {
-                Some(session) => session.last_sequence = header.sequence,
-                None if header.sequence.0 != 0 => self.engine_sequence = header.sequence,
-                None => {}
+        // What is known of the two commands that nearly all are need not be looked up.
+        match command {
+            Command::NewOrder(message) => {
+                let header = &message.command;
+                self.check_sender(context, header, (Family::Hot, 1))?;
+                outbox.set_replier(header.session);
+                if let Some(passed) = self.pass_plain(context, message) {
+                    self.rest_plain(context, message, &passed, outbox);
+                } else if self.new_order(context, message, outbox)? == Applied::Valid {
+                    return Ok(Applied::Valid);
+                }
+                self.note_decided(context, header);
+                Ok(Applied::Committed)
             }
+            Command::CancelOrder(message) => {
+                let header = &message.command;
+                self.check_sender(context, header, (Family::Hot, 1))?;
+                outbox.set_replier(header.session);
+                self.cancel_order(message, outbox)?;
+                self.note_decided(context, header);
+                Ok(Applied::Committed)
+            }
+            _ => self.apply_any(context, command, outbox),
+        }
+    }
+
+    #[inline(never)]
+    fn apply_any(
+        &mut self,
+        context: &Context,
+        command: &Command<'_>,
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        let header = command.header();
+        self.check_sender(context, header, (family(command), least_rules(command)))?;
+        outbox.set_replier(self.replier(command));
+        let applied = self.dispatch(context, command, outbox)?;
+        if applied == Applied::Committed {
+            self.note_decided(context, header);
         }
         Ok(applied)
     }
 
+    /// Notes that a command was accepted.
+    #[inline(always)]
+    fn note_decided(&mut self, context: &Context, header: &CommandHeader) {
+        self.last_time_ns = context.time_ns;
+        match self.sessions.get_mut(header.session) {
+            Some(session) => session.last_sequence = header.sequence,
+            None if header.sequence.0 != 0 => self.engine_sequence = header.sequence,
+            None => {}
+        }
+    }
+
     /// The session that gets the events of a command as replies; the engine's own for nobody. Who has
     /// logged on anew since its command was accepted gets none.
-    #[inline]
     fn replier(&self, command: &Command<'_>) -> SessionId {
         let Command::RunPending(_) = command else { return command.header().session };
         let waiter = self.pending.next().map_or(Waiter::NOBODY, Pending::waiter);
@@ -142,8 +179,6 @@ impl Core {
         }
     }
 
-    /// Apart from the two commands that nearly all are.
-    #[inline(never)]
     fn dispatch(
         &mut self,
         context: &Context,
@@ -152,7 +187,7 @@ impl Core {
     ) -> Result<Applied, Reject> {
         match command {
             Command::NewOrder(message) => return self.new_order(context, message, outbox),
-            Command::CancelOrder(message) => return self.cancel_order(message, outbox),
+            Command::CancelOrder(message) => self.cancel_order(message, outbox),
             Command::PlaceOrderList(message) => {
                 return self.place_order_list(context, message, outbox);
             }

@@ -126,6 +126,18 @@ impl Averages {
         }
     }
 
+    /// As [`average`](Self::average), which it then is a look-up to ask for.
+    #[inline(always)]
+    pub(crate) fn prepared(
+        &mut self,
+        symbol: SymbolId,
+        time_ns: u64,
+        minutes: u32,
+    ) -> Option<Price> {
+        self.prepare(symbol, time_ns, minutes);
+        self.recent[symbol.0 as usize].average
+    }
+
     #[inline(never)]
     fn renew(&mut self, symbol: SymbolId, time_ns: u64, minutes: u32) {
         let now = time_ns / NS_PER_MINUTE;

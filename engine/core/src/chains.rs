@@ -2,25 +2,45 @@
 //! a mass cancel goes. Called by [`Orders`](crate::orders::Orders) whenever an order comes to rest or to
 //! wait, and whenever it ends.
 //!
-//! A node may stand for no order. It then keeps a place: of an order that is taking and will rest
-//! (again) when it is done, or of a mass cancel that goes on behind it.
+//! A place is an order's, and then its node lies with what else is kept of the order, or it is kept for
+//! nobody: of an order that is taking and will rest (again) when it is done, or of a mass cancel that goes
+//! on behind it. Such nodes lie in here.
 
 use crate::book::Handle;
+use crate::limits::MAXIMA;
 use crate::pool::{Linked, NONE, Pool, named};
 use alloc::collections::TryReserveError;
-use alloc::vec::Vec;
 use core::hint::black_box;
-use touchline_protocol::units::{AccountId, Position};
+use touchline_protocol::units::Position;
+
+/// This bit is set in the number of a kept place; that of an order's place is its handle.
+const KEPT: u32 = 1 << 31;
+
+const _: () = assert!(MAXIMA.open_orders <= KEPT);
 
 /// A place in an account's chain.
-#[derive(Clone, Copy, Default, Debug)]
-struct Node {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
     next: u32,
     previous: u32,
-    /// Handle of the order, or none.
-    order: u32,
     /// Position of the order's placement; it never changes.
     placed: Position,
+}
+
+impl Node {
+    /// In no chain.
+    pub(crate) const LOOSE: Self = Self { next: NONE, previous: NONE, placed: Position(0) };
+
+    /// Position of the placement of the order that stands here.
+    pub(crate) const fn placed(&self) -> Position {
+        self.placed
+    }
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self::LOOSE
+    }
 }
 
 impl Linked for Node {
@@ -33,137 +53,254 @@ impl Linked for Node {
     }
 }
 
-/// Both ends of a chain.
+/// What is kept of an order, its node included.
+pub(crate) trait Standing {
+    /// Its node.
+    fn node(&self) -> &Node;
+    /// As [`node`](Self::node), to change.
+    fn node_mut(&mut self) -> &mut Node;
+}
+
+/// Both ends of an account's chain.
 #[derive(Clone, Copy, Debug)]
-struct Ends {
+pub(crate) struct Ends {
     first: u32,
     last: u32,
 }
 
-/// The chains of all accounts.
+impl Ends {
+    /// Of a chain without any place.
+    pub(crate) const NONE: Self = Self { first: NONE, last: NONE };
+}
+
+/// The kept places of all chains, and what is done with chains. What is kept of the orders, by handle, and
+/// the ends of the account's chain are handed to each call.
 #[derive(Debug)]
 pub(crate) struct Chains {
-    nodes: Pool<Node>,
-    ends: Vec<Ends>,
+    kept: Pool<Node>,
 }
 
 impl Chains {
     pub(crate) const fn new() -> Self {
-        Self { nodes: Pool::new(), ends: Vec::new() }
+        Self { kept: Pool::new() }
     }
 
-    pub(crate) fn try_grow(&mut self, accounts: u32, nodes: u32) -> Result<(), TryReserveError> {
-        let accounts = (accounts as usize).max(self.ends.len());
-        self.ends.try_reserve_exact(accounts - self.ends.len())?;
-        self.ends.resize(accounts, Ends { first: NONE, last: NONE });
-        self.nodes.try_grow(nodes)
+    /// Makes room for so many kept places.
+    pub(crate) fn try_grow(&mut self, kept: u32) -> Result<(), TryReserveError> {
+        self.kept.try_grow(kept)
     }
 
-    /// Adds a place at the end of an account's chain: nothing of the account was placed later.
     #[inline(always)]
-    pub(crate) fn append(&mut self, account: AccountId, placed: Position) -> u32 {
-        let last = self.ends[account.0 as usize].last;
-        self.insert_behind(account, last, placed)
+    fn node<'node, S: Standing>(&'node self, orders: &'node [S], place: u32) -> &'node Node {
+        if place & KEPT == 0 { orders[place as usize].node() } else { &self.kept[place & !KEPT] }
     }
 
-    /// Adds a place behind another one, or in front of all (none).
     #[inline(always)]
-    fn insert_behind(&mut self, account: AccountId, previous: u32, placed: Position) -> u32 {
-        let node = self.nodes.take_as_left();
-        let node = node.expect("a place for each open order and each pending work");
-        let ends = &mut self.ends[account.0 as usize];
-        let next = if previous == NONE {
-            core::mem::replace(&mut ends.first, node)
+    fn node_mut<'node, S: Standing>(
+        &'node mut self,
+        orders: &'node mut [S],
+        place: u32,
+    ) -> &'node mut Node {
+        if place & KEPT == 0 {
+            orders[place as usize].node_mut()
         } else {
-            core::mem::replace(&mut self.nodes[previous].next, node)
-        };
-        if next == NONE {
-            ends.last = node;
-        } else {
-            self.nodes[next].previous = node;
+            &mut self.kept[place & !KEPT]
         }
-        self.nodes[node] = Node { next, previous, order: NONE, placed };
-        node
     }
 
-    /// A place right behind another one, or in front of all (none), for a mass cancel that goes on
-    /// there.
-    pub(crate) fn mark(&mut self, account: AccountId, previous: u32) -> u32 {
-        let placed = if previous == NONE { Position(0) } else { self.nodes[previous].placed };
-        self.insert_behind(account, previous, placed)
-    }
-
-    /// Says which order a place stands for, if any.
+    /// Puts an order at the end of its account's chain: nothing of the account was placed later.
     #[inline(always)]
-    pub(crate) fn set_order(&mut self, node: u32, order: Option<Handle>) {
-        self.nodes[node].order = order.map_or(NONE, |handle| handle.0);
+    pub(crate) fn append<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        (order, placed): (Handle, Position),
+    ) {
+        self.link_last(orders, ends, (order.0, placed));
     }
 
-    /// Gives a place up.
+    /// As [`append`](Self::append), of a place whose node is known.
     #[inline(always)]
-    pub(crate) fn remove(&mut self, account: AccountId, node: u32) {
-        let Node { next, previous, .. } = self.nodes[node];
-        let ends = &mut self.ends[account.0 as usize];
+    pub(crate) fn link_last<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        (place, placed): (u32, Position),
+    ) {
+        let previous = core::mem::replace(&mut ends.last, place);
         if previous == NONE {
+            ends.first = place;
+        } else {
+            self.node_mut(orders, previous).next = place;
+        }
+        *self.node_mut(orders, place) = Node { next: NONE, previous, placed };
+    }
+
+    /// A place that is kept for nobody yet and is in no chain; `None` when there is no room.
+    pub(crate) fn loose(&mut self) -> Option<u32> {
+        self.kept.take().map(|at| at | KEPT)
+    }
+
+    /// Keeps a place at the end of an account's chain: nothing of the account was placed later.
+    pub(crate) fn keep_last<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        placed: Position,
+    ) -> u32 {
+        let place = self.loose().expect("a place for each pending work");
+        self.link_last(orders, ends, (place, placed));
+        place
+    }
+
+    /// Keeps a place right behind another one, or in front of all (none), for a mass cancel that goes on
+    /// there.
+    pub(crate) fn mark<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        previous: u32,
+    ) -> u32 {
+        let placed =
+            if previous == NONE { Position(0) } else { self.node(orders, previous).placed };
+        let place = self.loose().expect("a place for each pending work");
+        let next = if previous == NONE {
+            core::mem::replace(&mut ends.first, place)
+        } else {
+            core::mem::replace(&mut self.node_mut(orders, previous).next, place)
+        };
+        *self.node_mut(orders, place) = Node { next, previous, placed };
+        self.set_previous(orders, ends, (next, place));
+        place
+    }
+
+    /// Keeps the place of an order that leaves it.
+    pub(crate) fn keep<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        order: Handle,
+    ) -> u32 {
+        let place = self.loose().expect("a place for each pending work, and for what is judged");
+        self.replace(orders, ends, (order.0, place));
+        place
+    }
+
+    /// Gives a kept place to an order.
+    pub(crate) fn give<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        (place, order): (u32, Handle),
+    ) {
+        self.replace(orders, ends, (place, order.0));
+        self.kept.release(place & !KEPT);
+    }
+
+    /// Puts one place in the stead of another.
+    fn replace<S: Standing>(&mut self, orders: &mut [S], ends: &mut Ends, (old, new): (u32, u32)) {
+        let node = *self.node(orders, old);
+        *self.node_mut(orders, new) = node;
+        self.set_next(orders, ends, (node.previous, new));
+        self.set_previous(orders, ends, (node.next, new));
+    }
+
+    /// Says what comes behind a place, or first (none).
+    #[inline(always)]
+    fn set_next<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        (place, next): (u32, u32),
+    ) {
+        if place == NONE {
             ends.first = next;
         } else {
-            self.nodes[previous].next = next;
+            self.node_mut(orders, place).next = next;
         }
-        if next == NONE {
+    }
+
+    /// Says what comes in front of a place, or last (none).
+    #[inline(always)]
+    fn set_previous<S: Standing>(
+        &mut self,
+        orders: &mut [S],
+        ends: &mut Ends,
+        (place, previous): (u32, u32),
+    ) {
+        if place == NONE {
             ends.last = previous;
         } else {
-            self.nodes[next].previous = previous;
+            self.node_mut(orders, place).previous = previous;
         }
-        self.nodes.release(node);
+    }
+
+    /// Takes an order out of its account's chain.
+    #[inline(always)]
+    pub(crate) fn remove<S: Standing>(&mut self, orders: &mut [S], ends: &mut Ends, order: Handle) {
+        let Node { next, previous, .. } = *orders[order.0 as usize].node();
+        self.set_next(orders, ends, (previous, next));
+        self.set_previous(orders, ends, (next, previous));
+    }
+
+    /// Gives a kept place up.
+    pub(crate) fn give_up<S: Standing>(&mut self, orders: &mut [S], ends: &mut Ends, place: u32) {
+        let Node { next, previous, .. } = self.kept[place & !KEPT];
+        self.set_next(orders, ends, (previous, next));
+        self.set_previous(orders, ends, (next, previous));
+        self.kept.release(place & !KEPT);
     }
 
     /// The place behind another one, or the first one (none).
-    pub(crate) fn behind(&self, account: AccountId, previous: u32) -> Option<u32> {
-        named(if previous == NONE {
-            self.ends[account.0 as usize].first
-        } else {
-            self.nodes[previous].next
-        })
+    pub(crate) fn behind<S: Standing>(
+        &self,
+        orders: &[S],
+        ends: &Ends,
+        previous: u32,
+    ) -> Option<u32> {
+        named(if previous == NONE { ends.first } else { self.node(orders, previous).next })
     }
 
-    /// The order that a place stands for.
-    pub(crate) fn order(&self, node: u32) -> Option<Handle> {
-        named(self.nodes[node].order).map(Handle)
+    /// Position of the placement of the order that a place is of.
+    pub(crate) fn placed<S: Standing>(&self, orders: &[S], place: u32) -> Position {
+        self.node(orders, place).placed
     }
 
-    /// Position of the placement of the order that a place stands for.
-    pub(crate) fn placed(&self, node: u32) -> Position {
-        self.nodes[node].placed
-    }
-
-    /// Loads places with their neighbours; any others in the stead of what names none.
-    pub(crate) fn touch(&self, places: &[u32]) {
-        let Some(node_at) = self.nodes.any() else { return };
-        for &place in places {
-            black_box(node_at(place).order);
-        }
-        for &place in places {
-            let node = node_at(place);
-            black_box(node_at(node.next).order);
-            black_box(node_at(node.previous).order);
-        }
-    }
-
-    /// Places in all chains.
-    pub(crate) const fn len(&self) -> u32 {
-        self.nodes.live()
+    /// Kept places.
+    pub(crate) const fn kept(&self) -> u32 {
+        self.kept.live()
     }
 
     /// True when an account's chain is linked both ways and goes by placement, and no node is lost.
-    pub(crate) fn is_consistent(&self, account: AccountId) -> bool {
+    pub(crate) fn is_consistent<S: Standing>(&self, orders: &[S], ends: &Ends) -> bool {
         let (mut previous, mut placed) = (NONE, Position(0));
-        while let Some(at) = self.behind(account, previous) {
-            let node = &self.nodes[at];
+        while let Some(at) = self.behind(orders, ends, previous) {
+            let node = self.node(orders, at);
             if node.previous != previous || node.placed < placed {
                 return false;
             }
             (previous, placed) = (at, node.placed);
         }
-        self.ends[account.0 as usize].last == previous && self.nodes.is_consistent()
+        ends.last == previous && self.kept.is_consistent()
+    }
+}
+
+/// The order that stands at a place, if it is no kept one.
+pub(crate) fn order_at(place: u32) -> Option<Handle> {
+    (place & KEPT == 0).then_some(Handle(place))
+}
+
+/// The number of a kept place among those.
+pub(crate) fn number_of_kept(place: u32) -> usize {
+    (place & !KEPT) as usize
+}
+
+/// Loads the neighbours of orders' places, where these are orders' too.
+pub(crate) fn touch_neighbours<S: Standing>(orders: &[S], nodes: impl Iterator<Item = Node>) {
+    let Some(last) = orders.len().checked_sub(1) else { return };
+    for Node { next, previous, .. } in nodes {
+        for place in [next, previous] {
+            black_box(orders[(place as usize).min(last)].node().next);
+        }
     }
 }

@@ -47,6 +47,12 @@ impl<T: Copy + Default> Grid<T> {
         &self.cells[row as usize * self.columns + column as usize]
     }
 
+    /// All cells of a row below what the table was grown to.
+    #[inline(always)]
+    pub(crate) fn row(&self, row: u32) -> &[T] {
+        &self.cells[row as usize * self.columns..][..self.columns]
+    }
+
     /// As [`at`](Self::at), to change.
     #[inline(always)]
     pub(crate) fn at_mut(&mut self, row: u32, column: u32) -> &mut T {

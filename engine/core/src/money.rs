@@ -37,6 +37,14 @@ pub(crate) fn quote_rounded_up(price: i64, quantity: i64) -> Option<i64> {
     i64::try_from(per_whole(notional + UNITS_PER_WHOLE as u128 - 1)).ok()
 }
 
+/// As [`quote_rounded_up`], of an order whose notional was checked when it was placed. Of any other price
+/// and quantity it is no amount.
+#[inline(always)]
+pub(crate) fn known_quote_rounded_up(price: i64, quantity: i64) -> i64 {
+    let notional = u128::from(price.cast_unsigned()) * u128::from(quantity.cast_unsigned());
+    per_whole(notional.wrapping_add(UNITS_PER_WHOLE as u128 - 1)) as i64
+}
+
 /// What is kept of a received `amount` at `rate` (10⁻⁸, 0 to 10⁸), truncated (facts §4).
 #[inline(always)]
 pub(crate) const fn commission(amount: i64, rate: i64) -> i64 {

@@ -6,7 +6,6 @@ use crate::hash::Seed;
 use crate::pool::{Linked, NONE, Pool};
 use crate::table::Table;
 use alloc::collections::TryReserveError;
-use alloc::vec::Vec;
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::units::{AccountId, SymbolId};
 
@@ -27,6 +26,9 @@ pub(crate) struct OpenCounts {
 }
 
 impl OpenCounts {
+    /// Of a pair that has nothing open.
+    const NOTHING: Self = Self { all: 0, icebergs: 0, algos: 0, sells: 0, bought: 0 };
+
     /// Those of a side.
     pub(crate) const fn of(&self, side: Side) -> u32 {
         match side {
@@ -55,59 +57,58 @@ impl Linked for Pair {
     }
 }
 
-/// All pairs with an open order.
+/// All pairs with an open order. Most accounts trade one symbol for a while: each call is handed the slot of
+/// the account's pair that was asked for last, or none.
 #[derive(Debug)]
 pub(crate) struct Pairs {
     pairs: Pool<Pair>,
     by_pair: Table,
-    /// By account: the slot of a pair of it that is in use, the one that was asked for last; or none.
-    /// Most accounts trade one symbol for a while.
-    last: Vec<u32>,
     seed: Seed,
 }
 
 impl Pairs {
     pub(crate) const fn new(seed: Seed) -> Self {
-        Self { pairs: Pool::new(), by_pair: Table::new(), last: Vec::new(), seed }
+        Self { pairs: Pool::new(), by_pair: Table::new(), seed }
     }
 
-    /// Makes room for so many pairs, each of which has an open order at the least, of so many accounts.
-    pub(crate) fn try_grow(&mut self, pairs: u32, accounts: u32) -> Result<(), TryReserveError> {
-        let accounts = (accounts as usize).max(self.last.len());
-        self.last.try_reserve_exact(accounts - self.last.len())?;
-        self.last.resize(accounts, NONE);
+    /// Makes room for so many pairs, each of which has an open order at the least.
+    pub(crate) fn try_grow(&mut self, pairs: u32) -> Result<(), TryReserveError> {
         self.pairs.try_grow(pairs)?;
         self.by_pair.try_grow(pairs)
     }
 
+    /// The slot of a pair that has anything open, or none.
     #[inline(always)]
-    fn find(&self, account: AccountId, symbol: SymbolId) -> Option<u32> {
-        let last = self.last[account.0 as usize];
+    pub(crate) fn find(&self, last: u32, account: AccountId, symbol: SymbolId) -> u32 {
         if last != NONE && self.pairs[last].symbol == symbol {
-            return Some(last);
+            last
+        } else {
+            self.find_by_pair(account, symbol)
         }
-        self.find_by_pair(account, symbol)
     }
 
     #[inline(never)]
-    fn find_by_pair(&self, account: AccountId, symbol: SymbolId) -> Option<u32> {
-        self.by_pair.find(self.seed.pair(account.0, symbol.0), |at| {
+    fn find_by_pair(&self, account: AccountId, symbol: SymbolId) -> u32 {
+        let found = self.by_pair.find(self.seed.pair(account.0, symbol.0), |at| {
             (self.pairs[at].account, self.pairs[at].symbol) == (account.0, symbol)
-        })
+        });
+        found.unwrap_or(NONE)
     }
 
-    /// What an account has open on a symbol.
+    /// The slot of a pair that is about to have one open order more, and has just been looked for.
     #[inline(always)]
-    pub(crate) fn get(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
-        self.find(account, symbol).map_or_else(OpenCounts::default, |at| self.pairs[at].counts)
+    pub(crate) fn take_found(
+        &mut self,
+        (account, symbol): (AccountId, SymbolId),
+        found: u32,
+    ) -> u32 {
+        if found == NONE { self.make(account, symbol) } else { found }
     }
 
-    /// The slot of a pair that is about to have one open order more.
+    /// The counts in a slot; of none, that nothing is open.
     #[inline(always)]
-    pub(crate) fn take(&mut self, account: AccountId, symbol: SymbolId) -> u32 {
-        let at = self.find(account, symbol).unwrap_or_else(|| self.make(account, symbol));
-        self.last[account.0 as usize] = at;
-        at
+    pub(crate) fn at(&self, slot: u32) -> &OpenCounts {
+        self.pairs.get(slot).map_or(&OpenCounts::NOTHING, |pair| &pair.counts)
     }
 
     #[inline(never)]
@@ -125,9 +126,8 @@ impl Pairs {
 
     /// Gives the slot of a pair up that has nothing open any more.
     #[inline(never)]
-    pub(crate) fn release(&mut self, slot: u32) {
+    pub(crate) fn release(&mut self, last: &mut u32, slot: u32) {
         let Pair { account, symbol, .. } = self.pairs[slot];
-        let last = &mut self.last[account as usize];
         if *last == slot {
             *last = NONE;
         }
@@ -136,12 +136,12 @@ impl Pairs {
     }
 
     /// Number of pairs, if pool and table agree about it and no slot is lost.
-    pub(crate) fn checked_len(&self) -> Option<u32> {
+    pub(crate) fn checked_len(&self, last: impl Iterator<Item = u32>) -> Option<u32> {
         let is_sound = self.pairs.is_consistent() && self.by_pair.len() == self.pairs.live();
-        let is_of = |(account, &slot): (u32, &u32)| {
+        let is_of = |(account, slot): (u32, u32)| {
             slot == NONE || self.pairs[slot].account == account && self.pairs[slot].counts.all > 0
         };
-        let is_sound = is_sound && (0..).zip(&self.last).all(is_of);
+        let is_sound = is_sound && (0..).zip(last).all(is_of);
         is_sound.then_some(self.pairs.live())
     }
 }

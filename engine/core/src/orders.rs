@@ -3,161 +3,48 @@
 //! cancels.
 
 mod look_ahead;
+mod places;
+mod plain;
+mod record;
+mod slot;
 
 pub(crate) use look_ahead::Group;
+pub(crate) use plain::PlainOrder;
+pub(crate) use record::{
+    HAS_LIST, HAS_OWN_LOCK, IS_ICEBERG, IS_PAIRED, IS_WAITING, OrderDetails, OrderRecord,
+};
+
+use slot::{ById, ByName, OfAccount, Slot};
 
 use crate::book::{BookPools, Handle, RestingView};
 use crate::chains::Chains;
-use crate::filters::OrderKind;
 use crate::hash::Seed;
 use crate::lists::{List, Lists};
 use crate::money;
 use crate::open_counts::{OpenCounts, Pairs};
 use crate::pool::NONE;
-use crate::table::Table;
+use crate::table::Heads;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use touchline_protocol::message::command::Limits;
-use touchline_protocol::message::enums::{SelfTradePrevention, Side};
+use touchline_protocol::message::enums::Side;
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{
-    AccountId, OrderId, OrderListId, Position, Price, SessionId, SymbolId,
-};
-
-/// The part of an open order that is neither in the book nor its client order id.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OrderRecord {
-    /// Base quantity, executed part included.
-    pub(crate) quantity: i64,
-    pub(crate) executed_quote: i64,
-    /// Position of the transaction that gave the order its place in the queue.
-    pub(crate) priority: Position,
-    pub(crate) symbol: SymbolId,
-    pub(crate) session: SessionId,
-    /// Its place among the orders of its account.
-    pub(crate) place: u32,
-    /// Slot of the counts of its account and symbol; set when it is inserted.
-    pub(crate) pair: u32,
-    pub(crate) kind: OrderKind,
-    /// `IS_*` bits: which parts of [`OrderDetails`] matter.
-    pub(crate) flags: u8,
-    /// Against trades with its own account when it takes, if it names it.
-    pub(crate) prevention: Option<SelfTradePrevention>,
-}
-
-/// The order hides a part of its quantity.
-pub(crate) const IS_ICEBERG: u8 = 1;
-/// A stop that waits to be triggered, or has been and waits for its turn: not in the book.
-pub(crate) const IS_WAITING: u8 = 2;
-/// The order belongs to a list, or did while that was open.
-pub(crate) const HAS_LIST: u8 = 4;
-/// The order's list is open: its other order is open too, and neither has executed anything.
-pub(crate) const IS_PAIRED: u8 = 8;
-/// A buy whose price or quantity changed when a part of it was executed: it locked exactly what the rest
-/// needed then, and what it had paid by then is no part of its notional now.
-pub(crate) const HAS_OWN_LOCK: u8 = 16;
-
-const _: () = assert!(size_of::<OrderRecord>() <= 48);
-
-impl OrderRecord {
-    const VACANT: Self = Self {
-        quantity: 0,
-        executed_quote: 0,
-        priority: Position(0),
-        symbol: SymbolId(0),
-        session: SessionId(0),
-        place: NONE,
-        pair: NONE,
-        kind: OrderKind::LIMIT_BUY,
-        flags: 0,
-        prevention: None,
-    };
-
-    /// What the order has locked, given its price and what it has open (hidden parts included): of
-    /// quote for a buy (its notional rounded up, less what it has paid), of base for a sell. Never
-    /// stored, so that it cannot drift.
-    #[inline(always)]
-    pub(crate) fn locked(&self, price: Price, remaining: i64) -> i64 {
-        match self.kind.side {
-            Side::Sell => remaining,
-            Side::Buy => {
-                money::quote_rounded_up(price.0, self.quantity)
-                    .expect("an order's notional is checked when it is placed")
-                    - self.executed_quote
-            }
-        }
-    }
-}
-
-/// What the venue keeps of each open order: always two cache lines, never three or four.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-struct Slot {
-    record: OrderRecord,
-    client_order_id: ClientOrderId,
-}
-
-const _: () = assert!(size_of::<Slot>() == 96);
-
-impl Slot {
-    const VACANT: Self =
-        Self { record: OrderRecord::VACANT, client_order_id: ClientOrderId::EMPTY };
-}
-
-/// What few orders need, apart from the record so that matching does not touch it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OrderDetails {
-    /// What an iceberg shows at a time; 0 for other orders.
-    pub(crate) iceberg: i64,
-    /// What an iceberg hides at present.
-    pub(crate) hidden: i64,
-    /// The price that fires a waiting stop.
-    pub(crate) stop_price: i64,
-    /// The limit of a waiting stop once it is triggered; 0 for one that becomes MARKET.
-    pub(crate) limit_price: i64,
-    /// Number of the trade that triggered a waiting stop; 0 until then.
-    pub(crate) fired_by: u64,
-    /// The list that the order belongs to, also after that has come to its end.
-    pub(crate) order_list_id: OrderListId,
-    /// Slot of its list among the open ones; none when that is not open.
-    pub(crate) list: u32,
-    /// Of one with a lock of its own: what it locks for the rest and all that it has paid.
-    pub(crate) own_lock: i64,
-}
-
-const _: () = assert!(size_of::<OrderDetails>() <= 64);
-
-impl Default for OrderDetails {
-    fn default() -> Self {
-        Self {
-            iceberg: 0,
-            hidden: 0,
-            stop_price: 0,
-            limit_price: 0,
-            fired_by: 0,
-            order_list_id: OrderListId::NONE,
-            list: NONE,
-            own_lock: 0,
-        }
-    }
-}
+use touchline_protocol::units::{AccountId, OrderId, OrderListId, Price, SessionId, SymbolId};
 
 /// All open orders.
 #[derive(Debug)]
 pub(crate) struct Orders {
     slots: Vec<Slot>,
     details: Vec<OrderDetails>,
-    by_id: Table,
+    by_id: Heads<ById>,
     /// Only orders that have a client order id.
-    by_client_order_id: Table,
+    by_client_order_id: Heads<ByName>,
     pub(crate) lists: Lists,
     open: Pairs,
-    /// By account: all open orders, waiting stops.
-    totals: Vec<[u32; 2]>,
+    by_account: Vec<OfAccount>,
     /// By session: open orders that it placed.
     by_session: Vec<u32>,
-    /// By account: its orders by placement.
-    pub(crate) chains: Chains,
+    chains: Chains,
     /// Waiting stops that may come to rest.
     reserved: u32,
     seed: Seed,
@@ -179,11 +66,11 @@ impl Orders {
         Self {
             slots: Vec::new(),
             details: Vec::new(),
-            by_id: Table::new(),
-            by_client_order_id: Table::new(),
+            by_id: Heads::new(),
+            by_client_order_id: Heads::new(),
             lists: Lists::new(seed),
             open: Pairs::new(seed),
-            totals: Vec::new(),
+            by_account: Vec::new(),
             by_session: Vec::new(),
             chains: Chains::new(),
             reserved: 0,
@@ -196,20 +83,20 @@ impl Orders {
         let wanted = self.slots.len() + more;
         self.slots.try_reserve_exact(more)?;
         self.details.try_reserve_exact(more)?;
-        self.by_id.try_grow(limits.open_orders)?;
-        self.by_client_order_id.try_grow(limits.open_orders)?;
+        self.by_id.try_grow(&mut self.slots, limits.open_orders)?;
+        self.by_client_order_id.try_grow(&mut self.slots, limits.open_orders)?;
         self.lists.try_grow(limits.open_orders)?;
-        self.open.try_grow(limits.open_orders, limits.accounts)?;
-        let accounts = (limits.accounts as usize).max(self.totals.len());
-        self.totals.try_reserve_exact(accounts - self.totals.len())?;
-        self.totals.resize(accounts, [0; 2]);
+        self.open.try_grow(limits.open_orders)?;
+        let accounts = (limits.accounts as usize).max(self.by_account.len());
+        self.by_account.try_reserve_exact(accounts - self.by_account.len())?;
+        self.by_account.resize(accounts, OfAccount::NOTHING);
         // Session 0 is the engine.
         let sessions = (limits.sessions as usize + 1).max(self.by_session.len());
         self.by_session.try_reserve_exact(sessions - self.by_session.len())?;
         self.by_session.resize(sessions, 0);
         // Each pending work keeps one place at the most (of the urgent sweeps only one has begun), and so
-        // does a triggered stop while it takes.
-        self.chains.try_grow(limits.accounts, limits.open_orders + limits.pending_work + 2)?;
+        // does a triggered stop while it takes, and each order of a list while a replacement is judged.
+        self.chains.try_grow(limits.pending_work + 4)?;
         self.slots.resize(wanted, Slot::VACANT);
         self.details.resize(wanted, OrderDetails::default());
         Ok(())
@@ -267,7 +154,7 @@ impl Orders {
     /// filters).
     #[inline(always)]
     pub(crate) fn totals(&self, account: AccountId) -> [u32; 2] {
-        self.totals[account.0 as usize]
+        self.by_account[account.0 as usize].totals
     }
 
     /// Open orders that a session placed, whoever's they are.
@@ -360,15 +247,28 @@ impl Orders {
     /// Open orders of an account on a symbol.
     #[inline(always)]
     pub(crate) fn open_counts(&self, account: AccountId, symbol: SymbolId) -> OpenCounts {
-        self.open.get(account, symbol)
+        *self.open.at(self.pair_of(account, symbol))
+    }
+
+    /// Slot of the counts of an account on a symbol; none if it has nothing open there.
+    #[inline(always)]
+    pub(crate) fn pair_of(&self, account: AccountId, symbol: SymbolId) -> u32 {
+        let last = self.by_account[account.0 as usize].last_pair;
+        self.open.find(last, account, symbol)
+    }
+
+    /// The counts in such a slot; of none, that nothing is open.
+    #[inline(always)]
+    pub(crate) fn counts_at(&self, pair: u32) -> &OpenCounts {
+        self.open.at(pair)
     }
 
     /// An open order by number.
     #[inline(always)]
     pub(crate) fn find(&self, pools: &BookPools, symbol: SymbolId, id: OrderId) -> Option<Handle> {
         self.by_id
-            .find(self.seed.order(symbol.0, id.0), |at| {
-                pools.id(at) == id && self.slots[at as usize].record.symbol == symbol
+            .find(&self.slots, self.seed.order(symbol.0, id.0), |at, slot| {
+                pools.id(at) == id && slot.record.symbol == symbol
             })
             .map(Handle)
     }
@@ -385,9 +285,32 @@ impl Orders {
         if name.is_empty() {
             return None;
         }
+        let hash = self.name_hash(account, symbol, name);
+        self.find_by_name_hash(pools, (account, symbol, name), hash)
+    }
+
+    /// The hash of an owner's name for an order.
+    #[inline(always)]
+    pub(crate) fn name_hash(
+        &self,
+        account: AccountId,
+        symbol: SymbolId,
+        name: &ClientOrderId,
+    ) -> u32 {
+        self.seed.client_order_id(account, symbol, name)
+    }
+
+    /// As [`find_by_client_order_id`](Self::find_by_client_order_id), of a name whose hash is known; none
+    /// has the empty name.
+    #[inline(always)]
+    pub(crate) fn find_by_name_hash(
+        &self,
+        pools: &BookPools,
+        (account, symbol, name): (AccountId, SymbolId, &ClientOrderId),
+        hash: u32,
+    ) -> Option<Handle> {
         self.by_client_order_id
-            .find(self.seed.client_order_id(account, symbol, name), |at| {
-                let slot = &self.slots[at as usize];
+            .find(&self.slots, hash, |at, slot| {
                 slot.client_order_id == *name
                     && pools.owner(at) == account.0
                     && slot.record.symbol == symbol
@@ -395,7 +318,7 @@ impl Orders {
             .map(Handle)
     }
 
-    /// Keeps a record of an order that now rests or waits at `handle`; its place is made before.
+    /// Keeps a record of an order that now rests or waits at `handle`; its place is still to be given.
     #[inline(always)]
     pub(crate) fn insert(
         &mut self,
@@ -404,33 +327,33 @@ impl Orders {
         (mut record, details): (OrderRecord, OrderDetails),
         name: &ClientOrderId,
     ) {
-        let symbol = record.symbol;
-        self.by_session[record.session.0 as usize] += 1;
-        record.pair = self.open.take(account, symbol);
-        let OrderRecord { pair, kind, flags, place, .. } = record;
+        let OrderRecord { symbol, kind, flags, .. } = record;
         if flags != 0 {
             self.details[handle.0 as usize] = details;
         }
-        self.chains.set_order(place, Some(handle));
-        let counts = self.open.at_mut(pair);
+        self.by_session[record.session.0 as usize] += 1;
+        let found = self.pair_of(account, symbol);
+        record.pair = self.open.take_found((account, symbol), found);
         let is_waiting = u32::from(flags & IS_WAITING != 0);
+        let of_account = &mut self.by_account[account.0 as usize];
+        of_account.last_pair = record.pair;
+        of_account.totals[0] += 1;
+        of_account.totals[1] += is_waiting;
+        self.reserved += is_waiting * u32::from(kind.may_rest());
+        let counts = self.open.at_mut(record.pair);
         counts.all += 1;
         counts.icebergs += u32::from(flags & IS_ICEBERG != 0);
         counts.algos += is_waiting;
         counts.sells += u32::from(kind.side == Side::Sell);
         counts.bought += bought(&record);
-        let [all, algos] = &mut self.totals[account.0 as usize];
-        *all += 1;
-        *algos += is_waiting;
-        self.reserved += is_waiting * u32::from(kind.may_rest());
         let slot = &mut self.slots[handle.0 as usize];
         slot.record = record;
         slot.client_order_id = *name;
-        self.by_id.insert(self.seed.order(symbol.0, id.0), handle.0);
+        slot.by_id = self.by_id.insert_made(self.seed.order(symbol.0, id.0), handle.0);
         // Looked at where it is now: a copy on its way that is looked at in parts is made in parts, slowly.
         if !slot.client_order_id.is_empty() {
             let hash = self.seed.client_order_id(account, symbol, &slot.client_order_id);
-            self.by_client_order_id.insert(hash, handle.0);
+            slot.by_name = self.by_client_order_id.insert_made(hash, handle.0);
         }
     }
 
@@ -462,46 +385,50 @@ impl Orders {
     /// Forgets an order that has ended.
     #[inline(always)]
     pub(crate) fn remove(&mut self, handle: Handle, account: AccountId) {
-        self.chains.remove(account, self.record(handle).place);
+        let ends = &mut self.by_account[account.0 as usize].ends;
+        self.chains.remove(&mut self.slots, ends, handle);
         self.take_out(handle, account);
     }
 
-    /// Forgets an order that takes (again) and may come to rest; its place is kept.
-    pub(crate) fn suspend(&mut self, handle: Handle, account: AccountId) {
-        self.chains.set_order(self.record(handle).place, None);
+    /// Forgets an order that takes (again) and may come to rest, or that is put back; its place is kept:
+    /// gives that.
+    pub(crate) fn suspend(&mut self, handle: Handle, account: AccountId) -> u32 {
+        let ends = &mut self.by_account[account.0 as usize].ends;
+        let kept = self.chains.keep(&mut self.slots, ends, handle);
         self.take_out(handle, account);
+        kept
     }
 
     #[inline(always)]
     fn take_out(&mut self, handle: Handle, account: AccountId) {
-        let Slot { record, client_order_id } = &self.slots[handle.0 as usize];
+        let Slot { record, client_order_id, .. } = &self.slots[handle.0 as usize];
         let OrderRecord { session, pair, flags, kind, .. } = *record;
         let bought = bought(record);
         let has_name = !client_order_id.is_empty();
         self.by_session[session.0 as usize] -= 1;
-        self.by_id.forget(handle.0);
+        self.by_id.forget(&mut self.slots, handle.0);
         if has_name {
-            self.by_client_order_id.forget(handle.0);
+            self.by_client_order_id.forget(&mut self.slots, handle.0);
         }
-        let counts = self.open.at_mut(pair);
         let is_waiting = u32::from(flags & IS_WAITING != 0);
+        let of_account = &mut self.by_account[account.0 as usize];
+        of_account.totals[0] -= 1;
+        of_account.totals[1] -= is_waiting;
+        let counts = self.open.at_mut(pair);
         counts.all -= 1;
         counts.icebergs -= u32::from(flags & IS_ICEBERG != 0);
         counts.algos -= is_waiting;
         counts.sells -= u32::from(kind.side == Side::Sell);
         counts.bought -= bought;
         if counts.all == 0 {
-            self.open.release(pair);
+            self.open.release(&mut of_account.last_pair, pair);
         }
-        let [all, algos] = &mut self.totals[account.0 as usize];
-        *all -= 1;
-        *algos -= is_waiting;
         self.reserved -= is_waiting * u32::from(kind.may_rest());
     }
 
     /// Accounts and symbols with an open order, if their table is sound.
     pub(crate) fn checked_pairs(&self) -> Option<u32> {
-        self.open.checked_len()
+        self.open.checked_len(self.by_account.iter().map(|of_account| of_account.last_pair))
     }
 
     /// Entries of the two tables: all orders, and those with a client order id.

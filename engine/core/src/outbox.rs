@@ -54,11 +54,30 @@ pub const OUTBOX_BYTES_MAX: usize = {
 };
 
 const _: () = assert!(OUTBOX_BYTES_MAX <= 60 * 1024, "a transaction's share of the log's tail");
+const _: () = assert!(OUTBOX_BYTES_MAX.is_multiple_of(WORD), "a buffer has no less in whole words");
+
+/// Bytes of a word, of which every message is so many long.
+const WORD: usize = size_of::<u64>();
+
+/// Words of a message.
+const fn words<M: Message>() -> usize {
+    const { assert!(size_of::<M>().is_multiple_of(WORD)) };
+    size_of::<M>() / WORD
+}
+
+/// Words as the message that they have room for. Assigned as what it is: copied as bytes, a message would
+/// first be put together elsewhere.
+#[inline(always)]
+fn as_message<M: Message>(words: &mut [u64]) -> &mut M {
+    &mut bytemuck::cast_slice_mut::<u64, M>(words)[0]
+}
 
 /// The events of one transaction, one behind the other, each a multiple of eight bytes long.
 #[derive(Debug)]
 pub struct Outbox<'buffer> {
-    buffer: &'buffer mut [u8],
+    /// Room for events, which are all so many whole words long.
+    words: &'buffer mut [u64],
+    /// Words of events.
     length: usize,
     count: u16,
     addressees: Option<&'buffer mut Addressees>,
@@ -76,7 +95,9 @@ impl<'buffer> Outbox<'buffer> {
     pub fn new(buffer: &'buffer mut [u8]) -> Self {
         assert!(buffer.as_ptr().addr().is_multiple_of(8), "an outbox starts at a multiple of 8");
         assert!(buffer.len() >= OUTBOX_BYTES_MAX, "an outbox of {} bytes", buffer.len());
-        Self { buffer, length: 0, count: 0, addressees: None, replier: SessionId::ENGINE }
+        let whole = buffer.len() / WORD * WORD;
+        let words = bytemuck::cast_slice_mut(&mut buffer[..whole]);
+        Self { words, length: 0, count: 0, addressees: None, replier: SessionId::ENGINE }
     }
 
     /// As [`new`](Self::new); notes in `addressees`, which is emptied, whom each event concerns besides
@@ -103,7 +124,7 @@ impl<'buffer> Outbox<'buffer> {
         if (is_of_another || is_watched)
             && let Some(addressees) = &mut self.addressees
         {
-            addressees.note(self.length, session, is_watched.then_some(account));
+            addressees.note(self.length * WORD, session, is_watched.then_some(account));
         }
     }
 
@@ -113,17 +134,16 @@ impl<'buffer> Outbox<'buffer> {
     /// When it does not fit, which [`OUTBOX_BYTES_MAX`] excludes for the events of one command.
     #[inline(always)]
     pub fn push<M: Message>(&mut self, event: &M) {
-        let end = self.length + size_of::<M>();
-        // Assigned as what it is: copied as bytes, the event would first be put together elsewhere.
-        *bytemuck::from_bytes_mut::<M>(&mut self.buffer[self.length..end]) = *event;
-        self.length = end;
+        let room = &mut self.words[self.length..];
+        *as_message(&mut room[..words::<M>()]) = *event;
+        self.length += words::<M>();
         self.count += 1;
     }
 
     /// Bytes of events.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.length
+        self.length * WORD
     }
 
     /// Number of events.
@@ -141,7 +161,7 @@ impl<'buffer> Outbox<'buffer> {
     /// All events' bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer[..self.length]
+        bytemuck::cast_slice(&self.words[..self.length])
     }
 
     /// Forgets all events.

@@ -9,6 +9,7 @@ pub use views::{
 };
 
 use crate::book::{DepthLevel, Handle};
+use crate::chains::order_at;
 use crate::orders::{IS_ICEBERG, IS_WAITING};
 use crate::pending::{Pending, Waiter};
 use crate::pool::NONE;
@@ -260,10 +261,10 @@ impl Core {
     /// All open orders of an account, waiting stops included, oldest placement first; none for an unknown
     /// account.
     pub fn open_orders_of(&self, account: AccountId) -> impl Iterator<Item = OpenOrder> {
-        let chains = &self.orders.chains;
-        let first = self.accounts.get(account).and_then(|_| chains.behind(account, NONE));
-        core::iter::successors(first, move |&node| chains.behind(account, node))
-            .filter_map(|node| chains.order(node))
+        let orders = &self.orders;
+        let first = self.accounts.get(account).and_then(|_| orders.place_behind(account, NONE));
+        core::iter::successors(first, move |&place| orders.place_behind(account, place))
+            .filter_map(order_at)
             .map(|handle| self.view_order(handle))
     }
 

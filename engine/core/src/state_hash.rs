@@ -53,7 +53,7 @@ impl Core {
                     hash.word(u64::from(u32::from_le_bytes(kind)));
                     hash.text(self.orders.client_order_id(order.handle));
                     if self.rules >= 2 {
-                        hash.word(self.orders.chains.placed(record.place).0);
+                        hash.word(self.orders.placed(order.handle).0);
                     }
                     if record.flags != 0 {
                         let details = self.orders.details(order.handle);
@@ -98,7 +98,7 @@ impl Core {
         self.orders.lists.hash(hash);
         self.hash_pair_fees(hash);
         for place in self.pending.iter().filter_map(|pending| named(pending.place())) {
-            hash.word(self.orders.chains.placed(place).0);
+            hash.word(self.orders.placed_at(place).0);
         }
         for (symbol, triggers) in self.symbols.list.iter().zip(&self.symbols.triggers) {
             for side in [Side::Buy, Side::Sell] {
@@ -146,7 +146,7 @@ impl Core {
         }
         hash.word(details.fired_by);
         hash.word(record.priority.0);
-        hash.word(self.orders.chains.placed(record.place).0);
+        hash.word(self.orders.placed(handle).0);
         hash.word(u64::from_le_bytes([
             record.kind.side.to_wire(),
             record.kind.order_type.to_wire(),

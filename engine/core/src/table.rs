@@ -10,61 +10,93 @@
 use crate::pool::NONE;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 /// What is known of an entry, by its handle.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+pub(crate) struct Link {
     hash: u32,
     /// The next entry of the same place.
     next: u32,
 }
 
-const LOOSE: Link = Link { hash: 0, next: NONE };
+impl Link {
+    /// Of no entry.
+    pub(crate) const LOOSE: Self = Self { hash: 0, next: NONE };
 
-/// The table. Without growth it holds nothing.
-#[derive(Debug)]
-pub(crate) struct Table {
-    /// The first entry of each place; a power of two in number, or none. At least two for each entry.
-    places: Vec<u32>,
-    links: Vec<Link>,
-    used: u32,
+    /// Hash of its entry; of one that has left the table, too.
+    pub(crate) const fn hash(&self) -> u32 {
+        self.hash
+    }
 }
 
-impl Table {
-    /// A table without any room.
-    pub(crate) const fn new() -> Self {
-        Self { places: Vec::new(), links: Vec::new(), used: 0 }
+/// Says where in an item its link lies, of a table whose entries are items of something else.
+pub(crate) trait LinkOf<T> {
+    /// An item's link.
+    fn link(item: &T) -> &Link;
+    /// As [`link`](Self::link), to change.
+    fn link_mut(item: &mut T) -> &mut Link;
+}
+
+/// Of a table whose links lie alone.
+#[derive(Debug)]
+pub(crate) struct Alone;
+
+impl LinkOf<Link> for Alone {
+    #[inline(always)]
+    fn link(item: &Link) -> &Link {
+        item
     }
 
-    /// Makes room for `entries` in all, with handles below that. Never shrinks.
+    #[inline(always)]
+    fn link_mut(item: &mut Link) -> &mut Link {
+        item
+    }
+}
+
+/// A table without its links: they lie in items, by handle, which are handed to each call. Without growth
+/// it holds nothing.
+#[derive(Debug)]
+pub(crate) struct Heads<L> {
+    /// The first entry of each place; a power of two in number, or none. At least two for each entry.
+    places: Vec<u32>,
+    used: u32,
+    links: PhantomData<L>,
+}
+
+impl<L> Heads<L> {
+    /// A table without any room.
+    pub(crate) const fn new() -> Self {
+        Self { places: Vec::new(), used: 0, links: PhantomData }
+    }
+
+    /// Makes room for `entries` in all. Never shrinks.
     ///
     /// # Errors
     /// When there is no memory; the table is as it was.
-    pub(crate) fn try_grow(&mut self, entries: u32) -> Result<(), TryReserveError> {
-        let more = (entries as usize).saturating_sub(self.links.len());
-        if more == 0 {
+    pub(crate) fn try_grow<T>(
+        &mut self,
+        items: &mut [T],
+        entries: u32,
+    ) -> Result<(), TryReserveError>
+    where
+        L: LinkOf<T>,
+    {
+        let wanted = (entries as usize * 2).next_power_of_two();
+        if wanted <= self.places.len() {
             return Ok(());
         }
-        let wanted = (entries as usize * 2).next_power_of_two();
         let mut places = Vec::new();
         places.try_reserve_exact(wanted)?;
-        self.links.try_reserve_exact(more)?;
-        self.links.resize(entries as usize, LOOSE);
         places.resize(wanted, NONE);
         for mut at in core::mem::replace(&mut self.places, places) {
             while at != NONE {
-                let Link { hash, next } = self.links[at as usize];
-                self.chain(hash, at);
+                let Link { hash, next } = *L::link(&items[at as usize]);
+                self.chain(items, hash, at);
                 at = next;
             }
         }
         Ok(())
-    }
-
-    /// Bytes of memory that it has taken.
-    #[cfg(test)]
-    pub(crate) const fn memory(&self) -> usize {
-        self.places.capacity() * size_of::<u32>() + self.links.capacity() * size_of::<Link>()
     }
 
     /// Entries.
@@ -85,27 +117,34 @@ impl Table {
 
     /// Goes on from entries that are not those of their hashes to the next ones of their places, or to
     /// [`NONE`]. Decides nothing: for loading what may be needed soon.
-    pub(crate) fn guess_again(&self, hashes: &[u32], entries: &mut [u32]) {
-        let Some(last) = self.links.len().checked_sub(1) else { return };
+    pub(crate) fn guess_again<T>(&self, items: &[T], hashes: &[u32], entries: &mut [u32])
+    where
+        L: LinkOf<T>,
+    {
+        let Some(last) = items.len().checked_sub(1) else { return };
         for (&hash, entry) in hashes.iter().zip(entries) {
-            let link = self.links[(*entry as usize).min(last)];
+            let link = *L::link(&items[(*entry as usize).min(last)]);
             let stays = *entry == NONE || link.hash == hash;
             *entry = if stays { *entry } else { link.next };
         }
     }
 
-    /// The hash of an entry; any number for what is none.
-    pub(crate) fn hash_of(&self, entry: u32) -> u32 {
-        self.links.get(entry as usize).map_or(0, |link| link.hash)
-    }
-
     /// The handle under `hash` that `is_it` recognises.
     #[inline(always)]
-    pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find<T>(
+        &self,
+        items: &[T],
+        hash: u32,
+        mut is_it: impl FnMut(u32, &T) -> bool,
+    ) -> Option<u32>
+    where
+        L: LinkOf<T>,
+    {
         let mut at = self.first_guess(hash);
         while at != NONE {
-            let link = self.links[at as usize];
-            if link.hash == hash && is_it(at) {
+            let item = &items[at as usize];
+            let link = L::link(item);
+            if link.hash == hash && is_it(at, item) {
                 return Some(at);
             }
             at = link.next;
@@ -115,27 +154,55 @@ impl Table {
 
     /// Adds an entry whose key is not in the table.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, hash: u32, handle: u32) {
+    pub(crate) fn insert<T>(&mut self, items: &mut [T], hash: u32, handle: u32)
+    where
+        L: LinkOf<T>,
+    {
         self.used += 1;
-        self.chain(hash, handle);
+        self.chain(items, hash, handle);
     }
 
     #[inline(always)]
-    fn chain(&mut self, hash: u32, handle: u32) {
+    fn chain<T>(&mut self, items: &mut [T], hash: u32, handle: u32)
+    where
+        L: LinkOf<T>,
+    {
+        *L::link_mut(&mut items[handle as usize]) = self.head(hash, handle);
+    }
+
+    /// Puts an entry in front of its place; gives the link that it is to have.
+    #[inline(always)]
+    fn head(&mut self, hash: u32, handle: u32) -> Link {
         let place = self.place(hash);
         let next = core::mem::replace(&mut self.places[place], handle);
-        self.links[handle as usize] = Link { hash, next };
+        Link { hash, next }
+    }
+
+    /// As [`insert`](Self::insert), of an entry whose item is just being made: gives the link that is to
+    /// be in it.
+    #[inline(always)]
+    pub(crate) fn insert_made(&mut self, hash: u32, handle: u32) -> Link {
+        self.used += 1;
+        self.head(hash, handle)
     }
 
     /// Removes the entry under `hash` that `is_it` recognises and gives its handle.
     #[inline]
-    pub(crate) fn take(&mut self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn take<T>(
+        &mut self,
+        items: &mut [T],
+        hash: u32,
+        mut is_it: impl FnMut(u32) -> bool,
+    ) -> Option<u32>
+    where
+        L: LinkOf<T>,
+    {
         let mut before = NONE;
         let mut at = self.first_guess(hash);
         while at != NONE {
-            let link = self.links[at as usize];
+            let link = *L::link(&items[at as usize]);
             if link.hash == hash && is_it(at) {
-                self.unchain(hash, before, link.next);
+                self.unchain(items, (hash, before), link.next);
                 return Some(at);
             }
             before = at;
@@ -145,27 +212,26 @@ impl Table {
     }
 
     #[inline]
-    fn unchain(&mut self, hash: u32, before: u32, next: u32) {
+    fn unchain<T>(&mut self, items: &mut [T], (hash, before): (u32, u32), next: u32)
+    where
+        L: LinkOf<T>,
+    {
         self.used -= 1;
         if before == NONE {
             let place = self.place(hash);
             self.places[place] = next;
         } else {
-            self.links[before as usize].next = next;
+            L::link_mut(&mut items[before as usize]).next = next;
         }
-    }
-
-    /// Removes the entry of `hash` and `handle`, which must be there.
-    #[inline]
-    pub(crate) fn remove(&mut self, hash: u32, handle: u32) {
-        debug_assert_eq!(self.links[handle as usize].hash, hash, "removed under another hash");
-        self.forget(handle);
     }
 
     /// Removes the entry of `handle`, which must be there: its hash is still known.
     #[inline(always)]
-    pub(crate) fn forget(&mut self, handle: u32) {
-        let Link { hash, next } = self.links[handle as usize];
+    pub(crate) fn forget<T>(&mut self, items: &mut [T], handle: u32)
+    where
+        L: LinkOf<T>,
+    {
+        let Link { hash, next } = *L::link(&items[handle as usize]);
         let place = self.place(hash);
         self.used -= 1;
         let mut at = self.places[place];
@@ -175,13 +241,88 @@ impl Table {
         }
         loop {
             assert!(at != NONE, "removed from a table that does not have it");
-            let link = &mut self.links[at as usize];
+            let link = L::link_mut(&mut items[at as usize]);
             if link.next == handle {
                 link.next = next;
                 return;
             }
             at = link.next;
         }
+    }
+}
+
+/// The table. Without growth it holds nothing.
+#[derive(Debug)]
+pub(crate) struct Table {
+    heads: Heads<Alone>,
+    links: Vec<Link>,
+}
+
+impl Table {
+    /// A table without any room.
+    pub(crate) const fn new() -> Self {
+        Self { heads: Heads::new(), links: Vec::new() }
+    }
+
+    /// Makes room for `entries` in all, with handles below that. Never shrinks.
+    ///
+    /// # Errors
+    /// When there is no memory; the table is as it was.
+    pub(crate) fn try_grow(&mut self, entries: u32) -> Result<(), TryReserveError> {
+        let more = (entries as usize).saturating_sub(self.links.len());
+        if more > 0 {
+            self.links.try_reserve_exact(more)?;
+            self.heads.try_grow(&mut self.links, entries)?;
+            self.links.resize(entries as usize, Link::LOOSE);
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory that it has taken.
+    #[cfg(test)]
+    pub(crate) const fn memory(&self) -> usize {
+        self.heads.places.capacity() * size_of::<u32>() + self.links.capacity() * size_of::<Link>()
+    }
+
+    /// Entries.
+    pub(crate) const fn len(&self) -> u32 {
+        self.heads.len()
+    }
+
+    /// See [`Heads::first_guess`].
+    #[inline(always)]
+    pub(crate) fn first_guess(&self, hash: u32) -> u32 {
+        self.heads.first_guess(hash)
+    }
+
+    /// See [`Heads::guess_again`].
+    pub(crate) fn guess_again(&self, hashes: &[u32], entries: &mut [u32]) {
+        self.heads.guess_again(&self.links, hashes, entries);
+    }
+
+    /// The handle under `hash` that `is_it` recognises.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.heads.find(&self.links, hash, |at, _| is_it(at))
+    }
+
+    /// Adds an entry whose key is not in the table.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, hash: u32, handle: u32) {
+        self.heads.insert(&mut self.links, hash, handle);
+    }
+
+    /// Removes the entry under `hash` that `is_it` recognises and gives its handle.
+    #[inline]
+    pub(crate) fn take(&mut self, hash: u32, is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.heads.take(&mut self.links, hash, is_it)
+    }
+
+    /// Removes the entry of `hash` and `handle`, which must be there.
+    #[inline]
+    pub(crate) fn remove(&mut self, hash: u32, handle: u32) {
+        debug_assert_eq!(self.links[handle as usize].hash, hash, "removed under another hash");
+        self.heads.forget(&mut self.links, handle);
     }
 }
 

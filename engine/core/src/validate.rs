@@ -5,6 +5,7 @@ mod lists;
 mod records;
 
 use crate::book::Handle;
+use crate::chains::order_at;
 use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::pending::Pending;
@@ -224,25 +225,24 @@ impl Core {
     /// Each open order has its place among those of its account, by placement; what is pending may
     /// keep one; there is no other place.
     fn validate_chains(&self) -> Result<(), String> {
-        let chains = &self.orders.chains;
         let mut found = BTreeMap::<u32, u32>::new();
         let mut kept = Vec::new();
         for account in (0..self.accounts.len()).map(AccountId) {
             if self.limits.accounts == 0 {
                 break;
             }
-            if !chains.is_consistent(account) {
+            if !self.orders.has_consistent_places(account) {
                 return Err(format!("the orders of account {account} are linked wrongly"));
             }
             let mut at = NONE;
-            while let Some(node) = chains.behind(account, at) {
+            while let Some(node) = self.orders.place_behind(account, at) {
                 at = node;
-                let Some(handle) = chains.order(node) else {
+                let Some(handle) = order_at(node) else {
                     kept.push(node);
                     continue;
                 };
                 let owner = self.pools.owner(handle.0);
-                if owner != account.0 || self.orders.record(handle).place != node {
+                if owner != account.0 {
                     return Err(format!("account {account} has an order of {owner} in its chain"));
                 }
                 found.insert(handle.0, node);
@@ -255,13 +255,13 @@ impl Core {
         let places = found.len() + kept.len();
         if found.len() != self.pools.orders() as usize
             || kept != of_pending
-            || places != chains.len() as usize
+            || places != self.orders.places() as usize
         {
             return Err(format!(
                 "{} orders and {} pending works have places, of {}",
                 found.len(),
                 kept.len(),
-                chains.len()
+                self.orders.places()
             ));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Cancelling and reducing open orders.
 
-use super::{Applied, Reject};
+use super::Reject;
 use crate::Core;
 use crate::book::{Handle, RestingView};
 use crate::filters;
@@ -19,12 +19,16 @@ impl Core {
         &mut self,
         message: &CancelOrder,
         outbox: &mut Outbox<'_>,
-    ) -> Result<Applied, Reject> {
+    ) -> Result<(), Reject> {
         let account = self.trading_account(&message.command)?;
         self.settled_symbol(message.symbol)?;
         let handle = self.own_order(account, message.symbol, message.order_id)?;
-        self.cancel(handle, outbox);
-        Ok(Applied::Committed)
+        if self.orders.is_plain(handle) {
+            self.cancel_plain(handle, outbox);
+        } else {
+            self.cancel(handle, outbox);
+        }
+        Ok(())
     }
 
     /// Cancels by number, by client order id, or by both if they agree.
@@ -168,7 +172,7 @@ impl Core {
     }
 
     /// Cancels an open order, with its list if that is open.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn cancel(&mut self, handle: Handle, outbox: &mut Outbox<'_>) {
         self.end_order(handle, OrderStatus::Canceled, outbox);
     }

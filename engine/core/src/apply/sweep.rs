@@ -9,6 +9,7 @@ use super::ending::LIST_STEPS;
 use super::{Context, Reject};
 use crate::Core;
 use crate::book::{Handle, SymbolBook};
+use crate::chains::order_at;
 use crate::limits::{self, number};
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Sweep, Waiter, Whose};
@@ -305,17 +306,16 @@ impl Core {
         behind: &mut u32,
         passed: &mut u32,
     ) -> Next {
-        let chains = &self.orders.chains;
-        while let Some(node) = chains.behind(account, *behind) {
-            if chains.placed(node) >= sweep.position {
+        while let Some(place) = self.orders.place_behind(account, *behind) {
+            if self.orders.placed_at(place) >= sweep.position {
                 break;
             }
-            match chains.order(node) {
+            match order_at(place) {
                 Some(handle) if self.is_swept(handle, sweep) => return Next::Order(handle),
                 _ if *passed == PASSED_MAX => return Next::Later,
                 _ => {
                     *passed += 1;
-                    *behind = node;
+                    *behind = place;
                 }
             }
         }
@@ -342,9 +342,9 @@ impl Core {
             return;
         }
         let account = sweep.whose.account();
-        let place = if is_done { NONE } else { self.orders.chains.mark(account, behind) };
+        let place = if is_done { NONE } else { self.orders.mark_place(account, behind) };
         if sweep.place != NONE {
-            self.orders.chains.remove(account, sweep.place);
+            self.orders.give_place_up(account, sweep.place);
         }
         sweep.place = place;
     }

@@ -109,7 +109,7 @@ impl Core {
     #[inline(always)]
     pub(super) fn keep_place(&mut self, active: &ActiveOrder) -> u32 {
         if active.place == NONE {
-            self.orders.chains.append(active.account, active.placed)
+            self.orders.keep_last_place(active.account, active.placed)
         } else {
             active.place
         }
@@ -283,7 +283,6 @@ impl Core {
             priority: active.priority,
             symbol: active.symbol,
             session: active.placed_by,
-            place: self.keep_place(active),
             pair: NONE,
             kind: active.kind,
             flags: active.flags(),
@@ -298,6 +297,7 @@ impl Core {
         };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
+        self.orders.give_place(handle, active.account, (active.place, active.placed));
         handle
     }
 
@@ -333,7 +333,7 @@ impl Core {
                 self.accounts.release(active.account, asset, released);
             }
             if active.place != NONE {
-                self.orders.chains.remove(active.account, active.place);
+                self.orders.give_place_up(active.account, active.place);
             }
         }
         self.report(active, status, released, outbox);

@@ -11,14 +11,16 @@
 
 use super::Context;
 use super::ending::LIST_STEPS;
+use super::site::Site;
 use crate::Core;
-use crate::book::{Handle, RestingView};
+use crate::book::{Handle, RestingView, SymbolBook};
 use crate::filters::{self, OrderKind};
 use crate::money;
 use crate::orders::{IS_WAITING, OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
+use crate::symbols::Symbol;
 use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
 use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
@@ -29,6 +31,19 @@ pub(crate) const RUN_STEPS: u32 = 2;
 /// The side of the trigger book that a stop waits on.
 pub(super) const fn trigger_side(kind: OrderKind) -> Side {
     if kind.fires_upwards() { Side::Sell } else { Side::Buy }
+}
+
+/// The side of the trigger book whose best stop the last trade reaches.
+#[inline(always)]
+fn reached(symbol: &Symbol, triggers: &SymbolBook) -> Option<Side> {
+    let last = symbol.last_price;
+    if last == Price::ZERO {
+        None
+    } else if triggers.crosses(Side::Buy, last) {
+        Some(Side::Sell)
+    } else {
+        triggers.crosses(Side::Sell, last).then_some(Side::Buy)
+    }
 }
 
 impl Core {
@@ -45,7 +60,6 @@ impl Core {
             priority: active.priority,
             symbol: active.symbol,
             session: active.placed_by,
-            place: self.keep_place(active),
             pair: NONE,
             kind: active.kind,
             flags: IS_WAITING | active.flags(),
@@ -61,6 +75,7 @@ impl Core {
         };
         let name = &active.client_order_id;
         self.orders.insert(handle, (active.order_id, active.account), (record, details), name);
+        self.orders.give_place(handle, active.account, (active.place, active.placed));
         handle
     }
 
@@ -70,17 +85,16 @@ impl Core {
         self.symbols.list[at].fired != NONE || self.reached(at).is_some()
     }
 
+    /// As [`has_triggered`](Self::has_triggered), of what is looked up already.
+    #[inline(always)]
+    pub(super) fn has_triggered_at(site: &Site<'_>) -> bool {
+        site.symbol.fired != NONE || reached(site.symbol, site.triggers).is_some()
+    }
+
     /// The side of the trigger book whose best stop the last trade reaches.
     #[inline(always)]
     fn reached(&self, at: usize) -> Option<Side> {
-        let (last, triggers) = (self.symbols.list[at].last_price, &self.symbols.triggers[at]);
-        if last == Price::ZERO {
-            None
-        } else if triggers.crosses(Side::Buy, last) {
-            Some(Side::Sell)
-        } else {
-            triggers.crosses(Side::Sell, last).then_some(Side::Buy)
-        }
+        reached(&self.symbols.list[at], &self.symbols.triggers[at])
     }
 
     /// Moves the stops that the last trade reaches to those that wait for their turn.
@@ -149,7 +163,7 @@ impl Core {
         let handle = view.handle;
         let record = *self.orders.record(handle);
         let details = *self.orders.details(handle);
-        let active = ActiveOrder {
+        let mut active = ActiveOrder {
             order_id: view.id,
             account: AccountId(view.owner),
             symbol,
@@ -168,8 +182,8 @@ impl Core {
             prevention_now: self.prevention(AccountId(view.owner), record.prevention),
             prevented: 0,
             priority: context.position,
-            placed: self.orders.chains.placed(record.place),
-            place: if record.kind.may_rest() { record.place } else { NONE },
+            placed: self.orders.placed(handle),
+            place: NONE,
             last_fill_price: Price::ZERO,
             last_fill_time_ns: 0,
             order_counts: [0; 2],
@@ -180,10 +194,10 @@ impl Core {
             sequence: Sequence(0),
             client_order_id: *self.orders.client_order_id(handle),
         };
-        if active.place == NONE {
-            self.orders.remove(handle, active.account);
+        if active.may_rest() {
+            active.place = self.orders.suspend(handle, active.account);
         } else {
-            self.orders.suspend(handle, active.account);
+            self.orders.remove(handle, active.account);
         }
         self.pools.release(handle);
         active

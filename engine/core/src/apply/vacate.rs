@@ -19,6 +19,8 @@ pub(super) struct Vacated {
     pub(super) account: AccountId,
     handle: Handle,
     place: Place,
+    /// Its place among the orders of its account.
+    pub(super) kept: u32,
     pub(super) record: OrderRecord,
     details: OrderDetails,
     pub(super) client_order_id: ClientOrderId,
@@ -64,7 +66,7 @@ impl Core {
         let (account, locked) = (AccountId(order.owner), self.orders.locked(&order));
         let details = *self.orders.details(handle);
         let client_order_id = *self.orders.client_order_id(handle);
-        self.orders.suspend(handle, account);
+        let kept = self.orders.suspend(handle, account);
         let book = if record.flags & IS_WAITING == 0 {
             &mut self.symbols.books[at]
         } else {
@@ -77,6 +79,7 @@ impl Core {
             account,
             handle,
             place,
+            kept,
             record,
             details,
             client_order_id,
@@ -99,5 +102,7 @@ impl Core {
         book.put_back(&mut self.pools, place);
         let name = &vacated.client_order_id;
         self.orders.insert(handle, (order_id, account), (record, details), name);
+        let placed = self.orders.placed_at(vacated.kept);
+        self.orders.give_place(handle, account, (vacated.kept, placed));
     }
 }

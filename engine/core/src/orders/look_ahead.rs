@@ -8,6 +8,7 @@
 
 use super::Orders;
 use crate::book::{BookPools, SymbolBook};
+use crate::chains::{Node, touch_neighbours};
 use crate::pool::NONE;
 use core::hint::black_box;
 use touchline_protocol::message::enums::Side;
@@ -86,22 +87,23 @@ impl Orders {
         }
         let entries = &mut entries[..cancelled.len()];
         // A quarter of the orders are not the first of their place, few of them not the second.
-        self.by_id.guess_again(cancelled, entries);
-        self.by_id.guess_again(cancelled, entries);
-        self.by_client_order_id.guess_again(names, &mut namesakes[..names.len()]);
+        self.by_id.guess_again(&self.slots, cancelled, entries);
+        self.by_id.guess_again(&self.slots, cancelled, entries);
+        let namesakes = &mut namesakes[..names.len()];
+        self.by_client_order_id.guess_again(&self.slots, names, namesakes);
         // Nothing asks for them: else they would not be loaded at all.
         black_box(&namesakes);
-        let mut places = [NONE; GROUP];
+        let mut nodes = [Node::LOOSE; GROUP];
         let mut hashes = [0; GROUP];
-        for ((place, hash), &entry) in places.iter_mut().zip(&mut hashes).zip(&*entries) {
+        for ((node, hash), &entry) in nodes.iter_mut().zip(&mut hashes).zip(&*entries) {
             let slot = &self.slots[(entry as usize).min(last)];
-            // Both of its cache lines, however it lies on them.
-            black_box((slot.record.quantity, bytemuck::bytes_of(&slot.client_order_id).last()));
-            *place = slot.record.place;
-            *hash = self.by_client_order_id.hash_of(entry);
+            // Both of its cache lines.
+            black_box(slot.record.quantity);
+            *node = slot.node;
+            *hash = slot.by_name.hash();
         }
         pools.touch(entries, &group.levels[..group.news]);
-        self.chains.touch(&places[..entries.len()]);
+        touch_neighbours(&self.slots, nodes[..entries.len()].iter().copied());
         for &hash in &hashes[..entries.len()] {
             black_box(self.by_client_order_id.first_guess(hash));
         }

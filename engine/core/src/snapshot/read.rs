@@ -20,16 +20,15 @@ use touchline_protocol::snapshot::records::{
     SymbolRecord, VenueRecord,
 };
 use touchline_protocol::units::{
-    AccountId, AggregateTradeId, BookUpdateId, KeyId, OrderId, Price, TradeId,
+    AccountId, AggregateTradeId, BookUpdateId, KeyId, OrderId, Position, Price, TradeId,
 };
 
 /// A venue that is being read.
 pub(super) struct Reading<'source, E> {
     pub(super) core: Core,
     pub(super) reader: Reader<'source, E>,
-    /// Nodes and accounts of the places that were read, by their numbers; one that was taken has no
-    /// account any more.
-    pub(super) places: Vec<(u32, u32)>,
+    /// The places that were read, by their numbers.
+    pub(super) places: Vec<ReadPlace>,
     /// Open orders that say that their list is open.
     pub(super) paired: u64,
 }
@@ -275,7 +274,7 @@ impl<E> Reading<'_, E> {
                 && reserved == 0
                 && before.is_none_or(|before| before <= (account, placed));
             reader.require(is_sound, "a field out of range, or out of its order")?;
-            places.push((core.orders.chains.append(account, placed), account.0));
+            places.push(ReadPlace { account, placed, of: NONE });
             before = Some((account, placed));
             reader.step();
         }
@@ -344,13 +343,32 @@ fn session(record: &SessionRecord) -> Option<Session> {
 }
 
 impl<E> Reading<'_, E> {
-    /// Takes a place of an account, by its number, for good; gives its node.
-    pub(super) fn take_place(&mut self, number: u32, account: AccountId) -> Option<u32> {
-        let (node, of_account) = self.places.get_mut(number as usize)?;
-        if *of_account != account.0 || *of_account == NONE {
+    /// Takes a place of an account, by its number, for good: says what it is in the venue. `None` if it is
+    /// nobody's, another's or taken.
+    pub(super) fn take_place(&mut self, number: u32, account: AccountId, of: u32) -> Option<()> {
+        let place = self.places.get_mut(number as usize)?;
+        if place.account != account || place.of != NONE {
             return None;
         }
-        *of_account = NONE;
-        Some(*node)
+        place.of = of;
+        Some(())
     }
+
+    /// Links all places, which are taken.
+    pub(super) fn link_places(&mut self) -> Outcome<E> {
+        let taken = self.places.iter().all(|place| place.of != NONE);
+        self.reader.require(taken, "a place of nothing")?;
+        for &ReadPlace { account, placed, of } in &self.places {
+            self.core.orders.link_place(account, of, placed);
+        }
+        Ok(())
+    }
+}
+
+/// A place among the orders of an account.
+pub(super) struct ReadPlace {
+    account: AccountId,
+    placed: Position,
+    /// What it is in the venue, once that is known, or none.
+    of: u32,
 }

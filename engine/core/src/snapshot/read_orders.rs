@@ -160,8 +160,6 @@ impl<E> Reading<'_, E> {
     /// Puts an order where it was.
     fn put(&mut self, place: Where, order: &ReadOrder) -> Outcome<E> {
         let ReadOrder { raw, details, side, .. } = order;
-        let node = self.take_place(raw.place, raw.account);
-        let node = node.ok_or(self.reader.wrong("a place of nobody, or of another"))?;
         let core = &mut self.core;
         let (at, owner) = (raw.symbol.0 as usize, (raw.order_id, raw.account.0));
         let (price, remaining) = (Price(raw.price), Qty(raw.remaining));
@@ -177,8 +175,11 @@ impl<E> Reading<'_, E> {
             }
             Where::Reached => core.pools.take_unqueued(remaining, owner),
         };
-        let made = (order.record(node), order.details(place));
+        let made = (order.record(), order.details(place));
         core.orders.insert(handle, (raw.order_id, raw.account), made, &raw.client_order_id);
+        let is_taken = self.take_place(raw.place, raw.account, handle.0);
+        is_taken.ok_or(self.reader.wrong("a place of nobody, or of another"))?;
+        let core = &mut self.core;
         let is_paired = raw.flags & IS_PAIRED != 0;
         if place == Where::Reached {
             let fired_by = |at| core.orders.details(Handle(at)).fired_by;
@@ -327,7 +328,7 @@ impl ReadOrder {
         locked.is_some_and(|locked| locked - raw.executed_quote >= needed)
     }
 
-    fn record(&self, place: u32) -> OrderRecord {
+    fn record(&self) -> OrderRecord {
         let Self { raw, kind, prevention, .. } = self;
         OrderRecord {
             quantity: raw.quantity,
@@ -335,7 +336,6 @@ impl ReadOrder {
             priority: raw.priority,
             symbol: raw.symbol,
             session: raw.session,
-            place,
             pair: NONE,
             kind: *kind,
             flags: raw.flags,

@@ -42,8 +42,7 @@ impl<E> Reading<'_, E> {
             self.reader.step();
         }
         self.reader.end()?;
-        let taken = self.places.iter().all(|&(_, account)| account == NONE);
-        self.reader.require(taken, "a place of nothing")
+        self.link_places()
     }
 
     fn pending_order(&mut self, symbol: SymbolId) -> Result<Pending, SnapshotError<E>> {
@@ -182,8 +181,9 @@ impl<E> Reading<'_, E> {
         account: AccountId,
     ) -> Result<u32, SnapshotError<E>> {
         let Some(number) = named(number) else { return Ok(NONE) };
-        let node = self.take_place(number, account);
-        node.ok_or(self.reader.wrong("a place of nobody, or of another"))
+        let kept = self.core.orders.loose_place();
+        let taken = kept.and_then(|kept| self.take_place(number, account, kept).map(|()| kept));
+        taken.ok_or(self.reader.wrong("a place of nobody, or of another"))
     }
 }
 

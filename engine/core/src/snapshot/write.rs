@@ -3,6 +3,7 @@
 use super::stream::Writer;
 use crate::Core;
 use crate::book::Handle;
+use crate::chains::{number_of_kept, order_at};
 use crate::fees::FeeRates;
 use crate::orders::{HAS_LIST, HAS_OWN_LOCK, IS_ICEBERG, IS_PAIRED, IS_WAITING};
 use crate::pending::{ActiveOrder, Pending, Sweep, Whose};
@@ -23,12 +24,31 @@ const _: () = {
     assert!(HAS_OWN_LOCK == records::ORDER_OWN_LOCK && NONE == records::NO_PLACE);
 };
 
-/// The numbers of places by their nodes.
-pub(super) struct Places(Vec<u32>);
+/// The numbers of places: of open orders by handle, and of kept ones.
+#[derive(Default)]
+pub(super) struct Places {
+    orders: Vec<u32>,
+    kept: Vec<u32>,
+}
 
 impl Places {
-    fn number(&self, node: u32) -> u32 {
-        named(node).map_or(records::NO_PLACE, |node| self.0[node as usize])
+    fn at(&mut self, place: u32) -> &mut u32 {
+        let (numbers, at) = match order_at(place) {
+            Some(handle) => (&mut self.orders, handle.0 as usize),
+            None => (&mut self.kept, number_of_kept(place)),
+        };
+        if numbers.len() <= at {
+            numbers.resize(at + 1, records::NO_PLACE);
+        }
+        &mut numbers[at]
+    }
+
+    fn number_of_order(&self, handle: Handle) -> u32 {
+        self.orders[handle.0 as usize]
+    }
+
+    fn number_of_kept(&self, place: u32) -> u32 {
+        named(place).map_or(records::NO_PLACE, |place| self.kept[number_of_kept(place)])
     }
 }
 
@@ -181,25 +201,23 @@ impl Core {
 
     /// The places among the orders of each account; gives their numbers.
     pub(super) fn write_places<E>(&self, to: &mut Writer<'_, E>) -> Result<Places, E> {
-        let chains = &self.orders.chains;
-        to.begin(records::PLACES, chains.len().into())?;
-        let (mut numbers, mut next) = (Vec::new(), 0);
+        let orders = &self.orders;
+        to.begin(records::PLACES, orders.places().into())?;
+        let (mut numbers, mut next) = (Places::default(), 0);
         // Before limits are set there is no room for any.
-        let accounts = if chains.len() == 0 { 0 } else { self.accounts.len() };
+        let accounts = if orders.places() == 0 { 0 } else { self.accounts.len() };
         for account in (0..accounts).map(AccountId) {
             let mut at = NONE;
-            while let Some(node) = chains.behind(account, at) {
-                to.put(&PlaceRecord { placed: chains.placed(node), account, reserved: 0 })?;
-                if numbers.len() <= node as usize {
-                    numbers.resize(node as usize + 1, records::NO_PLACE);
-                }
-                numbers[node as usize] = next;
+            while let Some(place) = orders.place_behind(account, at) {
+                let placed = orders.placed_at(place);
+                to.put(&PlaceRecord { placed, account, reserved: 0 })?;
+                *numbers.at(place) = next;
                 next += 1;
-                at = node;
+                at = place;
             }
         }
         to.end()?;
-        Ok(Places(numbers))
+        Ok(numbers)
     }
 
     pub(super) fn write_orders<E>(&self, to: &mut Writer<'_, E>, places: &Places) -> Result<(), E> {
@@ -255,7 +273,7 @@ impl Core {
             account: AccountId(view.owner),
             symbol: record.symbol,
             session: record.session,
-            place: places.number(record.place),
+            place: places.number_of_order(handle),
             side: record.kind.side.to_wire(),
             order_type: record.kind.order_type.to_wire(),
             time_in_force: record.kind.time_in_force.to_wire(),
@@ -360,7 +378,7 @@ fn pending_order(active: &ActiveOrder, places: &Places) -> PendingOrderRecord {
         correlation: active.correlation,
         sequence: active.sequence,
         account: active.account,
-        place: places.number(active.place),
+        place: places.number_of_kept(active.place),
         order_count_0: active.order_counts[0],
         order_count_1: active.order_counts[1],
         placed_by: active.placed_by,
@@ -397,7 +415,7 @@ fn pending_sweep(sweep: &Sweep, places: &Places) -> PendingSweepRecord {
         epoch: sweep.waiter.epoch,
         whose,
         account: sweep.whose.account(),
-        place: places.number(sweep.place),
+        place: places.number_of_kept(sweep.place),
         reserved: 0,
     }
 }
