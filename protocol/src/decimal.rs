@@ -115,16 +115,10 @@ impl DecimalText {
         self.bytes[place..place + 2].copy_from_slice(&TWO_DIGITS[from..from + 2]);
     }
 
-    /// The text's bytes, which are ASCII.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[usize::from(self.start)..]
-    }
-
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        core::str::from_utf8(self.as_bytes()).unwrap_or_default()
+        core::str::from_utf8(&self.bytes[usize::from(self.start)..]).unwrap_or_default()
     }
 }
 

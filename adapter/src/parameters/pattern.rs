@@ -48,13 +48,9 @@ fn unquoted(item: &str) -> Option<&str> {
 
 /// Whether the text matches [`DECIMAL`].
 pub fn is_decimal(text: &str) -> bool {
-    let is_digits =
-        |digits: &[u8]| (1..=20).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    match text.bytes().position(|byte| byte == b'.') {
-        Some(point) => {
-            is_digits(&text.as_bytes()[..point]) && is_digits(&text.as_bytes()[point + 1..])
-        }
-        None => is_digits(text.as_bytes()),
+    match text.split_once('.') {
+        Some((whole, fraction)) => is_digits(whole) && is_digits(fraction),
+        None => is_digits(text),
     }
 }
 

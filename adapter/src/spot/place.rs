@@ -6,7 +6,6 @@
 
 pub(super) mod list;
 mod report;
-mod written;
 
 use touchline_protocol::decimal::{self, DecimalError};
 use touchline_protocol::message::command::{

@@ -5,7 +5,7 @@ use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, T
 use touchline_protocol::message::event::{OrderResult, Rejected, Trade};
 use touchline_protocol::text::{AssetName, ClientOrderId, SymbolName};
 
-use super::{Choices, written};
+use super::Choices;
 use crate::api_error::ApiError;
 use crate::http::Reply;
 use crate::link::{Decision, Terminal};
@@ -119,11 +119,10 @@ impl Placement {
         };
         let reply = match self.choices.response_type {
             ResponseType::Ack => json(200, &acknowledgement)?,
-            form => {
-                let fills = (form == ResponseType::Full)
-                    .then(|| fills.iter().map(|fill| self.fill(fill)).collect());
-                let placed = self.placed(acknowledgement, result, fills)?;
-                Reply::json(200, written::placed(&placed)?)
+            ResponseType::Result => json(200, &self.placed(acknowledgement, result, None)?)?,
+            ResponseType::Full => {
+                let fills = fills.iter().map(|fill| self.fill(fill)).collect();
+                json(200, &self.placed(acknowledgement, result, Some(fills))?)?
             }
         };
         let counts = [result.order_count_0, result.order_count_1];
