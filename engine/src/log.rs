@@ -37,7 +37,6 @@ use touchline_protocol::log::{
     place::SHARED_MEMORY,
 };
 
-pub(crate) use self::keeper::UNDER_WAY_BYTES;
 pub use self::{
     control::Control,
     disk::DiskError,

@@ -54,7 +54,7 @@ pub(crate) use self::{
     segments::{Segments, segment_numbers},
 };
 use crate::log::{
-    DiskError, Environment, LogOptions, UNDER_WAY_BYTES,
+    DiskError, Environment, LogOptions,
     disk::{DiskLog, disk_error},
     lock::FolderLock,
     segment_folder,
@@ -304,17 +304,13 @@ fn disk_log(storage: &Arc<dyn Storage>, segments: &Segments) -> Result<DiskLog, 
     DiskLog::new(Arc::clone(storage), segments.folder.clone(), segments.identity, segments.next)
 }
 
-/// Makes the segments durable that the last writes went to. Where there are no direct writes, what an
-/// engine wrote that died may have been read from the page cache without being on the disk.
+/// Makes the segment durable in which the log ends. Where there are no direct writes, the last write of
+/// an engine that died may have been read from the page cache without being on the disk.
 fn sync_last(segments: &Segments, end: u64) -> Result<(), DiskError> {
     let Some(last) = end.checked_sub(1) else { return Ok(()) };
-    let segment_bytes = segments.identity.segment_bytes;
-    let first = (last.saturating_sub(UNDER_WAY_BYTES) / segment_bytes).max(segments.first);
-    for number in first..=last / segment_bytes {
-        let path = segments.path(number);
-        segments.file(number)?.sync().map_err(disk_error("syncing", &path))?;
-    }
-    Ok(())
+    let number = last / segments.identity.segment_bytes;
+    let path = segments.path(number);
+    segments.file(number)?.sync().map_err(disk_error("syncing", &path))
 }
 
 /// Whether the log may end where its good frames end. Below what anybody vouches for it may not: that

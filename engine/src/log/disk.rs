@@ -163,21 +163,6 @@ enum Making {
     Ahead(Ahead),
 }
 
-/// Where blocks are written, apart from the log, so that several writes can be under way.
-pub(super) struct Place {
-    path: PathBuf,
-    number: u64,
-    offset: u64,
-    file: Arc<dyn BlockFile>,
-}
-
-impl Place {
-    /// Writes whole blocks from here on; they are durable when it returns. See [`DiskLog::write`].
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), DiskError> {
-        self.file.write_blocks(self.offset, bytes).map_err(disk_error("writing", &self.path))
-    }
-}
-
 /// The segments of one log, to be written.
 pub(crate) struct DiskLog {
     storage: Arc<dyn Storage>,
@@ -185,7 +170,7 @@ pub(crate) struct DiskLog {
     segment_bytes: u64,
     /// One behind the highest segment that is known to exist.
     next: u64,
-    open: Option<(u64, Arc<dyn BlockFile>)>,
+    open: Option<(u64, Box<dyn BlockFile>)>,
     making: Making,
 }
 
@@ -242,43 +227,25 @@ impl DiskLog {
     /// Writes whole blocks at `position`; they are durable when it returns. They lie in one segment.
     /// The address of `bytes` is a multiple of [`BLOCK_BYTES`].
     pub(crate) fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        let place = self.place(position)?;
-        place.write(bytes)?;
-        self.wrote(&place, bytes.len());
-        Ok(())
-    }
-
-    /// Where the blocks from `position` on are written, once that segment exists.
-    pub(super) fn place(&mut self, position: u64) -> Result<Place, DiskError> {
         debug_assert!(position.is_multiple_of(BLOCK_BYTES));
         let (number, offset) = (position / self.segment_bytes, position % self.segment_bytes);
-        let file = match &self.open {
-            Some((open, file)) if *open == number => Arc::clone(file),
-            _ => self.open(number, offset)?,
-        };
-        Ok(Place { path: segment_path(&self.folder, number), number, offset, file })
-    }
-
-    fn open(&mut self, number: u64, offset: u64) -> Result<Arc<dyn BlockFile>, DiskError> {
-        self.wait_for(number)?;
         let path = segment_path(&self.folder, number);
-        let file = self.storage.open(&path).map_err(disk_error("opening", &path))?;
-        let (_, file) = self.open.insert((number, file.into()));
+        if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
+            self.wait_for(number)?;
+            let file = self.storage.open(&path).map_err(disk_error("opening", &path))?;
+            self.open = Some((number, file));
+            if let Making::Ahead(ahead) = &self.making {
+                // First: what was told of the segment before would have it hurry.
+                ahead.keep_pace(offset);
+                ahead.want(number + 1);
+            }
+        }
+        let Some((_, file)) = &self.open else { return Ok(()) };
+        file.write_blocks(offset, bytes).map_err(disk_error("writing", &path))?;
         if let Making::Ahead(ahead) = &self.making {
-            // First: what was told of the segment before would have it hurry.
-            ahead.keep_pace(offset);
-            ahead.want(number + 1);
+            ahead.keep_pace(offset + bytes.len() as u64);
         }
-        Ok(Arc::clone(file))
-    }
-
-    /// Tells who makes segments that so many bytes were written at a place.
-    pub(super) fn wrote(&self, place: &Place, bytes: usize) {
-        if let (Making::Ahead(ahead), Some((open, _))) = (&self.making, &self.open)
-            && *open == place.number
-        {
-            ahead.keep_pace(place.offset + bytes as u64);
-        }
+        Ok(())
     }
 
     /// Returns when the segment `number` exists.

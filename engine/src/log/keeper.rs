@@ -4,12 +4,11 @@
 //!
 //! It writes what is appended, as whole blocks, one write at a time, and moves `durable` to where
 //! each write ended. It never writes a byte that was not published, and never tries again a write
-//! that failed: after an error nothing behind it becomes durable any more.
+//! that failed: after an error nothing becomes durable any more.
 //!
 //! It writes at once what somebody waits for ([`Control::want_durable`]). Otherwise it gathers for a while
 //! and sleeps meanwhile: each write interrupts whoever spins on the core that it needs. When the disk falls
-//! behind, threads of their own do the writing, two writes at a time, while this one brings along what is
-//! written next ([`backlog`]).
+//! behind, a second thread does the writing while this one brings along what is written next ([`backlog`]).
 
 mod backlog;
 mod progress;
@@ -32,7 +31,6 @@ use super::{
     disk::{DiskError, DiskLog, aligned_buffer},
     window::Body,
 };
-pub(crate) use backlog::UNDER_WAY_BYTES;
 use progress::Progress;
 
 /// So many bytes are gathered at the most: they take the disk some hundreds of µs, and are a small part of

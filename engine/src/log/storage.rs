@@ -59,8 +59,8 @@ pub trait Storage: Send + Sync {
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
-/// An open file of blocks of [`BLOCK_BYTES`]. Several threads may write to it, to different blocks.
-pub trait BlockFile: Send + Sync {
+/// An open file of blocks of [`BLOCK_BYTES`].
+pub trait BlockFile: Send {
     /// Length in bytes.
     ///
     /// # Errors

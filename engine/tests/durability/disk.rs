@@ -4,9 +4,8 @@
 //! What programs see and what is durable are kept apart: the names of files until their folder is
 //! synced, the length of a new file until it is synced, and sectors that were written without a sync, as
 //! all are on a disk without direct writes until the write's own sync is done. An *accident* is planned
-//! for one changing call: the call is done in part, and so is what another thread was writing meanwhile;
-//! every later one fails, and the test then lets the process die ([`SimDisk::die`]) or cuts the power
-//! ([`SimDisk::cut_power`]).
+//! for one changing call: the call is done in part, every later one fails, and the test then lets the
+//! process die ([`SimDisk::die`]) or cuts the power ([`SimDisk::cut_power`]).
 //!
 //! The fault model is the one that the log is written for: of a write in flight each 512-byte sector is
 //! old or new, in any combination; changes of names reach the disk in the order in which they were made.
@@ -19,15 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use touchline_engine::log::storage::{BlockFile, Storage};
 use touchline_protocol::log::BLOCK_BYTES;
 
 /// What is written as a whole or not at all.
 pub(crate) const SECTOR: usize = 512;
-
-/// Bytes of a write that takes its time.
-const LARGE: usize = 1 << 20;
 
 /// EIO.
 pub(crate) const IO_ERROR: i32 = 5;
@@ -472,21 +467,11 @@ impl BlockFile for SimFile {
         assert!(offset.is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!(bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES as usize), "from aligned memory");
-        let has_failed = self.disk.has_failed();
         let held = self.disk.0.is_held.lock().unwrap();
         drop(self.disk.0.released.wait_while(held, |held| *held).unwrap());
-        if bytes.len() >= LARGE {
-            // Another thread's write may come meanwhile.
-            std::thread::sleep(Duration::from_micros(500));
-        }
         let mut state = self.disk.state();
         let state = &mut *state;
-        let mut outcome = if state.is_failing && !has_failed {
-            // It was under way at the accident.
-            Outcome::Interrupted
-        } else {
-            state.call(Call::Write)?
-        };
+        let mut outcome = state.call(Call::Write)?;
         if state.failing_write.as_ref() == Some(&self.name) {
             state.failing_write = None;
             outcome = Outcome::Interrupted;
