@@ -69,6 +69,9 @@ mod tests {
             let raised = Amount::from_notional_rounded_up(exact).map(|amount| amount.0);
             prop_assert_eq!(quote_truncated(price, quantity), truncated);
             prop_assert_eq!(quote_rounded_up(price, quantity), raised);
+            if let Some(raised) = raised {
+                prop_assert_eq!(known_quote_rounded_up(price, quantity), raised);
+            }
         }
 
         #[test]

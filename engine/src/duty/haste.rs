@@ -7,10 +7,10 @@
 
 use touchline_protocol::message::enums::Role;
 
-/// Commands are counted for so long, ns.
+/// Answers are counted for so long, or up to twice as long where they come seldom, ns.
 const WINDOW_NS: u64 = 1_000_000;
 
-/// More of them within that are many.
+/// More answers of a session within that are many.
 const FEW: u32 = 10;
 
 /// When what a session was told is to be on disk.
