@@ -41,7 +41,6 @@ pub(crate) use trigger::RUN_STEPS;
 use crate::Core;
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Waiter};
-use sender::{Family, family, least_rules};
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
@@ -113,11 +112,11 @@ impl Core {
             context.time_ns
         );
         self.call += 1;
-        // What is known of the two commands that nearly all are need not be looked up.
+        // What is asked of a command's kind costs the two that nearly all are nothing: here it is known.
         match command {
             Command::NewOrder(message) => {
                 let header = &message.command;
-                self.check_sender(context, header, (Family::Hot, 1))?;
+                self.check_sender(context, command)?;
                 outbox.set_replier(header.session);
                 if let Some(passed) = self.pass_plain(context, message) {
                     self.rest_plain(context, message, &passed, outbox);
@@ -129,7 +128,7 @@ impl Core {
             }
             Command::CancelOrder(message) => {
                 let header = &message.command;
-                self.check_sender(context, header, (Family::Hot, 1))?;
+                self.check_sender(context, command)?;
                 outbox.set_replier(header.session);
                 self.cancel_order(message, outbox)?;
                 self.note_decided(context, header);
@@ -146,12 +145,11 @@ impl Core {
         command: &Command<'_>,
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
-        let header = command.header();
-        self.check_sender(context, header, (family(command), least_rules(command)))?;
+        self.check_sender(context, command)?;
         outbox.set_replier(self.replier(command));
         let applied = self.dispatch(context, command, outbox)?;
         if applied == Applied::Committed {
-            self.note_decided(context, header);
+            self.note_decided(context, command.header());
         }
         Ok(applied)
     }

@@ -12,7 +12,7 @@ use touchline_protocol::units::{AccountId, KeyId, SessionId};
 
 /// Who may send a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+enum Family {
     /// Orders and cancels: the hot lane.
     Hot,
     /// Definitions and money movements: the cold lane.
@@ -23,7 +23,7 @@ pub(super) enum Family {
     Engine,
 }
 
-pub(super) const fn family(command: &Command<'_>) -> Family {
+const fn family(command: &Command<'_>) -> Family {
     match command {
         Command::NewOrder(_)
         | Command::CancelOrder(_)
@@ -62,7 +62,7 @@ pub(super) const fn family(command: &Command<'_>) -> Family {
 }
 
 /// The first rules version that has a command.
-pub(super) const fn least_rules(command: &Command<'_>) -> u32 {
+const fn least_rules(command: &Command<'_>) -> u32 {
     match command {
         Command::SetRules(_)
         | Command::SetLimits(_)
@@ -106,9 +106,10 @@ impl Core {
     pub(super) fn check_sender(
         &self,
         context: &Context,
-        header: &CommandHeader,
-        (family, least_rules): (Family, u32),
+        command: &Command<'_>,
     ) -> Result<(), Reject> {
+        let header = command.header();
+        let family = family(command);
         if header.session == SessionId::ENGINE {
             if header.sequence.0 != 0 && header.sequence <= self.engine_sequence {
                 return Err(RejectReason::DuplicateSequence.into());
@@ -126,7 +127,7 @@ impl Core {
             }
         }
         // Before rules are set nothing but what a start needs is taken.
-        if self.rules < least_rules {
+        if self.rules < least_rules(command) {
             return Err(RejectReason::UnexpectedMessage.into());
         }
         if header.not_after_ns != 0 && context.time_ns > header.not_after_ns {
