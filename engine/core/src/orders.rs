@@ -318,6 +318,28 @@ impl Orders {
             .map(Handle)
     }
 
+    /// Counts an order among the open ones of its session, its account, and its account on its symbol, whose
+    /// slot has just been looked for; gives that slot.
+    #[inline(always)]
+    fn count_in(&mut self, record: &OrderRecord, (account, pair): (AccountId, u32)) -> u32 {
+        let OrderRecord { symbol, session, kind, flags, .. } = *record;
+        self.by_session[session.0 as usize] += 1;
+        let pair = self.open.take_found((account, symbol), pair);
+        let is_waiting = u32::from(flags & IS_WAITING != 0);
+        let of_account = &mut self.by_account[account.0 as usize];
+        of_account.last_pair = pair;
+        of_account.totals[0] += 1;
+        of_account.totals[1] += is_waiting;
+        self.reserved += is_waiting * u32::from(kind.may_rest());
+        let counts = self.open.at_mut(pair);
+        counts.all += 1;
+        counts.icebergs += u32::from(flags & IS_ICEBERG != 0);
+        counts.algos += is_waiting;
+        counts.sells += u32::from(kind.side == Side::Sell);
+        counts.bought += bought(record);
+        pair
+    }
+
     /// Keeps a record of an order that now rests or waits at `handle`; its place is still to be given.
     #[inline(always)]
     pub(crate) fn insert(
@@ -327,25 +349,11 @@ impl Orders {
         (mut record, details): (OrderRecord, OrderDetails),
         name: &ClientOrderId,
     ) {
-        let OrderRecord { symbol, kind, flags, .. } = record;
-        if flags != 0 {
+        let symbol = record.symbol;
+        if record.flags != 0 {
             self.details[handle.0 as usize] = details;
         }
-        self.by_session[record.session.0 as usize] += 1;
-        let found = self.pair_of(account, symbol);
-        record.pair = self.open.take_found((account, symbol), found);
-        let is_waiting = u32::from(flags & IS_WAITING != 0);
-        let of_account = &mut self.by_account[account.0 as usize];
-        of_account.last_pair = record.pair;
-        of_account.totals[0] += 1;
-        of_account.totals[1] += is_waiting;
-        self.reserved += is_waiting * u32::from(kind.may_rest());
-        let counts = self.open.at_mut(record.pair);
-        counts.all += 1;
-        counts.icebergs += u32::from(flags & IS_ICEBERG != 0);
-        counts.algos += is_waiting;
-        counts.sells += u32::from(kind.side == Side::Sell);
-        counts.bought += bought(&record);
+        record.pair = self.count_in(&record, (account, self.pair_of(account, symbol)));
         let slot = &mut self.slots[handle.0 as usize];
         slot.record = record;
         slot.client_order_id = *name;
@@ -385,9 +393,15 @@ impl Orders {
     /// Forgets an order that has ended.
     #[inline(always)]
     pub(crate) fn remove(&mut self, handle: Handle, account: AccountId) {
+        self.remove_flagged(handle, account, self.record(handle).flags);
+    }
+
+    /// As [`remove`](Self::remove), of an order whose flags are known, maybe to the compiler.
+    #[inline(always)]
+    fn remove_flagged(&mut self, handle: Handle, account: AccountId, flags: u8) {
         let ends = &mut self.by_account[account.0 as usize].ends;
         self.chains.remove(&mut self.slots, ends, handle);
-        self.take_out(handle, account);
+        self.take_out(handle, account, flags);
     }
 
     /// Forgets an order that takes (again) and may come to rest, or that is put back; its place is kept:
@@ -395,15 +409,15 @@ impl Orders {
     pub(crate) fn suspend(&mut self, handle: Handle, account: AccountId) -> u32 {
         let ends = &mut self.by_account[account.0 as usize].ends;
         let kept = self.chains.keep(&mut self.slots, ends, handle);
-        self.take_out(handle, account);
+        self.take_out(handle, account, self.record(handle).flags);
         kept
     }
 
     #[inline(always)]
-    fn take_out(&mut self, handle: Handle, account: AccountId) {
+    fn take_out(&mut self, handle: Handle, account: AccountId, flags: u8) {
         let Slot { record, client_order_id, .. } = &self.slots[handle.0 as usize];
-        let OrderRecord { session, pair, flags, kind, .. } = *record;
-        let bought = bought(record);
+        let OrderRecord { session, pair, kind, .. } = *record;
+        let bought = bought(&OrderRecord { flags, ..*record });
         let has_name = !client_order_id.is_empty();
         self.by_session[session.0 as usize] -= 1;
         self.by_id.forget(&mut self.slots, handle.0);

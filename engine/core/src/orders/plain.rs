@@ -3,7 +3,6 @@
 
 use super::Orders;
 use super::record::OrderRecord;
-use super::slot::Slot;
 use crate::book::{BookPools, Handle};
 use crate::filters::OrderKind;
 use crate::pool::NONE;
@@ -61,29 +60,22 @@ impl Orders {
         name: &ClientOrderId,
     ) {
         let PlainOrder { order_id, account, symbol, side, quantity, placed, session, .. } = *order;
-        self.by_session[session.0 as usize] += 1;
-        let pair = self.open.take_found((account, symbol), order.pair);
-        let counts = self.open.at_mut(pair);
-        counts.all += 1;
-        counts.sells += u32::from(side == Side::Sell);
-        let bought = if side == Side::Buy { quantity.cast_unsigned() } else { 0 };
-        counts.bought += u128::from(bought);
-        let of_account = &mut self.by_account[account.0 as usize];
-        of_account.last_pair = pair;
-        of_account.totals[0] += 1;
-        self.chains.append(&mut self.slots, &mut of_account.ends, (handle, placed));
-        let slot = &mut self.slots[handle.0 as usize];
-        slot.record = OrderRecord {
+        let mut record = OrderRecord {
             quantity,
             executed_quote: 0,
             priority: placed,
             symbol,
             session,
-            pair,
+            pair: NONE,
             kind: OrderKind { side, order_type: OrderType::Limit, time_in_force: TimeInForce::Gtc },
             flags: 0,
             prevention: None,
         };
+        record.pair = self.count_in(&record, (account, order.pair));
+        let ends = &mut self.by_account[account.0 as usize].ends;
+        self.chains.append(&mut self.slots, ends, (handle, placed));
+        let slot = &mut self.slots[handle.0 as usize];
+        slot.record = record;
         slot.by_id = self.by_id.insert_made(self.seed.order(symbol.0, order_id.0), handle.0);
         slot.client_order_id = *name;
         if !name.is_empty() {
@@ -101,24 +93,6 @@ impl Orders {
     /// As [`remove`](Self::remove), of an order that has nothing but its record.
     #[inline(always)]
     pub(crate) fn remove_plain(&mut self, handle: Handle, account: AccountId) {
-        let of_account = &mut self.by_account[account.0 as usize];
-        of_account.totals[0] -= 1;
-        self.chains.remove(&mut self.slots, &mut of_account.ends, handle);
-        let Slot { record, client_order_id, .. } = &self.slots[handle.0 as usize];
-        let OrderRecord { session, pair, kind, quantity, .. } = *record;
-        let has_name = !client_order_id.is_empty();
-        self.by_session[session.0 as usize] -= 1;
-        let is_buy = kind.side == Side::Buy;
-        let counts = self.open.at_mut(pair);
-        counts.all -= 1;
-        counts.sells -= u32::from(!is_buy);
-        counts.bought -= u128::from(if is_buy { quantity.cast_unsigned() } else { 0 });
-        if counts.all == 0 {
-            self.open.release(&mut of_account.last_pair, pair);
-        }
-        self.by_id.forget(&mut self.slots, handle.0);
-        if has_name {
-            self.by_client_order_id.forget(&mut self.slots, handle.0);
-        }
+        self.remove_flagged(handle, account, 0);
     }
 }
