@@ -128,11 +128,7 @@ impl Chains {
         (place, placed): (u32, Position),
     ) {
         let previous = core::mem::replace(&mut ends.last, place);
-        if previous == NONE {
-            ends.first = place;
-        } else {
-            self.node_mut(orders, previous).next = place;
-        }
+        self.set_next(orders, ends, (previous, place));
         *self.node_mut(orders, place) = Node { next: NONE, previous, placed };
     }
 
@@ -164,12 +160,9 @@ impl Chains {
         let placed =
             if previous == NONE { Position(0) } else { self.node(orders, previous).placed };
         let place = self.loose().expect("a place for each pending work");
-        let next = if previous == NONE {
-            core::mem::replace(&mut ends.first, place)
-        } else {
-            core::mem::replace(&mut self.node_mut(orders, previous).next, place)
-        };
+        let next = self.behind(orders, ends, previous).unwrap_or(NONE);
         *self.node_mut(orders, place) = Node { next, previous, placed };
+        self.set_next(orders, ends, (previous, place));
         self.set_previous(orders, ends, (next, place));
         place
     }
@@ -238,16 +231,20 @@ impl Chains {
     /// Takes an order out of its account's chain.
     #[inline(always)]
     pub(crate) fn remove<S: Standing>(&mut self, orders: &mut [S], ends: &mut Ends, order: Handle) {
-        let Node { next, previous, .. } = *orders[order.0 as usize].node();
-        self.set_next(orders, ends, (previous, next));
-        self.set_previous(orders, ends, (next, previous));
+        let node = *orders[order.0 as usize].node();
+        self.unlink(orders, ends, node);
+    }
+
+    /// Joins what stands on both sides of a place.
+    #[inline(always)]
+    fn unlink<S: Standing>(&mut self, orders: &mut [S], ends: &mut Ends, node: Node) {
+        self.set_next(orders, ends, (node.previous, node.next));
+        self.set_previous(orders, ends, (node.next, node.previous));
     }
 
     /// Gives a kept place up.
     pub(crate) fn give_up<S: Standing>(&mut self, orders: &mut [S], ends: &mut Ends, place: u32) {
-        let Node { next, previous, .. } = self.kept[place & !KEPT];
-        self.set_next(orders, ends, (previous, next));
-        self.set_previous(orders, ends, (next, previous));
+        self.unlink(orders, ends, self.kept[place & !KEPT]);
         self.kept.release(place & !KEPT);
     }
 

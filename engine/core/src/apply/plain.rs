@@ -8,6 +8,7 @@
 
 use super::Context;
 use super::site::Site;
+use super::trigger::has_triggered;
 use crate::Core;
 use crate::accounts::Account;
 use crate::book::Handle;
@@ -77,7 +78,7 @@ impl Core {
         if !takes_limit || symbol.status != SymbolStatus::Trading {
             return None;
         }
-        if book.crosses(side, Price(price)) || Self::has_triggered_at(&site) {
+        if book.crosses(side, Price(price)) || has_triggered(symbol, site.triggers) {
             return None;
         }
         if !filters::allow_limit(filters, price, quantity) {

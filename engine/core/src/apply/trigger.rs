@@ -11,7 +11,6 @@
 
 use super::Context;
 use super::ending::LIST_STEPS;
-use super::site::Site;
 use crate::Core;
 use crate::book::{Handle, RestingView, SymbolBook};
 use crate::filters::{self, OrderKind};
@@ -31,6 +30,12 @@ pub(crate) const RUN_STEPS: u32 = 2;
 /// The side of the trigger book that a stop waits on.
 pub(super) const fn trigger_side(kind: OrderKind) -> Side {
     if kind.fires_upwards() { Side::Sell } else { Side::Buy }
+}
+
+/// True when stops of a symbol have been triggered and have not had their turn.
+#[inline(always)]
+pub(super) fn has_triggered(symbol: &Symbol, triggers: &SymbolBook) -> bool {
+    symbol.fired != NONE || reached(symbol, triggers).is_some()
 }
 
 /// The side of the trigger book whose best stop the last trade reaches.
@@ -79,29 +84,17 @@ impl Core {
         handle
     }
 
-    /// True when stops of the symbol have been triggered and have not had their turn.
+    /// As [`has_triggered`], of a symbol by its number.
     #[inline(always)]
     pub(super) fn has_triggered(&self, at: usize) -> bool {
-        self.symbols.list[at].fired != NONE || self.reached(at).is_some()
-    }
-
-    /// As [`has_triggered`](Self::has_triggered), of what is looked up already.
-    #[inline(always)]
-    pub(super) fn has_triggered_at(site: &Site<'_>) -> bool {
-        site.symbol.fired != NONE || reached(site.symbol, site.triggers).is_some()
-    }
-
-    /// The side of the trigger book whose best stop the last trade reaches.
-    #[inline(always)]
-    fn reached(&self, at: usize) -> Option<Side> {
-        reached(&self.symbols.list[at], &self.symbols.triggers[at])
+        has_triggered(&self.symbols.list[at], &self.symbols.triggers[at])
     }
 
     /// Moves the stops that the last trade reaches to those that wait for their turn.
     #[inline(always)]
     pub(super) fn collect_triggered(&mut self, at: usize, steps: &mut u32) {
         while *steps > 0
-            && let Some(side) = self.reached(at)
+            && let Some(side) = reached(&self.symbols.list[at], &self.symbols.triggers[at])
         {
             *steps -= 1;
             let symbol = &mut self.symbols.list[at];
