@@ -26,7 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::units::Position;
 
@@ -53,6 +53,9 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Room for a reply to begin with, in bytes: an order with a fill fits.
 const REPLY_BYTES: usize = 640;
+
+/// Room for an entry of a list, in bytes: an order fits.
+const ENTRY_BYTES: usize = 448;
 
 /// When a client may try again whose command found the way to the engine full, in seconds.
 const BUSY_RETRY_S: u64 = 1;
@@ -393,9 +396,28 @@ fn views_error(not_reached: NotReached) -> ApiError {
 
 /// A reply with a JSON body.
 fn json(status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
-    let mut bytes = Vec::with_capacity(REPLY_BYTES);
+    json_within(REPLY_BYTES, status, body)
+}
+
+/// As [`json`], of which it is known how many bytes it takes, more or less: a long body that has no room from
+/// the beginning is copied again and again as it grows.
+fn json_within(room: usize, status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
+    let mut bytes = Vec::with_capacity(room);
     serde_json::to_writer(&mut bytes, body).map_err(|_| ApiError::unknown())?;
     Ok(Reply::json(status, bytes))
+}
+
+/// A reply with a list as its JSON body, status 200.
+fn json_list<E>(entries: E) -> Result<Reply, ApiError>
+where
+    E: IntoIterator<Item: Serialize, IntoIter: ExactSizeIterator>,
+{
+    let entries = entries.into_iter();
+    let mut bytes = Vec::with_capacity(ENTRY_BYTES * entries.len());
+    serde_json::Serializer::new(&mut bytes)
+        .collect_seq(entries)
+        .map_err(|_| ApiError::unknown())?;
+    Ok(Reply::json(200, bytes))
 }
 
 #[cfg(test)]

@@ -55,68 +55,78 @@ pub fn parse(text: &[u8]) -> Result<i64, DecimalError> {
     i64::try_from(units).map_err(|_| DecimalError::TooLarge)
 }
 
-/// The numbers from 00 to 99, one behind the other.
-const TWO_DIGITS: [u8; 200] = {
-    let mut digits = [0; 200];
+/// The numbers from 00 to 99 as they are written; what is behind them is never looked at, and lets whoever
+/// masks a number leave the check of bounds out.
+const PAIRS: [[u8; 2]; 128] = {
+    let mut pairs = [[b'0'; 2]; 128];
     let mut number = 0;
     while number < 100 {
-        digits[2 * number] = b'0' + (number / 10) as u8;
-        digits[2 * number + 1] = b'0' + (number % 10) as u8;
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
         number += 1;
     }
-    digits
+    pairs
 };
+
+/// The two digits of a number below 100.
+#[inline]
+const fn pair(number: u32) -> [u8; 2] {
+    PAIRS[number as usize & 127]
+}
 
 /// The text of a count of 10⁻⁸ units: always exactly eight fraction digits, no exponent.
 #[derive(Clone, Copy)]
 pub struct DecimalText {
-    // "-92233720368.54775808" is the longest: 21 bytes.
-    bytes: [u8; 21],
+    // "-92233720368.54775808" is the longest: 21 bytes. They end at the array's end.
+    bytes: [u8; 24],
     start: u8,
 }
 
 impl DecimalText {
+    /// Where the point stands.
+    const POINT: usize = 24 - 1 - FRACTION_DIGITS;
+
     /// Formats `units` of 10⁻⁸.
     #[must_use]
+    #[inline]
     pub fn new(units: i64) -> Self {
         const WHOLE: u64 = 10_u64.pow(FRACTION_DIGITS as u32);
-        let mut text = Self { bytes: [b'0'; 21], start: 21 };
-        let (mut whole, mut fraction) =
-            (units.unsigned_abs() / WHOLE, (units.unsigned_abs() % WHOLE) as u32);
-        for _ in 0..FRACTION_DIGITS / 2 {
-            text.put_two(fraction % 100);
-            fraction /= 100;
+        let size = units.unsigned_abs();
+        let (whole, fraction) = (size / WHOLE, (size % WHOLE) as u32);
+        // No quotient waits for another one.
+        let [[a, b], [c, d], [e, f], [g, h]] =
+            [fraction / 1_000_000, fraction / 10_000 % 100, fraction / 100 % 100, fraction % 100]
+                .map(pair);
+        let mut bytes = [b'0'; 24];
+        bytes[Self::POINT..].copy_from_slice(&[b'.', a, b, c, d, e, f, g, h]);
+        let mut start = Self::put_whole(&mut bytes, whole);
+        if units < 0 {
+            start -= 1;
+            bytes[start] = b'-';
         }
-        text.put(b'.');
-        while whole >= 10 {
-            text.put_two((whole % 100) as u32);
+        Self { bytes, start: start as u8 }
+    }
+
+    /// Puts the digits in front of the point, at least one; gives where they begin.
+    #[inline]
+    fn put_whole(bytes: &mut [u8; 24], mut whole: u64) -> usize {
+        let mut start = Self::POINT;
+        while whole >= 100 {
+            start -= 2;
+            bytes[start..start + 2].copy_from_slice(&pair((whole % 100) as u32));
             whole /= 100;
         }
-        // What is left is one digit, or nothing in front of the first of two.
-        if whole > 0 || text.bytes[usize::from(text.start)] == b'.' {
-            text.put(b'0' + whole as u8);
+        let [tens, ones] = pair(whole as u32);
+        bytes[start - 1] = ones;
+        if whole < 10 {
+            return start - 1;
         }
-        if units < 0 {
-            text.put(b'-');
-        }
-        text
-    }
-
-    fn put(&mut self, byte: u8) {
-        self.start -= 1;
-        self.bytes[usize::from(self.start)] = byte;
-    }
-
-    /// Puts two digits; `number` is below 100.
-    fn put_two(&mut self, number: u32) {
-        let from = 2 * number as usize;
-        self.start -= 2;
-        let place = usize::from(self.start);
-        self.bytes[place..place + 2].copy_from_slice(&TWO_DIGITS[from..from + 2]);
+        bytes[start - 2] = tens;
+        start - 2
     }
 
     /// The text.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[usize::from(self.start)..]).unwrap_or_default()
     }

@@ -7,11 +7,11 @@ use touchline_protocol::message::command::{
 };
 
 use super::intake::Intake;
-use super::json;
 use super::names;
 use super::responses::{
     Decimal, Empty, ExchangeInformation, Filter, OrderBook, RateLimit, ServerTime, Symbol,
 };
+use super::{REPLY_BYTES, json, json_within};
 use crate::api_error::ApiError;
 use crate::http::Reply;
 use crate::limits::Limits as RequestLimits;
@@ -24,6 +24,9 @@ use crate::views::venue::Venue;
 
 /// `limit` of GET /depth when none is sent.
 const DEPTH_DEFAULT: u32 = 100;
+
+/// Room for a level of GET /depth, in bytes: a price and a quantity of ten digits before the point fit.
+const LEVEL_BYTES: usize = 48;
 
 /// Commissions are truncated to this many fraction digits, whatever the asset shows.
 const COMMISSION_PRECISION: u8 = 8;
@@ -54,7 +57,8 @@ pub(super) fn depth(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         bids: pairs(depth.bids),
         asks: pairs(depth.asks),
     };
-    json(200, &book)
+    let levels = book.bids.len() + book.asks.len();
+    json_within(REPLY_BYTES + LEVEL_BYTES * levels, 200, &book)
 }
 
 /// An empty list `symbols=[]` asks for no symbol and gets none, unlike no list at all: a client that

@@ -9,7 +9,7 @@ use crate::history::intervals::Interval;
 use crate::history::statistics::{Filled, SymbolHistory};
 use crate::http::Reply;
 use crate::spot::intake::Intake;
-use crate::spot::json;
+use crate::spot::json_list;
 use crate::spot::paging::{Span, page_size};
 use crate::spot::responses::Decimal;
 
@@ -31,11 +31,8 @@ pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     span.check_order()?;
     let wanted = Wanted { interval, span, limit };
     let candles = of_named(intake, symbol, |history, now_ms| wanted.read(history, now_ms))?;
-    let klines: Vec<_> = candles
-        .iter()
-        .map(|(open_ms, filled)| kline(*open_ms, interval.next(*open_ms) - 1, filled))
-        .collect();
-    json(200, &klines)
+    let shown = |(open_ms, filled): &(u64, _)| kline(*open_ms, interval.next(*open_ms) - 1, filled);
+    json_list(candles.iter().map(shown))
 }
 
 impl Wanted {

@@ -10,8 +10,8 @@ use crate::history::statistics::Window;
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
-use crate::spot::json;
 use crate::spot::responses::Decimal;
+use crate::spot::{json, json_list};
 use crate::views::book::Level;
 use crate::views::state::State;
 use crate::views::venue::Symbol;
@@ -94,7 +94,7 @@ fn tickers<T: Serialize>(
         let found: Result<Vec<_>, _> = wanted.map(|symbol| ticker(state, symbol)).collect();
         Ok(found?.into_iter().flatten().collect::<Vec<_>>())
     })?;
-    json(200, &found)
+    json_list(&found)
 }
 
 fn name(symbol: &Symbol) -> String {

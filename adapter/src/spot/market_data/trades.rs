@@ -9,7 +9,7 @@ use crate::history::rows::{self, TradeRow};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
-use crate::spot::json;
+use crate::spot::json_list;
 use crate::spot::paging::{Span, number, page_size};
 use crate::spot::responses::Decimal;
 
@@ -56,7 +56,7 @@ fn page(
         is_buyer_maker: row.buyer_is_maker != 0,
         is_best_match: true,
     };
-    json(200, &page.into_iter().map(trade).collect::<Vec<_>>())
+    json_list(page.into_iter().map(trade))
 }
 
 pub(in crate::spot) fn aggregate_trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -86,7 +86,7 @@ pub(in crate::spot) fn aggregate_trades(intake: &Intake<'_>) -> Result<Reply, Ap
             None => Ok(Vec::new()),
         }
     })?;
-    json(200, &entries.iter().map(shown).collect::<Vec<_>>())
+    json_list(entries.iter().map(shown))
 }
 
 fn shown(entry: &Aggregate) -> AggregateTrade {

@@ -17,7 +17,7 @@ use crate::history::{Direction, HistoryError, Reader};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
-use crate::spot::json;
+use crate::spot::json_list;
 use crate::spot::paging::{Span, number, page_size};
 use crate::spot::responses::{AccountTrade, Decimal};
 use crate::views::lists::OrderList;
@@ -95,7 +95,7 @@ impl Wanted {
             },
             (None, None, None) => 0..=whole,
         };
-        let mut page = Vec::new();
+        let mut page = Vec::with_capacity(self.limit);
         reader.scan::<R>(group, ids, self.direction(), |id, row| {
             if !self.wants(id, time_ms(&row)) || page.len() == self.limit {
                 return ControlFlow::Break(());
@@ -119,8 +119,7 @@ pub(in crate::spot) fn orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         span.check(SPAN_MS, SPAN_HOURS)?;
         Ok::<_, ApiError>(orders_of(state, account, symbol, &wanted)?)
     })?;
-    let page: Vec<_> = page.iter().map(|order| full_order(name, order)).collect();
-    json(200, &page)
+    json_list(page.iter().map(|order| full_order(name, order)))
 }
 
 fn orders_of(
@@ -173,8 +172,7 @@ pub(in crate::spot) fn lists(intake: &Intake<'_>) -> Result<Reply, ApiError> {
                 .collect::<Vec<(OrderList, SymbolName)>>(),
         )
     })?;
-    let page: Vec<_> = page.iter().map(|(list, symbol)| shown(list, symbol.as_str())).collect();
-    json(200, &page)
+    json_list(page.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
 }
 
 pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -198,8 +196,7 @@ pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         let asset = |id| state.venue.asset(id).map(|asset| asset.name).unwrap_or_default();
         Ok::<_, ApiError>((page, asset(symbol.base), asset(symbol.quote)))
     })?;
-    let page: Vec<_> = page.iter().map(|side| side.shown(name, &base, &quote)).collect();
-    json(200, &page)
+    json_list(page.iter().map(|side| side.shown(name, &base, &quote)))
 }
 
 /// One side of a trade.
