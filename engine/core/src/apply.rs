@@ -119,7 +119,7 @@ impl Core {
                 self.check_sender(context, command)?;
                 outbox.set_replier(header.session);
                 if let Some(passed) = self.pass_plain(context, message) {
-                    self.rest_plain(context, message, &passed, outbox);
+                    self.place_plain(context, message, &passed, outbox);
                 } else if self.new_order(context, message, outbox)? == Applied::Valid {
                     return Ok(Applied::Valid);
                 }

@@ -123,33 +123,6 @@ pub(crate) fn order_kind(
     if fits { Ok(kind) } else { Err(RejectReason::UnsupportedCombination.into()) }
 }
 
-/// As [`order_kind`], for what most orders are: LIMIT without anything special. Also gives the message
-/// anew, so that the compiler knows what is zero in it. `None` for any other order, and for one that is
-/// not in order, which that function then says why.
-#[inline(always)]
-pub(crate) fn plain_limit(message: &NewOrder, symbol: &Symbol) -> Option<(OrderKind, NewOrder)> {
-    let special = message.quote_quantity | message.stop_price | message.iceberg_quantity;
-    let is_plain = special == 0
-        && message.order_type == OrderType::Limit.to_wire()
-        && message.flags | message.self_trade_prevention == 0
-        && symbol.order_types & 1 << OrderType::Limit.to_wire() != 0;
-    if !is_plain {
-        return None;
-    }
-    let side = Side::from_wire(message.side)?;
-    let time_in_force = TimeInForce::from_wire(message.time_in_force)?;
-    let plain = NewOrder {
-        quote_quantity: 0,
-        stop_price: 0,
-        iceberg_quantity: 0,
-        order_type: OrderType::Limit.to_wire(),
-        flags: 0,
-        self_trade_prevention: 0,
-        ..*message
-    };
-    Some((OrderKind { side, order_type: OrderType::Limit, time_in_force }, plain))
-}
-
 /// True when an order has only fields that its type may have.
 const fn fits_rules_1(message: &NewOrder, kind: OrderKind) -> bool {
     message.quote_quantity == 0

@@ -40,34 +40,8 @@ impl Core {
     ) -> Result<Applied, Reject> {
         let account = self.placing_account(&message.command, message.symbol)?;
         self.prepare(context.time_ns, message.symbol);
-        let symbol = &self.symbols.list[message.symbol.0 as usize];
-        // The same twice: most orders are LIMIT and nothing else, and what the compiler can leave out
-        // for them is a tenth of what an order costs.
-        if let Some((kind, message)) = filters::plain_limit(message, symbol) {
-            return self.place(context, (account, &message, kind), outbox);
-        }
-        let kind = filters::order_kind(self.rules, message, symbol)?;
-        self.place_special(context, (account, message, kind), outbox)
-    }
-
-    #[inline(never)]
-    fn place_special(
-        &mut self,
-        context: &Context,
-        order: (AccountId, &NewOrder, OrderKind),
-        outbox: &mut Outbox<'_>,
-    ) -> Result<Applied, Reject> {
-        self.place(context, order, outbox)
-    }
-
-    #[inline(always)]
-    fn place(
-        &mut self,
-        context: &Context,
-        (account, message, kind): (AccountId, &NewOrder, OrderKind),
-        outbox: &mut Outbox<'_>,
-    ) -> Result<Applied, Reject> {
         let site = self.site(account, message.symbol);
+        let kind = filters::order_kind(self.rules, message, site.symbol)?;
         let windows = self.check_kind(context.time_ns, &site, (message, kind))?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {
             outbox.push(&OrderValid { symbol: message.symbol, ..Default::default() });

@@ -1,49 +1,63 @@
-//! The short way of what most orders are: LIMIT and GTC without anything special, of which nothing can be
-//! taken at once. Called by [`Core::apply`](crate::Core::apply) for every new order, first of all.
+//! The short way of what most orders are: LIMIT without anything special, GTC that comes to rest or takes
+//! first, or IOC that takes. Called by [`Core::apply`](crate::Core::apply) for every new order, first of
+//! all.
 //!
-//! An order goes it if it passes everything and only comes to rest; of any other nothing has happened,
-//! and the long way says what becomes of it. So the checks stand in the order that costs least, none says
+//! An order goes it if it passes everything; of any other nothing has happened, and the long way says
+//! what becomes of it. So the checks stand in the order that costs least, none says
 //! why it fails, and each thing is looked up once. What an order leaves behind is to the bit what it
 //! leaves behind on the long way.
 
 use super::Context;
+use super::place::Terms;
 use super::site::Site;
 use super::trigger::has_triggered;
 use crate::Core;
-use crate::accounts::Account;
+use crate::accounts::{Account, OrderWindow};
 use crate::book::Handle;
-use crate::filters;
+use crate::filters::{self, OrderKind};
 use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::orders::PlainOrder;
 use crate::outbox::Outbox;
 use crate::symbols::SymbolCounters;
 use touchline_protocol::message::command::{NewOrder, SymbolFilters};
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
+use touchline_protocol::message::enums::{
+    OrderStatus, OrderType, SelfTradePrevention, Side, SymbolStatus, TimeInForce,
+};
 use touchline_protocol::message::event::{OrderAccepted, OrderCanceled, OrderResult};
 use touchline_protocol::units::{AccountId, OrderListId, Price, Qty};
 
 /// What is known of an order that passes everything.
 pub(super) struct Passed {
     account: AccountId,
-    side: Side,
+    kind: OrderKind,
+    /// It can take at once.
+    takes: bool,
     /// Amount to lock: quote for a buy, base for a sell.
     locked: i64,
-    /// Hash of its client order id.
+    /// Hash of its client order id, for one that rests at once.
     name_hash: u32,
-    /// Slot of the counts of its account and symbol, or none.
+    /// Slot of the counts of its account and symbol, or none; likewise.
     pair: u32,
 }
 
-/// The side of an order that is LIMIT and GTC and nothing else.
+/// The kind of an order that is LIMIT, GTC or IOC, and nothing else.
 #[inline(always)]
-fn plain_side(message: &NewOrder) -> Option<Side> {
+fn plain_kind(message: &NewOrder) -> Option<OrderKind> {
     let special = message.quote_quantity | message.stop_price | message.iceberg_quantity;
     let is_plain = special == 0
         && message.order_type == OrderType::Limit.to_wire()
-        && message.time_in_force == TimeInForce::Gtc.to_wire()
         && message.flags | message.self_trade_prevention == 0;
-    if is_plain { Side::from_wire(message.side) } else { None }
+    if !is_plain {
+        return None;
+    }
+    let side = Side::from_wire(message.side)?;
+    let time_in_force = match TimeInForce::from_wire(message.time_in_force)? {
+        // Whether the whole of it can be filled is a question of its own.
+        TimeInForce::Fok => return None,
+        other => other,
+    };
+    Some(OrderKind { side, order_type: OrderType::Limit, time_in_force })
 }
 
 /// What a position may be for certain: MAX_POSITION for a buy. Without any such bound it is so much that a
@@ -61,7 +75,8 @@ impl Core {
     #[inline(never)]
     pub(super) fn pass_plain(&mut self, context: &Context, message: &NewOrder) -> Option<Passed> {
         let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let side = plain_side(message)?;
+        let kind = plain_kind(message)?;
+        let side = kind.side;
         let account = self.placing_account(&message.command, id).ok()?;
         let present = self.calendar.turned_to(context.time_ns, &self.limits);
         let filters = &self.symbols.list[id.0 as usize].filters;
@@ -78,7 +93,8 @@ impl Core {
         if !takes_limit || symbol.status != SymbolStatus::Trading {
             return None;
         }
-        if book.crosses(side, Price(price)) || has_triggered(symbol, site.triggers) {
+        let takes = book.crosses(side, Price(price));
+        if has_triggered(symbol, site.triggers) || !takes && !kind.may_rest() {
             return None;
         }
         if !filters::allow_limit(filters, price, quantity) {
@@ -93,8 +109,9 @@ impl Core {
         if !self.allows_one_more(site.account, present) {
             return None;
         }
-        self.check_open_orders(1).ok()?;
-        self.check_levels(1).ok()?;
+        if !self.has_room(site.account, takes) {
+            return None;
+        }
         let pair = self.orders.pair_of(account, id);
         let open = self.orders.counts_at(pair);
         let added = OpenCounts { all: 1, ..OpenCounts::default() };
@@ -106,7 +123,19 @@ impl Core {
         if self.orders.is_name_taken(&self.pools, named, name_hash) {
             return None;
         }
-        Some(Passed { account, side, locked, name_hash, pair })
+        Some(Passed { account, kind, takes, locked, name_hash, pair })
+    }
+
+    /// True when there certainly is room for an order: for its rest in the book, or for what it cannot take at
+    /// once; and when nothing keeps it from trading with its own account.
+    #[inline(always)]
+    fn has_room(&self, account: &Account, takes: bool) -> bool {
+        if takes {
+            let is_free = account.self_trade_prevention == SelfTradePrevention::None;
+            is_free && self.has_room_for_pending()
+        } else {
+            self.check_open_orders(1).is_ok() && self.check_levels(1).is_ok()
+        }
     }
 
     /// What an order locks, if the account has as much and may have the position that it makes. Which side it
@@ -145,18 +174,34 @@ impl Core {
             && is_within(self.limits.orders_per_interval_1, second.count_in(present[1]))
     }
 
-    /// All that an order changes that comes to rest.
-    #[inline(never)]
-    pub(super) fn rest_plain(
+    /// Places an order that passes everything.
+    #[inline(always)]
+    pub(super) fn place_plain(
         &mut self,
         context: &Context,
         message: &NewOrder,
         passed: &Passed,
         outbox: &mut Outbox<'_>,
     ) {
-        let Passed { account, side, locked, name_hash, pair } = *passed;
+        if passed.takes {
+            self.take_plain(context, message, passed, outbox);
+        } else {
+            self.rest_plain(context, message, passed, outbox);
+        }
+    }
+
+    /// All that an order changes that comes to rest.
+    #[inline(never)]
+    fn rest_plain(
+        &mut self,
+        context: &Context,
+        message: &NewOrder,
+        passed: &Passed,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let Passed { account, kind, locked, name_hash, pair, .. } = *passed;
         let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let at = id.0 as usize;
+        let (at, side) = (id.0 as usize, kind.side);
         let symbol = &mut self.symbols.list[at];
         symbol.counters.order.0 += 1;
         symbol.counters.book_update.0 += 1;
@@ -164,11 +209,7 @@ impl Core {
         let order_id = symbol_counters.order;
         let asset = symbol.paid_with(side);
         self.accounts.lock(account, asset, locked);
-        let [first, second] = self.calendar.present();
-        let windows = &mut self.accounts.list[account.0 as usize].windows;
-        let order_count_0 = windows[0].count_one_more(first);
-        let order_count_1 = windows[1].count_one_more(second);
-        let counts = [order_count_0, order_count_1];
+        let counts = self.count_one_more(account).map(|window| window.count);
         self.report_plain(message, passed, (symbol_counters, counts), outbox);
         let (price, owner) = (Price(price), (order_id, account.0));
         let book = &mut self.symbols.books[at];
@@ -187,6 +228,33 @@ impl Core {
         self.orders.insert_plain(handle, &plain, &message.client_order_id);
     }
 
+    /// Counts an order of an account in the windows that are now.
+    #[inline(always)]
+    fn count_one_more(&mut self, account: AccountId) -> [OrderWindow; 2] {
+        let windows = &mut self.accounts.list[account.0 as usize].windows;
+        for (window, present) in windows.iter_mut().zip(self.calendar.present()) {
+            window.count_one_more(present);
+        }
+        *windows
+    }
+
+    /// Accepts an order that takes at once, and lets it.
+    #[inline(never)]
+    fn take_plain(
+        &mut self,
+        context: &Context,
+        message: &NewOrder,
+        passed: &Passed,
+        outbox: &mut Outbox<'_>,
+    ) {
+        let Passed { account, kind, locked, .. } = *passed;
+        let windows = self.count_one_more(account);
+        let terms = Terms { quantity: message.quantity, locked, ran_dry: false };
+        let order = (account, message, kind);
+        let active = self.admit(context, order, (&terms, windows), OrderListId::NONE, outbox);
+        self.begin_taking(context, active, outbox);
+    }
+
     /// Reports that an order is accepted and rests.
     #[inline(always)]
     fn report_plain(
@@ -196,7 +264,7 @@ impl Core {
         (counters, order_counts): (SymbolCounters, [u32; 2]),
         outbox: &mut Outbox<'_>,
     ) {
-        let Passed { account, side, locked, .. } = *passed;
+        let Passed { account, kind, locked, .. } = *passed;
         let NewOrder { symbol: id, price, quantity, .. } = *message;
         let session = message.command.session;
         // It is the sender's own: nobody but who watches the account is to be told besides.
@@ -212,7 +280,7 @@ impl Core {
             price,
             quantity,
             order_list_id: OrderListId::NONE,
-            side: side.to_wire(),
+            side: kind.side.to_wire(),
             order_type: OrderType::Limit.to_wire(),
             time_in_force: TimeInForce::Gtc.to_wire(),
             session,

@@ -114,10 +114,10 @@ impl Core {
         let Site { account_id: account, symbol_id: id, book, triggers, .. } = *site;
         let has_stops = triggers.best(Side::Buy).is_some() || triggers.best(Side::Sell).is_some();
         if book.crosses(aggressor.side, aggressor.limit) {
-            let is_full = self.pending.ordinary() >= self.limits.pending_work;
+            // Looked at only where it matters: it walks the levels within the limit.
             let may_be_continued =
-                has_stops || self.may_exceed((account, id), prevention, aggressor);
-            if is_full && may_be_continued {
+                || has_stops || self.may_exceed((account, id), prevention, aggressor);
+            if !self.has_room_for_pending() && may_be_continued() {
                 return Err(Reject::with(RejectReason::CapacityReached, number::PENDING_WORK));
             }
             return Ok(());
@@ -131,6 +131,12 @@ impl Core {
         }
         let has_level = book.has_level(&self.pools, aggressor.side, aggressor.limit);
         self.check_levels(u32::from(!has_level))
+    }
+
+    /// True when one more order may have to be continued.
+    #[inline(always)]
+    pub(super) fn has_room_for_pending(&self) -> bool {
+        self.pending.ordinary() < self.limits.pending_work
     }
 
     /// Room for so many more price levels, next to what is kept for those that may still rest.
