@@ -26,7 +26,9 @@ pub(super) enum Happened {
     Accepted(Listener, OwnedFd),
     /// None can be accepted now, and none is before [`Backend::accept_again`].
     AcceptFailed(Listener, io::Error),
-    /// Bytes came; [`Backend::bytes`] shows them until the next turn.
+    /// Bytes came; [`Backend::bytes`] shows them until the next turn. Of one socket there is one of these per
+    /// turn at the most: who sends faster than others is not served before them, and what it may cost is
+    /// known before the next look.
     Received(usize, Range<usize>),
     /// All of what [`Backend::send`] was given has been taken; the buffer comes back, emptied.
     Sent(usize, Vec<u8>),
@@ -51,7 +53,8 @@ pub(super) trait Backend {
     /// Reads what comes on a socket from now on.
     fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()>;
 
-    /// Reads no more of it until it is no more held: the peer's own sending stops then.
+    /// Reads no more of it until it is no more held, and not even what has come already: the peer's own sending
+    /// stops then. To be called behind a [`Happened::Received`] of it.
     fn hold(&mut self, ticket: usize, held: bool);
 
     /// Sends all of the buffer. To be called again for the same ticket only after [`Happened::Sent`].
@@ -66,3 +69,6 @@ pub(super) trait Backend {
     /// The bytes of a [`Happened::Received`] of the last turn.
     fn bytes(&self, at: &Range<usize>) -> &[u8];
 }
+
+#[cfg(test)]
+mod tests;

@@ -230,7 +230,11 @@ impl Sessions {
 impl Gateway {
     pub(super) fn session_received(&mut self, ticket: usize, at: &Range<usize>) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
-        stream.received(self.backend.bytes(at), self.now);
+        if !stream.received(self.backend.bytes(at), self.now) {
+            // A backend that reads what is held is broken, and what it read is lost.
+            let why = "more was read of it than there is room for";
+            return self.end_session(ticket, CloseReason::Other, why);
+        }
         if stream.is_full() && !stream.is_held {
             stream.is_held = true;
             self.backend.hold(ticket, true);

@@ -97,8 +97,6 @@ pub(super) struct Stream {
     pub(super) epoch: Epoch,
     pub(super) account: AccountId,
     input: FrameBuffer,
-    /// What came when there was no room any more: no more than was under way.
-    overflow: Vec<u8>,
     outgoing: Outgoing,
     heartbeat: Duration,
     heard: Instant,
@@ -137,7 +135,6 @@ impl Stream {
             epoch: started.epoch,
             account: started.account,
             input: FrameBuffer::new(INPUT_BYTES),
-            overflow: Vec::new(),
             outgoing: Outgoing::new(started.session, terms.unsent_bytes, is_durable, position),
             heartbeat: terms.heartbeat,
             heard: now,
@@ -154,24 +151,25 @@ impl Stream {
         }
     }
 
-    /// Bytes came.
-    pub(super) fn received(&mut self, mut bytes: &[u8], now: Instant) {
+    /// Bytes came; false if there is no room for them, as there is unless the stream [is full](Self::is_full).
+    #[must_use]
+    pub(super) fn received(&mut self, mut bytes: &[u8], now: Instant) -> bool {
         self.heard = now;
         if self.has_logged_out || self.closing.is_some() {
-            return;
+            return true;
         }
-        while self.overflow.is_empty() && !bytes.is_empty() {
+        while !bytes.is_empty() {
             match self.input.push(bytes) {
-                0 => break,
+                0 => return false,
                 count => bytes = &bytes[count..],
             }
         }
-        self.overflow.extend_from_slice(bytes);
+        true
     }
 
     /// True when one more read could find no room.
     pub(super) fn is_full(&self) -> bool {
-        !self.overflow.is_empty() || self.input.room() < READ_BYTES
+        self.input.room() < READ_BYTES
     }
 
     /// True when something came that is not passed on yet.
@@ -181,7 +179,6 @@ impl Stream {
 
     /// Decides what is to be done with the next message.
     pub(super) fn next(&mut self) -> Next {
-        self.take_overflow();
         if self.closing.is_some() || self.has_logged_out || self.awaits_state {
             return Next::Nothing;
         }
@@ -246,13 +243,6 @@ impl Stream {
             self.has_logged_out = true;
         } else {
             self.outgoing.passed_on();
-        }
-    }
-
-    fn take_overflow(&mut self) {
-        if !self.overflow.is_empty() {
-            let count = self.input.push(&self.overflow);
-            self.overflow.drain(..count);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The gateway's sockets by completion: io_uring with multishot accept and receive into buffers that the
+//! The gateway's sockets by completion: io_uring with multishot accept, receives into buffers that the
 //! kernel picks, and one system call per turn for all that was asked for. While the gateway spins, a look
 //! at what has happened is a read of memory.
 
@@ -29,6 +29,10 @@ const SEND: u64 = 5;
 /// Completions that are looked at per turn.
 const COMPLETIONS_PER_TURN: usize = 1024;
 
+/// Turns in which nothing happens before the kernel is entered only to receive again: an order's way through
+/// the duty thread takes fewer, and its reply takes the receive along.
+const PATIENT_TURNS: u32 = 32;
+
 /// Buffers that are kept for a later turn at the most: a quarter of them.
 const SHOWN_MAX: usize = 64;
 
@@ -57,8 +61,12 @@ pub(super) struct Uring {
     sockets: FxHashMap<usize, Watched>,
     /// Buffers that turns have told of and that are not given back yet.
     shown: Vec<u16>,
-    /// Sockets whose receive ended for want of buffers.
-    starved: Vec<usize>,
+    /// Sockets whose receive has ended and that are to be received from again.
+    resting: Vec<usize>,
+    /// One of them has more already.
+    is_pressing: bool,
+    /// Turns without a completion, one after the other.
+    idle_turns: u32,
 }
 
 impl Uring {
@@ -73,7 +81,9 @@ impl Uring {
             listeners: Vec::new(),
             sockets: FxHashMap::default(),
             shown: Vec::new(),
-            starved: Vec::new(),
+            resting: Vec::new(),
+            is_pressing: false,
+            idle_turns: 0,
         })
     }
 
@@ -90,6 +100,16 @@ impl Uring {
         {
             watched.is_receiving = true;
             self.ring.receive(name(RECEIVE, ticket), watched.socket.as_fd());
+        }
+    }
+
+    fn receive_again(&mut self) {
+        self.is_pressing = false;
+        for buffer in self.shown.drain(..) {
+            self.ring.give_back(buffer, name(NOTHING, 0));
+        }
+        for ticket in std::mem::take(&mut self.resting) {
+            self.receive(ticket);
         }
     }
 
@@ -130,7 +150,7 @@ impl Uring {
     fn received(&mut self, ticket: usize, completion: &Completion, happened: &mut Vec<Happened>) {
         self.shown.extend(completion.buffer);
         let Some(watched) = self.sockets.get_mut(&ticket) else { return };
-        watched.is_receiving = completion.has_more;
+        watched.is_receiving = false;
         let is_told = !watched.is_forgotten;
         match (completion.result, completion.buffer) {
             (Ok(count), Some(buffer)) if count > 0 => {
@@ -138,14 +158,15 @@ impl Uring {
                 if is_told {
                     happened.push(Happened::Received(ticket, start..start + count as usize));
                 }
-                if !completion.has_more {
-                    self.receive(ticket);
-                }
+                self.is_pressing |= completion.leaves_more;
+                self.resting.push(ticket);
             }
-            (Err(Errno::NOBUFS), _) => self.starved.push(ticket),
-            // Held, or held and let go again before the kernel knew.
-            (Err(Errno::CANCELED), _) => self.receive(ticket),
-            (Err(Errno::INTR | Errno::AGAIN), _) => self.receive(ticket),
+            // For want of buffers, which go back before it is asked again; or held, and let go again before
+            // the kernel knew.
+            (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => {
+                self.is_pressing = true;
+                self.resting.push(ticket);
+            }
             _ => {
                 watched.has_ended = true;
                 if is_told {
@@ -253,8 +274,10 @@ impl Backend for Uring {
         let Some(watched) = self.sockets.get_mut(&ticket) else { return };
         watched.is_forgotten = true;
         watched.is_held = true;
-        // Ends what is under way; a socket that is not connected any more has nothing under way.
-        let _ended = shutdown(&watched.socket, Shutdown::Both);
+        if watched.is_receiving || watched.sending.is_some() {
+            // Ends what is under way; a socket that is not connected any more has nothing under way.
+            let _ended = shutdown(&watched.socket, Shutdown::Both);
+        }
         if watched.is_receiving {
             self.ring.cancel(name(RECEIVE, ticket), name(NOTHING, 0));
         }
@@ -262,19 +285,20 @@ impl Backend for Uring {
     }
 
     fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()> {
-        // Buffers go back with what goes to the kernel anyway, a reply most often.
-        let is_due = self.ring.has_queued() || self.shown.len() >= SHOWN_MAX || !limit.is_zero();
-        if is_due || !self.starved.is_empty() {
-            for buffer in self.shown.drain(..) {
-                self.ring.give_back(buffer, name(NOTHING, 0));
-            }
-            for ticket in std::mem::take(&mut self.starved) {
-                self.receive(ticket);
-            }
+        // Buffers go back, and receives begin anew, with what goes to the kernel anyway, a reply most often.
+        if self.ring.has_queued()
+            || self.is_pressing
+            || self.shown.len() >= SHOWN_MAX
+            || !self.resting.is_empty() && self.idle_turns >= PATIENT_TURNS
+            || !limit.is_zero()
+        {
+            self.receive_again();
         }
         self.ring.submit(limit)?;
+        self.idle_turns = self.idle_turns.saturating_add(1);
         for _ in 0..COMPLETIONS_PER_TURN {
             let Some(completion) = self.ring.next() else { break };
+            self.idle_turns = 0;
             self.complete(&completion, happened);
         }
         Ok(())
@@ -292,20 +316,15 @@ fn try_receive(ring: &mut Ring) -> io::Result<()> {
     rustix::io::write(&far, &[1])?;
     drop(far);
     ring.receive(name(RECEIVE, 0), near.as_fd());
-    let mut received = 0;
     for _ in 0..100 {
         ring.submit(Duration::from_millis(100))?;
         while let Some(completion) = ring.next() {
-            if completion.user != name(RECEIVE, 0) {
-                completion.result?;
-                continue;
-            }
-            received += completion.result?;
+            let length = completion.result?;
             if let Some(buffer) = completion.buffer {
                 ring.give_back(buffer, name(NOTHING, 0));
             }
-            if !completion.has_more {
-                return if received == 1 {
+            if completion.user == name(RECEIVE, 0) {
+                return if length == 1 {
                     Ok(())
                 } else {
                     Err(io::Error::other("a receive lost bytes"))

@@ -13,7 +13,7 @@ fn stream(acknowledgement: u8, now: Instant) -> Stream {
 
 fn ask_for_replay(stream: &mut Stream, correlation: u64, now: Instant) {
     let request = ReplayRequest { correlation, ..Default::default() };
-    stream.received(bytemuck::bytes_of(&request), now);
+    assert!(stream.received(bytemuck::bytes_of(&request), now));
 }
 
 /// Answers at `position` until nothing more fits, and one command that waits behind them.
@@ -26,7 +26,7 @@ fn fill(stream: &mut Stream, position: Position, now: Instant) {
         stream.outgoing.passed_on();
         stream.put(&envelope, &enclosed[..length]);
     }
-    stream.received(bytemuck::bytes_of(&Heartbeat::default()), now);
+    assert!(stream.received(bytemuck::bytes_of(&Heartbeat::default()), now));
 }
 
 #[test]
@@ -44,6 +44,19 @@ fn a_replay_waits_for_the_piece_that_is_due() {
         // One that waits for room may be given up for another.
         stream.replaying = if wanted == 1 { Replaying::Hungry } else { Replaying::Not };
     }
+}
+
+#[test]
+fn what_one_look_brings_finds_room_until_the_stream_is_full() {
+    let now = Instant::now();
+    let mut stream = stream(0, now);
+    let mut looks = 0;
+    while !stream.is_full() {
+        assert!(stream.received(&[0; READ_BYTES], now), "look {looks}");
+        looks += 1;
+    }
+    assert_eq!(looks, INPUT_BYTES / READ_BYTES);
+    assert!(!stream.received(&[0; READ_BYTES], now), "nothing is dropped in silence");
 }
 
 #[test]

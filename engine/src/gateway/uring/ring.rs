@@ -48,6 +48,8 @@ pub(super) struct Completion {
     pub(super) result: Result<u32, Errno>,
     /// More completions of the same request will come.
     pub(super) has_more: bool,
+    /// Of a receive: there is more to be received.
+    pub(super) leaves_more: bool,
     /// The buffer that was written into.
     pub(super) buffer: Option<u16>,
 }
@@ -140,11 +142,15 @@ impl Ring {
         self.push(poll.multi(true).build().user_data(user));
     }
 
-    /// Receives until an error, the end, or until no buffer is left.
+    /// Receives once, into one buffer of the kernel's choice.
     pub(super) fn receive(&mut self, user: u64, socket: BorrowedFd<'_>) {
-        // Writes into the leaked pool only, into buffers that `is_ours` does not name.
-        let receive = opcode::RecvMulti::new(types::Fd(socket.as_raw_fd()), GROUP);
-        self.push(receive.build().user_data(user));
+        // Writes into the leaked pool only, into a buffer that `is_ours` does not name: the address is the
+        // kernel's to choose, and the length the buffer's.
+        let socket = types::Fd(socket.as_raw_fd());
+        let receive = opcode::Recv::new(socket, std::ptr::null_mut(), READ_BYTES as u32)
+            .buf_group(GROUP)
+            .build();
+        self.push(receive.flags(squeue::Flags::BUFFER_SELECT).user_data(user));
     }
 
     /// Sends the buffer from `from` on; it is kept until the completion of `user`.
@@ -256,6 +262,7 @@ impl Ring {
         let result =
             u32::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
         let has_more = cqueue::more(entry.flags());
-        Some(Completion { user: entry.user_data(), result, has_more, buffer })
+        let leaves_more = cqueue::sock_nonempty(entry.flags());
+        Some(Completion { user: entry.user_data(), result, has_more, leaves_more, buffer })
     }
 }
