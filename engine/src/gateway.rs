@@ -6,6 +6,7 @@
 
 mod backend;
 mod bell;
+mod callers;
 mod epoll;
 mod history;
 mod peer;
