@@ -54,8 +54,11 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// Room for a reply to begin with, in bytes: an order with a fill fits.
 const REPLY_BYTES: usize = 640;
 
-/// Room for an entry of a list, in bytes: an order fits.
-const ENTRY_BYTES: usize = 448;
+/// Room for an order in a list, in bytes: nearly all fit.
+const ORDER_BYTES: usize = 512;
+
+/// Room for a trade, a candle or a ticker in a list, in bytes.
+const TRADE_BYTES: usize = 256;
 
 /// When a client may try again whose command found the way to the engine full, in seconds.
 const BUSY_RETRY_S: u64 = 1;
@@ -407,13 +410,13 @@ fn json_within(room: usize, status: u16, body: &impl Serialize) -> Result<Reply,
     Ok(Reply::json(status, bytes))
 }
 
-/// A reply with a list as its JSON body, status 200.
-fn json_list<E>(entries: E) -> Result<Reply, ApiError>
+/// A reply with a list as its JSON body, status 200; with room for so many bytes of each entry.
+fn json_list<E>(entry_bytes: usize, entries: E) -> Result<Reply, ApiError>
 where
     E: IntoIterator<Item: Serialize, IntoIter: ExactSizeIterator>,
 {
     let entries = entries.into_iter();
-    let mut bytes = Vec::with_capacity(ENTRY_BYTES * entries.len());
+    let mut bytes = Vec::with_capacity(entry_bytes * entries.len());
     serde_json::Serializer::new(&mut bytes)
         .collect_seq(entries)
         .map_err(|_| ApiError::unknown())?;

@@ -13,7 +13,7 @@ use touchline_protocol::units::OrderId;
 use super::intake::Intake;
 use super::market::order_count_limits;
 use super::responses::{Account, Balance, Decimal, Order, RateLimit, UsedRateLimit};
-use super::{json, json_list, names};
+use super::{ORDER_BYTES, json, json_list, names};
 use crate::api_error::ApiError;
 use crate::http::Reply;
 use crate::parameters::{ParameterError, Parameters};
@@ -85,7 +85,7 @@ pub(super) fn open_orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         let named = orders.into_iter().map(|order| (names(&order).unwrap_or_default(), order));
         Ok::<_, ApiError>(named.collect::<Vec<_>>())
     })?;
-    json_list(orders.iter().map(|(symbol, order)| full_order(symbol.as_str(), order)))
+    json_list(ORDER_BYTES, orders.iter().map(|(symbol, order)| full_order(symbol.as_str(), order)))
 }
 
 /// GET /rateLimit/order: the order counts that are limited.

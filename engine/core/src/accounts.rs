@@ -40,12 +40,10 @@ impl OrderWindow {
         if self.window == present { self.count } else { 0 }
     }
 
-    /// Counts an order in the window that is now; gives all in it.
+    /// Counts an order in the window that is now.
     #[inline(always)]
-    pub(crate) const fn count_one_more(&mut self, present: u64) -> u32 {
-        let count = self.count_in(present).saturating_add(1);
-        *self = Self { window: present, count };
-        count
+    pub(crate) const fn count_one_more(&mut self, present: u64) {
+        *self = Self { window: present, count: self.count_in(present).saturating_add(1) };
     }
 }
 

@@ -321,7 +321,7 @@ impl Orders {
     /// Counts an order among the open ones of its session, its account, and its account on its symbol, whose
     /// slot has just been looked for; gives that slot.
     #[inline(always)]
-    fn count_in(&mut self, record: &OrderRecord, (account, pair): (AccountId, u32)) -> u32 {
+    fn add_to_counts(&mut self, record: &OrderRecord, (account, pair): (AccountId, u32)) -> u32 {
         let OrderRecord { symbol, session, kind, flags, .. } = *record;
         self.by_session[session.0 as usize] += 1;
         let pair = self.open.take_found((account, symbol), pair);
@@ -353,7 +353,7 @@ impl Orders {
         if record.flags != 0 {
             self.details[handle.0 as usize] = details;
         }
-        record.pair = self.count_in(&record, (account, self.pair_of(account, symbol)));
+        record.pair = self.add_to_counts(&record, (account, self.pair_of(account, symbol)));
         let slot = &mut self.slots[handle.0 as usize];
         slot.record = record;
         slot.client_order_id = *name;
@@ -399,6 +399,7 @@ impl Orders {
     /// As [`remove`](Self::remove), of an order whose flags are known, maybe to the compiler.
     #[inline(always)]
     fn remove_flagged(&mut self, handle: Handle, account: AccountId, flags: u8) {
+        debug_assert_eq!(flags, self.record(handle).flags);
         let ends = &mut self.by_account[account.0 as usize].ends;
         self.chains.remove(&mut self.slots, ends, handle);
         self.take_out(handle, account, flags);

@@ -9,6 +9,8 @@
 mod any_work;
 #[path = "bounded_work/cascades.rs"]
 mod cascades;
+#[path = "bounded_work/full.rs"]
+mod full;
 #[path = "bounded_work/levels.rs"]
 mod levels;
 #[path = "bounded_work/mass.rs"]

@@ -14,7 +14,7 @@ use crate::link::{Decision, Terminal};
 use crate::spot::query::OrderName;
 use crate::spot::report::{Report, listed};
 use crate::spot::responses::{CancelReport, Canceled, Decimal, Extras, OrderList};
-use crate::spot::{json, json_list, names, reject};
+use crate::spot::{ORDER_BYTES, json, json_list, names, reject};
 use crate::views::Views;
 use crate::views::orders::Order;
 
@@ -212,6 +212,6 @@ impl Cancellation {
                 }
             });
         }
-        json_list(&entries).map(Some)
+        json_list(ORDER_BYTES, &entries).map(Some)
     }
 }

@@ -9,9 +9,9 @@ use crate::history::intervals::Interval;
 use crate::history::statistics::{Filled, SymbolHistory};
 use crate::http::Reply;
 use crate::spot::intake::Intake;
-use crate::spot::json_list;
 use crate::spot::paging::{Span, page_size};
 use crate::spot::responses::Decimal;
+use crate::spot::{TRADE_BYTES, json_list};
 
 /// What is asked for.
 struct Wanted {
@@ -32,7 +32,7 @@ pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let wanted = Wanted { interval, span, limit };
     let candles = of_named(intake, symbol, |history, now_ms| wanted.read(history, now_ms))?;
     let shown = |(open_ms, filled): &(u64, _)| kline(*open_ms, interval.next(*open_ms) - 1, filled);
-    json_list(candles.iter().map(shown))
+    json_list(TRADE_BYTES, candles.iter().map(shown))
 }
 
 impl Wanted {

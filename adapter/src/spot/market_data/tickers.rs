@@ -11,7 +11,7 @@ use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
 use crate::spot::responses::Decimal;
-use crate::spot::{json, json_list};
+use crate::spot::{TRADE_BYTES, json, json_list};
 use crate::views::book::Level;
 use crate::views::state::State;
 use crate::views::venue::Symbol;
@@ -94,7 +94,7 @@ fn tickers<T: Serialize>(
         let found: Result<Vec<_>, _> = wanted.map(|symbol| ticker(state, symbol)).collect();
         Ok(found?.into_iter().flatten().collect::<Vec<_>>())
     })?;
-    json_list(&found)
+    json_list(TRADE_BYTES, &found)
 }
 
 fn name(symbol: &Symbol) -> String {

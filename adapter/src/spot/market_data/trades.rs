@@ -9,9 +9,9 @@ use crate::history::rows::{self, TradeRow};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
-use crate::spot::json_list;
 use crate::spot::paging::{Span, number, page_size};
 use crate::spot::responses::Decimal;
+use crate::spot::{TRADE_BYTES, json_list};
 
 /// Longest span of GET /aggTrades, ms: less than an hour (spot contract §8).
 const SPAN_MS: u64 = 3_600_000 - 1;
@@ -56,7 +56,7 @@ fn page(
         is_buyer_maker: row.buyer_is_maker != 0,
         is_best_match: true,
     };
-    json_list(page.into_iter().map(trade))
+    json_list(TRADE_BYTES, page.into_iter().map(trade))
 }
 
 pub(in crate::spot) fn aggregate_trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -86,7 +86,7 @@ pub(in crate::spot) fn aggregate_trades(intake: &Intake<'_>) -> Result<Reply, Ap
             None => Ok(Vec::new()),
         }
     })?;
-    json_list(entries.iter().map(shown))
+    json_list(TRADE_BYTES, entries.iter().map(shown))
 }
 
 fn shown(entry: &Aggregate) -> AggregateTrade {

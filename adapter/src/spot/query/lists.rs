@@ -9,7 +9,7 @@ use crate::parameters::{ParameterError, Parameters};
 use crate::spot::intake::Intake;
 use crate::spot::report::listed;
 use crate::spot::responses::{CancelReport, OrderList};
-use crate::spot::{json, json_list, names};
+use crate::spot::{ORDER_BYTES, json, json_list, names};
 use crate::views::lists;
 use crate::views::state::State;
 
@@ -55,7 +55,7 @@ pub(in crate::spot) fn open(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         let lists = state.lists.open_of(account);
         lists.map(|list| (*list, symbol_of(state, list))).collect()
     });
-    json_list(lists.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
+    json_list(ORDER_BYTES, lists.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
 }
 
 fn symbol_of(state: &State, list: &lists::OrderList) -> SymbolName {

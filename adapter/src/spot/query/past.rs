@@ -17,9 +17,9 @@ use crate::history::{Direction, HistoryError, Reader};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
-use crate::spot::json_list;
 use crate::spot::paging::{Span, number, page_size};
 use crate::spot::responses::{AccountTrade, Decimal};
+use crate::spot::{ORDER_BYTES, TRADE_BYTES, json_list};
 use crate::views::lists::OrderList;
 use crate::views::orders::Order;
 use crate::views::state::State;
@@ -95,7 +95,7 @@ impl Wanted {
             },
             (None, None, None) => 0..=whole,
         };
-        let mut page = Vec::with_capacity(self.limit);
+        let mut page = Vec::new();
         reader.scan::<R>(group, ids, self.direction(), |id, row| {
             if !self.wants(id, time_ms(&row)) || page.len() == self.limit {
                 return ControlFlow::Break(());
@@ -119,7 +119,7 @@ pub(in crate::spot) fn orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         span.check(SPAN_MS, SPAN_HOURS)?;
         Ok::<_, ApiError>(orders_of(state, account, symbol, &wanted)?)
     })?;
-    json_list(page.iter().map(|order| full_order(name, order)))
+    json_list(ORDER_BYTES, page.iter().map(|order| full_order(name, order)))
 }
 
 fn orders_of(
@@ -172,7 +172,7 @@ pub(in crate::spot) fn lists(intake: &Intake<'_>) -> Result<Reply, ApiError> {
                 .collect::<Vec<(OrderList, SymbolName)>>(),
         )
     })?;
-    json_list(page.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
+    json_list(ORDER_BYTES, page.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
 }
 
 pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -196,7 +196,7 @@ pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         let asset = |id| state.venue.asset(id).map(|asset| asset.name).unwrap_or_default();
         Ok::<_, ApiError>((page, asset(symbol.base), asset(symbol.quote)))
     })?;
-    json_list(page.iter().map(|side| side.shown(name, &base, &quote)))
+    json_list(TRADE_BYTES, page.iter().map(|side| side.shown(name, &base, &quote)))
 }
 
 /// One side of a trade.

@@ -3,9 +3,9 @@
 //! all.
 //!
 //! An order goes it if it passes everything; of any other nothing has happened, and the long way says
-//! what becomes of it. So the checks stand in the order that costs least, none says
-//! why it fails, and each thing is looked up once. What an order leaves behind is to the bit what it
-//! leaves behind on the long way.
+//! what becomes of it. So the checks stand in the order that costs least, none says why it fails, and
+//! each thing is looked up once. What an order leaves behind is to the bit what it leaves behind on the
+//! long way.
 
 use super::Context;
 use super::place::Terms;
@@ -21,9 +21,7 @@ use crate::orders::PlainOrder;
 use crate::outbox::Outbox;
 use crate::symbols::SymbolCounters;
 use touchline_protocol::message::command::{NewOrder, SymbolFilters};
-use touchline_protocol::message::enums::{
-    OrderStatus, OrderType, SelfTradePrevention, Side, SymbolStatus, TimeInForce,
-};
+use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
 use touchline_protocol::message::event::{OrderAccepted, OrderCanceled, OrderResult};
 use touchline_protocol::units::{AccountId, OrderListId, Price, Qty};
 
@@ -53,9 +51,9 @@ fn plain_kind(message: &NewOrder) -> Option<OrderKind> {
     }
     let side = Side::from_wire(message.side)?;
     let time_in_force = match TimeInForce::from_wire(message.time_in_force)? {
+        plain @ (TimeInForce::Gtc | TimeInForce::Ioc) => plain,
         // Whether the whole of it can be filled is a question of its own.
         TimeInForce::Fok => return None,
-        other => other,
     };
     Some(OrderKind { side, order_type: OrderType::Limit, time_in_force })
 }
@@ -109,7 +107,7 @@ impl Core {
         if !self.allows_one_more(site.account, present) {
             return None;
         }
-        if !self.has_room(site.account, takes) {
+        if !self.has_room(takes) {
             return None;
         }
         let pair = self.orders.pair_of(account, id);
@@ -127,12 +125,11 @@ impl Core {
     }
 
     /// True when there certainly is room for an order: for its rest in the book, or for what it cannot take at
-    /// once; and when nothing keeps it from trading with its own account.
+    /// once.
     #[inline(always)]
-    fn has_room(&self, account: &Account, takes: bool) -> bool {
+    fn has_room(&self, takes: bool) -> bool {
         if takes {
-            let is_free = account.self_trade_prevention == SelfTradePrevention::None;
-            is_free && self.has_room_for_pending()
+            self.has_room_for_pending()
         } else {
             self.check_open_orders(1).is_ok() && self.check_levels(1).is_ok()
         }
@@ -209,7 +206,7 @@ impl Core {
         let order_id = symbol_counters.order;
         let asset = symbol.paid_with(side);
         self.accounts.lock(account, asset, locked);
-        let counts = self.count_one_more(account).map(|window| window.count);
+        let counts = self.count_order(account).map(|window| window.count);
         self.report_plain(message, passed, (symbol_counters, counts), outbox);
         let (price, owner) = (Price(price), (order_id, account.0));
         let book = &mut self.symbols.books[at];
@@ -230,7 +227,7 @@ impl Core {
 
     /// Counts an order of an account in the windows that are now.
     #[inline(always)]
-    fn count_one_more(&mut self, account: AccountId) -> [OrderWindow; 2] {
+    fn count_order(&mut self, account: AccountId) -> [OrderWindow; 2] {
         let windows = &mut self.accounts.list[account.0 as usize].windows;
         for (window, present) in windows.iter_mut().zip(self.calendar.present()) {
             window.count_one_more(present);
@@ -248,7 +245,7 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) {
         let Passed { account, kind, locked, .. } = *passed;
-        let windows = self.count_one_more(account);
+        let windows = self.count_order(account);
         let terms = Terms { quantity: message.quantity, locked, ran_dry: false };
         let order = (account, message, kind);
         let active = self.admit(context, order, (&terms, windows), OrderListId::NONE, outbox);

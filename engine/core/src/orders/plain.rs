@@ -71,7 +71,7 @@ impl Orders {
             flags: 0,
             prevention: None,
         };
-        record.pair = self.count_in(&record, (account, order.pair));
+        record.pair = self.add_to_counts(&record, (account, order.pair));
         let ends = &mut self.by_account[account.0 as usize].ends;
         self.chains.append(&mut self.slots, ends, (handle, placed));
         let slot = &mut self.slots[handle.0 as usize];
