@@ -67,8 +67,10 @@ enum Due {
 pub(crate) struct Keeper {
     progress: Progress,
     disk: DiskLog,
-    /// Memory that is written from, one for each piece of a backlog that is under way.
-    buffers: Vec<MmapMut>,
+    /// Memory that is written from while the disk keeps up: a window segment.
+    buffer: MmapMut,
+    /// Memory that the pieces of a backlog are written from, once there was one.
+    backlog_buffers: Vec<MmapMut>,
     /// How the log is kept.
     pace: Pace,
     /// When `appended` last moved, and to where.
@@ -88,7 +90,8 @@ impl Keeper {
         Ok(Self {
             progress: Progress::new(body, control, durable),
             disk,
-            buffers: vec![aligned_buffer(backlog::PIECE_BYTES)?],
+            buffer: aligned_buffer(WINDOW_SEGMENT_BYTES)?,
+            backlog_buffers: Vec::new(),
             pace,
             moved: (Instant::now(), durable),
             gathers_since: None,
@@ -162,8 +165,7 @@ impl Keeper {
 
     /// Writes what is appended up to the next boundary of a window segment, and waits for it.
     fn write_some(&mut self) -> Result<(), DiskError> {
-        let Self { progress, disk, buffers, .. } = self;
-        let buffer = &mut buffers[0];
+        let Self { progress, disk, buffer, .. } = self;
         let appended = progress.look();
         let piece = progress.copy(progress.durable(), appended, buffer);
         disk.set_behind(piece.is_behind_for_long);

@@ -90,7 +90,8 @@ pub trait BlockFile: Send {
 
     /// Whether a new file has its whole space without having been written, and reads as zeros, also after
     /// a power cut behind [`BlockFile::sync`]. Each durable write into such space is one of the file
-    /// system's journal too: three times as dear for a block, a third dearer for 2 MiB.
+    /// system's journal too: three times as dear for a block, twice as dear for 2 MiB, half as
+    /// dear again for 8 MiB.
     fn is_reserved(&self) -> bool;
 
     /// Makes the file's length and space durable, and whatever was written to it.

@@ -9,10 +9,13 @@ use super::random::{Case, Random, seeds, size};
 use super::snapshots;
 use super::world::{History, Place, Record, SEGMENT, Venue};
 use std::time::Duration;
-use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
+use touchline_protocol::log::{WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES};
 
 /// Accidents that one data folder has, one after the other.
 const LIVES: u64 = 4;
+
+/// Bytes of the window for each filler with which it is nearly filled.
+const FILLER_SHARE: u64 = 35_000;
 
 /// What happens to the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +82,8 @@ fn any_accident(random: &mut Random) -> Accident {
 /// The disk stands still, from now on, while the window is nearly filled.
 fn fall_behind(place: &Place, venue: &mut Venue, random: &mut Random) {
     place.disk.hold(true);
-    for _ in 0..240 {
+    let window = place.options.window_bytes.expect("the window's size is set");
+    for _ in 0..window / FILLER_SHARE {
         if venue.log.writer.can_take() {
             venue.fill(random, 60_000);
         }
@@ -183,11 +187,17 @@ fn nothing_acknowledged_is_lost_at_any_crash_point() {
 
 #[test]
 fn a_backlog_is_lost_only_behind_what_is_durable() {
+    let mut largest = 0;
     for seed in seeds(1, size(40, 1_000)) {
         let _case = Case(seed);
         let mut random = Random::new(seed);
         let is_direct = !random.once_in(4);
-        let place = Place::new(SimDisk::new(random.word(), is_direct));
+        let mut place = Place::new(SimDisk::new(random.word(), is_direct));
+        if random.once_in(3) {
+            // Writes of several window segments, some of which end with a segment of the disk log.
+            place.options.window_bytes = Some(4 * WINDOW_BYTES_MIN);
+            place.options.segment_bytes = SEGMENT * (2 + random.below(5));
+        }
         let mut venue = place.open();
         venue.define();
         venue.settle();
@@ -199,6 +209,7 @@ fn a_backlog_is_lost_only_behind_what_is_durable() {
         place.disk.hold(false);
         venue.settle();
         let (records, durable) = venue.kill();
+        largest = largest.max(place.disk.largest_write());
         let mut known = Known { records, durable, is_in_window: true };
         let accident = any_accident(&mut random);
         happen(&place, accident);
@@ -206,6 +217,7 @@ fn a_backlog_is_lost_only_behind_what_is_durable() {
         place.disk.plan(u64::MAX);
         known.check(&place.open().history.records);
     }
+    assert!(largest as u64 > WINDOW_SEGMENT_BYTES, "no write was of several pieces: {largest}");
 }
 
 #[test]

@@ -93,6 +93,8 @@ struct State {
     /// The next write to this file fails.
     failing_write: Option<String>,
     unreadable: Option<String>,
+    /// Bytes of the largest write.
+    largest_write: usize,
     /// Changing calls of a kind that fail, without anything being done.
     refused: Option<(Call, i32)>,
 }
@@ -144,6 +146,7 @@ impl SimDisk {
             is_failing: false,
             failing_write: None,
             unreadable: None,
+            largest_write: 0,
             refused: None,
         }))
     }
@@ -178,6 +181,11 @@ impl SimDisk {
     /// Whether a planned failure has come.
     pub(crate) fn has_failed(&self) -> bool {
         self.state().is_failing
+    }
+
+    /// Bytes of the largest write so far.
+    pub(crate) fn largest_write(&self) -> usize {
+        self.state().largest_write
     }
 
     /// From now on every changing call of this kind fails; `None`: none.
@@ -471,6 +479,7 @@ impl BlockFile for SimFile {
         drop(self.disk.0.released.wait_while(held, |held| *held).unwrap());
         let mut state = self.disk.state();
         let state = &mut *state;
+        state.largest_write = state.largest_write.max(bytes.len());
         let mut outcome = state.call(Call::Write)?;
         if state.failing_write.as_ref() == Some(&self.name) {
             state.failing_write = None;

@@ -107,6 +107,27 @@ fn a_disk_that_does_not_keep_up_fills_the_window_and_nothing_is_lost() {
 }
 
 #[test]
+fn the_further_the_disk_is_behind_the_larger_are_its_writes() {
+    let mut place = Place::new();
+    place.options.window_bytes = Some(4 * WINDOW_BYTES_MIN);
+    place.options.segment_bytes = 8 * SEGMENT;
+    let mut random = Random::new(32);
+    let mut venue = place.open();
+    venue.settle();
+    assert!(place.disk.largest_write.load(Ordering::SeqCst) < SEGMENT);
+    place.disk.hold(true);
+    while venue.log.writer.can_take() {
+        venue.append(&random.command(60_000));
+    }
+    place.disk.hold(false);
+    venue.settle();
+    // An eighth of the window.
+    assert_eq!(place.disk.largest_write.load(Ordering::SeqCst), 2 * SEGMENT);
+    let known = venue.close();
+    assert_eq!(place.open().model, known);
+}
+
+#[test]
 fn closing_without_a_keeper_says_so() {
     let place = Place::new();
     let mut venue = place.open();

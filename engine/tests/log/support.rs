@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -164,6 +164,8 @@ pub(crate) struct TestDisk {
     released: Condvar,
     /// Writes of blocks so far.
     pub(crate) writes: AtomicI64,
+    /// Bytes of the largest of them.
+    pub(crate) largest_write: AtomicU64,
     /// Changing calls that still succeed; negative: all.
     pub(crate) calls_left: AtomicI64,
     pub(crate) broken: AtomicBool,
@@ -258,6 +260,7 @@ impl BlockFile for TestFile {
 
     fn write_blocks(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.1.writes.fetch_add(1, Ordering::SeqCst);
+        self.1.largest_write.fetch_max(bytes.len() as u64, Ordering::SeqCst);
         self.write_unsynced(offset, bytes)
     }
 

@@ -4,6 +4,10 @@
 //! never without a write. Meanwhile the keeper copies the next piece out of the live window, moves the
 //! watermark, and hands what is on disk to the log writer. There is one write at a time, as ever: what is
 //! durable is all that lies below what was written last.
+//!
+//! A piece is all that came together while the one before it was written, up to a bound: what a write costs
+//! beside its bytes, above all the file system's note of it in its journal, is paid less often the further the
+//! disk is behind.
 
 use std::{
     io,
@@ -20,11 +24,22 @@ use super::{
     progress::{Piece, Progress},
 };
 
-/// Bytes of a piece.
-pub(super) const PIECE_BYTES: u64 = WINDOW_SEGMENT_BYTES;
+/// Bytes of a piece at the most. Twice as many gain little more, and keep who waits for the disk waiting.
+const PIECE_MAX: u64 = 4 * WINDOW_SEGMENT_BYTES;
 
-/// Pieces under way: one is written, one waits for it, one is copied.
-const PIECES: usize = 3;
+/// A piece is no larger than this share of the window, or than one window segment: the log writer gets its
+/// room back by so much at a time.
+const PIECE_SHARE: u64 = 8;
+
+/// Pieces under way: one is written, the other one is copied or waits. A third would only cut what comes
+/// together into smaller ones.
+const PIECES: usize = 2;
+
+/// Bytes of a piece of a window of so many bytes, at the most.
+fn piece_bytes(window_bytes: u64) -> u64 {
+    let share = window_bytes / PIECE_SHARE;
+    (share - share % WINDOW_SEGMENT_BYTES).clamp(WINDOW_SEGMENT_BYTES, PIECE_MAX)
+}
 
 /// A piece in the memory that it is written from.
 type Copied = (MmapMut, Piece);
@@ -33,14 +48,15 @@ type Copied = (MmapMut, Piece);
 type Written = Result<Copied, DiskError>;
 
 impl Keeper {
-    /// Writes whole pieces until less than one is left or the keeper is to end. Where there is no
-    /// memory for that, or no thread, it writes one piece by itself.
+    /// Writes whole window segments until less than one is left or the keeper is to end. Where there is no
+    /// memory for that, or no thread, it writes one by itself.
     pub(super) fn write_backlog(&mut self) -> Result<(), DiskError> {
-        while self.buffers.len() < PIECES {
-            let Ok(buffer) = aligned_buffer(PIECE_BYTES) else { return self.write_some() };
-            self.buffers.push(buffer);
+        while self.backlog_buffers.len() < PIECES {
+            let bytes = piece_bytes(self.progress.body.bytes());
+            let Ok(buffer) = aligned_buffer(bytes) else { return self.write_some() };
+            self.backlog_buffers.push(buffer);
         }
-        let Self { progress, disk, buffers, .. } = self;
+        let Self { progress, disk, backlog_buffers: buffers, .. } = self;
         let has_thread = thread::scope(|scope| match Writing::start(scope, disk) {
             Ok(writing) => writing.run(progress, buffers).map(|()| true),
             Err(_) => Ok(false),
@@ -74,10 +90,10 @@ impl Writing {
         loop {
             let appended = progress.look();
             while !progress.control.keeper_should_stop()
-                && appended - copied_to >= PIECE_BYTES
+                && appended - copied_to >= WINDOW_SEGMENT_BYTES
                 && let Some(mut buffer) = buffers.pop()
             {
-                let piece = progress.copy(copied_to, appended, &mut buffer);
+                let piece = progress.copy_segments(copied_to, appended, &mut buffer);
                 copied_to = piece.end;
                 under_way += 1;
                 // A thread that takes none has panicked, which the scope tells.
@@ -107,5 +123,16 @@ fn write(disk: &mut DiskLog, copied: &Receiver<Copied>, done: &SyncSender<Writte
         if is_last {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_window_segments_and_a_small_part_of_the_window() {
+        let of = |mib: u64| piece_bytes(mib << 20) >> 20;
+        assert_eq!([8, 16, 30, 32, 36, 64, 1024].map(of), [2, 2, 2, 4, 4, 8, 8]);
     }
 }

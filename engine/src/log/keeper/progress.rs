@@ -75,6 +75,21 @@ impl Progress {
         Piece { start, bytes, end, is_behind_for_long: self.is_behind_for_long(appended) }
     }
 
+    /// As [`Progress::copy`], and goes on with as many whole window segments as are published, have room in
+    /// `buffer` and lie in the same segment of the disk log.
+    pub(super) fn copy_segments(&mut self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
+        let mut piece = self.copy(from, appended, buffer);
+        let segment_bytes = self.control.identity().segment_bytes;
+        let segment_end = piece.start - piece.start % segment_bytes + segment_bytes;
+        let end = appended.min(segment_end).min(piece.start + buffer.len() as u64);
+        while piece.end + WINDOW_SEGMENT_BYTES <= end {
+            let next = self.copy(piece.end, appended, &mut buffer[piece.bytes..]);
+            piece.bytes += next.bytes;
+            piece.end = next.end;
+        }
+        piece
+    }
+
     /// Whether the disk was behind while the last quarter of a segment and more was written.
     fn is_behind_for_long(&mut self, appended: u64) -> bool {
         if appended - self.durable <= BEHIND {
