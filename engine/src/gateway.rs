@@ -6,7 +6,6 @@
 
 mod backend;
 mod bell;
-mod callers;
 mod epoll;
 mod history;
 mod peer;

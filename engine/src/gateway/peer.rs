@@ -133,11 +133,6 @@ impl Peer {
         self.origin
     }
 
-    /// True while it has to say who it is.
-    pub(super) const fn is_asked(&self) -> bool {
-        matches!(self.state, State::AwaitHello | State::AwaitProof { .. })
-    }
-
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
     }

@@ -2,7 +2,6 @@
 //! handshakes are here, stream sessions in [`super::sessions`].
 
 use super::backend::{Backend, Happened, Listener};
-use super::callers::{Callers, PATIENCE, Said};
 use super::history::{Answer, Ask, History};
 use super::peer::{Origin, Peer, Progress, Welcomed};
 use super::readers::Readers;
@@ -56,7 +55,6 @@ pub(super) struct Gateway {
     pub(super) history: History,
     /// In their handshake, or with rings of their own.
     pub(super) peers: FxHashMap<usize, Peer>,
-    callers: Callers,
     open: FxHashMap<(SessionId, Epoch), usize>,
     pub(super) sessions: Sessions,
     pub(super) readers: Readers,
@@ -87,7 +85,6 @@ impl Gateway {
             backend,
             mail,
             peers: FxHashMap::default(),
-            callers: Callers::new(now),
             open: FxHashMap::default(),
             sessions: Sessions::new(rings),
             refused_by_kernel: Vec::new(),
@@ -138,7 +135,6 @@ impl Gateway {
         worked |= self.pass_on();
         worked |= self.sessions.drain(&self.mail);
         self.flush();
-        worked |= self.serve_caller(worked);
         if self.now.duration_since(self.ticked) >= TICK {
             self.ticked = self.now;
             for listener in self.refused_by_kernel.drain(..) {
@@ -165,9 +161,6 @@ impl Gateway {
 
     /// Until the next deadline, roughly: idle costs nothing.
     fn patience(&self) -> Duration {
-        if self.callers.are_waiting() {
-            return PATIENCE;
-        }
         if self.sessions.is_stuck() {
             return STUCK;
         }
@@ -284,31 +277,8 @@ impl Gateway {
 
     fn peer_received(&mut self, ticket: usize, at: &std::ops::Range<usize>) {
         let Some(peer) = self.peers.get_mut(&ticket) else { return };
-        let bytes = self.backend.bytes(at);
-        if peer.is_asked() {
-            self.callers.put(Said { ticket, bytes: bytes.into() }, self.now);
-            self.backend.hold(ticket, true);
-        } else {
-            let progress = peer.received(bytes, &self.options);
-            self.go_on(ticket, progress);
-        }
-    }
-
-    /// Goes on with one of those who are not in yet, if those who are in leave time for it.
-    fn serve_caller(&mut self, is_busy: bool) -> bool {
-        if !self.callers.are_waiting() {
-            return false;
-        }
-        let are_under_way = is_busy || self.sessions.are_under_way();
-        let Some(said) = self.callers.next(are_under_way, self.now) else { return false };
-        if let Some(peer) = self.peers.get_mut(&said.ticket) {
-            let progress = peer.received(&said.bytes, &self.options);
-            self.go_on(said.ticket, progress);
-            if self.peers.contains_key(&said.ticket) {
-                self.backend.hold(said.ticket, false);
-            }
-        }
-        true
+        let progress = peer.received(self.backend.bytes(at), &self.options);
+        self.go_on(ticket, progress);
     }
 
     fn go_on(&mut self, ticket: usize, progress: Progress) {

@@ -95,13 +95,6 @@ impl Sessions {
         self.is_stuck
     }
 
-    /// True while the duty thread has something to answer, or its answer is not taken.
-    pub(super) fn are_under_way(&mut self) -> bool {
-        let published = self.rings.output.published();
-        self.rings.input.has_messages()
-            || self.rings.output.consumed().is_ok_and(|consumed| consumed != published)
-    }
-
     /// True when something is held back until the log is on disk.
     pub(super) fn awaits_durable(&self) -> bool {
         !self.holding.is_empty()
