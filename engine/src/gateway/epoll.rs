@@ -26,6 +26,8 @@ struct Watched {
     socket: Arc<OwnedFd>,
     /// There may be something to read.
     is_readable: bool,
+    /// The end comes behind what there is to read, and is no event of its own.
+    is_ending: bool,
     /// It is in the queue of those to be read.
     is_queued: bool,
     is_held: bool,
@@ -109,7 +111,7 @@ impl Epoll {
                     happened.push(Happened::Received(ticket, used..used + count));
                     used += READ_BYTES;
                     // A short read has emptied the socket: the next bytes are an event again.
-                    watched.is_readable = count == READ_BYTES;
+                    watched.is_readable = count == READ_BYTES || watched.is_ending;
                     self.queue_up(ticket);
                 }
                 Err(Errno::AGAIN) => watched.is_readable = false,
@@ -170,8 +172,14 @@ impl Backend for Epoll {
         let both = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
         registry.register(&mut SourceFd(&socket.as_raw_fd()), Token(ticket), both)?;
-        let watched =
-            Watched { socket, is_readable: false, is_queued: false, is_held: false, unsent: None };
+        let watched = Watched {
+            socket,
+            is_readable: false,
+            is_ending: false,
+            is_queued: false,
+            is_held: false,
+            unsent: None,
+        };
         self.sockets.insert(ticket, watched);
         Ok(())
     }
@@ -223,6 +231,7 @@ impl Backend for Epoll {
                         && let Some(watched) = self.sockets.get_mut(&ticket)
                     {
                         watched.is_readable = true;
+                        watched.is_ending |= event.is_read_closed();
                         self.queue_up(ticket);
                     }
                 }

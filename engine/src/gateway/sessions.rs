@@ -378,7 +378,7 @@ impl Gateway {
             && stream.is_held
             && !stream.is_full()
         {
-            stream.is_held = false;
+            stream.let_go(self.now);
             self.backend.hold(ticket, false);
         }
     }

@@ -167,6 +167,12 @@ impl Stream {
         true
     }
 
+    /// It is read again, and so can be heard again: its silence begins now.
+    pub(super) const fn let_go(&mut self, now: Instant) {
+        self.is_held = false;
+        self.heard = now;
+    }
+
     /// True when one more read could find no room.
     pub(super) fn is_full(&self) -> bool {
         self.input.room() < READ_BYTES

@@ -63,6 +63,8 @@ pub(super) struct Uring {
     shown: Vec<u16>,
     /// Sockets whose receive has ended and that are to be received from again.
     resting: Vec<usize>,
+    /// Those that found no buffer: they come before those that did.
+    starved: Vec<usize>,
     /// One of them has more already.
     is_pressing: bool,
     /// Turns without a completion, one after the other.
@@ -82,6 +84,7 @@ impl Uring {
             sockets: FxHashMap::default(),
             shown: Vec::new(),
             resting: Vec::new(),
+            starved: Vec::new(),
             is_pressing: false,
             idle_turns: 0,
         })
@@ -108,7 +111,8 @@ impl Uring {
         for buffer in self.shown.drain(..) {
             self.ring.give_back(buffer, name(NOTHING, 0));
         }
-        for ticket in std::mem::take(&mut self.resting) {
+        let first = std::mem::take(&mut self.starved);
+        for ticket in first.into_iter().chain(std::mem::take(&mut self.resting)) {
             self.receive(ticket);
         }
     }
@@ -165,7 +169,7 @@ impl Uring {
             // the kernel knew.
             (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => {
                 self.is_pressing = true;
-                self.resting.push(ticket);
+                self.starved.push(ticket);
             }
             _ => {
                 watched.has_ended = true;

@@ -130,6 +130,47 @@ fn nothing_is_read_of_a_held_socket_and_nothing_is_lost() {
 }
 
 #[test]
+fn an_end_that_comes_with_the_last_bytes_is_told() {
+    for mut backend in backends() {
+        let backend = backend.as_mut();
+        let far = watch(backend, FLOOD);
+        turn(backend);
+        send(&far, &[1], SendFlags::NOSIGNAL).expect("a byte");
+        shutdown(&far, rustix::net::Shutdown::Write).expect("an end");
+        let mut happened = Vec::new();
+        for _ in 0..TURNS {
+            backend.turn(Duration::ZERO, &mut happened).expect("a turn");
+        }
+        let is_whole =
+            matches!(happened[..], [Happened::Received(FLOOD, _), Happened::Ended(FLOOD)]);
+        assert!(is_whole, "{}: {happened:?}", backend.name());
+    }
+}
+
+#[test]
+fn more_sockets_than_buffers_are_all_heard_while_each_has_more() {
+    const SOCKETS: usize = 300;
+    for mut backend in backends() {
+        let backend = backend.as_mut();
+        let far: Vec<_> = (0..SOCKETS).map(|ticket| watch(backend, ticket)).collect();
+        for socket in &far {
+            flood(socket);
+        }
+        let mut heard = [0; SOCKETS];
+        for _ in 0..100 {
+            let mut happened = Vec::new();
+            backend.turn(Duration::ZERO, &mut happened).expect("a turn");
+            for one in happened {
+                let Happened::Received(ticket, _) = one else { panic!("{one:?}") };
+                heard[ticket] += 1;
+                flood(&far[ticket]);
+            }
+        }
+        assert!(heard.iter().all(|&count| count > 0), "{}: {heard:?}", backend.name());
+    }
+}
+
+#[test]
 fn a_forgotten_socket_is_closed_whether_or_not_it_was_being_read() {
     for mut backend in backends() {
         let backend = backend.as_mut();

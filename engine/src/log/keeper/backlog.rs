@@ -5,7 +5,7 @@
 //! watermark, and hands what is on disk to the log writer. There is one write at a time, as ever: what is
 //! durable is all that lies below what was written last.
 //!
-//! A piece is all that came together while the one before it was written, up to a bound: what a write costs
+//! A piece is all that has come together when its memory is free, up to a bound: what a write costs
 //! beside its bytes, above all the file system's note of it in its journal, is paid less often the further the
 //! disk is behind.
 
