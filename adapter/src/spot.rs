@@ -397,29 +397,32 @@ fn views_error(not_reached: NotReached) -> ApiError {
     }
 }
 
-/// A reply with a JSON body.
-fn json(status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
-    json_within(REPLY_BYTES, status, body)
+/// A reply with a JSON body, status 200, as every reply of this service that is no error.
+fn json(body: &impl Serialize) -> Result<Reply, ApiError> {
+    json_within(REPLY_BYTES, body)
 }
 
 /// As [`json`], of which it is known how many bytes it takes, more or less: a long body that has no room from
 /// the beginning is copied again and again as it grows.
-fn json_within(room: usize, status: u16, body: &impl Serialize) -> Result<Reply, ApiError> {
-    let mut bytes = Vec::with_capacity(room);
-    serde_json::to_writer(&mut bytes, body).map_err(|_| ApiError::unknown())?;
-    Ok(Reply::json(status, bytes))
+fn json_within(room: usize, body: &impl Serialize) -> Result<Reply, ApiError> {
+    json_by(room, |to| body.serialize(to))
 }
 
-/// A reply with a list as its JSON body, status 200; with room for so many bytes of each entry.
+/// A list, with room for so many bytes of each entry.
 fn json_list<E>(entry_bytes: usize, entries: E) -> Result<Reply, ApiError>
 where
     E: IntoIterator<Item: Serialize, IntoIter: ExactSizeIterator>,
 {
     let entries = entries.into_iter();
-    let mut bytes = Vec::with_capacity(entry_bytes * entries.len());
-    serde_json::Serializer::new(&mut bytes)
-        .collect_seq(entries)
-        .map_err(|_| ApiError::unknown())?;
+    json_by(entry_bytes * entries.len(), |to| to.collect_seq(entries))
+}
+
+fn json_by(
+    room: usize,
+    write: impl FnOnce(&mut serde_json::Serializer<&mut Vec<u8>>) -> serde_json::Result<()>,
+) -> Result<Reply, ApiError> {
+    let mut bytes = Vec::with_capacity(room);
+    write(&mut serde_json::Serializer::new(&mut bytes)).map_err(|_| ApiError::unknown())?;
     Ok(Reply::json(200, bytes))
 }
 

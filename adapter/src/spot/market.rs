@@ -33,12 +33,12 @@ const COMMISSION_PRECISION: u8 = 8;
 
 pub(super) fn ping(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     intake.open()?;
-    json(200, &Empty {})
+    json(&Empty {})
 }
 
 pub(super) fn time(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     intake.open()?;
-    json(200, &ServerTime { server_time: intake.now_ms() })
+    json(&ServerTime { server_time: intake.now_ms() })
 }
 
 pub(super) fn depth(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -58,7 +58,7 @@ pub(super) fn depth(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         asks: pairs(depth.asks),
     };
     let levels = book.bids.len() + book.asks.len();
-    json_within(REPLY_BYTES + LEVEL_BYTES * levels, 200, &book)
+    json_within(REPLY_BYTES + LEVEL_BYTES * levels, &book)
 }
 
 /// An empty list `symbols=[]` asks for no symbol and gets none, unlike no list at all: a client that
@@ -82,7 +82,7 @@ pub(super) fn exchange_information(intake: &Intake<'_>) -> Result<Reply, ApiErro
             symbols,
         })
     })?;
-    json(200, &information)
+    json(&information)
 }
 
 /// The symbols that are asked for, all of them without a wish, in order of definition.

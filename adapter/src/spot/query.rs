@@ -61,7 +61,7 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         }
         Ok(order)
     })?;
-    json(200, &full_order(symbol, &order))
+    json(&full_order(symbol, &order))
 }
 
 /// GET /openOrders: oldest first.
@@ -112,7 +112,7 @@ pub(super) fn order_counts(intake: &Intake<'_>) -> Result<Reply, ApiError> {
             UsedRateLimit { limit, count }
         })
         .collect();
-    json(200, &used)
+    json(&used)
 }
 
 fn full_order<'a>(symbol: &'a str, order: &'a orders::Order) -> Order<'a> {
@@ -156,7 +156,7 @@ pub(super) fn account(intake: &Intake<'_>) -> Result<Reply, ApiError> {
             permissions: names::permissions(account.permissions),
         })
     })?;
-    json(200, &account)
+    json(&account)
 }
 
 /// One row per asset of the venue, untouched ones included (facts §4).

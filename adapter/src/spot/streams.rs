@@ -92,7 +92,7 @@ pub(super) fn open(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     intake.open()?;
     let fresh = ids::listen_key().map_err(|_| ApiError::unknown())?;
     let listen_key = intake.streams().open(intake.caller()?.account, intake.now_ms(), fresh);
-    json(200, &ListenKey { listen_key: &listen_key })
+    json(&ListenKey { listen_key: &listen_key })
 }
 
 /// PUT /userDataStream.
@@ -100,7 +100,7 @@ pub(super) fn keep_alive(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let key = intake.parameters.required_text("listenKey")?;
     intake.open()?;
     intake.streams().keep_alive(intake.caller()?.account, intake.now_ms(), key)?;
-    json(200, &Empty {})
+    json(&Empty {})
 }
 
 /// DELETE /userDataStream.
@@ -108,7 +108,7 @@ pub(super) fn close(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let key = intake.parameters.required_text("listenKey")?;
     intake.open()?;
     intake.streams().close(intake.caller()?.account, intake.now_ms(), key)?;
-    json(200, &Empty {})
+    json(&Empty {})
 }
 
 #[cfg(test)]

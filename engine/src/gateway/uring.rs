@@ -63,9 +63,9 @@ pub(super) struct Uring {
     shown: Vec<u16>,
     /// Sockets whose receive has ended and that are to be received from again.
     resting: Vec<usize>,
-    /// Those that found no buffer: they come before those that did.
+    /// Those whose receive brought nothing, for want of a buffer most often: they come before the others.
     starved: Vec<usize>,
-    /// One of them has more already.
+    /// One of those that are to be received from has more already.
     is_pressing: bool,
     /// Turns without a completion, one after the other.
     idle_turns: u32,
@@ -168,7 +168,6 @@ impl Uring {
             // For want of buffers, which go back before it is asked again; or held, and let go again before
             // the kernel knew.
             (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => {
-                self.is_pressing = true;
                 self.starved.push(ticket);
             }
             _ => {
@@ -292,6 +291,7 @@ impl Backend for Uring {
         // Buffers go back, and receives begin anew, with what goes to the kernel anyway, a reply most often.
         if self.ring.has_queued()
             || self.is_pressing
+            || !self.starved.is_empty()
             || self.shown.len() >= SHOWN_MAX
             || !self.resting.is_empty() && self.idle_turns >= PATIENT_TURNS
             || !limit.is_zero()

@@ -39,14 +39,14 @@ impl Report for Cancellation {
             (_, Terminal::Rejected(rejected)) => Err(reject::cancel(rejected)),
             (What::Order(_), Terminal::Canceled(order)) => {
                 let Some(ended) = with_extras(order, views)? else { return Ok(None) };
-                json(200, &self.report(&ended)?).map(Some)
+                json(&self.report(&ended)?).map(Some)
             }
             (What::Order(name), Terminal::List(list)) => self.leg(name, decision, list, views),
             (What::List, Terminal::List(list)) => {
                 let Some(legs) = legs(decision, list, views)? else { return Ok(None) };
                 let legs = [self.report(&legs[0])?, self.report(&legs[1])?];
                 let list = self.list(list, legs, decision.time_ns / 1_000_000);
-                json(200, &list).map(Some)
+                json(&list).map(Some)
             }
             (What::All, Terminal::CanceledAll(all)) => self.all(decision, all, views),
             _ => Err(ApiError::unexpected_response()),
@@ -152,7 +152,7 @@ impl Cancellation {
             None => ended.event.client_order_id == name.client_order_id,
         };
         let named = legs.iter().find(is_named).ok_or(ApiError::unexpected_response())?;
-        json(200, &self.report(named)?).map(Some)
+        json(&self.report(named)?).map(Some)
     }
 
     fn list<'a>(

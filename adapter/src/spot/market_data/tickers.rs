@@ -35,7 +35,7 @@ pub(in crate::spot) fn average_price(intake: &Intake<'_>) -> Result<Reply, ApiEr
         let price = of_symbol(state, symbol, |history| history.average(now_ms, mins))?;
         Ok::<_, ApiError>((mins, price.ok_or(ApiError::no_trading_window())?))
     })?;
-    json(200, &AveragePrice { mins, price: Decimal(price) })
+    json(&AveragePrice { mins, price: Decimal(price) })
 }
 
 pub(in crate::spot) fn statistics(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -80,7 +80,7 @@ fn tickers<T: Serialize>(
         let found = intake.read(|state| {
             ticker(state, state.venue.symbol_named(one).ok_or(ApiError::invalid_symbol())?)
         })?;
-        return json(200, &found);
+        return json(&found);
     }
     let found = intake.read(|state| {
         let is_unknown = |name: &&str| state.venue.symbol_named(name).is_none();

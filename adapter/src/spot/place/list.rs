@@ -199,7 +199,7 @@ impl Report for ListPlacement {
     fn reply(&self, decision: &Decision, _: &Views) -> Result<Option<Reply>, ApiError> {
         match &decision.terminal {
             Terminal::List(placed) => {
-                let reply = json(200, &self.placed(placed, decision.time_ns / 1_000_000))?;
+                let reply = json(&self.placed(placed, decision.time_ns / 1_000_000))?;
                 let counts = [placed.order_count_0, placed.order_count_1];
                 Ok(Some(with_order_counts(reply, &self.limits, counts)))
             }

@@ -37,7 +37,7 @@ pub(super) struct Validation {
 impl Report for Validation {
     fn reply(&self, decision: &Decision, _: &Views) -> Result<Option<Reply>, ApiError> {
         match &decision.terminal {
-            Terminal::Valid => json(200, &Empty {}).map(Some),
+            Terminal::Valid => json(&Empty {}).map(Some),
             Terminal::Rejected(rejected) => {
                 Err(reject::placement(rejected, self.kind, &self.limits))
             }
@@ -118,11 +118,11 @@ impl Placement {
             transact_time: decision.time_ns / 1_000_000,
         };
         let reply = match self.choices.response_type {
-            ResponseType::Ack => json(200, &acknowledgement)?,
-            ResponseType::Result => json(200, &self.placed(acknowledgement, result, None)?)?,
+            ResponseType::Ack => json(&acknowledgement)?,
+            ResponseType::Result => json(&self.placed(acknowledgement, result, None)?)?,
             ResponseType::Full => {
                 let fills = fills.iter().map(|fill| self.fill(fill)).collect();
-                json(200, &self.placed(acknowledgement, result, Some(fills))?)?
+                json(&self.placed(acknowledgement, result, Some(fills))?)?
             }
         };
         let counts = [result.order_count_0, result.order_count_1];

@@ -45,7 +45,7 @@ pub(in crate::spot) fn one(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         }
         Ok((list, symbol_of(state, &list)))
     })?;
-    json(200, &shown(&list, symbol.as_str()))
+    json(&shown(&list, symbol.as_str()))
 }
 
 /// GET /openOrderList: oldest first.

@@ -114,10 +114,10 @@ impl Core {
         let Site { account_id: account, symbol_id: id, book, triggers, .. } = *site;
         let has_stops = triggers.best(Side::Buy).is_some() || triggers.best(Side::Sell).is_some();
         if book.crosses(aggressor.side, aggressor.limit) {
-            // Looked at only where it matters: it walks the levels within the limit.
-            let may_be_continued =
-                || has_stops || self.may_exceed((account, id), prevention, aggressor);
-            if !self.has_room_for_pending() && may_be_continued() {
+            // The levels within the limit are walked only where it matters.
+            if !self.has_room_for_pending()
+                && (has_stops || self.may_exceed((account, id), prevention, aggressor))
+            {
                 return Err(Reject::with(RejectReason::CapacityReached, number::PENDING_WORK));
             }
             return Ok(());

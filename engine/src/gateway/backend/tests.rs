@@ -64,6 +64,15 @@ fn turn(backend: &mut dyn Backend) -> [usize; 2] {
     came
 }
 
+/// All that happens in many turns.
+fn all(backend: &mut dyn Backend) -> Vec<Happened> {
+    let mut happened = Vec::new();
+    for _ in 0..TURNS {
+        backend.turn(Duration::ZERO, &mut happened).expect("a turn");
+    }
+    happened
+}
+
 #[test]
 fn a_turn_brings_one_look_at_each_socket_however_much_there_is() {
     for mut backend in backends() {
@@ -121,10 +130,7 @@ fn nothing_is_read_of_a_held_socket_and_nothing_is_lost() {
         }
         assert_eq!(came, sent, "{}", backend.name());
         shutdown(&far, rustix::net::Shutdown::Both).expect("an end");
-        let mut happened = Vec::new();
-        for _ in 0..TURNS {
-            backend.turn(Duration::ZERO, &mut happened).expect("a turn");
-        }
+        let happened = all(backend);
         assert!(matches!(happened[..], [Happened::Ended(FLOOD)]), "{happened:?}");
     }
 }
@@ -137,10 +143,7 @@ fn an_end_that_comes_with_the_last_bytes_is_told() {
         turn(backend);
         send(&far, &[1], SendFlags::NOSIGNAL).expect("a byte");
         shutdown(&far, rustix::net::Shutdown::Write).expect("an end");
-        let mut happened = Vec::new();
-        for _ in 0..TURNS {
-            backend.turn(Duration::ZERO, &mut happened).expect("a turn");
-        }
+        let happened = all(backend);
         let is_whole =
             matches!(happened[..], [Happened::Received(FLOOD, _), Happened::Ended(FLOOD)]);
         assert!(is_whole, "{}: {happened:?}", backend.name());
