@@ -168,49 +168,61 @@ impl Supervisor {
     }
 
     /// Waits until a child is ready. One that dies before it was ever ready is not restarted: it says
-    /// why, and would say it again.
+    /// why, and would say it again. The other one was ready, and is.
     fn await_first_start(&mut self, role: Role) -> Result<FirstStart> {
         loop {
-            match self.notices.recv()? {
-                Notice::End => return Ok(FirstStart::ToldToEnd),
-                Notice::Line(from, line) => {
+            match self.next_notice()? {
+                Some(Notice::End) => return Ok(FirstStart::ToldToEnd),
+                Some(Notice::Line(from, line)) => {
                     self.child(from).line(&line);
                     if from == role && self.child(role).is_ready() {
                         return Ok(FirstStart::Ready);
                     }
                 }
-                Notice::Closed(from) => {
-                    let status = self.child(from).reap()?;
-                    if from == role && is_for_good(status) {
+                Some(Notice::Closed(from)) if from != role => self.child(from).died()?,
+                Some(Notice::Closed(_)) => {
+                    let status = self.child(role).reap()?;
+                    if is_for_good(status) {
                         return Ok(FirstStart::EndedForGood);
                     }
-                    bail!("the {from} ended before it was ready ({status})");
+                    bail!("the {role} ended before it was ready ({status})");
                 }
+                None => {}
             }
+            self.restart_what_is_due();
         }
     }
 
     /// Serves until told to end.
     fn supervise(&mut self) -> Result<()> {
         loop {
-            let pause = [self.engine.until_restart(), self.adapter.until_restart()]
-                .into_iter()
-                .flatten()
-                .min();
-            let notice = match pause {
-                None => self.notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(pause) => self.notices.recv_timeout(pause),
-            };
-            match notice {
-                Ok(Notice::End) => return Ok(()),
-                Ok(Notice::Line(role, line)) => self.child(role).line(&line),
-                Ok(Notice::Closed(role)) => self.child(role).died()?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => bail!("no child can be heard any more"),
+            match self.next_notice()? {
+                Some(Notice::End) => return Ok(()),
+                Some(Notice::Line(role, line)) => self.child(role).line(&line),
+                Some(Notice::Closed(role)) => self.child(role).died()?,
+                None => {}
             }
-            self.engine.restart_if_due();
-            self.adapter.restart_if_due();
+            self.restart_what_is_due();
         }
+    }
+
+    /// The next notice; `None` when a restart is due before there is one.
+    fn next_notice(&self) -> Result<Option<Notice>> {
+        let pause = [self.engine.until_restart(), self.adapter.until_restart()];
+        let notice = match pause.into_iter().flatten().min() {
+            None => self.notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(pause) => self.notices.recv_timeout(pause),
+        };
+        match notice {
+            Ok(notice) => Ok(Some(notice)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => bail!("no child can be heard any more"),
+        }
+    }
+
+    fn restart_what_is_due(&mut self) {
+        self.engine.restart_if_due();
+        self.adapter.restart_if_due();
     }
 
     /// Ends the adapter, then the engine: so what the adapter has in hand is still answered. False if

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt;
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -178,7 +178,8 @@ impl Child {
     }
 
     /// Asks the child to end and waits; kills it when it takes longer than `limit`. False if it did
-    /// not end well.
+    /// not end well. One that is not ready yet may end by the signal itself: each step of a start may be
+    /// repeated.
     pub(super) fn end(&mut self, limit: Duration) -> Result<bool> {
         self.restart_at = None;
         let Some(mut process) = self.process.take() else { return Ok(true) };
@@ -189,7 +190,8 @@ impl Child {
         let deadline = Instant::now() + limit;
         while Instant::now() < deadline {
             if let Some(status) = process.try_wait()? {
-                return Ok(status.success());
+                let by_signal = status.signal() == Some(Signal::TERM.as_raw());
+                return Ok(status.success() || by_signal && !self.ready);
             }
             thread::sleep(END_STEP);
         }

@@ -2,7 +2,7 @@
 
 use super::http::Key;
 use super::json::Json;
-use super::process::{Process, eventually, processes_on};
+use super::process::{Process, eventually, processes_on, send_signal};
 use super::trader::levels;
 use super::units::WHOLE;
 use super::venue::{Part, Venue, borrowed};
@@ -135,6 +135,40 @@ fn the_supervisor_says_so_and_restarts_what_died() {
         assert_eq!(venue.a().order("BTCUSDT", id).text_at("status"), "NEW");
     }
     assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+}
+
+/// `touchline up` on a new folder, with little disk.
+fn first_up(folder: &Path) -> Process {
+    let own = ["up", "--data", "data", "--http", "127.0.0.1:0"];
+    let small = ["--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
+    Process::start_in(folder, &[own.as_slice(), small.as_slice()].concat())
+}
+
+#[test]
+fn an_engine_that_dies_before_the_adapter_is_ready_is_restarted() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut up = first_up(folder.path());
+    let ready = up.wait_for(0, "engine that is ready", |line| line.contains("engine ready"));
+    let pid = ready.rsplit_once("pid=").and_then(|(_, pid)| pid.parse().ok());
+    send_signal(pid.expect("the line names the process"), Signal::KILL);
+    up.wait_for(0, "ready line", |line| line.trim() == "ready");
+    up.signal(Signal::INT);
+    assert_eq!(up.wait_for_end().code(), Some(0), "{:?}", up.lines());
+}
+
+#[test]
+fn an_end_that_is_asked_for_in_the_midst_of_a_start_is_a_clean_one() {
+    for begun in ["live window", "engine ready"] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let mut up = first_up(folder.path());
+        up.wait_for(0, "begun start", |line| line.contains(begun));
+        up.signal(Signal::INT);
+        assert_eq!(up.wait_for_end().code(), Some(0), "behind {begun:?}: {:?}", up.lines());
+        let mut again = first_up(folder.path());
+        again.wait_for(0, "ready line", |line| line.trim() == "ready");
+        again.signal(Signal::INT);
+        assert_eq!(again.wait_for_end().code(), Some(0), "{:?}", again.lines());
+    }
 }
 
 #[test]
