@@ -47,6 +47,8 @@ mod sweeps;
 #[path = "model/world.rs"]
 mod world;
 
+#[path = "snapshot/executed.rs"]
+mod executed;
 #[path = "snapshot/fixture.rs"]
 mod fixture;
 #[path = "snapshot/hostile.rs"]

@@ -309,7 +309,7 @@ impl ReadOrder {
         let Some(open) = open.filter(|&open| raw.remaining > 0 && open <= raw.quantity) else {
             return false;
         };
-        if raw.price <= 0 || !(0..=AMOUNT_MAX).contains(&raw.executed_quote) {
+        if raw.price <= 0 || raw.executed_quote < 0 {
             return false;
         }
         let price = if details.limit_price > 0 { details.limit_price } else { raw.price };
@@ -318,7 +318,8 @@ impl ReadOrder {
         };
         let Some(needed) = worth(open) else { return false };
         if kind.side == Side::Sell {
-            return open <= AMOUNT_MAX;
+            // What it took at better prices comes on top of its notional.
+            return open <= AMOUNT_MAX && raw.executed_quote.checked_add(needed).is_some();
         }
         let locked = if raw.flags & HAS_OWN_LOCK == 0 {
             worth(raw.quantity)
