@@ -52,8 +52,8 @@ const COMMAND_HEADER: Range<usize> =
     MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
 /// Mail taken per turn.
 const LETTERS_PER_TURN: u32 = 8;
-/// Longest sleep while a message waits for log space or for a client to read its replies: neither
-/// the keeper nor a reading client rings.
+/// Longest sleep while a message or an end of a connection waits for log space, or a message for a client to
+/// read its replies: neither the keeper nor a reading client rings.
 const STARVED_LIMIT: Duration = Duration::from_millis(1);
 
 /// Settings and links of the duty thread.
@@ -89,7 +89,8 @@ pub struct Duty {
     next_hot: usize,
     /// Where the cold lane goes on, so that each of its sessions has its turn.
     next_cold: usize,
-    /// Ends of connections for whose cancels there is no room yet behind the pending work.
+    /// Ends of connections for which there is no room yet: in the log, or for their cancels behind the pending
+    /// work.
     ends_owed: Vec<ConnectionEnded>,
     /// Sessions whose connections ended with an earlier engine.
     absent: Absent,
@@ -276,8 +277,10 @@ impl Duty {
                 connections.iter().filter(|one| !one.is_starved()).map(Connection::parking_line),
             );
         let room = writer.can_take() || !writer.control().is_running();
-        let starved =
-            !room || streams.is_starved() || connections.iter().any(Connection::is_starved);
+        let starved = !room
+            || !self.ends_owed.is_empty()
+            || streams.is_starved()
+            || connections.iter().any(Connection::is_starved);
         let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
         self.waiter.idle(lines, limit, || {
             stop.load(Ordering::Relaxed)
@@ -403,17 +406,19 @@ impl Duty {
         self.report_end(ConnectionEnded { ended_session, ended_epoch, ..Default::default() });
     }
 
-    /// Logs the end of a connection, now or when the pending work has room for what it cancels.
+    /// Logs the end of a connection, now or when there is room for it and for what it cancels.
     fn report_end(&mut self, ended: ConnectionEnded) {
+        use OwnCommandError::{Log, Rejected};
         use RejectReason::{CapacityReached, StaleEpoch};
         match self.own_command(bytemuck::bytes_of(&ended)) {
             Ok(_) => {}
-            Err(OwnCommandError::Rejected { reason: CapacityReached, .. }) => {
-                self.ends_owed.push(ended);
-            }
+            Err(
+                Rejected { reason: CapacityReached, .. }
+                | Log { source: BeginError::Full { .. }, .. },
+            ) => self.ends_owed.push(ended),
             // A logon or a revocation since has ended it already.
-            Err(OwnCommandError::Rejected { reason: StaleEpoch, .. }) => {}
-            // A log that is full or failed loses nothing here: the next start ends every connection.
+            Err(Rejected { reason: StaleEpoch, .. }) => {}
+            // A log that has failed loses nothing here: the next start ends every connection.
             Err(error) => alert!("engine: {error}"),
         }
     }

@@ -11,6 +11,7 @@ mod duty {
     mod client;
     mod credit;
     mod failure;
+    mod full;
     mod gather;
     mod judged;
     mod lanes;

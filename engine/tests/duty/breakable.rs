@@ -1,8 +1,10 @@
-//! The machine's disk until it is broken: then no write succeeds any more.
+//! The machine's disk until it is broken, then no write succeeds any more; or held up, then none comes to its end.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 use touchline_engine::log::storage::GatedStorage;
 
 /// EIO.
@@ -11,6 +13,7 @@ const IO_ERROR: i32 = 5;
 #[derive(Default)]
 pub(crate) struct Breakable {
     broken: Arc<AtomicBool>,
+    held_up: Arc<AtomicBool>,
 }
 
 impl Breakable {
@@ -19,10 +22,18 @@ impl Breakable {
         self.broken.store(true, Ordering::SeqCst);
     }
 
+    /// Whether from now on every write waits until none is held up any more.
+    pub(crate) fn hold_up(&self, held_up: bool) {
+        self.held_up.store(held_up, Ordering::SeqCst);
+    }
+
     /// The disk.
     pub(crate) fn storage(&self) -> GatedStorage {
-        let broken = Arc::clone(&self.broken);
+        let (broken, held_up) = (Arc::clone(&self.broken), Arc::clone(&self.held_up));
         GatedStorage::new(move |_| {
+            while held_up.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
             if broken.load(Ordering::SeqCst) {
                 return Err(io::Error::from_raw_os_error(IO_ERROR));
             }
