@@ -19,6 +19,9 @@ use touchline_protocol::units::{AccountId, Incarnation, Position, SessionId};
 
 /// Replays at once; another one is refused.
 const REPLAYS_MAX: usize = 16;
+/// Replays at once of one account; another one of it is refused. Who takes one byte now and then holds a replay
+/// for as long as it likes, and so keeps no other account from having one.
+const REPLAYS_PER_ACCOUNT: usize = REPLAYS_MAX / 4;
 /// Bytes of a piece, roughly: it ends with the first transaction beyond. None is longer than a frame with
 /// its envelopes.
 pub(super) const PIECE_BYTES: usize = 16 << 10;
@@ -154,7 +157,8 @@ impl Librarian {
     }
 
     fn begin(&mut self, replay: Replay) -> Answer {
-        if self.replays.len() >= REPLAYS_MAX {
+        let of_account = self.replays.values().filter(|(one, ..)| one.account == replay.account);
+        if self.replays.len() >= REPLAYS_MAX || of_account.count() >= REPLAYS_PER_ACCOUNT {
             return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
         }
         // Who waits for the disk is given what is not there yet when it is.
@@ -280,3 +284,6 @@ fn concerns(event: &Event<'_>, account: AccountId) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Whose replays are taken, and whose are refused.
+
+use super::*;
+use crate::log::{self, Environment, Log, LogOptions, WindowPlace};
+use crate::recovery::NothingToReplay;
+use std::time::Duration;
+use touchline_protocol::message::command::RunPending;
+use touchline_protocol::message::event::OrderResult;
+
+/// Accounts of which there is a history.
+const ACCOUNTS: u32 = 8;
+
+/// A log with more of each account than a piece has room for, twice.
+fn log_in(data: &std::path::Path) -> Log {
+    let options = LogOptions {
+        data: data.to_owned(),
+        window_place: WindowPlace::Data,
+        window_bytes: Some(16 << 20),
+        segment_bytes: 4 << 20,
+        gather: Duration::ZERO,
+        accept_loss: false,
+    };
+    let environment = Environment::default();
+    let mut log =
+        log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).expect("a new log");
+    let events: u16 = PIECE_BYTES.div_ceil(size_of::<OrderResult>()) as u16;
+    for account in (1..=ACCOUNTS).chain(1..=ACCOUNTS).map(AccountId) {
+        let tail = log.writer.begin(bytemuck::bytes_of(&RunPending::default())).expect("room");
+        let event = OrderResult { account, ..Default::default() };
+        for at in 0..usize::from(events) {
+            tail[at * size_of_val(&event)..][..size_of_val(&event)]
+                .copy_from_slice(bytemuck::bytes_of(&event));
+        }
+        log.writer.commit(1, usize::from(events) * size_of_val(&event), events);
+    }
+    log
+}
+
+fn replay(ticket: usize, account: u32) -> Replay {
+    Replay {
+        ticket,
+        session: SessionId(ticket as u32 + 1),
+        account: AccountId(account),
+        correlation: 0,
+        from: Position(0),
+    }
+}
+
+/// Whether a replay is begun and goes on.
+fn goes_on(librarian: &mut Librarian, replay: Replay) -> bool {
+    match librarian.answer(Ask::Replay(replay)) {
+        Some(Answer::Piece { is_over, .. }) => !is_over,
+        _ => panic!("a replay is answered with a piece"),
+    }
+}
+
+#[test]
+fn an_account_with_many_replays_leaves_room_for_those_of_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log_in(folder.path());
+    let mut librarian =
+        Librarian { data: folder.path().to_owned(), replays: HashMap::new(), checker: None };
+    let taken = (0..REPLAYS_MAX).filter(|&at| goes_on(&mut librarian, replay(at, 1))).count();
+    assert!(goes_on(&mut librarian, replay(100, 2)), "{taken} of one account");
+    assert_eq!(taken, REPLAYS_PER_ACCOUNT);
+    // One that has ended makes room for another one.
+    librarian.answer(Ask::Drop { ticket: 0 });
+    assert!(goes_on(&mut librarian, replay(101, 1)));
+    let more = (3..=ACCOUNTS).flat_map(|account| (0..REPLAYS_PER_ACCOUNT).map(move |_| account));
+    let tickets = 200..;
+    let taken =
+        tickets.zip(more).filter(|&(at, account)| goes_on(&mut librarian, replay(at, account)));
+    assert_eq!(taken.count() + 1 + REPLAYS_PER_ACCOUNT, REPLAYS_MAX);
+    drop(log.writer);
+    log.keeper.stop();
+}
