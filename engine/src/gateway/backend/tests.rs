@@ -30,7 +30,8 @@ fn backends() -> Vec<Box<dyn Backend>> {
 
 /// A watched socket of which somebody holds the other end.
 fn watch(backend: &mut dyn Backend, ticket: usize) -> OwnedFd {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    // Blocking ones, as io_uring's are; epoll asks for it call by call.
+    let flags = SocketFlags::CLOEXEC;
     let (near, far) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("two sockets");
     backend.watch(ticket, Arc::new(near)).expect("it is watched");
@@ -193,6 +194,187 @@ fn a_forgotten_socket_is_closed_whether_or_not_it_was_being_read() {
                 matches!(recv(&far, &mut byte, RecvFlags::DONTWAIT), Ok((0, _)))
             });
             assert!(is_closed, "{}: held {is_held}", backend.name());
+        }
+    }
+}
+
+/// Pseudo-random numbers, the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+}
+
+/// Most bytes that are written or read at once.
+const PORTION_MAX: usize = 1 << 18;
+
+/// What every stream consists of, long enough for a portion from any place of it.
+fn bytes_from(place: usize, count: usize) -> &'static [u8] {
+    const PERIOD: usize = 251;
+    static BYTES: [u8; PERIOD + PORTION_MAX] = {
+        let mut bytes = [0; PERIOD + PORTION_MAX];
+        let mut at = 0;
+        while at < bytes.len() {
+            bytes[at] = (at % PERIOD) as u8;
+            at += 1;
+        }
+        bytes
+    };
+    &BYTES[place % PERIOD..][..count]
+}
+
+/// One watched socket, and what is known of it: bytes each way.
+struct Line {
+    ticket: usize,
+    far: OwnedFd,
+    /// Sent to it, and those of them that were told.
+    sent: usize,
+    told: usize,
+    /// The backend was given for it, has said that the socket took, and that came out of it.
+    given: usize,
+    taken: usize,
+    read: usize,
+    is_held: bool,
+    is_shut: bool,
+    has_ended: bool,
+}
+
+impl Line {
+    fn new(backend: &mut dyn Backend, ticket: usize) -> Self {
+        let far = watch(backend, ticket);
+        let (sent, told, given, taken, read) = (0, 0, 0, 0, 0);
+        let (is_held, is_shut, has_ended) = (false, false, false);
+        Self { ticket, far, sent, told, given, taken, read, is_held, is_shut, has_ended }
+    }
+
+    fn write(&mut self, count: usize) {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        self.sent += send(&self.far, bytes_from(self.sent, count), flags).unwrap_or(0);
+    }
+
+    fn read(&mut self, into: &mut [u8]) {
+        if let Ok((count, _)) = recv(&self.far, &mut *into, RecvFlags::DONTWAIT) {
+            assert!(into[..count] == *bytes_from(self.read, count), "what came out of it");
+            self.read += count;
+        }
+    }
+
+    fn let_go(&mut self, backend: &mut dyn Backend) {
+        self.is_held = false;
+        backend.hold(self.ticket, false);
+    }
+
+    /// One of the things that may happen to a socket.
+    fn step(&mut self, backend: &mut dyn Backend, numbers: &mut Numbers, out: &mut Vec<Happened>) {
+        let size = 1 << numbers.below(19);
+        match numbers.below(100) {
+            0..30 if !self.is_shut => self.write(size),
+            30..50 => self.read(&mut vec![0; size]),
+            50..60 if self.taken == self.given && !self.has_ended => {
+                let bytes = bytes_from(self.given, size).to_vec();
+                self.given += size;
+                backend.send(self.ticket, bytes, out);
+            }
+            60..70 if self.is_held => self.let_go(backend),
+            70 if !self.is_shut => {
+                shutdown(&self.far, rustix::net::Shutdown::Write).expect("an end");
+                self.is_shut = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes what a turn told of it; gives whether it was bytes.
+    fn take(&mut self, backend: &dyn Backend, one: Happened) -> bool {
+        match one {
+            Happened::Received(_, at) => {
+                assert!(!self.is_held && !self.has_ended, "bytes of a held or ended one");
+                let bytes = backend.bytes(&at);
+                assert!(bytes == bytes_from(self.told, bytes.len()), "what came of it");
+                self.told += bytes.len();
+                return true;
+            }
+            Happened::Progressed(_, count) => self.taken += count,
+            Happened::Sent(_, buffer) => {
+                assert!(buffer.is_empty() && self.taken <= self.given);
+                self.taken = self.given;
+            }
+            Happened::Ended(_) => {
+                assert!(self.is_shut && self.told == self.sent, "it has ended early");
+                self.has_ended = true;
+            }
+            other => panic!("{other:?}"),
+        }
+        false
+    }
+}
+
+/// A turn; gives the sockets that bytes came of.
+fn turn_of(
+    backend: &mut dyn Backend,
+    lines: &mut [Line],
+    mut happened: Vec<Happened>,
+    limit: Duration,
+) -> Vec<usize> {
+    backend.turn(limit, &mut happened).expect("a turn");
+    let mut came = Vec::new();
+    for one in happened {
+        let (Happened::Received(ticket, _)
+        | Happened::Sent(ticket, _)
+        | Happened::Progressed(ticket, _)
+        | Happened::Ended(ticket)) = one
+        else {
+            panic!("{one:?}")
+        };
+        let at = lines.iter().position(|line| line.ticket == ticket).expect("of one of them");
+        if lines[at].take(backend, one) {
+            came.push(at);
+        }
+    }
+    came
+}
+
+#[test]
+fn whatever_happens_in_whatever_order_all_comes_and_goes_whole_and_in_order() {
+    for (mut backend, seed) in
+        (1..=8).flat_map(|seed| backends().into_iter().map(move |it| (it, seed)))
+    {
+        let backend = backend.as_mut();
+        let mut numbers = Numbers(seed);
+        let mut tickets = 0..;
+        let mut next = || tickets.next().expect("one more");
+        let mut lines: Vec<Line> = (0..6).map(|_| Line::new(backend, next())).collect();
+        for step in 0..4000 {
+            let line = &mut lines[numbers.below(6) as usize];
+            let mut happened = Vec::new();
+            if numbers.below(60) == 0 {
+                backend.forget(line.ticket);
+                *line = Line::new(backend, next());
+            }
+            line.step(backend, &mut numbers, &mut happened);
+            let limit = Duration::from_millis(u64::from(step % 64 == 0));
+            for at in turn_of(backend, &mut lines, happened, limit) {
+                if numbers.below(4) == 0 {
+                    lines[at].is_held = true;
+                    backend.hold(lines[at].ticket, true);
+                }
+            }
+        }
+        lines.iter_mut().filter(|line| line.is_held).for_each(|line| line.let_go(backend));
+        let mut into = vec![0; PORTION_MAX];
+        for _ in 0..500 {
+            lines.iter_mut().for_each(|line| line.read(&mut into));
+            turn_of(backend, &mut lines, Vec::new(), Duration::ZERO);
+        }
+        for line in &lines {
+            let found = (line.told, line.taken, line.read, line.has_ended);
+            let expected = (line.sent, line.given, line.given, line.is_shut);
+            assert_eq!(found, expected, "{}, seed {seed}", backend.name());
         }
     }
 }
