@@ -284,6 +284,25 @@ impl Accounts {
         Ok(())
     }
 
+    /// The venue's limits are other ones from now on. The numbers of windows of another length mean
+    /// nothing any more, so their counts begin anew, as the venue's do.
+    pub(super) fn restart_windows(&mut self, before: &Limits, now: &Limits) {
+        let changed = [
+            before.interval_0_seconds != now.interval_0_seconds,
+            before.interval_1_seconds != now.interval_1_seconds,
+        ];
+        for (id, account) in (0..).map(AccountId).zip(&mut self.accounts) {
+            for (orders, _) in
+                account.orders.iter_mut().zip(changed).filter(|(_, is_changed)| *is_changed)
+            {
+                *orders = OrderWindow::default();
+                if !std::mem::replace(&mut account.is_changed, true) {
+                    self.changed_accounts.push(id);
+                }
+            }
+        }
+    }
+
     pub(super) fn kill(&mut self, account: AccountId, killed: bool) -> Result<(), FoldError> {
         self.get_mut(account)?.killed = killed;
         Ok(())

@@ -180,6 +180,7 @@ impl State {
             | Command::KillAccount(_)
             | Command::RevokeKey(_) => Ok(()),
             Command::SetLimits(set) => {
+                self.accounts.restart_windows(&self.venue.limits, &set.limits);
                 self.venue.limits = set.limits;
                 Ok(())
             }
