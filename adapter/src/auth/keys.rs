@@ -105,7 +105,7 @@ impl Keys {
     }
 }
 
-/// Which state of the file was read.
+/// Which state of the file was read: of its content, and of who may read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -115,7 +115,7 @@ struct Stamp {
 
 impl Stamp {
     fn of(metadata: &fs::Metadata) -> Self {
-        let (changed_s, changed_ns) = (metadata.mtime(), metadata.mtime_nsec());
+        let (changed_s, changed_ns) = (metadata.ctime(), metadata.ctime_nsec());
         Self { inode: metadata.ino(), changed_s, changed_ns }
     }
 }
@@ -159,11 +159,19 @@ impl KeyRing {
         }
         let found = read(&self.path).and_then(|(_, keys)| ready(keys, &self.path));
         let mut present = self.read.write().unwrap_or_else(PoisonError::into_inner);
-        // Remembered also when it is bad: told once, and not read again each second.
-        present.0 = stamp;
         match found {
-            Ok(keys) => present.1 = Arc::new(keys),
-            Err(error) => alert!("adapter: {error}; going on with the keys read before"),
+            Ok(keys) => *present = (stamp, Arc::new(keys)),
+            // It may be sound: read again at each look, and told once.
+            Err(error @ KeysError::File { .. }) => {
+                if present.0.take().is_some() {
+                    alert!("adapter: {error}; going on with the keys read before");
+                }
+            }
+            // Remembered although it is bad: told once, and not read again each second.
+            Err(error) => {
+                present.0 = stamp;
+                alert!("adapter: {error}; going on with the keys read before");
+            }
         }
     }
 }
@@ -330,6 +338,19 @@ mod tests {
         for kid in [&first, &second, &third] {
             assert!(keys.named(kid, end + 1).is_none());
         }
+    }
+
+    #[test]
+    fn a_file_that_let_others_in_is_read_once_its_mode_is_set_right() {
+        let (_folder, path) = folder();
+        let ring = KeyRing::open(path.clone()).unwrap();
+        let first = current(&ring, NOW);
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let second = rotate(&path, NOW, true).unwrap();
+        mode(0o644);
+        assert_eq!(current(&ring, NOW + 1), first, "not with this mode");
+        mode(0o600);
+        assert_eq!(current(&ring, NOW + 2), second, "as it was told to be set");
     }
 
     #[test]

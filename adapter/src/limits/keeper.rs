@@ -62,8 +62,10 @@ struct BansFile(PathBuf);
 pub(super) struct KeyAddressesFile {
     path: PathBuf,
     seen: Option<Stamp>,
-    /// What was seen last could be read.
+    /// What was seen last is in force.
     is_good: bool,
+    /// The system did not let it be read, which has been told; it is tried again.
+    is_unread: bool,
 }
 
 /// By what a file is told from what it was before.
@@ -151,7 +153,7 @@ impl BansFile {
 impl KeyAddressesFile {
     /// Not looked at yet.
     const fn at(path: PathBuf) -> Self {
-        Self { path, seen: None, is_good: true }
+        Self { path, seen: None, is_good: true, is_unread: false }
     }
 
     /// Takes over the lists if their file is another one than before. Gives whether those that are in
@@ -163,12 +165,20 @@ impl KeyAddressesFile {
             bytes: metadata.len(),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         });
-        if stamp == self.seen {
+        let is_same = stamp == self.seen;
+        if is_same && !self.is_unread {
             return Ok(self.is_good);
         }
         (self.seen, self.is_good) = (stamp, false);
-        let text = read_bounded(path, KEY_ADDRESSES_BYTES_MAX)
-            .map_err(|source| KeeperError::File { path: path.clone(), source })?;
+        let text = match read_bounded(path, KEY_ADDRESSES_BYTES_MAX) {
+            Ok(text) => text,
+            Err(_) if is_same => return Ok(false),
+            Err(source) => {
+                self.is_unread = source.raw_os_error().is_some();
+                return Err(KeeperError::File { path: path.clone(), source });
+            }
+        };
+        self.is_unread = false;
         let lists = KeyAddresses::from_text(&text.unwrap_or_default())
             .map_err(|source| KeeperError::KeyAddresses { path: path.clone(), source })?;
         *limits.key_addresses.write().unwrap_or_else(PoisonError::into_inner) = lists;
