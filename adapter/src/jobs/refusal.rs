@@ -46,7 +46,7 @@ pub(super) enum Refusal {
     OldRules,
     /// The engine has not answered: nobody knows what happened.
     Unknown,
-    /// A fault of this side before anything happened.
+    /// A fault of this side. What was asked for may have been done, where only its answer could not be made.
     Internal,
 }
 
