@@ -6,7 +6,7 @@ use super::process::WATCHDOG;
 use super::stream_client::{Member, address, arguments, limit, options, unix};
 use super::venue::{Part, Venue};
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use touchline_protocol::client::{
     Acknowledgement, Back, CallError, ClientOptions, ConnectError, Endpoint, Notice, SteadyClient,
     Told,
@@ -127,6 +127,26 @@ fn a_power_cut_takes_back_nothing_durable_and_tells_what_else() {
         wishes.acknowledgement = acknowledgement;
         through_a_kill(&mut venue, wishes, 150, true);
     }
+}
+
+/// Each return of one throws the other out, and is a transaction of the log.
+#[test]
+fn two_clients_of_one_session_throw_each_other_out_ever_more_slowly() {
+    let venue = Venue::separate(&arguments(&[]));
+    let wishes = options(unix(&venue), "twins", (KEY_A, &venue.key_a()));
+    let mut twins = [wishes.clone(), wishes].map(|wishes| {
+        SteadyClient::connect(wishes).expect("who comes later takes the session over")
+    });
+    let begin = Instant::now();
+    let mut losses = 0;
+    while begin.elapsed() < Duration::from_secs(1) {
+        for twin in &mut twins {
+            let told = twin.poll().expect("nothing that an attempt would not mend");
+            losses += u32::from(matches!(told, Some(Told::Connection(Back::Lost))));
+            twin.wait(Duration::from_millis(1));
+        }
+    }
+    assert!((2..=16).contains(&losses), "{losses} in a second");
 }
 
 #[test]

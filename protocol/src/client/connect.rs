@@ -182,6 +182,9 @@ fn welcome(socket: &UnixStream) -> Result<(Welcome, SessionDescriptors, OwnedFd)
     let mut words = [0u64; 16];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
     let (length, descriptors) = receive_with_descriptors(socket, bytes, 3)?;
+    if length == 0 {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
     match decode::handshake(&bytemuck::cast_slice(&words)[..length])? {
         Handshake::Welcome(welcome) => {
             let [client_pages, engine_pages, control] = <[OwnedFd; 3]>::try_from(descriptors)

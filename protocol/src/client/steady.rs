@@ -7,6 +7,7 @@
 
 use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
 use crate::message::handshake::RefusalReason;
+use crate::shm::descriptors::PassError;
 use crate::units::{Incarnation, Position, Sequence};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -63,8 +64,8 @@ pub struct SteadyClient {
     last_sequence: Sequence,
     try_at: Instant,
     pause: Duration,
-    /// Since when there is no connection.
-    lost_at: Instant,
+    /// Since when there is a connection, or none.
+    since: Instant,
 }
 
 impl SteadyClient {
@@ -82,7 +83,7 @@ impl SteadyClient {
             last_sequence,
             try_at: Instant::now(),
             pause: PAUSES[0],
-            lost_at: Instant::now(),
+            since: Instant::now(),
         };
         steady.saw_welcome();
         Ok(steady)
@@ -148,8 +149,9 @@ impl SteadyClient {
     /// The next reply or news; connects again if it is time for that.
     ///
     /// # Errors
-    /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there is no error,
-    /// and neither is one that has no place, or cannot read its log, for the first 200 s.
+    /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there, or goes away in
+    /// the handshake, is no error, and neither is one that has no place, or cannot read its log, for the first
+    /// 200 s.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
         let Some(client) = &mut self.client else { return self.come_back() };
         if let Some(notice) = client.receiver.next_notice() {
@@ -171,10 +173,7 @@ impl SteadyClient {
                 if let Some(notice) = client.receiver.next_notice() {
                     return Ok(Some(Told::Notice(notice)));
                 }
-                self.client = None;
-                self.lost_at = Instant::now();
-                self.try_at = self.lost_at;
-                self.pause = PAUSES[0];
+                self.lose();
                 Ok(Some(Told::Connection(Back::Lost)))
             }
         }
@@ -189,6 +188,25 @@ impl SteadyClient {
                 std::thread::sleep(pause.min(limit));
             }
         }
+    }
+
+    /// The connection is lost. One that was short counts as an attempt that failed: two clients of one
+    /// session would else throw each other out without pause, each time by a transaction of the log.
+    fn lose(&mut self) {
+        let now = Instant::now();
+        let was_short = now.duration_since(self.since) < PAUSES[1];
+        (self.client, self.since, self.try_at) = (None, now, now);
+        if was_short {
+            self.put_off();
+        } else {
+            self.pause = PAUSES[0];
+        }
+    }
+
+    /// The next attempt comes behind a pause, and the one behind that later still.
+    fn put_off(&mut self) {
+        self.try_at = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(PAUSES[1]);
     }
 
     fn saw(&mut self, reply: &Reply) {
@@ -231,15 +249,14 @@ impl SteadyClient {
                 self.undecided.retain(|one| one.sequence > decided_to);
                 self.undecided.iter_mut().for_each(|one| one.has_left = false);
                 self.last_sequence = self.last_sequence.max(decided_to);
-                self.client = Some(client);
+                (self.client, self.since) = (Some(client), Instant::now());
                 self.saw_welcome();
                 self.send_waiting();
                 let resent = self.undecided.len();
                 Ok(Some(Told::Connection(Back::Returned { decided, resent, missed_from })))
             }
             Err(error) => {
-                self.try_at = Instant::now() + self.pause;
-                self.pause = (self.pause * 2).min(PAUSES[1]);
+                self.put_off();
                 if self.may_pass(&error) { Ok(None) } else { Err(error) }
             }
         }
@@ -248,12 +265,76 @@ impl SteadyClient {
     /// True for what a later attempt may find mended.
     fn may_pass(&self, error: &ConnectError) -> bool {
         match error {
-            ConnectError::Connect { .. } | ConnectError::Io(_) => true,
+            ConnectError::Connect { .. }
+            | ConnectError::Io(_)
+            | ConnectError::Pass(PassError::System(_)) => true,
             ConnectError::Refused { reason: Some(reason), .. } => {
                 matches!(reason, RefusalReason::TooManySessions | RefusalReason::LogUnavailable)
-                    && self.lost_at.elapsed() < CROWDED_LIMIT
+                    && self.since.elapsed() < CROWDED_LIMIT
             }
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Endpoint;
+    use crate::message::enums::{Lane, Role};
+    use crate::message::handshake::Hello;
+    use crate::text::Name;
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    /// A client that has lost its connection.
+    fn lost(endpoint: Endpoint) -> SteadyClient {
+        let name = Name::new("steady").unwrap();
+        let mut options = ClientOptions::new(endpoint, Role::ReadOnly, Lane::Hot, name);
+        options.handshake_timeout = Duration::from_millis(50);
+        SteadyClient {
+            options,
+            client: None,
+            undecided: VecDeque::new(),
+            last_sequence: Sequence(0),
+            try_at: Instant::now(),
+            pause: PAUSES[0],
+            since: Instant::now(),
+        }
+    }
+
+    /// An engine that is gone, or stands still, behind the Hello of whoever comes next.
+    fn break_off(mut socket: impl Read, stands_still: bool) {
+        socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+        if stands_still {
+            let _until_the_client_goes = socket.read(&mut [0]);
+        }
+    }
+
+    #[test]
+    fn an_engine_that_breaks_off_the_handshake_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let unix = UnixListener::bind(&path).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = tcp.local_addr().unwrap();
+        for stands_still in [false, true] {
+            for endpoint in [Endpoint::SharedMemory(path.clone()), Endpoint::Unix(path.clone())] {
+                let mut client = lost(endpoint.clone());
+                thread::scope(|scope| {
+                    scope.spawn(|| break_off(unix.accept().unwrap().0, stands_still));
+                    let told = client.poll();
+                    assert!(matches!(told, Ok(None)), "{endpoint:?} {stands_still}: {told:?}");
+                });
+            }
+            let mut client = lost(Endpoint::Tcp(address));
+            thread::scope(|scope| {
+                scope.spawn(|| break_off(tcp.accept().unwrap().0, stands_still));
+                let told = client.poll();
+                assert!(matches!(told, Ok(None)), "tcp {stands_still}: {told:?}");
+            });
         }
     }
 }
