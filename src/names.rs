@@ -1,5 +1,5 @@
-//! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin`, which takes names, and
-//! by the ready block, which shows keys.
+//! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin` and `log dump`, which
+//! take names, and by the ready block, which shows keys.
 
 use crate::pruned;
 use anyhow::{Context, Result};
@@ -42,6 +42,11 @@ impl Names {
             names.note(command, number);
         }
         Ok(names)
+    }
+
+    /// What a log that was pruned does not define itself: as the snapshot has it that stands for what is gone.
+    pub(crate) fn of_pruned(data: &Path) -> Result<Self> {
+        Ok(Self::of(&pruned::replica(data, &mut LogReader::open(data, Follow::Durable)?)?))
     }
 
     /// All that a venue has; the fee account is nobody's.
@@ -157,6 +162,11 @@ impl Names {
             let key = self.keys.iter().find(|(_, account)| account == id)?;
             Some((name.as_str(), key.0))
         })
+    }
+
+    /// The keys that are not revoked, each with its account.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (KeyId, AccountId)> {
+        self.keys.iter().copied()
     }
 
     pub(crate) fn asset(&self, name: &str) -> Result<AssetId> {

@@ -4,6 +4,7 @@
 use super::Pass;
 use super::json::AsJson;
 use crate::cli::DumpArguments;
+use crate::names::Names;
 use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -24,6 +25,9 @@ const NANOSECONDS: f64 = 1e9;
 pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     let mut reader = LogReader::open(data, Follow::Durable)?;
     let mut filter = Filter::new(options);
+    if reader.position().0 > 0 && filter.lacks_names() {
+        filter.learn_all(&Names::of_pruned(data)?);
+    }
     if let Some(from) = options.from
         && !filter.needs_names()
     {
@@ -137,6 +141,23 @@ impl<'options> Filter<'options> {
     /// True if definitions have to be seen, which stand at the beginning of the log.
     fn needs_names(&self) -> bool {
         self.account.text.is_some() || self.symbol.text.is_some()
+    }
+
+    /// True if a name is not known yet.
+    fn lacks_names(&self) -> bool {
+        self.account.needs_name() || self.symbol.needs_name()
+    }
+
+    /// Takes over what was defined where the log does not go back to.
+    fn learn_all(&mut self, names: &Names) {
+        let text = |named: &Named| named.text.clone().unwrap_or_default();
+        if let Ok(account) = names.account(&text(&self.account)) {
+            self.account.number = Some(account.0.into());
+        }
+        if let Ok(symbol) = names.symbol(&text(&self.symbol)) {
+            self.symbol.number = Some(symbol.0.into());
+        }
+        self.keys.extend(names.owners().map(|(key, account)| (key.0, account.0)));
     }
 
     fn check_names(&self) -> Result<()> {

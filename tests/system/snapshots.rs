@@ -234,12 +234,21 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_whose_history_ends_before_it_s
     assert_eq!(made.text_at("stateHash"), after.text_at("stateHash"));
     assert_eq!(log(data, &["verify"]).0, Some(0));
     // What was defined in the removed segments is still known by name.
+    let end = after.integer_at("position").to_string();
     let folder = data.to_str().expect("temporary folders have plain names");
     for action in [["deposit", "A", "USDT", "1"], ["can-trade", "A", "true", "--json"]] {
         let mut admin = Process::start(&[&["admin", "--data", folder], &action[..]].concat());
         let status = admin.wait_for_end();
         assert!(status.success(), "{action:?}: {:?}", admin.lines());
     }
+    for (about, number) in [(["--account", "A"], "1"), (["--symbol", "BTCUSDT"], "0")] {
+        let (code, named, errors) = log(data, &["dump", about[0], about[1], "--to", &end]);
+        assert!(code == Some(0) && !named.is_empty(), "{about:?}: {errors}");
+        let (_, numbered, _) = log(data, &["dump", about[0], number, "--to", &end]);
+        assert_eq!(named, numbered, "{about:?}");
+    }
+    let (code, _, errors) = log(data, &["dump", "--account", "nobody"]);
+    assert!(code == Some(1) && errors.contains("no account \"nobody\""), "{errors}");
 
     let arguments = venue.arguments("adapter", true);
     let mut adapter = Process::start(&borrowed(&arguments));
