@@ -7,10 +7,11 @@ mod keys;
 mod symbols;
 
 use crate::cli::{AdminAction, AdminArguments};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -37,12 +38,9 @@ pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
     // One admin at a time: a second logon of the same session would cut the first one off.
     let _turn = take_turn(data)?;
     let (text, object) = perform(data, &arguments.action)?;
-    if arguments.json {
-        println!("{object}");
-    } else {
-        println!("{text}");
-    }
-    Ok(())
+    let report = if arguments.json { object.to_string() } else { text };
+    // A key that nobody is shown is of no use, so this is told, unlike other lines that are not heard.
+    writeln!(io::stdout(), "{report}").context("it was done, but what came of it cannot be printed")
 }
 
 fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
@@ -80,7 +78,12 @@ fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
     }
 }
 
+/// What the first start of an engine leaves: without it there is no venue to operate.
+const MASTER_KEY_FILE: &str = "master.key";
+
 fn take_turn(data: &Path) -> Result<File> {
+    let is_venue = data.join(MASTER_KEY_FILE).exists();
+    ensure!(is_venue, "{} holds no venue: is it the right folder?", data.display());
     let path = data.join("admin.lock");
     let file = OpenOptions::new()
         .create(true)
@@ -88,7 +91,7 @@ fn take_turn(data: &Path) -> Result<File> {
         .write(true)
         .mode(0o600)
         .open(&path)
-        .with_context(|| format!("cannot open {}: is there a venue?", path.display()))?;
+        .with_context(|| format!("cannot open {}", path.display()))?;
     flock(&file, FlockOperation::LockExclusive)?;
     Ok(file)
 }

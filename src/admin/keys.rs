@@ -1,7 +1,7 @@
 //! API keys: creating and revoking them, and where they may be used from; and the keys that sign the
 //! tokens of the jobs service. Called by `admin`.
 
-use super::{Report, bits, send};
+use super::{MASTER_KEY_FILE, Report, bits, send};
 use crate::names::Names;
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub(super) fn create(
     kinds: &str,
     addresses: Option<&str>,
 ) -> Result<Report> {
-    let master = MasterKey::load(&data.join("master.key"))?;
+    let master = MasterKey::load(&data.join(MASTER_KEY_FILE))?;
     let networks: Vec<_> =
         addresses.into_iter().flat_map(|list| list.split(',')).map(str::trim).collect();
     let networks = networks_of(&networks)?;
@@ -92,7 +92,7 @@ fn number_of(data: &Path, key: &str) -> Result<KeyId> {
     if let Ok(number) = key.parse() {
         return Ok(KeyId(number));
     }
-    let master = MasterKey::load(&data.join("master.key"))?;
+    let master = MasterKey::load(&data.join(MASTER_KEY_FILE))?;
     master.key_id(key).with_context(|| format!("{key:?} is no key of this venue"))
 }
 

@@ -277,7 +277,27 @@ fn admin_refuses_what_makes_no_sense_and_changes_nothing() {
     }
     let (success, output) = admin(&venue.data().join("no-venue-here"), &["key", "1"]);
     assert!(!success && !output.is_empty(), "{output}");
+    let empty = tempfile::tempdir().expect("a temporary folder can be made");
+    for arguments in [["key", "1"], ["token-key", "--revoke"]] {
+        let (success, output) = admin(empty.path(), &arguments);
+        assert!(!success && output.contains("no venue"), "{arguments:?}: {output}");
+    }
+    assert_eq!(fs::read_dir(empty.path()).expect("the folder is there").count(), 0, "left behind");
     assert_eq!((venue.a().balances(), venue.b().balances()), before);
+}
+
+#[test]
+fn admin_says_so_when_nobody_can_read_what_came_of_it() {
+    let venue = Venue::up(&[]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let output = Command::new(env!("CARGO_BIN_EXE_touchline"))
+        .args(["admin", "--data", venue.data().to_str().expect("a plain name"), "key", "A"])
+        .stdout(full)
+        .output()
+        .expect("the built executable starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("it was done") && !errors.contains("panicked"), "{errors}");
 }
 
 #[test]
