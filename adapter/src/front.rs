@@ -27,6 +27,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::http::Service;
+use crate::limits::network::Network;
 use may::May;
 use places::Places;
 use workers::Workers;
@@ -81,8 +82,8 @@ impl FromStr for FrontKind {
 /// really sends that much.
 #[derive(Debug, Clone)]
 pub struct FrontConfig {
-    /// The server. [`FrontKind::May`] keeps to `max_body_bytes`, `max_connections` and
-    /// `max_connections_per_address` alone.
+    /// The server. [`FrontKind::May`] keeps to `max_body_bytes`, `max_connections`,
+    /// `max_connections_per_address` and `proxies` alone.
     pub kind: FrontKind,
     /// Where to listen; port 0 takes any free one, see [`FrontHandle::local_addr`].
     pub listen: SocketAddr,
@@ -93,6 +94,8 @@ pub struct FrontConfig {
     /// Open connections of one client address (an IPv6 client is its /64 network), so that none
     /// takes all places. One more is answered 503 and closed.
     pub max_connections_per_address: usize,
+    /// Proxies, which connect for many clients: one of these may have all places.
+    pub proxies: Vec<Network>,
     /// Header fields per request, at most [`MAX_HEADERS`]. More are answered 431.
     pub max_headers: usize,
     /// Bytes of request line and header fields together. More are answered 431.
@@ -122,6 +125,7 @@ impl FrontConfig {
             workers: 1,
             max_connections: 10_000,
             max_connections_per_address: 2_500,
+            proxies: Vec::new(),
             max_headers: 64,
             max_head_bytes: 16 * 1024,
             max_body_bytes: 100 * 1024,
@@ -199,7 +203,11 @@ impl Front {
         service: Arc<dyn Service>,
     ) -> Result<FrontHandle, FrontError> {
         config.check()?;
-        let places = Places::new(config.max_connections, config.max_connections_per_address);
+        let places = Places::new(
+            config.max_connections,
+            config.max_connections_per_address,
+            config.proxies.clone(),
+        );
         let (running, local_addr) = match config.kind {
             FrontKind::Hyper => {
                 let (workers, address) = Workers::start(config, service, &places)?;

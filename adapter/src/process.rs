@@ -49,7 +49,7 @@ pub use claim::ClaimError;
 const MASTER_KEY_FILE: &str = "master.key";
 
 /// Connections that one client address may always have, if so many are served at all; else a
-/// quarter of all.
+/// quarter of all. A trusted proxy may have all.
 const CONNECTIONS_PER_ADDRESS_LEAST: usize = 64;
 
 /// Pause between two looks for something that is not there yet.
@@ -307,23 +307,7 @@ impl Parts {
         let sources = Sources { appended, durable, views: views_told, orders: orders_told };
         let status = Box::new(move || sources.status());
         let service = Documented::new(services, limits, &document, status);
-        if config.front == FrontKind::May {
-            alert!(
-                "adapter: front may is for trusted networks and measurements only: it has no \
-                 timeouts, and a client can take all of its time and memory"
-            );
-        }
-        let connections =
-            open_files::make_room(config.connections, config.front.files_per_connection());
-        let front = FrontConfig {
-            kind: config.front,
-            workers: config.workers,
-            max_connections: connections,
-            max_connections_per_address: (connections / 4).max(CONNECTIONS_PER_ADDRESS_LEAST),
-            max_body_bytes: BODY_BYTES_MAX,
-            ..FrontConfig::new(options.http)
-        };
-        let front = Front::start(front, Arc::new(service))?;
+        let front = Front::start(front_config(options), Arc::new(service))?;
         Ok(Self { front, orders, records, tailer, history, views, keeper, _archive: archive })
     }
 
@@ -360,6 +344,28 @@ impl Parts {
         drop(keeper);
         // Writes what is still in memory, so that the next start begins there.
         drop(history);
+    }
+}
+
+/// How the front is to be run; what may be unexpected about it is told.
+fn front_config(options: &AdapterOptions) -> FrontConfig {
+    let config = &options.config;
+    if config.front == FrontKind::May {
+        alert!(
+            "adapter: front may is for trusted networks and measurements only: it has no \
+             timeouts, and a client can take all of its time and memory"
+        );
+    }
+    let connections =
+        open_files::make_room(config.connections, config.front.files_per_connection());
+    FrontConfig {
+        kind: config.front,
+        workers: config.workers,
+        max_connections: connections,
+        max_connections_per_address: (connections / 4).max(CONNECTIONS_PER_ADDRESS_LEAST),
+        proxies: config.trusted_proxies.clone(),
+        max_body_bytes: BODY_BYTES_MAX,
+        ..FrontConfig::new(options.http)
     }
 }
 

@@ -29,9 +29,18 @@ impl<K: Copy + Eq + Hash> Shares<K> {
 
     /// One more for `owner`; `None` if all are taken or the owner has its share.
     pub(crate) fn take(self: &Arc<Self>, owner: K) -> Option<Share<K>> {
+        self.take_up_to(self.limit_each, owner)
+    }
+
+    /// As [`take`](Self::take), for an owner that may have all.
+    pub(crate) fn take_any(self: &Arc<Self>, owner: K) -> Option<Share<K>> {
+        self.take_up_to(self.limit, owner)
+    }
+
+    fn take_up_to(self: &Arc<Self>, most: usize, owner: K) -> Option<Share<K>> {
         let mut taken = self.lock();
         let own = taken.by_owner.get(&owner).copied().unwrap_or(0);
-        if taken.total >= self.limit || own >= self.limit_each {
+        if taken.total >= self.limit || own >= most {
             return None;
         }
         taken.total += 1;

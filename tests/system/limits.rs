@@ -58,3 +58,19 @@ fn a_ban_outlives_the_adapter_and_hits_no_other_client_of_the_proxy() {
     assert!(reply.error().2.contains(&end.to_string()), "{reply:?}");
     assert_eq!(ping_for(&mut http, "198.51.100.8").status, 200);
 }
+
+#[test]
+fn a_proxy_opens_all_connections_that_there_are_for_its_clients() {
+    // An address may open a quarter of all, at least 64.
+    let venue = Venue::separate(&[
+        "--set",
+        "adapter.trusted_proxies=[\"127.0.0.1\"]",
+        "--set",
+        "adapter.connections=72",
+    ]);
+    let mut kept: Vec<Http> = (0..70).map(|_| venue.http()).collect();
+    for (client, http) in kept.iter_mut().enumerate() {
+        let reply = ping_for(http, &format!("198.51.100.{client}"));
+        assert_eq!(reply.status, 200, "connection {client}: {reply:?}");
+    }
+}

@@ -231,7 +231,7 @@ struct Acceptor {
 
 impl Acceptor {
     async fn run(mut self) {
-        let refusals = Places::new(MAX_REFUSALS, MAX_REFUSALS);
+        let refusals = Places::new(MAX_REFUSALS, MAX_REFUSALS, Vec::new());
         let mut turn = 0;
         loop {
             let accepted = tokio::select! {

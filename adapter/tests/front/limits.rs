@@ -273,6 +273,18 @@ fn connections_above_the_limit_of_an_address_are_answered_503() {
     site.assert_alive();
 }
 
+#[test]
+fn a_proxy_is_not_held_to_the_limit_of_an_address() {
+    let site = Site::start(|config| {
+        config.max_connections_per_address = 1;
+        config.proxies = vec!["127.0.0.1".parse().unwrap()];
+    });
+    let mut first = site.client();
+    first.send(get("/a"));
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(site.ask(get("/a")).status, 200);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
