@@ -151,6 +151,7 @@ fn an_engine_that_dies_before_the_adapter_is_ready_is_restarted() {
     let ready = up.wait_for(0, "engine that is ready", |line| line.contains("engine ready"));
     let pid = ready.rsplit_once("pid=").and_then(|(_, pid)| pid.parse().ok());
     send_signal(pid.expect("the line names the process"), Signal::KILL);
+    up.wait_for(0, "engine that is back", |line| line.contains("the engine is back"));
     up.wait_for(0, "ready line", |line| line.trim() == "ready");
     up.signal(Signal::INT);
     assert_eq!(up.wait_for_end().code(), Some(0), "{:?}", up.lines());
