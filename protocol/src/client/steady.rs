@@ -6,6 +6,7 @@
 //! while its answer was lost, and is named, so that its outcome can be read from the log or by a replay.
 
 use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
+use crate::message::enums::RejectReason;
 use crate::message::handshake::RefusalReason;
 use crate::shm::descriptors::PassError;
 use crate::units::{Incarnation, Position, Sequence};
@@ -150,8 +151,8 @@ impl SteadyClient {
     ///
     /// # Errors
     /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there, or goes away in
-    /// the handshake, is no error, and neither is one that has no place, or cannot read its log, for the first
-    /// 200 s.
+    /// the handshake, is no error, and neither is one that has no place or no room in its log, or cannot read
+    /// that, for the first 200 s.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
         let Some(client) = &mut self.client else { return self.come_back() };
         if let Some(notice) = client.receiver.next_notice() {
@@ -268,9 +269,17 @@ impl SteadyClient {
             ConnectError::Connect { .. }
             | ConnectError::Io(_)
             | ConnectError::Pass(PassError::System(_)) => true,
-            ConnectError::Refused { reason: Some(reason), .. } => {
-                matches!(reason, RefusalReason::TooManySessions | RefusalReason::LogUnavailable)
-                    && self.since.elapsed() < CROWDED_LIMIT
+            ConnectError::Refused { reason: Some(reason), reject } => {
+                let may_pass = match reason {
+                    RefusalReason::TooManySessions | RefusalReason::LogUnavailable => true,
+                    // The disk does not keep up, or what the lost connection leaves to cancel has no room.
+                    RefusalReason::Rejected => matches!(
+                        reject,
+                        Some(RejectReason::LogUnavailable | RejectReason::CapacityReached)
+                    ),
+                    _ => false,
+                };
+                may_pass && self.since.elapsed() < CROWDED_LIMIT
             }
             _ => false,
         }
@@ -282,9 +291,9 @@ mod tests {
     use super::*;
     use crate::client::Endpoint;
     use crate::message::enums::{Lane, Role};
-    use crate::message::handshake::Hello;
+    use crate::message::handshake::{Hello, Refused};
     use crate::text::Name;
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::os::unix::net::UnixListener;
     use std::thread;
@@ -334,6 +343,32 @@ mod tests {
                 scope.spawn(|| break_off(tcp.accept().unwrap().0, stands_still));
                 let told = client.poll();
                 assert!(matches!(told, Ok(None)), "tcp {stands_still}: {told:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_logon_that_finds_no_room_now_is_tried_again() {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        for (reason, passes) in [
+            (RejectReason::LogUnavailable, true),
+            (RejectReason::CapacityReached, true),
+            (RejectReason::UnknownKey, false),
+        ] {
+            let refused = Refused {
+                reason: RefusalReason::Rejected as u16,
+                reject_reason: reason.to_wire(),
+                ..Default::default()
+            };
+            let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (mut socket, _) = tcp.accept().unwrap();
+                    socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+                    socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
+                });
+                let told = client.poll();
+                assert_eq!(matches!(told, Ok(None)), passes, "{reason:?}: {told:?}");
             });
         }
     }
