@@ -190,7 +190,7 @@ enum touchline_replay_status {
     TOUCHLINE_REPLAY_STATUS_COMPLETE = 1, /* All events up to `position` were sent. */
     TOUCHLINE_REPLAY_STATUS_TOO_OLD = 2, /* The log begins behind the position that was asked for. */
     TOUCHLINE_REPLAY_STATUS_UNKNOWN = 3, /* The position is none of this log. */
-    TOUCHLINE_REPLAY_STATUS_UNAVAILABLE = 4, /* The log cannot be read now. */
+    TOUCHLINE_REPLAY_STATUS_UNAVAILABLE = 4, /* The log cannot be read now, or too many replays are under way: ask again later. */
 };
 
 /* In front of every message. */

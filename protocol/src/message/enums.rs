@@ -380,7 +380,7 @@ wire_enum! {
         TooOld = 2,
         /// The position is none of this log.
         Unknown = 3,
-        /// The log cannot be read now.
+        /// The log cannot be read now, or too many replays are under way: ask again later.
         Unavailable = 4,
     }
 }
