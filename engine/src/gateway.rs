@@ -17,6 +17,7 @@ mod stream;
 mod uring;
 
 pub use bell::Bell;
+pub use service::HANDSHAKES_MAX;
 
 use crate::config::{GatewayBackend, GatewaySection};
 use crate::feed::FeedDesk;

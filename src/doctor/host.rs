@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use touchline_engine::config::{EngineConfig, Wait};
+use touchline_engine::gateway::HANDSHAKES_MAX;
 
 /// Cores that are busy at once when all spins: duty thread, gateway, one client.
 const CORES_TO_SPIN: usize = 3;
@@ -127,7 +128,9 @@ impl Host {
 
     fn open_files(&self, config: &EngineConfig) -> Finding {
         let sessions = config.gateway.sessions as u64 + config.engine.connections as u64;
-        let needed = sessions + OWN_FILES;
+        let readers = if config.feed.enabled { config.feed.readers as u64 } else { 0 };
+        // Whoever knocks takes one too, and the log must still find one for its next segment.
+        let needed = sessions + readers + HANDSHAKES_MAX as u64 + OWN_FILES;
         let found = format!("{} at once per process", self.files);
         if self.files < needed {
             let advice = format!("ulimit -n {needed}: the settings allow {sessions} sessions");
@@ -210,8 +213,15 @@ mod tests {
     fn what_the_system_does_not_show_is_not_judged() {
         let names: Vec<_> = Picture::new(2, &[]).look(&EngineConfig::default());
         assert_eq!(names, [("cores", State::Good), ("open files", State::Could)]);
-        let few = config(|config| config.gateway.sessions = 10);
-        assert_eq!(Picture::new(2, &[]).look(&few)[1], ("open files", State::Good));
+        let with = |sessions: usize, has_feed: bool| {
+            let config = config(|config| {
+                (config.gateway.sessions, config.feed.enabled) = (sessions, has_feed);
+            });
+            Picture::new(2, &[]).look(&config)[1].1
+        };
+        assert_eq!(with(10, true), State::Good);
+        assert_eq!((with(640, false), with(641, false)), (State::Good, State::Could));
+        assert_eq!((with(576, true), with(577, true)), (State::Good, State::Could));
     }
 
     #[test]

@@ -30,7 +30,7 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// trader can lock out admin or adapter.
 const LOCAL_CONNECTIONS: usize = 8;
 /// Peers in their handshake at once; one more closes the oldest of the address that has most of them.
-const HANDSHAKES_MAX: usize = 256;
+pub const HANDSHAKES_MAX: usize = 256;
 /// Peers in their handshake at once of one address; one more closes the oldest of them. So whoever only
 /// knocks keeps nobody out who comes from elsewhere.
 const HANDSHAKES_PER_ORIGIN: usize = HANDSHAKES_MAX / 4;
