@@ -2,9 +2,10 @@
 //! beside it, over shared memory and over TCP.
 //!
 //! On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does. So blocks
-//! alternate: orders alone, orders beside a thread that only computes, orders beside a flood that is somebody
-//! else's trouble, and orders beside each kind of vandal. What the vandals cost is theirs against the second;
-//! what a flood costs because the kernel and its thread are busy, and no engine, is in the third.
+//! alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
+//! which harms a plain server in some blocks and the engine in others. What a vandal costs is told against the
+//! thread that computes; what of it the kernel and the vandal's own thread cost, and no engine, by the same
+//! harm done elsewhere.
 
 mod plain;
 mod vandal;
@@ -30,16 +31,23 @@ const BLOCKS: u32 = 10;
 const WARM_UP: u32 = 64;
 
 /// What is measured, over each carrier.
-pub const KINDS: [&str; 5] = [
+pub const KINDS: [&str; 6] = [
     "alone",
     "beside a busy thread",
     "beside a flood elsewhere",
     "beside a flood unread",
+    "beside knocks elsewhere",
     "beside knocks and nonsense",
 ];
 
-/// Where the two floods stand in [`KINDS`]: of a plain server over TCP, and of the engine over the carrier.
-const FLOODS: [usize; 2] = [Beside::FloodElsewhere as usize, Beside::Flood as usize];
+/// The vandals.
+pub const VANDALS: [&str; 2] = ["the flood", "the knocks"];
+
+/// Where each vandal stands in [`KINDS`]: at a plain server over TCP, and at the engine over the carrier.
+const HARM: [[usize; 2]; VANDALS.len()] = [
+    [Beside::FloodElsewhere as usize, Beside::Flood as usize],
+    [Beside::KnocksElsewhere as usize, Beside::Knocks as usize],
+];
 
 /// The carriers.
 pub const CARRIERS: [&str; 2] = ["shared memory", "TCP"];
@@ -63,7 +71,8 @@ pub type Kinds = [Percentiles; KINDS.len()];
 pub struct Run {
     /// The honest client's orders.
     pub orders: [Kinds; 2],
-    /// What the vandals have sent beside them: commands, messages to the plain server, and connections.
+    /// What the vandals have done beside them: commands, messages to the plain server, and connections to
+    /// either.
     pub harm: [[u64; 3]; 2],
 }
 
@@ -84,8 +93,8 @@ pub struct HostileReport {
     pub p99_to_busy: [[u64; KINDS.len()]; 2],
     /// p50 likewise.
     pub p50_to_busy: [[u64; KINDS.len()]; 2],
-    /// p50 and p99 beside the flood of the engine to those beside the flood elsewhere, likewise.
-    pub flood_to_elsewhere: [[u64; 2]; 2],
+    /// p50 and p99 beside each vandal at the engine to those beside the same one elsewhere, likewise.
+    pub to_elsewhere: [[[u64; 2]; VANDALS.len()]; 2],
 }
 
 /// Measures.
@@ -108,8 +117,8 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
             median_ratio(pairs.map(|(one, busy)| (field(&one), field(&busy))))
         })
     };
-    let floods = |carrier: usize, field: fn(&Percentiles) -> u64| {
-        let [elsewhere, here] = FLOODS.map(|kind| of(carrier, kind));
+    let to_elsewhere = |carrier: usize, harm: [usize; 2], field: fn(&Percentiles) -> u64| {
+        let [elsewhere, here] = harm.map(|kind| of(carrier, kind));
         median_ratio(here.zip(elsewhere).map(|(here, elsewhere)| (field(&here), field(&elsewhere))))
     };
     Ok(HostileReport {
@@ -121,8 +130,13 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
         }),
         p99_to_busy: to_busy(|one| one.p99),
         p50_to_busy: to_busy(|one| one.p50),
-        flood_to_elsewhere: std::array::from_fn(|carrier| {
-            [floods(carrier, |one| one.p50), floods(carrier, |one| one.p99)]
+        to_elsewhere: std::array::from_fn(|carrier| {
+            HARM.map(|harm| {
+                [
+                    to_elsewhere(carrier, harm, |one| one.p50),
+                    to_elsewhere(carrier, harm, |one| one.p99),
+                ]
+            })
         }),
         runs,
     })
@@ -192,9 +206,11 @@ impl HostileReport {
                     ratio(self.p99_to_busy[carrier][kind], 100),
                 );
             }
-            let [p50, p99] = self.flood_to_elsewhere[carrier].map(|value| ratio(value, 100));
-            let _infallible =
-                writeln!(text, "the flood of the engine to that elsewhere: p50 {p50}, p99 {p99}");
+            for (vandal, ratios) in VANDALS.into_iter().zip(self.to_elsewhere[carrier]) {
+                let [p50, p99] = ratios.map(|value| ratio(value, 100));
+                let _infallible =
+                    writeln!(text, "{vandal} at the engine to elsewhere: p50 {p50}, p99 {p99}");
+            }
         }
         text
     }

@@ -8,11 +8,12 @@ use crate::hostile::{self, HostileOptions};
 
 /// What the help ends with.
 pub(super) const HELP: &str = "\
-Blocks of five kinds alternate over each carrier: orders alone, beside a thread that only computes, beside a
+Blocks of six kinds alternate over each carrier: orders alone, beside a thread that only computes, beside a
 client that floods a plain server over TCP, beside one that sends the engine what is rejected and never
-reads, and beside one that knocks, says nonsense and is shown the door. On a machine of few cores whoever is
-busy takes a core from somebody, whatever the engine does; so the last two count against the second, and the
-flood of the engine against that of the plain server, too. Ratios are taken within a run.";
+reads, beside one that opens connections to the plain server without end, and beside one that does so to the
+engine, says nonsense and is shown the door. On a machine of few cores whoever is busy takes a core from
+somebody, whatever the engine does; so harm counts against the thread that computes, and against the same
+harm done to the plain server. Ratios are taken within a run.";
 
 /// Measures and prints.
 pub(super) fn run(arguments: OrdersArguments) -> Result<bool> {

@@ -1,5 +1,5 @@
 //! A server of the plainest kind: one thread, one connection at a time, an answer to each message, by blocking
-//! calls. A flood of it shows what a flood costs an honest client of somebody else. Called by [`super`].
+//! calls. Harm done to it shows what it costs an honest client of somebody else. Called by [`super`].
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use touchline_protocol::message::command::NewOrder;
 pub(super) const MESSAGE_BYTES: usize = size_of::<NewOrder>();
 
 /// Bytes of an answer: a rejection's.
-const ANSWER_BYTES: usize = 64;
+pub(super) const ANSWER_BYTES: usize = 64;
 
 /// Messages that are read at once, at the most.
 const BATCH: usize = 128;

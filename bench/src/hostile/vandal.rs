@@ -13,7 +13,7 @@ use touchline_protocol::client::{Client, Endpoint};
 use touchline_protocol::message::command::{CommandHeader, NewOrder};
 use touchline_protocol::units::KeyId;
 
-use super::plain::MESSAGE_BYTES;
+use super::plain::{ANSWER_BYTES, MESSAGE_BYTES};
 use crate::engine::{Access, SYMBOL};
 
 /// Longest sleep of a thread that has nothing to do.
@@ -34,16 +34,24 @@ pub(super) enum Beside {
     FloodElsewhere = 2,
     /// Sends commands that are rejected, reads no reply, and begins anew when it is given up.
     Flood = 3,
+    /// Opens connections to a server that is not the engine, gets an answer and goes, without end.
+    KnocksElsewhere = 4,
     /// Opens connections, says nonsense and is closed, without end.
-    Knocks = 4,
+    Knocks = 5,
     /// Comes to its end.
-    End = 5,
+    End = 6,
 }
 
 impl Beside {
     /// All kinds, in [`super::KINDS`]' order.
-    pub(super) const ALL: [Self; 5] =
-        [Self::Nothing, Self::Computing, Self::FloodElsewhere, Self::Flood, Self::Knocks];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Nothing,
+        Self::Computing,
+        Self::FloodElsewhere,
+        Self::Flood,
+        Self::KnocksElsewhere,
+        Self::Knocks,
+    ];
 }
 
 /// What the thread and its owner share.
@@ -90,7 +98,7 @@ impl Vandal {
         self.thread.unpark();
     }
 
-    /// Commands that it has sent, messages to the plain server, and connections that it has made.
+    /// Commands that it has sent, messages to the plain server, and connections that it has made to either.
     pub(super) fn harm(&self) -> [u64; 3] {
         let Shared { commands, elsewhere, connections, .. } = &*self.shared;
         [commands, elsewhere, connections].map(|count| count.load(Ordering::Relaxed))
@@ -106,27 +114,31 @@ impl Drop for Vandal {
 fn work(engine: &Access, endpoint: &Option<Endpoint>, targets: Targets, shared: &Shared) {
     let (mut client, mut line) = (None, None);
     loop {
-        match shared.order.load(Ordering::Relaxed) {
+        let order = shared.order.load(Ordering::Relaxed);
+        // The plain server has one connection at a time: while a line is open nobody answers who knocks.
+        if order != Beside::FloodElsewhere as u8 {
+            line = None;
+        }
+        if order != Beside::Flood as u8 {
+            client = None;
+        }
+        match order {
             order if order == Beside::End as u8 => return,
             order if order == Beside::FloodElsewhere as u8 => {
                 flood_elsewhere(&mut line, targets.plain, shared);
             }
-            order if order == Beside::Flood as u8 => {
-                line = None;
-                flood(&mut client, engine, endpoint, shared);
+            order if order == Beside::Flood as u8 => flood(&mut client, engine, endpoint, shared),
+            order if order == Beside::KnocksElsewhere as u8 => {
+                knock(|| TcpStream::connect(targets.plain), shared);
             }
-            order if order == Beside::Knocks as u8 => {
-                client = None;
-                knock(engine, endpoint.is_some(), targets.engine, shared);
+            order if order == Beside::Knocks as u8 && endpoint.is_some() => {
+                knock(|| TcpStream::connect(targets.engine), shared);
             }
+            order if order == Beside::Knocks as u8 => knock(|| engine.dial(), shared),
             order if order == Beside::Computing as u8 => {
-                client = None;
                 black_box((0..10_000_u64).fold(0, |sum, n| black_box(sum ^ n)));
             }
-            _ => {
-                (client, line) = (None, None);
-                std::thread::park_timeout(PAUSE);
-            }
+            _ => std::thread::park_timeout(PAUSE),
         }
     }
 }
@@ -201,18 +213,12 @@ fn nonsense(key_id: KeyId) -> NewOrder {
     NewOrder { command, symbol: SYMBOL, ..Default::default() }
 }
 
-/// One connection: bytes that are no message, and the refusal that comes of it.
-fn knock(engine: &Access, is_tcp: bool, address: SocketAddr, shared: &Shared) {
+/// One connection: bytes that are no message to the engine, and what comes of it.
+fn knock<S: Read + Write, E>(connect: impl FnOnce() -> Result<S, E>, shared: &Shared) {
     shared.connections.fetch_add(1, Ordering::Relaxed);
-    let mut answer = [0; 64];
     // Whatever comes of it, the next one is alike.
-    if is_tcp {
-        if let Ok(mut socket) = TcpStream::connect(address) {
-            let _said = socket.write_all(&[0xa5; 64]);
-            let _heard = socket.read(&mut answer);
-        }
-    } else if let Ok(mut socket) = engine.dial() {
-        let _said = socket.write_all(&[0xa5; 64]);
-        let _heard = socket.read(&mut answer);
+    if let Ok(mut socket) = connect() {
+        let _said = socket.write_all(&[0xa5; MESSAGE_BYTES]);
+        let _heard = socket.read(&mut [0; ANSWER_BYTES]);
     }
 }
