@@ -1,11 +1,12 @@
-//! The gateway thread: the handshake on the engine's Unix socket and on TCP, and the sessions that go on
-//! over such a socket. It checks versions, roles and proofs, makes the memory of sessions with rings of
-//! their own and watches for the end of each connection; what a session may do is the core's to say.
-//! Started by [`crate::run`]; talks with the duty thread by mail and, for all stream sessions together,
-//! over one pair of rings.
+//! Two threads with sockets. The door ([`door`]) has the handshake on the engine's Unix socket and on TCP: it
+//! checks versions, roles and proofs and makes the memory of sessions with rings of their own. The gateway
+//! ([`service`]) has who came through: sessions that go on over such a socket, and the end of each connection;
+//! what a session may do is the core's to say. Started by [`crate::run`]; the gateway talks with the duty
+//! thread by mail and, for all stream sessions together, over one pair of rings.
 
 mod backend;
 mod bell;
+mod door;
 mod epoll;
 mod history;
 mod peer;
@@ -17,7 +18,7 @@ mod stream;
 mod uring;
 
 pub use bell::Bell;
-pub use service::HANDSHAKES_MAX;
+pub use service::SESSIONLESS_MAX;
 
 use crate::config::{GatewayBackend, GatewaySection};
 use crate::feed::FeedDesk;
@@ -25,6 +26,7 @@ use crate::log::Control;
 use crate::mailbox::{FromDuty, Mailbox, ToDuty};
 use crate::notice::say;
 use backend::{Backend, Listener};
+use door::{Arrival, Door};
 use service::Gateway;
 use std::fs;
 use std::io;
@@ -69,7 +71,7 @@ pub struct GatewayOptions {
     pub engine_stop: Arc<AtomicBool>,
 }
 
-/// The two mailboxes and how to wake their readers.
+/// The mailboxes and how to wake their readers.
 pub struct Mail {
     /// To the duty thread.
     pub to_duty: Mailbox<ToDuty>,
@@ -77,6 +79,8 @@ pub struct Mail {
     pub from_duty: Mailbox<FromDuty>,
     /// What the duty thread sleeps on.
     pub duty_signal: LocalSignal,
+    /// From the door to the gateway.
+    arrivals: Mailbox<Arrival>,
     bell: Arc<Bell>,
 }
 
@@ -107,29 +111,31 @@ pub struct StreamRings {
     pub gateway: SessionEnd,
 }
 
-/// The running gateway.
+/// The running gateway and its door.
 pub struct GatewayHandle {
-    mail: Arc<Mail>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<()>>,
+    /// Each with what wakes it.
+    threads: [(Arc<Bell>, JoinHandle<io::Result<()>>); 2],
     socket: PathBuf,
 }
 
 impl GatewayHandle {
-    /// Closes the listener and all connections, and waits for the thread.
+    /// Closes the listeners and all connections, and waits for the threads.
     ///
     /// # Errors
-    /// If the thread had ended before.
+    /// If one of them had ended before.
     pub fn stop(self) -> io::Result<()> {
         self.stop.store(true, Ordering::Release);
-        self.mail.bell.ring();
-        let outcome = self.thread.join();
+        let outcomes = self.threads.map(|(bell, thread)| {
+            bell.ring();
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a gateway thread panicked")))
+        });
         let _gone = fs::remove_file(&self.socket);
-        outcome.unwrap_or_else(|_| Err(io::Error::other("the gateway thread panicked")))
+        outcomes.into_iter().collect()
     }
 }
 
-/// Makes the mailboxes, the bell and the rings between the two threads.
+/// Makes the mailboxes, the bell and the rings between duty thread and gateway.
 ///
 /// # Errors
 /// If the system gives no eventfd or no memory.
@@ -138,6 +144,7 @@ pub fn mail() -> io::Result<(Arc<Mail>, StreamRings)> {
         to_duty: Mailbox::default(),
         from_duty: Mailbox::default(),
         duty_signal: LocalSignal::new(),
+        arrivals: Mailbox::default(),
         bell: Arc::new(Bell::new()?),
     };
     let capacities = RingCapacities::new(MAX_SLOTS, MAX_SLOTS).map_err(io::Error::other)?;
@@ -146,7 +153,7 @@ pub fn mail() -> io::Result<(Arc<Mail>, StreamRings)> {
     Ok((Arc::new(mail), StreamRings { duty, gateway }))
 }
 
-/// Listens and starts the thread; prints what was chosen, and the TCP address if there is one.
+/// Listens and starts the threads; prints what was chosen, and the TCP address if there is one.
 ///
 /// # Errors
 /// If a socket cannot be made.
@@ -156,36 +163,66 @@ pub fn start(
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
-    let backend = choose_backend(options.settings.backend, &mail.bell())?;
-    start_over(backend, options, log, mail, rings)
+    let gateway = choose_backend(options.settings.backend, &mail.bell())?;
+    let at_door = Arc::new(Bell::new()?);
+    // The same for both; what is refused was told above.
+    let door: Box<dyn Backend + Send> = match gateway.name() {
+        epoll::NAME => Box::new(epoll::Epoll::new(Arc::clone(&at_door))?),
+        _ => Box::new(uring::Uring::new(Arc::clone(&at_door))?),
+    };
+    let backends = Backends { gateway, door, at_door };
+    start_over(backends, options, log, mail, rings)
 }
 
-/// As [`start`], over this backend.
+/// What the two threads have of the kernel.
+struct Backends {
+    gateway: Box<dyn Backend + Send>,
+    door: Box<dyn Backend + Send>,
+    /// Wakes the door.
+    at_door: Arc<Bell>,
+}
+
+/// As [`start`], over these backends.
 fn start_over(
-    mut backend: Box<dyn Backend + Send>,
+    mut backends: Backends,
     options: GatewayOptions,
     log: Control,
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
-    backend.listen(Listener::Local, listen(&options.socket)?)?;
-    let mut chosen = format!("gateway: {}", backend.name());
+    backends.door.listen(Listener::Local, listen(&options.socket)?)?;
+    let mut chosen = format!("gateway: {}", backends.gateway.name());
     if let Some(address) = options.settings.tcp.0 {
         let (listener, bound) = listen_tcp(address)?;
-        backend.listen(Listener::Tcp, listener)?;
+        backends.door.listen(Listener::Tcp, listener)?;
         chosen.push_str(&format!(" tcp={bound}"));
     }
     say!("{chosen} unix={}", options.socket.display());
-    let stop = Arc::new(AtomicBool::new(false));
+    let Backends { gateway, door, at_door } = backends;
+    let (options, stop) = (Arc::new(options), Arc::new(AtomicBool::new(false)));
+    let door = Door::new(Arc::clone(&options), door, Arc::clone(&at_door), Arc::clone(&mail));
+    let gateway = Gateway::new(Arc::clone(&options), log, gateway, Arc::clone(&mail), rings)?;
+    let ends = EndsEngine { stop: Arc::clone(&options.engine_stop), mail: Arc::clone(&mail) };
+    let threads = [
+        (mail.bell(), spawn("gateway", &ends, &stop, move |stop| gateway.run(stop))?),
+        (at_door, spawn("door", &ends, &stop, move |stop| door.run(stop))?),
+    ];
     let socket = options.socket.clone();
-    let ended = EndsEngine { stop: Arc::clone(&options.engine_stop), mail: Arc::clone(&mail) };
-    let gateway = Gateway::new(options, log, backend, Arc::clone(&mail), rings)?;
-    let stopping = Arc::clone(&stop);
-    let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || {
-        let _ended = ended;
-        gateway.run(&stopping)
-    })?;
-    Ok(GatewayHandle { mail, stop, thread, socket })
+    Ok(GatewayHandle { stop, threads, socket })
+}
+
+/// Starts a thread whose end ends the engine.
+fn spawn(
+    name: &str,
+    ends: &EndsEngine,
+    stop: &Arc<AtomicBool>,
+    run: impl FnOnce(&AtomicBool) -> io::Result<()> + Send + 'static,
+) -> io::Result<JoinHandle<io::Result<()>>> {
+    let (ends, stop) = (ends.clone(), Arc::clone(stop));
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _ended = Ended(ends);
+        run(&stop)
+    })
 }
 
 /// Whether io_uring is permitted with all that the gateway needs of it.
@@ -244,16 +281,20 @@ fn listen_tcp(address: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
     Ok((listener.into(), bound))
 }
 
-/// Ends the engine when the gateway thread ends, by whatever way; at a wished end it is stopped already.
+/// How to end the engine.
+#[derive(Clone)]
 struct EndsEngine {
     stop: Arc<AtomicBool>,
     mail: Arc<Mail>,
 }
 
-impl Drop for EndsEngine {
+/// Ends the engine when it is dropped, with the thread that has it; at a wished end it is stopped already.
+struct Ended(EndsEngine);
+
+impl Drop for Ended {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        self.mail.duty_signal.wake();
+        self.0.stop.store(true, Ordering::Release);
+        self.0.mail.duty_signal.wake();
     }
 }
 

@@ -1,5 +1,6 @@
-//! Mail between the duty thread and the gateway thread: rare, so it may lock and allocate. The duty
-//! thread looks at one atomic number per turn and takes the lock only when there is mail.
+//! Mail between threads of the engine: rare, so it may lock and allocate. Its reader looks at one atomic
+//! number per turn and takes the lock only when there is mail. Here are the letters between duty thread and
+//! gateway.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,9 +33,14 @@ impl<T> Mailbox<T> {
         self.waiting.store(letters.len(), Ordering::Release);
     }
 
+    /// Letters, at this moment.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Acquire)
+    }
+
     /// True when there may be a letter.
     pub fn has_mail(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) != 0
+        self.waiting() != 0
     }
 
     /// Takes the oldest letter.

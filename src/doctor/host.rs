@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use touchline_engine::config::{EngineConfig, Wait};
-use touchline_engine::gateway::HANDSHAKES_MAX;
+use touchline_engine::gateway::SESSIONLESS_MAX;
 
 /// Cores that are busy at once when all spins: duty thread, gateway, one client.
 const CORES_TO_SPIN: usize = 3;
@@ -130,7 +130,7 @@ impl Host {
         let sessions = config.gateway.sessions as u64 + config.engine.connections as u64;
         let readers = if config.feed.enabled { config.feed.readers as u64 } else { 0 };
         // Whoever knocks takes one too, and the log must still find one for its next segment.
-        let needed = sessions + readers + HANDSHAKES_MAX as u64 + OWN_FILES;
+        let needed = sessions + readers + SESSIONLESS_MAX as u64 + OWN_FILES;
         let found = format!("{} at once per process", self.files);
         if self.files < needed {
             let advice = format!("ulimit -n {needed}: the settings allow {sessions} sessions");

@@ -14,6 +14,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// As [`Backend::name`].
+pub(super) const NAME: &str = "epoll";
+
 const LOCAL: Token = Token(usize::MAX);
 const TCP: Token = Token(usize::MAX - 1);
 const BELL: Token = Token(usize::MAX - 2);
@@ -152,7 +155,7 @@ impl Epoll {
 
 impl Backend for Epoll {
     fn name(&self) -> &'static str {
-        "epoll"
+        NAME
     }
 
     fn listen(&mut self, which: Listener, socket: OwnedFd) -> io::Result<()> {

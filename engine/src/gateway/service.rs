@@ -1,9 +1,10 @@
-//! The gateway thread's loop: what the sockets have, what the duty thread says, what the time says. The
-//! handshakes are here, stream sessions in [`super::sessions`].
+//! The gateway thread's loop: what the sockets have, what the duty thread says, what the time says. How a
+//! proved peer comes to its session is here, stream sessions are in [`super::sessions`].
 
-use super::backend::{Backend, Happened, Listener};
+use super::backend::{Backend, Happened};
+use super::door::{ARRIVALS_MAX, Arrival, HANDSHAKE_LIMIT, PEERS_MAX};
 use super::history::{Answer, Ask, History};
-use super::peer::{Origin, Peer, Progress, Welcomed};
+use super::peer::{Peer, Progress, Welcomed};
 use super::readers::Readers;
 use super::refusals::Refusals;
 use super::sessions::Sessions;
@@ -11,9 +12,7 @@ use super::{GatewayOptions, Mail};
 use crate::log::Control;
 use crate::mailbox::{FromDuty, ToDuty};
 use rustc_hash::FxHashMap;
-use rustix::net::sockopt::set_tcp_nodelay;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,16 +23,13 @@ use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Epoch, Position, SessionId};
 use touchline_protocol::wait::Waiter;
 
-/// A peer that has not finished its handshake by then is closed.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
 /// Connections that only the local user's roles may open, or a quarter of all if that is less: no
 /// trader can lock out admin or adapter.
 const LOCAL_CONNECTIONS: usize = 8;
-/// Peers in their handshake at once; one more closes the oldest of the address that has most of them.
-pub const HANDSHAKES_MAX: usize = 256;
-/// Peers in their handshake at once of one address; one more closes the oldest of them. So whoever only
-/// knocks keeps nobody out who comes from elsewhere.
-const HANDSHAKES_PER_ORIGIN: usize = HANDSHAKES_MAX / 4;
+/// Peers that have proved who they are and wait for the log or the feed; one more is refused.
+const WAITING_MAX: usize = 256;
+/// Sockets of those that have no session yet, at the most.
+pub const SESSIONLESS_MAX: usize = PEERS_MAX + ARRIVALS_MAX + WAITING_MAX;
 /// How often deadlines are looked at while there are any.
 const TICK: Duration = Duration::from_millis(250);
 /// Longest sleep: nothing depends on it.
@@ -47,19 +43,17 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const SPINS: u32 = 12;
 
 pub(super) struct Gateway {
-    pub(super) options: GatewayOptions,
+    pub(super) options: Arc<GatewayOptions>,
     /// Its watermarks.
     pub(super) log: Control,
     pub(super) backend: Box<dyn Backend + Send>,
     pub(super) mail: Arc<Mail>,
     pub(super) history: History,
-    /// In their handshake, or with rings of their own.
+    /// On the way to their session, or with rings of their own.
     pub(super) peers: FxHashMap<usize, Peer>,
     open: FxHashMap<(SessionId, Epoch), usize>,
     pub(super) sessions: Sessions,
     pub(super) readers: Readers,
-    /// Listeners that accept nothing at present: tried again with the next tick.
-    refused_by_kernel: Vec<Listener>,
     next_ticket: usize,
     pub(super) refusals: Refusals,
     pub(super) now: Instant,
@@ -70,7 +64,7 @@ pub(super) struct Gateway {
 
 impl Gateway {
     pub(super) fn new(
-        options: GatewayOptions,
+        options: Arc<GatewayOptions>,
         log: Control,
         backend: Box<dyn Backend + Send>,
         mail: Arc<Mail>,
@@ -87,7 +81,6 @@ impl Gateway {
             peers: FxHashMap::default(),
             open: FxHashMap::default(),
             sessions: Sessions::new(rings),
-            refused_by_kernel: Vec::new(),
             next_ticket: 0,
             refusals: Refusals::default(),
             now,
@@ -128,6 +121,7 @@ impl Gateway {
             self.take(one);
         }
         self.happened = happened;
+        worked |= self.let_in_arrivals();
         worked |= self.read_mail();
         worked |= self.read_answers();
         worked |= self.read_feed_mail();
@@ -137,9 +131,6 @@ impl Gateway {
         self.flush();
         if self.now.duration_since(self.ticked) >= TICK {
             self.ticked = self.now;
-            for listener in self.refused_by_kernel.drain(..) {
-                self.backend.accept_again(listener);
-            }
             self.close_late_peers();
             self.tick_sessions();
             self.tick_readers();
@@ -152,6 +143,7 @@ impl Gateway {
         self.mail.bell.park(self.sessions.awaits_durable());
         self.answer = self.answer.take().or_else(|| self.history.next());
         let has_work = stop.load(Ordering::Acquire)
+            || self.mail.arrivals.has_mail()
             || self.mail.from_duty.has_mail()
             || self.answer.is_some()
             || self.readers.has_work()
@@ -165,11 +157,7 @@ impl Gateway {
             return STUCK;
         }
         let shaking = self.peers.values().any(|peer| !peer.is_open());
-        if shaking
-            || !self.sessions.is_empty()
-            || self.readers.have_deadlines()
-            || !self.refused_by_kernel.is_empty()
-        {
+        if shaking || !self.sessions.is_empty() || self.readers.have_deadlines() {
             TICK
         } else {
             LONGEST_SLEEP
@@ -183,14 +171,6 @@ impl Gateway {
 
     pub(super) fn take(&mut self, happened: Happened) {
         match happened {
-            Happened::Accepted(listener, socket) => self.admit(listener, socket),
-            Happened::AcceptFailed(listener, error) => {
-                self.refusals.print(&format!("cannot accept a connection: {error}"));
-                // Each who knocks meanwhile may fail anew.
-                if !self.refused_by_kernel.contains(&listener) {
-                    self.refused_by_kernel.push(listener);
-                }
-            }
             Happened::Received(ticket, at) => {
                 if self.peers.contains_key(&ticket) {
                     self.peer_received(ticket, &at);
@@ -217,49 +197,31 @@ impl Gateway {
                     self.session_ended(ticket);
                 }
             }
+            // The door listens.
+            Happened::Accepted(..) | Happened::AcceptFailed(..) => {}
         }
     }
 
-    fn admit(&mut self, listener: Listener, socket: OwnedFd) {
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        if listener == Listener::Tcp {
-            // Without it a client of ours waits 40 ms for a reply: told, and served all the same.
-            if let Err(error) = set_tcp_nodelay(&socket, true) {
-                self.refusals.print(&format!("TCP_NODELAY: {error}"));
+    /// Takes those that have come through the door; gives whether there were any.
+    fn let_in_arrivals(&mut self) -> bool {
+        let mut had_arrivals = false;
+        while let Some(Arrival { peer, progress }) = self.mail.arrivals.take() {
+            had_arrivals = true;
+            if self.peers.values().filter(|peer| !peer.is_admitted()).count() >= WAITING_MAX {
+                peer.refuse(RefusalReason::TooManySessions, None);
+                self.refusals.print("refused a session: too many wait for the log or the feed");
+                continue;
             }
-        }
-        let socket = Arc::new(socket);
-        if let Err(error) = self.backend.watch(ticket, Arc::clone(&socket)) {
-            self.refusals.print(&format!("cannot watch a connection: {error}"));
-            return;
-        }
-        let origin = match Origin::of(listener, &socket) {
-            Ok(origin) => origin,
-            Err(error) => {
-                // It is gone again.
-                self.backend.forget(ticket);
-                return self.refusals.print(&format!("a connection from nowhere: {error}"));
+            let ticket = self.next_ticket;
+            self.next_ticket += 1;
+            if let Err(error) = self.backend.watch(ticket, peer.socket()) {
+                self.refusals.print(&format!("cannot watch a connection: {error}"));
+                continue;
             }
-        };
-        self.make_place(origin);
-        self.peers.insert(ticket, Peer::new(socket, origin));
-    }
-
-    /// Closes a connection that has not proved who it is, if there are too many of them.
-    fn make_place(&mut self, origin: Origin) {
-        let mut shaking = FxHashMap::<Origin, (usize, usize)>::default();
-        for (&ticket, peer) in self.peers.iter().filter(|(_, peer)| !peer.is_admitted()) {
-            let (count, oldest) = shaking.entry(peer.origin()).or_insert((0, ticket));
-            (*count, *oldest) = (*count + 1, ticket.min(*oldest));
+            self.peers.insert(ticket, peer);
+            self.go_on(ticket, progress);
         }
-        let own = shaking.get(&origin).filter(|(count, _)| *count >= HANDSHAKES_PER_ORIGIN);
-        let total: usize = shaking.values().map(|(count, _)| count).sum();
-        let most = shaking.values().max().filter(|_| total >= HANDSHAKES_MAX);
-        if let Some(&(_, oldest)) = own.or(most) {
-            self.refusals.print("closed a connection: too many are in their handshake");
-            self.remove(oldest);
-        }
+        had_arrivals
     }
 
     /// True when one more session of a key, or of the local user's roles, may be opened.

@@ -45,8 +45,8 @@ impl Backend for Failing {
     }
 }
 
-#[test]
-fn a_gateway_whose_sockets_fail_ends_the_engine_and_says_why() {
+/// Starts gateway and door over backends that fail after so many turns.
+fn fails(turns_of_gateway: u32, turns_of_door: u32) {
     let folder = tempfile::tempdir().expect("a folder");
     let options = LogOptions {
         data: folder.path().to_owned(),
@@ -74,9 +74,13 @@ fn a_gateway_whose_sockets_fail_ends_the_engine_and_says_why() {
         data: folder.path().to_owned(),
         engine_stop: Arc::clone(&engine_stop),
     };
-    let failing = Box::new(Failing { turns: 100 });
+    let backends = Backends {
+        gateway: Box::new(Failing { turns: turns_of_gateway }),
+        door: Box::new(Failing { turns: turns_of_door }),
+        at_door: Arc::new(Bell::new().expect("a bell")),
+    };
     let gateway =
-        start_over(failing, options, log.control.clone(), Arc::clone(&mail), rings.gateway)
+        start_over(backends, options, log.control.clone(), Arc::clone(&mail), rings.gateway)
             .expect("it starts");
     // What the duty thread sleeps on: it is woken to find that it is to stop.
     let mut waiter = touchline_protocol::wait::Waiter::new(Default::default());
@@ -86,4 +90,14 @@ fn a_gateway_whose_sockets_fail_ends_the_engine_and_says_why() {
     let error = gateway.stop().expect_err("it ended by itself");
     assert_eq!(error.to_string(), "the kernel refuses a submission");
     log.keeper.stop();
+}
+
+#[test]
+fn a_gateway_whose_sockets_fail_ends_the_engine_and_says_why() {
+    fails(100, u32::MAX);
+}
+
+#[test]
+fn a_door_whose_sockets_fail_ends_the_engine_and_says_why() {
+    fails(u32::MAX, 100);
 }
