@@ -207,3 +207,21 @@ fn a_refused_replacement_leaves_no_trace() {
     };
     assert_eq!(run(true), run(false));
 }
+
+/// What the order was paid and what it asks for are more than a sum can hold, each by itself is not.
+#[test]
+fn more_than_can_be_added_up_is_refused() {
+    let mut venue = world_of(roomy(), SymbolFilters::default());
+    let (ann, bob) = (AccountId(1), AccountId(2));
+    venue.deposit(ann, AssetId(0), 1_000_000 * WHOLE);
+    venue.deposit(bob, AssetId(1), 46_000_000_000 * WHOLE);
+    venue.must(&NewOrder { quantity: WHOLE / 2, ..limit(BOB, BUY, 92_000_000_000, 1) });
+    venue.must(&limit(ANN, SELL, 46_000_000, 1_000));
+    let amount = venue.core.balance(ann, AssetId(1)).unwrap().free.0;
+    venue.must(&Withdraw { account: ann, asset: AssetId(1), amount, ..Default::default() });
+    venue.deposit(bob, AssetId(1), amount);
+    venue.must(&limit(BOB, BUY, 46_000_000, 900));
+    rejected(&mut venue, &replace(2, 46_000, 1_000_000), Why::Overflow, 0);
+    rejected(&mut venue, &replace(2, 46_000_001, 1_000), Why::Overflow, 0);
+    venue.check_replay();
+}
