@@ -220,8 +220,8 @@ mod tests {
             Picture::new(2, &[]).look(&config)[1].1
         };
         assert_eq!(with(10, true), State::Good);
-        assert_eq!((with(640, false), with(641, false)), (State::Good, State::Could));
-        assert_eq!((with(576, true), with(577, true)), (State::Good, State::Could));
+        assert_eq!((with(320, false), with(321, false)), (State::Good, State::Could));
+        assert_eq!((with(256, true), with(257, true)), (State::Good, State::Could));
     }
 
     #[test]
