@@ -16,6 +16,7 @@ pub mod inspect;
 pub mod log;
 pub mod mailbox;
 mod notice;
+pub mod open_files;
 mod process;
 pub mod recovery;
 pub mod snapshot;

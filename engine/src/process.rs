@@ -11,6 +11,7 @@ use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::{self, Control, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
+use crate::open_files;
 use crate::recovery::Replayed;
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
@@ -108,6 +109,7 @@ pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     let genesis = Genesis::new(&options.config)?;
     check_data_path(&options.data)?;
+    open_files::make_room(&options.config);
     let master_key = master_key(&options.data)?;
     use_huge_pages(options.config.engine.huge_pages);
     if let Some(core) = options.config.engine.core

@@ -6,12 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use touchline_engine::config::{EngineConfig, Wait};
-use touchline_engine::gateway::SESSIONLESS_MAX;
+use touchline_engine::open_files;
 
 /// Cores that are busy at once when all spins: duty thread, gateway, one client.
 const CORES_TO_SPIN: usize = 3;
-/// Files that a process has open beside the sockets of its clients.
-const OWN_FILES: u64 = 64;
 /// Clock sources that are read without a system call.
 const FAST_CLOCKS: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
 
@@ -31,8 +29,8 @@ impl Host {
         Self {
             root: PathBuf::from("/"),
             cores: available_parallelism().map_or(1, usize::from),
-            // None means no limit.
-            files: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+            // What the engine raises its own limit to; none means no limit.
+            files: getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX),
         }
     }
 
@@ -127,13 +125,10 @@ impl Host {
     }
 
     fn open_files(&self, config: &EngineConfig) -> Finding {
-        let sessions = config.gateway.sessions as u64 + config.engine.connections as u64;
-        let readers = if config.feed.enabled { config.feed.readers as u64 } else { 0 };
-        // Whoever knocks takes one too, and the log must still find one for its next segment.
-        let needed = sessions + readers + SESSIONLESS_MAX as u64 + OWN_FILES;
+        let needed = open_files::needed(config);
         let found = format!("{} at once per process", self.files);
         if self.files < needed {
-            let advice = format!("ulimit -n {needed}: the settings allow {sessions} sessions");
+            let advice = format!("ulimit -Hn {needed}: that many may the settings take");
             Finding::could("open files", found, advice)
         } else {
             Finding::good("open files", found)

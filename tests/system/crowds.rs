@@ -1,9 +1,9 @@
-//! Crowds at the gateway's door: more connections than there are descriptors, and more handshakes than may be
+//! Crowds at the door: more connections than there are descriptors, and more handshakes than may be
 //! under way. Who is in goes on, and who comes honestly gets in.
 
 use super::binary::{KEY_A, KEY_B};
 use super::process::eventually;
-use super::raw_session::{CHALLENGE, message, proof, read_message, template};
+use super::raw_session::{CHALLENGE, REFUSED, message, proof, read_message, template};
 use super::stream_client::{Member, RawStream, options, over_epoll, send, tcp, venue};
 use super::venue::{Part, Venue};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
@@ -24,23 +24,23 @@ fn limit_for(engine: u32, free: usize) -> u64 {
     (0..).filter(|number| !open.contains(number)).nth(free).expect("numbers do not end")
 }
 
-/// How often the engine's gateway thread has gone to sleep.
-fn sleeps(engine: u32) -> u64 {
+/// How often a thread of the engine has gone to sleep.
+fn sleeps(engine: u32, thread: &str) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{engine}/task")).expect("the engine lives");
     let tasks = tasks.map(|task| task.expect("the engine lives").path());
-    let is_gateway = |comm: String| comm.trim_end() == "gateway";
-    let gateway = tasks
+    let is_it = |comm: String| comm.trim_end() == thread;
+    let task = tasks
         .into_iter()
-        .find(|task| fs::read_to_string(task.join("comm")).is_ok_and(is_gateway))
-        .expect("it has a gateway thread");
-    let status = fs::read_to_string(gateway.join("status")).expect("the engine lives");
+        .find(|task| fs::read_to_string(task.join("comm")).is_ok_and(is_it))
+        .expect("it has such a thread");
+    let status = fs::read_to_string(task.join("status")).expect("the engine lives");
     let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches:"));
     let count = line.and_then(|line| line.split_whitespace().nth(1)).expect("the kernel says it");
     count.parse().expect("a number")
 }
 
 #[test]
-fn without_descriptors_the_gateway_serves_who_is_in_and_waits() {
+fn without_descriptors_who_is_in_is_served_and_the_door_waits() {
     let mut venue = venue(&[]);
     let (a, b) = (venue.key_a(), venue.key_b());
     let engine = venue.pid("engine").expect("it says its id");
@@ -54,15 +54,15 @@ fn without_descriptors_the_gateway_serves_who_is_in_and_waits() {
     let engine = venue.pid("engine").expect("it was started again");
     let mut honest = Member::connect(tcp(&venue), "honest", (KEY_B, &b));
     honest.assert_alive();
-    // The kernel completes these; the gateway can accept some of them.
+    // The kernel completes these; the door can accept some of them.
     let crowd: Vec<TcpStream> = (0..60).map(|_| RawStream::dial(&tcp(&venue))).collect();
     let says_so = |line: &String| line.contains("cannot accept a connection");
     assert!(eventually(|| venue.supervisor().lines().iter().any(says_so)), "all are accepted");
     for _ in 0..10 {
         honest.assert_alive();
     }
-    let before = sleeps(engine);
-    assert!(eventually(|| sleeps(engine) > before + 10), "the gateway does not sleep");
+    let before = sleeps(engine, "door");
+    assert!(eventually(|| sleeps(engine, "door") > before + 10), "the door does not sleep");
     drop(crowd);
     let late = options(tcp(&venue), "late", (KEY_A, &a));
     assert!(eventually(|| Member::open(&late).is_ok()), "there is room again");
@@ -104,7 +104,26 @@ fn a_crowd_that_only_knocks_keeps_out_nobody_from_elsewhere() {
     assert!(eventually(|| outlives_a_crowd(&venue)));
 }
 
+#[test]
+fn who_only_knocks_wakes_the_door_and_not_who_carries_orders() {
+    let venue = venue(&[]);
+    let engine = venue.pid("engine").expect("it says its id");
+    let threads = ["door", "gateway"];
+    let before = threads.map(|thread| sleeps(engine, thread));
+    for _ in 0..2000 {
+        let mut socket = RawStream::dial(&tcp(&venue));
+        send(&mut socket, &[0xa5; 64], 64);
+        let answer = read_message(&mut socket).expect("a refusal");
+        assert_eq!(template(&answer), REFUSED);
+    }
+    let after = threads.map(|thread| sleeps(engine, thread));
+    let [door, gateway] = [0, 1].map(|thread| after[thread] - before[thread]);
+    // The door finds the next knock without a sleep often enough; the gateway has a few sleeps of its own.
+    assert!(gateway < 20 && gateway < door, "the door slept {door} times, the gateway {gateway}");
+}
+
 over_epoll!(
-    without_descriptors_the_gateway_serves_who_is_in_and_waits,
+    without_descriptors_who_is_in_is_served_and_the_door_waits,
+    who_only_knocks_wakes_the_door_and_not_who_carries_orders,
     a_crowd_that_only_knocks_keeps_out_nobody_from_elsewhere,
 );

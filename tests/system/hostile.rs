@@ -12,7 +12,6 @@ use super::venue::{UNLIMITED, Venue};
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use touchline_protocol::client::Client;
 use touchline_protocol::message::enums::RejectReason;
 
@@ -54,36 +53,6 @@ fn garbage_on_the_socket_ends_that_connection_only() {
     );
     drop(silent);
     assert_alive(&mut honest);
-}
-
-/// How often a thread of the engine has gone to sleep.
-fn sleeps(venue: &Venue, thread: &str) -> u64 {
-    let tasks = format!("/proc/{}/task", venue.pid("engine").expect("it runs"));
-    let paths =
-        std::fs::read_dir(tasks).expect("its threads").map(|entry| entry.expect("a thread").path());
-    let read =
-        |path: &Path, file: &str| std::fs::read_to_string(path.join(file)).expect("it lives");
-    let mut named = paths.filter(|path| read(path, "comm").trim() == thread);
-    let status = read(&named.next().expect("there is such a thread"), "status");
-    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    count.expect("the kernel counts").trim().parse().expect("a number")
-}
-
-#[test]
-fn who_only_knocks_wakes_the_door_and_not_who_carries_orders() {
-    let venue = Venue::up(&[]);
-    let threads = ["door", "gateway"];
-    let before = threads.map(|thread| sleeps(&venue, thread));
-    for _ in 0..2000 {
-        let mut stream = dial(&socket(&venue));
-        stream.write_all(&[0xa5; 64]).expect("the engine reads");
-        let answer = read_message(&mut stream).expect("a refusal");
-        assert_eq!(template(&answer), REFUSED);
-    }
-    let after = threads.map(|thread| sleeps(&venue, thread));
-    let [door, gateway] = [0, 1].map(|thread| after[thread] - before[thread]);
-    // The door finds the next knock without a sleep often enough; the gateway has a few sleeps of its own.
-    assert!(gateway < 20 && gateway < door, "the door slept {door} times, the gateway {gateway}");
 }
 
 #[test]

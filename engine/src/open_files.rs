@@ -1,0 +1,73 @@
+//! Room for open files: as many as the settings let clients take, beside the engine's own. Called at the
+//! engine's start; `touchline doctor` asks how many that is.
+//!
+//! The usual soft limit is 1024. An engine that meets it accepts nobody any more, and its log finds no
+//! descriptor for the next segment.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::{config::EngineConfig, gateway::SESSIONLESS_MAX, notice::alert};
+
+/// Files that an engine has open beside the sockets of its clients.
+const OWN: u64 = 64;
+
+/// Files that an engine with these settings may have open at once.
+#[must_use]
+pub fn needed(config: &EngineConfig) -> u64 {
+    let sessions = config.gateway.sessions + config.engine.connections;
+    let readers = if config.feed.enabled { config.feed.readers } else { 0 };
+    // Whoever knocks takes one too.
+    (sessions + readers + SESSIONLESS_MAX) as u64 + OWN
+}
+
+/// Raises the process's limit of open files so far, and says so if the system does not allow it.
+pub(crate) fn make_room(config: &EngineConfig) {
+    let needed = needed(config);
+    let before = getrlimit(Resource::Nofile);
+    let wanted = raised(before, needed);
+    // What was not granted shows in the limit that stands afterwards.
+    let _refused = (wanted != before).then(|| setrlimit(Resource::Nofile, wanted));
+    if let Some(files) = getrlimit(Resource::Nofile).current.filter(|&files| files < needed) {
+        alert!(
+            "engine: {files} open files are allowed (ulimit -n), and the settings may take {needed}: \
+             a crowd of clients can keep the log from its next segment"
+        );
+    }
+}
+
+/// The limit that is to be asked for; never lower than what stands.
+fn raised(limit: Rlimit, needed: u64) -> Rlimit {
+    let allowed = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
+    Rlimit { current: limit.current.map(|current| current.max(allowed)), ..limit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_who_may_come_and_the_log_find_room() {
+        let mut config = EngineConfig::default();
+        config.gateway.sessions = 1000;
+        config.engine.connections = 100;
+        config.feed.readers = 10;
+        // 256 at the door, 64 between it and the gateway, 256 who wait behind it, 64 of the engine's own.
+        assert_eq!(needed(&config), 1740);
+        config.feed.enabled = true;
+        assert_eq!(needed(&config), 1750);
+    }
+
+    #[test]
+    fn the_soft_limit_is_raised_as_far_as_is_needed_and_allowed() {
+        for (current, maximum, expected) in [
+            (Some(1024), Some(1 << 20), Some(5000)),
+            (Some(1024), Some(4096), Some(4096)),
+            (Some(1024), None, Some(5000)),
+            (Some(65_536), Some(1 << 20), Some(65_536)),
+            (None, None, None),
+        ] {
+            let limit = raised(Rlimit { current, maximum }, 5000);
+            assert_eq!((limit.current, limit.maximum), (expected, maximum));
+        }
+    }
+}
