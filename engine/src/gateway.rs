@@ -1,8 +1,9 @@
-//! Two threads with sockets. The door ([`door`]) has the handshake on the engine's Unix socket and on TCP: it
-//! checks versions, roles and proofs and makes the memory of sessions with rings of their own. The gateway
-//! ([`service`]) has who came through: sessions that go on over such a socket, and the end of each connection;
-//! what a session may do is the core's to say. Started by [`crate::run`]; the gateway talks with the duty
-//! thread by mail and, for all stream sessions together, over one pair of rings.
+//! Two threads with sockets. The door (`door`) has the handshake on the engine's Unix socket and on TCP: it
+//! checks versions, roles and proofs. The gateway (`service`) has who came through: sessions that go on over
+//! such a socket, and the end of each connection; what a session may do is the core's to say. The memory of
+//! sessions with rings of their own is made when nothing stands before their logon any more (`peer`). Started
+//! by [`crate::run`]; the gateway talks with the duty thread by mail and, for all stream sessions together, over
+//! one pair of rings.
 
 mod backend;
 mod bell;
@@ -113,6 +114,7 @@ pub struct StreamRings {
 
 /// The running gateway and its door.
 pub struct GatewayHandle {
+    mail: Arc<Mail>,
     stop: Arc<AtomicBool>,
     /// Each with what wakes it.
     threads: [(Arc<Bell>, JoinHandle<io::Result<()>>); 2],
@@ -126,10 +128,15 @@ impl GatewayHandle {
     /// If one of them had ended before.
     pub fn stop(self) -> io::Result<()> {
         self.stop.store(true, Ordering::Release);
-        let outcomes = self.threads.map(|(bell, thread)| {
+        // Nobody is let in while the gateway says its last words.
+        for (bell, _) in &self.threads {
             bell.ring();
+        }
+        let outcomes = self.threads.map(|(_, thread)| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("a gateway thread panicked")))
         });
+        // Those who came through the door and were not taken any more.
+        while self.mail.arrivals.take().is_some() {}
         let _gone = fs::remove_file(&self.socket);
         outcomes.into_iter().collect()
     }
@@ -165,10 +172,10 @@ pub fn start(
 ) -> io::Result<GatewayHandle> {
     let gateway = choose_backend(options.settings.backend, &mail.bell())?;
     let at_door = Arc::new(Bell::new()?);
-    // The same for both; what is refused was told above.
-    let door: Box<dyn Backend + Send> = match gateway.name() {
+    let door = match gateway.name() {
+        // Why it is that one was told above.
         epoll::NAME => Box::new(epoll::Epoll::new(Arc::clone(&at_door))?),
-        _ => Box::new(uring::Uring::new(Arc::clone(&at_door))?),
+        _ => choose_backend(options.settings.backend, &at_door)?,
     };
     let backends = Backends { gateway, door, at_door };
     start_over(backends, options, log, mail, rings)
@@ -203,12 +210,19 @@ fn start_over(
     let door = Door::new(Arc::clone(&options), door, Arc::clone(&at_door), Arc::clone(&mail));
     let gateway = Gateway::new(Arc::clone(&options), log, gateway, Arc::clone(&mail), rings)?;
     let ends = EndsEngine { stop: Arc::clone(&options.engine_stop), mail: Arc::clone(&mail) };
-    let threads = [
-        (mail.bell(), spawn("gateway", &ends, &stop, move |stop| gateway.run(stop))?),
-        (at_door, spawn("door", &ends, &stop, move |stop| door.run(stop))?),
-    ];
+    let gateway = spawn("gateway", &ends, &stop, move |stop| gateway.run(stop))?;
+    let door = match spawn("door", &ends, &stop, move |stop| door.run(stop)) {
+        Ok(door) => door,
+        Err(error) => {
+            stop.store(true, Ordering::Release);
+            mail.bell.ring();
+            let _ended = gateway.join();
+            return Err(error);
+        }
+    };
+    let threads = [(mail.bell(), gateway), (at_door, door)];
     let socket = options.socket.clone();
-    Ok(GatewayHandle { stop, threads, socket })
+    Ok(GatewayHandle { mail, stop, threads, socket })
 }
 
 /// Starts a thread whose end ends the engine.

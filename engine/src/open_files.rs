@@ -14,7 +14,8 @@ const OWN: u64 = 64;
 /// Files that an engine with these settings may have open at once.
 #[must_use]
 pub fn needed(config: &EngineConfig) -> u64 {
-    let sessions = config.gateway.sessions + config.engine.connections;
+    // Until a session with rings of its own is open its memory has two besides.
+    let sessions = config.gateway.sessions + 3 * config.engine.connections;
     let readers = if config.feed.enabled { config.feed.readers } else { 0 };
     // Whoever knocks takes one too.
     (sessions + readers + SESSIONLESS_MAX) as u64 + OWN
@@ -51,10 +52,11 @@ mod tests {
         config.gateway.sessions = 1000;
         config.engine.connections = 100;
         config.feed.readers = 10;
-        // 256 at the door, 64 between it and the gateway, 256 who wait behind it, 64 of the engine's own.
-        assert_eq!(needed(&config), 1740);
+        // 128 that are accepted, 256 at the door, 64 with three each between it and the gateway, 256 who wait
+        // behind it, 64 of the engine's own.
+        assert_eq!(needed(&config), 1300 + 128 + 256 + 192 + 256 + 64);
         config.feed.enabled = true;
-        assert_eq!(needed(&config), 1750);
+        assert_eq!(needed(&config), 1310 + 128 + 256 + 192 + 256 + 64);
     }
 
     #[test]

@@ -171,7 +171,7 @@ mod tests {
 
         fn look(&self, config: &EngineConfig) -> Vec<(&'static str, State)> {
             let root = self.folder.path().to_owned();
-            let host = Host { root, cores: self.cores, files: 1024 };
+            let host = Host { root, cores: self.cores, files: 4096 };
             host.look(config).into_iter().map(|finding| (finding.name, finding.state)).collect()
         }
     }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_the_system_does_not_show_is_not_judged() {
         let names: Vec<_> = Picture::new(2, &[]).look(&EngineConfig::default());
-        assert_eq!(names, [("cores", State::Good), ("open files", State::Could)]);
+        assert_eq!(names, [("cores", State::Good), ("open files", State::Good)]);
         let with = |sessions: usize, has_feed: bool| {
             let config = config(|config| {
                 (config.gateway.sessions, config.feed.enabled) = (sessions, has_feed);
@@ -215,8 +215,8 @@ mod tests {
             Picture::new(2, &[]).look(&config)[1].1
         };
         assert_eq!(with(10, true), State::Good);
-        assert_eq!((with(320, false), with(321, false)), (State::Good, State::Could));
-        assert_eq!((with(256, true), with(257, true)), (State::Good, State::Could));
+        assert_eq!((with(3008, false), with(3009, false)), (State::Good, State::Could));
+        assert_eq!((with(2944, true), with(2945, true)), (State::Good, State::Could));
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub(super) enum Listener {
 /// Most bytes that one [`Happened::Received`] tells of.
 pub(super) const READ_BYTES: usize = 16 << 10;
 
+/// Most connections that a turn accepts of one listener: who knocks faster than is listened to waits in the
+/// kernel's queue, where it costs no descriptor.
+pub(super) const ACCEPTS_MAX: usize = 64;
+
 /// What a turn found.
 #[derive(Debug)]
 pub(super) enum Happened {

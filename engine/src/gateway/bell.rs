@@ -1,5 +1,5 @@
-//! How other threads wake the gateway, which sleeps in the kernel's queue of socket events: an eventfd, and
-//! a flag that spares the system call while it is awake. The protocol is that of
+//! How other threads wake the gateway or its door, which sleep in the kernel's queue of socket events: an
+//! eventfd, and a flag that spares the system call while they are awake. The protocol is that of
 //! [`touchline_protocol::wait`].
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -7,7 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// The gateway's bell. Duty thread, keeper and helper threads ring it.
+/// A thread's bell. The gateway's is rung by duty thread, keeper, door and helper threads, the door's when it
+/// is to end.
 #[derive(Debug)]
 pub struct Bell {
     event: OwnedFd,

@@ -1,7 +1,7 @@
 //! The gateway's sockets by readiness: epoll through mio, one system call per read and per write. What is
 //! used where io_uring is not permitted.
 
-use super::backend::{Backend, Happened, Listener, READ_BYTES};
+use super::backend::{ACCEPTS_MAX, Backend, Happened, Listener, READ_BYTES};
 use super::bell::Bell;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
@@ -44,7 +44,7 @@ pub(super) struct Epoll {
     events: Events,
     bell: Arc<Bell>,
     listeners: Vec<(Listener, OwnedFd)>,
-    /// Listeners that have failed and are to be tried again.
+    /// Listeners that are to be tried again: they have failed, or there may be more than was accepted.
     again: Vec<Listener>,
     sockets: FxHashMap<usize, Watched>,
     /// Sockets that are to be read, in the order in which they became so.
@@ -69,11 +69,11 @@ impl Epoll {
         })
     }
 
-    fn accept(&self, which: Listener, happened: &mut Vec<Happened>) {
+    fn accept(&mut self, which: Listener, happened: &mut Vec<Happened>) {
         let Some((_, listener)) = self.listeners.iter().find(|(one, _)| *one == which) else {
             return;
         };
-        loop {
+        for _ in 0..ACCEPTS_MAX {
             match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => happened.push(Happened::Accepted(which, socket)),
                 Err(Errno::AGAIN) => return,
@@ -84,6 +84,8 @@ impl Epoll {
                 }
             }
         }
+        // No event tells of those that were there already.
+        self.accept_again(which);
     }
 
     fn queue_up(&mut self, ticket: usize) {
@@ -168,7 +170,9 @@ impl Backend for Epoll {
 
     fn accept_again(&mut self, which: Listener) {
         // Those who wait since then are no event any more.
-        self.again.push(which);
+        if !self.again.contains(&which) {
+            self.again.push(which);
+        }
     }
 
     fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! The gateway thread's loop: what the sockets have, what the duty thread says, what the time says. How a
 //! proved peer comes to its session is here, stream sessions are in [`super::sessions`].
 
-use super::backend::{Backend, Happened};
+use super::backend::{ACCEPTS_MAX, Backend, Happened};
 use super::door::{ARRIVALS_MAX, Arrival, HANDSHAKE_LIMIT, PEERS_MAX};
 use super::history::{Answer, Ask, History};
-use super::peer::{Peer, Progress, Welcomed};
+use super::peer::{Origin, Peer, Progress, Welcomed};
 use super::readers::Readers;
 use super::refusals::Refusals;
 use super::sessions::Sessions;
@@ -26,10 +26,14 @@ use touchline_protocol::wait::Waiter;
 /// Connections that only the local user's roles may open, or a quarter of all if that is less: no
 /// trader can lock out admin or adapter.
 const LOCAL_CONNECTIONS: usize = 8;
-/// Peers that have proved who they are and wait for the log or the feed; one more is refused.
+/// Peers that have proved who they are and wait for the log or the feed; one more closes the oldest of the
+/// address that has most of them. Who waits for neither is not kept out by those who do.
 const WAITING_MAX: usize = 256;
-/// Sockets of those that have no session yet, at the most.
-pub const SESSIONLESS_MAX: usize = PEERS_MAX + ARRIVALS_MAX + WAITING_MAX;
+/// Such peers of one address; one more of it is refused.
+const WAITING_PER_ORIGIN: usize = WAITING_MAX / 4;
+/// Descriptors of those that have no session yet, at the most; one that is about to have rings of its own has
+/// three.
+pub const SESSIONLESS_MAX: usize = 2 * ACCEPTS_MAX + PEERS_MAX + 3 * ARRIVALS_MAX + WAITING_MAX;
 /// How often deadlines are looked at while there are any.
 const TICK: Duration = Duration::from_millis(250);
 /// Longest sleep: nothing depends on it.
@@ -203,11 +207,13 @@ impl Gateway {
     }
 
     /// Takes those that have come through the door; gives whether there were any.
-    fn let_in_arrivals(&mut self) -> bool {
+    pub(super) fn let_in_arrivals(&mut self) -> bool {
         let mut had_arrivals = false;
-        while let Some(Arrival { peer, progress }) = self.mail.arrivals.take() {
+        // No more than were there: others come while these are let in.
+        for _ in 0..self.mail.arrivals.waiting() {
+            let Some(Arrival { peer, progress }) = self.mail.arrivals.take() else { break };
             had_arrivals = true;
-            if self.peers.values().filter(|peer| !peer.is_admitted()).count() >= WAITING_MAX {
+            if !matches!(progress, Progress::LogOn { .. }) && !self.make_place(peer.origin()) {
                 peer.refuse(RefusalReason::TooManySessions, None);
                 self.refusals.print("refused a session: too many wait for the log or the feed");
                 continue;
@@ -222,6 +228,26 @@ impl Gateway {
             self.go_on(ticket, progress);
         }
         had_arrivals
+    }
+
+    /// True when one more of an address may wait for the log or the feed.
+    fn make_place(&mut self, origin: Origin) -> bool {
+        let mut waiting = FxHashMap::<Origin, (usize, usize)>::default();
+        for (&ticket, peer) in self.peers.iter().filter(|(_, peer)| !peer.is_admitted()) {
+            let (count, oldest) = waiting.entry(peer.origin()).or_insert((0, ticket));
+            (*count, *oldest) = (*count + 1, ticket.min(*oldest));
+        }
+        if waiting.get(&origin).is_some_and(|(count, _)| *count >= WAITING_PER_ORIGIN) {
+            return false;
+        }
+        let total: usize = waiting.values().map(|(count, _)| count).sum();
+        if let Some(&(_, oldest)) = waiting.values().max().filter(|_| total >= WAITING_MAX)
+            && let Some(peer) = self.forget_peer(oldest)
+        {
+            peer.refuse(RefusalReason::TooManySessions, None);
+            self.refusals.print("refused a session: too many wait for the log or the feed");
+        }
+        true
     }
 
     /// True when one more session of a key, or of the local user's roles, may be opened.

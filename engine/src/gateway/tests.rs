@@ -101,3 +101,131 @@ fn a_gateway_whose_sockets_fail_ends_the_engine_and_says_why() {
 fn a_door_whose_sockets_fail_ends_the_engine_and_says_why() {
     fails(u32::MAX, 100);
 }
+
+/// Peers at the door and on their way to a session.
+mod peers {
+    use super::super::peer::{Origin, Peer, Progress};
+    use super::*;
+    use std::io::Read;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::os::unix::net::UnixStream;
+    use touchline_protocol::message::enums::{Lane, Role};
+    use touchline_protocol::message::handshake::*;
+    use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR};
+    use touchline_protocol::text::Name;
+    use touchline_protocol::units::{KeyId, Position};
+
+    pub(super) fn options(folder: &Path) -> GatewayOptions {
+        GatewayOptions {
+            socket: folder.join("engine.sock"),
+            master_key: MasterKey::new([5; 32]),
+            control: fs::File::open("/dev/null").unwrap().into(),
+            log_id: [0; 16],
+            incarnation: Incarnation(1),
+            connections_max: 16,
+            feed: None,
+            settings: GatewaySection::default(),
+            reader_stall: Duration::from_secs(5),
+            data: folder.to_owned(),
+            engine_stop: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    fn hello(key: KeyId, seen: u32) -> Hello {
+        let local = key.0 == 0;
+        Hello {
+            protocol_major: PROTOCOL_MAJOR,
+            protocol_minor: PROTOCOL_MINOR,
+            role: if local { Role::Adapter } else { Role::Trader }.to_wire(),
+            lane: Lane::Hot.to_wire(),
+            key_id: key,
+            name: Name::new("any").unwrap(),
+            carrier: if local { CARRIER_RINGS } else { CARRIER_STREAM },
+            request_slots: if local { 1024 } else { 0 },
+            reply_slots: if local { 1024 } else { 0 },
+            last_incarnation: Incarnation(seen),
+            last_position: Position(0),
+            ..Default::default()
+        }
+    }
+
+    fn comes(options: &GatewayOptions, key: KeyId, seen: u32, host: u8) -> (UnixStream, Arrival) {
+        let (mut client, engine) = UnixStream::pair().unwrap();
+        let origin = if key.0 == 0 {
+            Origin::Local
+        } else {
+            Origin::Remote(IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)))
+        };
+        let mut peer = Peer::new(Arc::new(engine.into()), origin);
+        let hello = hello(key, seen);
+        let mut progress = peer.received(bytemuck::bytes_of(&hello), options);
+        if key.0 != 0 {
+            let mut challenge = [0; size_of::<Challenge>()];
+            client.read_exact(&mut challenge).unwrap();
+            let challenge: Challenge = bytemuck::pod_read_unaligned(&challenge);
+            let mac = touchline_protocol::client::proof(
+                &options.master_key.secret(key),
+                &challenge.nonce,
+                &hello,
+            );
+            let proof = Proof { mac, ..Default::default() };
+            progress = peer.received(bytemuck::bytes_of(&proof), options);
+        }
+        (client, Arrival { peer, progress })
+    }
+
+    fn answer(client: &mut UnixStream) -> Option<u16> {
+        client.set_nonblocking(true).unwrap();
+        let mut bytes = [0; size_of::<Refused>()];
+        client.read_exact(&mut bytes).ok()?;
+        let refused: Refused = bytemuck::pod_read_unaligned(&bytes);
+        Some(refused.reason)
+    }
+
+    /// One trader, one address: 256 who say that they saw something keep out the adapter, which waits for nothing.
+    #[test]
+    fn who_waits_for_the_log_keeps_out_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mail, rings) = mail().unwrap();
+        let log_options = LogOptions {
+            data: folder.path().to_owned(),
+            window_place: WindowPlace::Data,
+            window_bytes: Some(16 << 20),
+            segment_bytes: 4 << 20,
+            gather: Duration::ZERO,
+            accept_loss: false,
+        };
+        let log =
+            log::open_in(&Environment::default(), &log_options, &mut NothingToReplay, &mut |_| {})
+                .unwrap();
+        let options = Arc::new(options(folder.path()));
+        let mut crowd = Vec::new();
+        for _ in 0..256 {
+            let (client, arrival) = comes(&options, KeyId(7), 1, 1);
+            assert!(matches!(arrival.progress, Progress::Check { .. }));
+            crowd.push(client);
+            mail.arrivals.put(arrival);
+        }
+        let (mut adapter, arrival) = comes(&options, KeyId(0), 0, 0);
+        assert!(matches!(arrival.progress, Progress::LogOn { .. }));
+        mail.arrivals.put(arrival);
+        let (mut other, arrival) = comes(&options, KeyId(8), 0, 2);
+        mail.arrivals.put(arrival);
+        let mut gateway = Gateway::new(
+            Arc::clone(&options),
+            log.control.clone(),
+            Box::new(Failing { turns: u32::MAX }),
+            Arc::clone(&mail),
+            rings.gateway,
+        )
+        .unwrap();
+        gateway.let_in_arrivals();
+        let mut log_ons = 0;
+        while let Some(letter) = mail.to_duty.take() {
+            log_ons += u32::from(matches!(letter, ToDuty::Logon { .. }));
+        }
+        assert_eq!((answer(&mut adapter), answer(&mut other)), (None, None));
+        assert_eq!(log_ons, 2, "both go on to the duty thread");
+        log.keeper.stop();
+    }
+}

@@ -1,10 +1,9 @@
-//! The gateway's sockets by completion: io_uring with multishot accept, receives into buffers that the
-//! kernel picks, and one system call per turn for all that was asked for. While the gateway spins, a look
+//! The gateway's sockets by completion: io_uring with receives into buffers that the kernel picks, and one system call per turn for all that was asked for. While the gateway spins, a look
 //! at what has happened is a read of memory.
 
 mod ring;
 
-use super::backend::{Backend, Happened, Listener, READ_BYTES};
+use super::backend::{ACCEPTS_MAX, Backend, Happened, Listener, READ_BYTES};
 use super::bell::Bell;
 use ring::{Completion, Ring};
 use rustc_hash::FxHashMap;
@@ -25,6 +24,10 @@ const ACCEPT_TCP: u64 = 2;
 const BELL: u64 = 3;
 const RECEIVE: u64 = 4;
 const SEND: u64 = 5;
+
+/// Accepts under way of a listener, each of one connection: one of many shots goes on while nobody looks, and
+/// whoever knocks then takes a descriptor.
+const ACCEPTS: usize = ACCEPTS_MAX / 4;
 
 /// Completions that are looked at per turn.
 const COMPLETIONS_PER_TURN: usize = 1024;
@@ -57,7 +60,8 @@ struct Watched {
 pub(super) struct Uring {
     ring: Ring,
     bell: Arc<Bell>,
-    listeners: Vec<(Listener, OwnedFd)>,
+    /// Each with its accepts under way.
+    listeners: Vec<(Listener, OwnedFd, usize)>,
     sockets: FxHashMap<usize, Watched>,
     /// Buffers that turns have told of and that are not given back yet.
     shown: Vec<u16>,
@@ -92,8 +96,12 @@ impl Uring {
 
     fn listen_on(&mut self, which: Listener) {
         let kind = if which == Listener::Local { ACCEPT_LOCAL } else { ACCEPT_TCP };
-        if let Some((_, socket)) = self.listeners.iter().find(|(one, _)| *one == which) {
-            self.ring.accept(name(kind, 0), socket.as_fd());
+        let listener = self.listeners.iter_mut().find(|(one, ..)| *one == which);
+        if let Some((_, socket, under_way)) = listener {
+            while *under_way < ACCEPTS {
+                *under_way += 1;
+                self.ring.accept(name(kind, 0), socket.as_fd());
+            }
         }
     }
 
@@ -135,6 +143,9 @@ impl Uring {
     }
 
     fn accepted(&mut self, which: Listener, completion: &Completion, happened: &mut Vec<Happened>) {
+        if let Some((.., under_way)) = self.listeners.iter_mut().find(|(one, ..)| *one == which) {
+            *under_way -= 1;
+        }
         match completion.result {
             Ok(descriptor) => {
                 happened.push(Happened::Accepted(which, ring::accepted(descriptor)));
@@ -142,13 +153,11 @@ impl Uring {
             Err(Errno::INTR | Errno::CONNABORTED | Errno::AGAIN) => {}
             Err(error) => {
                 happened.push(Happened::AcceptFailed(which, error.into()));
-                // A multishot accept ends with its error; another one would fail in the same way.
+                // Another one would fail in the same way.
                 return;
             }
         }
-        if !completion.has_more {
-            self.listen_on(which);
-        }
+        self.listen_on(which);
     }
 
     fn received(&mut self, ticket: usize, completion: &Completion, happened: &mut Vec<Happened>) {
@@ -230,7 +239,7 @@ impl Backend for Uring {
         // Of a socket that does not block the kernel would say so instead of waiting for it.
         let flags = fcntl_getfl(&socket)?;
         fcntl_setfl(&socket, flags - OFlags::NONBLOCK)?;
-        self.listeners.push((which, socket));
+        self.listeners.push((which, socket, 0));
         self.listen_on(which);
         Ok(())
     }

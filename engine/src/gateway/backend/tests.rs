@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, shutdown, socketpair,
 };
+use std::os::unix::net::{UnixListener, UnixStream};
 
 /// A socket that is watched, and its other end.
 const FLOOD: usize = 1;
@@ -72,6 +73,31 @@ fn all(backend: &mut dyn Backend) -> Vec<Happened> {
         backend.turn(Duration::ZERO, &mut happened).expect("a turn");
     }
     happened
+}
+
+#[test]
+fn a_turn_accepts_no_more_than_can_be_heard_soon() {
+    for mut backend in backends() {
+        let backend = backend.as_mut();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("a listener");
+        listener.set_nonblocking(true).expect("it does not block");
+        backend.listen(Listener::Local, listener.into()).expect("it listens");
+        let mut happened = Vec::new();
+        backend.turn(Duration::ZERO, &mut happened).expect("a turn");
+        let knocks: Vec<_> =
+            (0..300).map(|_| UnixStream::connect(&path).expect("the kernel's queue")).collect();
+        let mut accepted = 0;
+        // Nobody is left out for want of an event, and none is accepted before there is a turn for it.
+        while accepted < knocks.len() {
+            std::thread::sleep(Duration::from_millis(1));
+            backend.turn(Duration::from_secs(10), &mut happened).expect("a turn");
+            let count = happened.drain(..).len();
+            assert!((1..=ACCEPTS_MAX).contains(&count), "{count} in one turn");
+            accepted += count;
+        }
+    }
 }
 
 #[test]

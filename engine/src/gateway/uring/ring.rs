@@ -128,10 +128,11 @@ impl Ring {
         true
     }
 
-    /// Accepts connections until an error.
+    /// Accepts one connection.
     pub(super) fn accept(&mut self, user: u64, listener: BorrowedFd<'_>) {
-        // Points to nothing.
-        let accept = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()));
+        // Points to nothing: nobody wants the address.
+        let listener = types::Fd(listener.as_raw_fd());
+        let accept = opcode::Accept::new(listener, std::ptr::null_mut(), std::ptr::null_mut());
         self.push(accept.flags(CLOSE_ON_EXEC).build().user_data(user));
     }
 
