@@ -40,7 +40,11 @@ pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
     let (text, object) = perform(data, &arguments.action)?;
     let report = if arguments.json { object.to_string() } else { text };
     // A key that nobody is shown is of no use, so this is told, unlike other lines that are not heard.
-    writeln!(io::stdout(), "{report}").context("it was done, but what came of it cannot be printed")
+    writeln!(io::stdout(), "{report}").with_context(|| {
+        let number = object["number"].as_u64().map(|number| format!(": its number is {number}"));
+        let number = number.unwrap_or_default();
+        format!("it was done, but what came of it cannot be printed{number}")
+    })
 }
 
 fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
@@ -82,7 +86,10 @@ fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
 const MASTER_KEY_FILE: &str = "master.key";
 
 fn take_turn(data: &Path) -> Result<File> {
-    let is_venue = data.join(MASTER_KEY_FILE).exists();
+    let is_venue = data
+        .join(MASTER_KEY_FILE)
+        .try_exists()
+        .with_context(|| format!("cannot look into {}", data.display()))?;
     ensure!(is_venue, "{} holds no venue: is it the right folder?", data.display());
     let path = data.join("admin.lock");
     let file = OpenOptions::new()

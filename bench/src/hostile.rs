@@ -66,14 +66,30 @@ pub struct HostileOptions {
 /// Orders that rest, to their terminal replies, in [`KINDS`]' order.
 pub type Kinds = [Percentiles; KINDS.len()];
 
+/// What a vandal has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Harm {
+    /// Commands to the engine.
+    pub commands: u64,
+    /// Messages to the plain server.
+    pub messages_elsewhere: u64,
+    /// Knocks at the engine that were answered.
+    pub knocks: u64,
+    /// The same in a second of knocking.
+    pub knocks_per_second: u64,
+    /// Knocks at the plain server that were answered.
+    pub knocks_elsewhere: u64,
+    /// The same in a second of knocking.
+    pub knocks_elsewhere_per_second: u64,
+}
+
 /// One run, in [`CARRIERS`]' order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Run {
     /// The honest client's orders.
     pub orders: [Kinds; 2],
-    /// What the vandals have done beside them: commands, messages to the plain server, and connections to
-    /// either.
-    pub harm: [[u64; 3]; 2],
+    /// What the vandals have done beside them.
+    pub harm: [Harm; 2],
 }
 
 /// All of it.
@@ -185,15 +201,21 @@ impl HostileReport {
             self.machine.line(),
         );
         for (carrier, name) in CARRIERS.into_iter().enumerate() {
-            let harm = |what: usize| median(self.runs.iter().map(|run| run.harm[carrier][what]));
+            let harm = |what: fn(&Harm) -> u64| {
+                median(self.runs.iter().map(|run| what(&run.harm[carrier])))
+            };
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "\nover {name}; vandals sent {} commands, {} messages elsewhere and made {} connections\n\
+                "\nover {name}; vandals sent {} commands, and {} messages elsewhere; they knocked {} times at {}/s, \
+                 and {} times elsewhere at {}/s\n\
                  {:<28}{}   to busy: p50    p99",
-                harm(0),
-                harm(1),
-                harm(2),
+                harm(|harm| harm.commands),
+                harm(|harm| harm.messages_elsewhere),
+                harm(|harm| harm.knocks),
+                harm(|harm| harm.knocks_per_second),
+                harm(|harm| harm.knocks_elsewhere),
+                harm(|harm| harm.knocks_elsewhere_per_second),
                 "",
                 Percentiles::HEADING,
             );

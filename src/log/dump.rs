@@ -25,8 +25,12 @@ const NANOSECONDS: f64 = 1e9;
 pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     let mut reader = LogReader::open(data, Follow::Durable)?;
     let mut filter = Filter::new(options);
-    if reader.position().0 > 0 && filter.lacks_names() {
-        filter.learn_all(&Names::of_pruned(data)?);
+    // Without a snapshot a name may be defined further on, and else it is told that it is not.
+    if reader.position().0 > 0
+        && filter.needs_names()
+        && let Ok(names) = Names::of_pruned(data)
+    {
+        filter.learn_all(&names);
     }
     if let Some(from) = options.from
         && !filter.needs_names()
@@ -141,11 +145,6 @@ impl<'options> Filter<'options> {
     /// True if definitions have to be seen, which stand at the beginning of the log.
     fn needs_names(&self) -> bool {
         self.account.text.is_some() || self.symbol.text.is_some()
-    }
-
-    /// True if a name is not known yet.
-    fn lacks_names(&self) -> bool {
-        self.account.needs_name() || self.symbol.needs_name()
     }
 
     /// Takes over what was defined where the log does not go back to.

@@ -63,6 +63,7 @@ impl Run {
             9 => {
                 let mut changed = limits();
                 changed.max_steps = self.pick(&[2, 3, 5, 50]);
+                changed.interval_0_seconds = self.pick(&[limits().interval_0_seconds, 3]);
                 changed.interval_1_seconds = self.pick(&[limits().interval_1_seconds, 7]);
                 changed.open_orders += self.random.below(20) as u32;
                 let _accepted =

@@ -27,7 +27,8 @@ impl Places {
     /// A place for a connection from `address`; `None` if all are taken or the address has its share.
     pub(super) fn take(&self, address: IpAddr) -> Option<Place> {
         if any_contains(&self.proxies, address) {
-            return self.shares.take_any(client(address));
+            // By itself: a neighbour in its network has a share of its own.
+            return self.shares.take_any(address.to_canonical());
         }
         self.shares.take(client(address))
     }

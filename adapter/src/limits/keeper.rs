@@ -172,9 +172,13 @@ impl KeyAddressesFile {
         (self.seen, self.is_good) = (stamp, false);
         let text = match read_bounded(path, KEY_ADDRESSES_BYTES_MAX) {
             Ok(text) => text,
-            Err(_) if is_same => return Ok(false),
             Err(source) => {
-                self.is_unread = source.raw_os_error().is_some();
+                // What the system refuses is told once and tried again; what the file is, is told always.
+                let is_the_systems = source.raw_os_error().is_some();
+                self.is_unread = is_the_systems;
+                if is_same && is_the_systems {
+                    return Ok(false);
+                }
                 return Err(KeeperError::File { path: path.clone(), source });
             }
         };

@@ -13,7 +13,7 @@ client that floods a plain server over TCP, beside one that sends the engine wha
 reads, beside one that opens connections to the plain server without end, and beside one that does so to the
 engine, says nonsense and is shown the door. On a machine of few cores whoever is busy takes a core from
 somebody, whatever the engine does; so harm counts against the thread that computes, and against the same
-harm done to the plain server. Ratios are taken within a run.";
+harm done to the plain server, which is over TCP whatever carries the orders. Ratios are taken within a run.";
 
 /// Measures and prints.
 pub(super) fn run(arguments: OrdersArguments) -> Result<bool> {

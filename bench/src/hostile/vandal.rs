@@ -7,12 +7,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread::{Scope, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use touchline_protocol::client::{Client, Endpoint};
 use touchline_protocol::message::command::{CommandHeader, NewOrder};
 use touchline_protocol::units::KeyId;
 
+use super::Harm;
 use super::plain::{ANSWER_BYTES, MESSAGE_BYTES};
 use crate::engine::{Access, SYMBOL};
 
@@ -60,7 +61,24 @@ struct Shared {
     order: AtomicU8,
     commands: AtomicU64,
     elsewhere: AtomicU64,
-    connections: AtomicU64,
+    knocks: Knocks,
+    knocks_elsewhere: Knocks,
+}
+
+/// Knocks that were answered, and how long they took in all, ns.
+#[derive(Default)]
+struct Knocks {
+    count: AtomicU64,
+    time_ns: AtomicU64,
+}
+
+impl Knocks {
+    /// How many, and how many in a second of knocking.
+    fn told(&self) -> [u64; 2] {
+        let [count, time_ns] =
+            [&self.count, &self.time_ns].map(|value| value.load(Ordering::Relaxed));
+        [count, count.saturating_mul(1_000_000_000) / time_ns.max(1)]
+    }
 }
 
 /// Whom it harms over TCP.
@@ -98,10 +116,21 @@ impl Vandal {
         self.thread.unpark();
     }
 
-    /// Commands that it has sent, messages to the plain server, and connections that it has made to either.
-    pub(super) fn harm(&self) -> [u64; 3] {
-        let Shared { commands, elsewhere, connections, .. } = &*self.shared;
-        [commands, elsewhere, connections].map(|count| count.load(Ordering::Relaxed))
+    /// What it has done.
+    pub(super) fn harm(&self) -> Harm {
+        let Shared { commands, elsewhere, knocks, knocks_elsewhere, .. } = &*self.shared;
+        let [commands, messages_elsewhere] =
+            [commands, elsewhere].map(|count| count.load(Ordering::Relaxed));
+        let [knocks, knocks_per_second] = knocks.told();
+        let [knocks_elsewhere, knocks_elsewhere_per_second] = knocks_elsewhere.told();
+        Harm {
+            commands,
+            messages_elsewhere,
+            knocks,
+            knocks_per_second,
+            knocks_elsewhere,
+            knocks_elsewhere_per_second,
+        }
     }
 }
 
@@ -129,12 +158,12 @@ fn work(engine: &Access, endpoint: &Option<Endpoint>, targets: Targets, shared: 
             }
             order if order == Beside::Flood as u8 => flood(&mut client, engine, endpoint, shared),
             order if order == Beside::KnocksElsewhere as u8 => {
-                knock(|| TcpStream::connect(targets.plain), shared);
+                knock(|| TcpStream::connect(targets.plain), &shared.knocks_elsewhere);
             }
             order if order == Beside::Knocks as u8 && endpoint.is_some() => {
-                knock(|| TcpStream::connect(targets.engine), shared);
+                knock(|| TcpStream::connect(targets.engine), &shared.knocks);
             }
-            order if order == Beside::Knocks as u8 => knock(|| engine.dial(), shared),
+            order if order == Beside::Knocks as u8 => knock(|| engine.dial(), &shared.knocks),
             order if order == Beside::Computing as u8 => {
                 black_box((0..10_000_u64).fold(0, |sum, n| black_box(sum ^ n)));
             }
@@ -153,7 +182,6 @@ fn flood(
     let Some(open) = client else {
         // Refused, it tries again: that is harm too.
         *client = engine.trader_named("vandal", endpoint.clone()).ok();
-        shared.connections.fetch_add(1, Ordering::Relaxed);
         return;
     };
     let mut sent = 0;
@@ -176,7 +204,6 @@ fn flood_elsewhere(line: &mut Option<Line>, address: SocketAddr, shared: &Shared
     let Some(open) = line else {
         // Refused, it tries again.
         *line = Line::open(address).ok();
-        shared.connections.fetch_add(1, Ordering::Relaxed);
         return;
     };
     match open.socket.write(&open.batch) {
@@ -214,11 +241,13 @@ fn nonsense(key_id: KeyId) -> NewOrder {
 }
 
 /// One connection: bytes that are no message to the engine, and what comes of it.
-fn knock<S: Read + Write, E>(connect: impl FnOnce() -> Result<S, E>, shared: &Shared) {
-    shared.connections.fetch_add(1, Ordering::Relaxed);
+fn knock<S: Read + Write, E>(connect: impl FnOnce() -> Result<S, E>, knocks: &Knocks) {
+    let begin = Instant::now();
     // Whatever comes of it, the next one is alike.
-    if let Ok(mut socket) = connect() {
+    let is_answered = connect().is_ok_and(|mut socket| {
         let _said = socket.write_all(&[0xa5; MESSAGE_BYTES]);
-        let _heard = socket.read(&mut [0; ANSWER_BYTES]);
-    }
+        socket.read(&mut [0; ANSWER_BYTES]).is_ok_and(|count| count > 0)
+    });
+    knocks.count.fetch_add(is_answered.into(), Ordering::Relaxed);
+    knocks.time_ns.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
 }

@@ -9,6 +9,7 @@ use super::refusals::Refusals;
 use super::{GatewayOptions, Mail};
 use rustc_hash::FxHashMap;
 use rustix::net::sockopt::set_tcp_nodelay;
+use std::cmp::Reverse;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -153,7 +154,10 @@ impl Door {
             (*count, *oldest) = (*count + 1, ticket.min(*oldest));
         }
         let own = shaking.get(&origin).filter(|(count, _)| *count >= PEERS_PER_ORIGIN);
-        let most = shaking.values().max().filter(|_| self.peers.len() >= PEERS_MAX);
+        let most = shaking
+            .values()
+            .max_by_key(|&&(count, oldest)| (count, Reverse(oldest)))
+            .filter(|_| self.peers.len() >= PEERS_MAX);
         if let Some(&(_, oldest)) = own.or(most) {
             self.refusals.print("closed a connection: too many are in their handshake");
             self.remove(oldest);
@@ -201,5 +205,36 @@ impl Door {
             self.refusals.print("closed a connection whose handshake took over 5 s");
             self.remove(ticket);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Failing, peers};
+    use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::os::unix::net::UnixStream;
+
+    /// Who holds a silent connection from each of very many networks does not have those closed who come last.
+    #[test]
+    fn of_many_networks_the_oldest_peer_goes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mail, _rings) = super::super::mail().expect("memory for the rings");
+        let mut door = Door::new(
+            Arc::new(peers::options(folder.path())),
+            Box::new(Failing { turns: 0 }),
+            Arc::new(Bell::new().expect("a bell")),
+            mail,
+        );
+        let (socket, _far) = UnixStream::pair().expect("two sockets");
+        let socket = Arc::new(OwnedFd::from(socket));
+        for ticket in 0..300 {
+            let origin = Origin::Remote(IpAddr::V4(Ipv4Addr::from(ticket as u32)));
+            door.make_place(origin);
+            door.peers.insert(ticket, Peer::new(Arc::clone(&socket), origin));
+        }
+        let mut kept: Vec<_> = door.peers.keys().copied().collect();
+        kept.sort_unstable();
+        assert_eq!(kept, (300 - PEERS_MAX..300).collect::<Vec<_>>());
     }
 }

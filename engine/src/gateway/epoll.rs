@@ -214,11 +214,8 @@ impl Backend for Epoll {
     }
 
     fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()> {
-        for which in std::mem::take(&mut self.again) {
-            self.accept(which, happened);
-        }
-        let limit =
-            if self.queue.is_empty() && happened.is_empty() { limit } else { Duration::ZERO };
+        let has_work = !(self.queue.is_empty() && self.again.is_empty());
+        let limit = if has_work { Duration::ZERO } else { limit };
         match self.poll.poll(&mut self.events, Some(limit)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             Err(_) => return Ok(()),
@@ -227,8 +224,8 @@ impl Backend for Epoll {
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
             match event.token() {
-                LOCAL => self.accept(Listener::Local, happened),
-                TCP => self.accept(Listener::Tcp, happened),
+                LOCAL => self.accept_again(Listener::Local),
+                TCP => self.accept_again(Listener::Tcp),
                 BELL => self.bell.quiet(),
                 Token(ticket) => {
                     if event.is_writable() {
@@ -245,6 +242,9 @@ impl Backend for Epoll {
             }
         }
         self.events = events;
+        for which in std::mem::take(&mut self.again) {
+            self.accept(which, happened);
+        }
         self.read(happened);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! after the other, when there is room for it.
 
 use super::bell::Bell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use touchline_protocol::units::{AccountId, Incarnation, Position, SessionId};
 /// Replays at once; another one is refused.
 const REPLAYS_MAX: usize = 16;
 /// Replays at once of one account; another one of it is refused. Who takes one byte now and then holds a replay
-/// for as long as it likes, and so keeps no other account from having one.
+/// for as long as it likes; no one account so keeps all others from having one.
 const REPLAYS_PER_ACCOUNT: usize = REPLAYS_MAX / 4;
 /// Bytes of a piece, roughly: it ends with the first transaction beyond. None is longer than a frame with
 /// its envelopes.
@@ -62,6 +62,11 @@ pub(super) enum Answer {
 
 /// The thread's links.
 pub(super) struct History {
+    /// Checks that are to be asked for, one behind the answer to the other: those of peers that have gone by then
+    /// are not.
+    checks: VecDeque<(usize, Incarnation, Position)>,
+    /// One is under way.
+    is_checking: bool,
     asks: Option<Sender<Ask>>,
     answers: Receiver<Answer>,
     thread: Option<JoinHandle<()>>,
@@ -84,7 +89,8 @@ impl History {
                 }
             }
         })?;
-        Ok(Self { asks: Some(asks), answers, thread: Some(thread) })
+        let (checks, is_checking) = (VecDeque::new(), false);
+        Ok(Self { checks, is_checking, asks: Some(asks), answers, thread: Some(thread) })
     }
 
     pub(super) fn ask(&self, ask: Ask) {
@@ -94,8 +100,33 @@ impl History {
         }
     }
 
-    pub(super) fn next(&self) -> Option<Answer> {
-        self.answers.try_recv().ok()
+    /// Asks whether the log has what a peer saw last.
+    pub(super) fn check(&mut self, ticket: usize, incarnation: Incarnation, position: Position) {
+        self.checks.push_back((ticket, incarnation, position));
+        self.check_next();
+    }
+
+    fn check_next(&mut self) {
+        if !self.is_checking
+            && let Some((ticket, incarnation, position)) = self.checks.pop_front()
+        {
+            self.is_checking = true;
+            self.ask(Ask::Check { ticket, incarnation, position });
+        }
+    }
+
+    /// A peer is gone, and wants no check any more.
+    pub(super) fn forget(&mut self, ticket: usize) {
+        self.checks.retain(|(of, ..)| *of != ticket);
+    }
+
+    pub(super) fn next(&mut self) -> Option<Answer> {
+        let answer = self.answers.try_recv().ok()?;
+        if matches!(answer, Answer::Checked { .. } | Answer::Unreadable { .. }) {
+            self.is_checking = false;
+            self.check_next();
+        }
+        Some(answer)
     }
 }
 

@@ -155,6 +155,15 @@ impl Peer {
         }
     }
 
+    /// The key of a peer that waits for the log or for the feed thread; 0 of the engine's own user.
+    pub(super) fn waits_as(&self) -> Option<KeyId> {
+        match &self.state {
+            State::AwaitHistory { hello } => Some(hello.key_id),
+            State::AwaitFeed(wish) => Some(wish.key),
+            _ => None,
+        }
+    }
+
     /// Its socket.
     pub(super) fn socket(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.socket)

@@ -3,8 +3,8 @@
 
 use super::backend::{ACCEPTS_MAX, Backend, Happened};
 use super::door::{ARRIVALS_MAX, Arrival, HANDSHAKE_LIMIT, PEERS_MAX};
-use super::history::{Answer, Ask, History};
-use super::peer::{Origin, Peer, Progress, Welcomed};
+use super::history::{Answer, History};
+use super::peer::{Peer, Progress, Welcomed};
 use super::readers::Readers;
 use super::refusals::Refusals;
 use super::sessions::Sessions;
@@ -12,6 +12,7 @@ use super::{GatewayOptions, Mail};
 use crate::log::Control;
 use crate::mailbox::{FromDuty, ToDuty};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,17 +21,17 @@ use touchline_protocol::message::enums::CloseReason;
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::ring::SessionEnd;
-use touchline_protocol::units::{Epoch, Position, SessionId};
+use touchline_protocol::units::{Epoch, KeyId, Position, SessionId};
 use touchline_protocol::wait::Waiter;
 
 /// Connections that only the local user's roles may open, or a quarter of all if that is less: no
 /// trader can lock out admin or adapter.
 const LOCAL_CONNECTIONS: usize = 8;
 /// Peers that have proved who they are and wait for the log or the feed; one more closes the oldest of the
-/// address that has most of them. Who waits for neither is not kept out by those who do.
+/// key that has most of them. Who waits for neither is not kept out by those who do.
 const WAITING_MAX: usize = 256;
-/// Such peers of one address; one more of it is refused.
-const WAITING_PER_ORIGIN: usize = WAITING_MAX / 4;
+/// Such peers of one key; one more of it is refused.
+const WAITING_PER_KEY: usize = WAITING_MAX / 4;
 /// Descriptors of those that have no session yet, at the most; one that is about to have rings of its own has
 /// three.
 pub const SESSIONLESS_MAX: usize = 2 * ACCEPTS_MAX + PEERS_MAX + 3 * ARRIVALS_MAX + WAITING_MAX;
@@ -213,7 +214,7 @@ impl Gateway {
         for _ in 0..self.mail.arrivals.waiting() {
             let Some(Arrival { peer, progress }) = self.mail.arrivals.take() else { break };
             had_arrivals = true;
-            if !matches!(progress, Progress::LogOn { .. }) && !self.make_place(peer.origin()) {
+            if peer.waits_as().is_some_and(|key| !self.make_place(key)) {
                 peer.refuse(RefusalReason::TooManySessions, None);
                 self.refusals.print("refused a session: too many wait for the log or the feed");
                 continue;
@@ -230,21 +231,24 @@ impl Gateway {
         had_arrivals
     }
 
-    /// True when one more of an address may wait for the log or the feed.
-    fn make_place(&mut self, origin: Origin) -> bool {
-        let mut waiting = FxHashMap::<Origin, (usize, usize)>::default();
-        for (&ticket, peer) in self.peers.iter().filter(|(_, peer)| !peer.is_admitted()) {
-            let (count, oldest) = waiting.entry(peer.origin()).or_insert((0, ticket));
+    /// True when one more of a key may wait for the log or the feed.
+    fn make_place(&mut self, key: KeyId) -> bool {
+        let mut waiting = FxHashMap::<KeyId, (usize, usize)>::default();
+        let peers = self.peers.iter();
+        for (ticket, key) in peers.filter_map(|(&ticket, peer)| Some((ticket, peer.waits_as()?))) {
+            let (count, oldest) = waiting.entry(key).or_insert((0, ticket));
             (*count, *oldest) = (*count + 1, ticket.min(*oldest));
         }
-        if waiting.get(&origin).is_some_and(|(count, _)| *count >= WAITING_PER_ORIGIN) {
+        if waiting.get(&key).is_some_and(|(count, _)| *count >= WAITING_PER_KEY) {
             return false;
         }
         let total: usize = waiting.values().map(|(count, _)| count).sum();
-        if let Some(&(_, oldest)) = waiting.values().max().filter(|_| total >= WAITING_MAX)
-            && let Some(peer) = self.forget_peer(oldest)
+        let most = waiting.values().max_by_key(|&&(count, oldest)| (count, Reverse(oldest)));
+        if let Some(&(_, oldest)) = most.filter(|_| total >= WAITING_MAX)
+            && let Some(peer) = self.peers.get(&oldest)
         {
             peer.refuse(RefusalReason::TooManySessions, None);
+            self.forget_peer(oldest);
             self.refusals.print("refused a session: too many wait for the log or the feed");
         }
         true
@@ -273,7 +277,7 @@ impl Gateway {
         match progress {
             Progress::Waiting => {}
             Progress::Check { incarnation, position } => {
-                self.history.ask(Ask::Check { ticket, incarnation, position });
+                self.history.check(ticket, incarnation, position);
             }
             Progress::LogOn { logon, end, awaits_disk } => {
                 if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
@@ -299,6 +303,7 @@ impl Gateway {
     pub(super) fn forget_peer(&mut self, ticket: usize) -> Option<Peer> {
         let peer = self.peers.remove(&ticket)?;
         self.backend.forget(ticket);
+        self.history.forget(ticket);
         Some(peer)
     }
 

@@ -7,8 +7,8 @@ use crate::recovery::NothingToReplay;
 use std::ops::Range;
 
 /// Sockets of which nothing is heard for so many turns, and then that they are no more.
-struct Failing {
-    turns: u32,
+pub(super) struct Failing {
+    pub(super) turns: u32,
 }
 
 impl Backend for Failing {
@@ -103,8 +103,8 @@ fn a_door_whose_sockets_fail_ends_the_engine_and_says_why() {
 }
 
 /// Peers at the door and on their way to a session.
-mod peers {
-    use super::super::peer::{Origin, Peer, Progress};
+pub(super) mod peers {
+    use super::super::peer::{Origin, Peer};
     use super::*;
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
@@ -115,7 +115,7 @@ mod peers {
     use touchline_protocol::text::Name;
     use touchline_protocol::units::{KeyId, Position};
 
-    pub(super) fn options(folder: &Path) -> GatewayOptions {
+    pub(in crate::gateway) fn options(folder: &Path) -> GatewayOptions {
         GatewayOptions {
             socket: folder.join("engine.sock"),
             master_key: MasterKey::new([5; 32]),
@@ -182,7 +182,8 @@ mod peers {
         Some(refused.reason)
     }
 
-    /// One trader, one address: 256 who say that they saw something keep out the adapter, which waits for nothing.
+    /// Four traders of 64 connections each say that they saw something; then come the adapter and another trader,
+    /// who wait for nothing, and a fifth who saw something too.
     #[test]
     fn who_waits_for_the_log_keeps_out_nobody_else() {
         let folder = tempfile::tempdir().unwrap();
@@ -199,18 +200,16 @@ mod peers {
             log::open_in(&Environment::default(), &log_options, &mut NothingToReplay, &mut |_| {})
                 .unwrap();
         let options = Arc::new(options(folder.path()));
-        let mut crowd = Vec::new();
-        for _ in 0..256 {
-            let (client, arrival) = comes(&options, KeyId(7), 1, 1);
-            assert!(matches!(arrival.progress, Progress::Check { .. }));
-            crowd.push(client);
+        // Each of them takes two descriptors of this process.
+        crate::open_files::make_room(&crate::config::EngineConfig::default());
+        let come = |key: u32, seen: u32| {
+            let (client, arrival) = comes(&options, KeyId(key.into()), seen, key as u8);
             mail.arrivals.put(arrival);
-        }
-        let (mut adapter, arrival) = comes(&options, KeyId(0), 0, 0);
-        assert!(matches!(arrival.progress, Progress::LogOn { .. }));
-        mail.arrivals.put(arrival);
-        let (mut other, arrival) = comes(&options, KeyId(8), 0, 2);
-        mail.arrivals.put(arrival);
+            client
+        };
+        let mut crowd: Vec<_> = (0..256).map(|n| come(7 + n % 4, 1)).collect();
+        let mut one_more = come(7, 1);
+        let [mut adapter, mut other, mut fifth] = [come(0, 0), come(20, 0), come(21, 1)];
         let mut gateway = Gateway::new(
             Arc::clone(&options),
             log.control.clone(),
@@ -224,8 +223,13 @@ mod peers {
         while let Some(letter) = mail.to_duty.take() {
             log_ons += u32::from(matches!(letter, ToDuty::Logon { .. }));
         }
-        assert_eq!((answer(&mut adapter), answer(&mut other)), (None, None));
         assert_eq!(log_ons, 2, "both go on to the duty thread");
+        let welcome = [&mut adapter, &mut other, &mut fifth].map(answer);
+        assert_eq!(welcome, [None; 3], "none of them is refused");
+        let too_many = Some(RefusalReason::TooManySessions as u16);
+        assert_eq!(answer(&mut one_more), too_many, "the key has 64 already");
+        assert_eq!(answer(&mut crowd[0]), too_many, "the oldest makes place for the fifth");
+        assert!(crowd[1..].iter_mut().all(|client| answer(client).is_none()));
         log.keeper.stop();
     }
 }

@@ -1,5 +1,6 @@
-//! The gateway's sockets by completion: io_uring with receives into buffers that the kernel picks, and one system call per turn for all that was asked for. While the gateway spins, a look
-//! at what has happened is a read of memory.
+//! The gateway's sockets by completion: io_uring with receives into buffers that the kernel picks, and one
+//! system call per turn for all that was asked for. While the gateway spins, a look at what has happened is a
+//! read of memory.
 
 mod ring;
 

@@ -187,7 +187,7 @@ fn nothing_acknowledged_is_lost_at_any_crash_point() {
 
 #[test]
 fn a_backlog_is_lost_only_behind_what_is_durable() {
-    let mut largest = 0;
+    let (mut largest, mut cases) = (0, 0);
     for seed in seeds(1, size(40, 1_000)) {
         let _case = Case(seed);
         let mut random = Random::new(seed);
@@ -210,6 +210,7 @@ fn a_backlog_is_lost_only_behind_what_is_durable() {
         venue.settle();
         let (records, durable) = venue.kill();
         largest = largest.max(place.disk.largest_write());
+        cases += 1;
         let mut known = Known { records, durable, is_in_window: true };
         let accident = any_accident(&mut random);
         happen(&place, accident);
@@ -217,7 +218,9 @@ fn a_backlog_is_lost_only_behind_what_is_durable() {
         place.disk.plan(u64::MAX);
         known.check(&place.open().history.records);
     }
-    assert!(largest as u64 > 3 * WINDOW_SEGMENT_BYTES, "no piece was of the largest: {largest}");
+    // One case that is repeated may have a small window.
+    let had_largest = cases == 1 || largest as u64 > 3 * WINDOW_SEGMENT_BYTES;
+    assert!(had_largest, "no piece was of the largest: {largest}");
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub struct SteadyClient {
     pause: Duration,
     /// Since when there is a connection, or none.
     since: Instant,
+    /// Since when the engine says that it has no place.
+    crowded_since: Option<Instant>,
 }
 
 impl SteadyClient {
@@ -85,6 +87,7 @@ impl SteadyClient {
             try_at: Instant::now(),
             pause: PAUSES[0],
             since: Instant::now(),
+            crowded_since: None,
         };
         steady.saw_welcome();
         Ok(steady)
@@ -195,7 +198,7 @@ impl SteadyClient {
     /// session would else throw each other out without pause, each time by a transaction of the log.
     fn lose(&mut self) {
         let now = Instant::now();
-        let was_short = now.duration_since(self.since) < PAUSES[1];
+        let was_short = now.duration_since(self.since) < 2 * PAUSES[1];
         (self.client, self.since, self.try_at) = (None, now, now);
         if was_short {
             self.put_off();
@@ -251,6 +254,7 @@ impl SteadyClient {
                 self.undecided.iter_mut().for_each(|one| one.has_left = false);
                 self.last_sequence = self.last_sequence.max(decided_to);
                 (self.client, self.since) = (Some(client), Instant::now());
+                self.crowded_since = None;
                 self.saw_welcome();
                 self.send_waiting();
                 let resent = self.undecided.len();
@@ -264,11 +268,14 @@ impl SteadyClient {
     }
 
     /// True for what a later attempt may find mended.
-    fn may_pass(&self, error: &ConnectError) -> bool {
+    fn may_pass(&mut self, error: &ConnectError) -> bool {
         match error {
             ConnectError::Connect { .. }
             | ConnectError::Io(_)
-            | ConnectError::Pass(PassError::System(_)) => true,
+            | ConnectError::Pass(PassError::System(_)) => {
+                self.crowded_since = None;
+                true
+            }
             ConnectError::Refused { reason: Some(reason), reject } => {
                 let may_pass = match reason {
                     RefusalReason::TooManySessions | RefusalReason::LogUnavailable => true,
@@ -279,7 +286,8 @@ impl SteadyClient {
                     ),
                     _ => false,
                 };
-                may_pass && self.since.elapsed() < CROWDED_LIMIT
+                let since = *self.crowded_since.get_or_insert_with(Instant::now);
+                may_pass && since.elapsed() < CROWDED_LIMIT
             }
             _ => false,
         }
@@ -311,6 +319,7 @@ mod tests {
             try_at: Instant::now(),
             pause: PAUSES[0],
             since: Instant::now(),
+            crowded_since: None,
         }
     }
 
@@ -361,6 +370,7 @@ mod tests {
                 ..Default::default()
             };
             let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+            client.options.handshake_timeout = Duration::from_secs(10);
             thread::scope(|scope| {
                 scope.spawn(|| {
                     let (mut socket, _) = tcp.accept().unwrap();

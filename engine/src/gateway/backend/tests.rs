@@ -87,7 +87,7 @@ fn a_turn_accepts_no_more_than_can_be_heard_soon() {
         let mut happened = Vec::new();
         backend.turn(Duration::ZERO, &mut happened).expect("a turn");
         let knocks: Vec<_> =
-            (0..300).map(|_| UnixStream::connect(&path).expect("the kernel's queue")).collect();
+            (0..130).map(|_| UnixStream::connect(&path).expect("the kernel's queue")).collect();
         let mut accepted = 0;
         // Nobody is left out for want of an event, and none is accepted before there is a turn for it.
         while accepted < knocks.len() {
