@@ -7,6 +7,7 @@
 
 mod backend;
 mod bell;
+mod crowd;
 mod door;
 mod epoll;
 mod history;

@@ -4,7 +4,7 @@
 //! The usual soft limit is 1024. An engine that meets it accepts nobody any more, and its log finds no
 //! descriptor for the next segment.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use touchline_protocol::open_files::raise_limit;
 
 use crate::{config::EngineConfig, gateway::SESSIONLESS_MAX, notice::alert};
 
@@ -24,22 +24,12 @@ pub fn needed(config: &EngineConfig) -> u64 {
 /// Raises the process's limit of open files so far, and says so if the system does not allow it.
 pub(crate) fn make_room(config: &EngineConfig) {
     let needed = needed(config);
-    let before = getrlimit(Resource::Nofile);
-    let wanted = raised(before, needed);
-    // What was not granted shows in the limit that stands afterwards.
-    let _refused = (wanted != before).then(|| setrlimit(Resource::Nofile, wanted));
-    if let Some(files) = getrlimit(Resource::Nofile).current.filter(|&files| files < needed) {
+    if let Some(files) = raise_limit(needed).filter(|&files| files < needed) {
         alert!(
             "engine: {files} open files are allowed (ulimit -n), and the settings may take {needed}: \
              a crowd of clients can keep the log from its next segment"
         );
     }
-}
-
-/// The limit that is to be asked for; never lower than what stands.
-fn raised(limit: Rlimit, needed: u64) -> Rlimit {
-    let allowed = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
-    Rlimit { current: limit.current.map(|current| current.max(allowed)), ..limit }
 }
 
 #[cfg(test)]
@@ -57,19 +47,5 @@ mod tests {
         assert_eq!(needed(&config), 1300 + 128 + 256 + 192 + 256 + 64);
         config.feed.enabled = true;
         assert_eq!(needed(&config), 1310 + 128 + 256 + 192 + 256 + 64);
-    }
-
-    #[test]
-    fn the_soft_limit_is_raised_as_far_as_is_needed_and_allowed() {
-        for (current, maximum, expected) in [
-            (Some(1024), Some(1 << 20), Some(5000)),
-            (Some(1024), Some(4096), Some(4096)),
-            (Some(1024), None, Some(5000)),
-            (Some(65_536), Some(1 << 20), Some(65_536)),
-            (None, None, None),
-        ] {
-            let limit = raised(Rlimit { current, maximum }, 5000);
-            assert_eq!((limit.current, limit.maximum), (expected, maximum));
-        }
     }
 }

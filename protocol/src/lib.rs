@@ -3,7 +3,8 @@
 //! The vocabulary is in [`units`], [`decimal`], [`text`] and [`message`]; what carries it between
 //! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
-//! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. The engine's core uses the vocabulary alone.
+//! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. `open_files` is what a process does
+//! that serves many. The engine's core uses the vocabulary alone.
 
 pub mod causes;
 #[cfg(not(loom))]
@@ -17,6 +18,8 @@ pub mod framing;
 #[cfg(not(loom))]
 pub mod log;
 pub mod message;
+#[cfg(not(loom))]
+pub mod open_files;
 pub mod overtaking;
 pub mod ring;
 #[cfg(not(loom))]

@@ -3,7 +3,7 @@
 //! The usual soft limit is 1024 files, far below the default number of connections. Behind it no
 //! accept succeeds, and neither does what the views need to follow a new engine.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use touchline_protocol::open_files::raise_limit;
 
 use crate::notice::alert;
 
@@ -15,11 +15,8 @@ const RESERVE: u64 = 128;
 /// the reserve.
 /// Returns how many do: fewer, and it says so, if the system does not allow so many files.
 pub(super) fn make_room(connections: usize, files_each: usize) -> usize {
-    let before = getrlimit(Resource::Nofile);
-    let wanted = raised(before, connections.saturating_mul(files_each));
-    // What was not granted shows in the limit that stands afterwards.
-    let _refused = (wanted != before).then(|| setrlimit(Resource::Nofile, wanted));
-    let files = getrlimit(Resource::Nofile).current;
+    let files =
+        raise_limit((connections.saturating_mul(files_each) as u64).saturating_add(RESERVE));
     let fitting = fitting(files, connections, files_each);
     if fitting < connections {
         alert!(
@@ -29,13 +26,6 @@ pub(super) fn make_room(connections: usize, files_each: usize) -> usize {
         );
     }
     fitting
-}
-
-/// The limit that is to be asked for, for so many files of connections; never lower than what stands.
-fn raised(limit: Rlimit, files: usize) -> Rlimit {
-    let needed = (files as u64).saturating_add(RESERVE);
-    let allowed = limit.maximum.map_or(needed, |maximum| needed.min(maximum));
-    Rlimit { current: limit.current.map(|current| current.max(allowed)), ..limit }
 }
 
 /// How many of `connections` fit under a limit of `files` (none: unlimited); at least 1.
@@ -48,20 +38,7 @@ fn fitting(files: Option<u64>, connections: usize, files_each: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_soft_limit_is_raised_as_far_as_is_needed_and_allowed() {
-        for (current, maximum, connections, expected) in [
-            (Some(1024), Some(1 << 20), 10_000, Some(10_128)),
-            (Some(1024), Some(4096), 10_000, Some(4096)),
-            (Some(1024), None, 10_000, Some(10_128)),
-            (Some(65_536), Some(1 << 20), 10_000, Some(65_536)),
-            (None, None, 10_000, None),
-        ] {
-            let limit = raised(Rlimit { current, maximum }, connections);
-            assert_eq!((limit.current, limit.maximum), (expected, maximum));
-        }
-    }
+    use rustix::process::{Resource, getrlimit};
 
     #[test]
     fn connections_that_do_not_fit_are_not_promised() {

@@ -4,12 +4,12 @@
 
 use super::backend::{Backend, Happened, Listener};
 use super::bell::Bell;
+use super::crowd::Crowd;
 use super::peer::{Origin, Peer, Progress};
 use super::refusals::Refusals;
 use super::{GatewayOptions, Mail};
 use rustc_hash::FxHashMap;
 use rustix::net::sockopt::set_tcp_nodelay;
-use std::cmp::Reverse;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -148,17 +148,9 @@ impl Door {
 
     /// Closes a connection if there are too many of them.
     fn make_place(&mut self, origin: Origin) {
-        let mut shaking = FxHashMap::<Origin, (usize, usize)>::default();
-        for (&ticket, peer) in &self.peers {
-            let (count, oldest) = shaking.entry(peer.origin()).or_insert((0, ticket));
-            (*count, *oldest) = (*count + 1, ticket.min(*oldest));
-        }
-        let own = shaking.get(&origin).filter(|(count, _)| *count >= PEERS_PER_ORIGIN);
-        let most = shaking
-            .values()
-            .max_by_key(|&&(count, oldest)| (count, Reverse(oldest)))
-            .filter(|_| self.peers.len() >= PEERS_MAX);
-        if let Some(&(_, oldest)) = own.or(most) {
+        let crowd = Crowd::of(self.peers.iter().map(|(&ticket, peer)| (ticket, peer.origin())));
+        let own = crowd.full(&origin, PEERS_PER_ORIGIN);
+        if let Some(oldest) = own.or_else(|| crowd.too_many(PEERS_MAX)) {
             self.refusals.print("closed a connection: too many are in their handshake");
             self.remove(oldest);
         }

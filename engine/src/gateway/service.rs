@@ -2,6 +2,7 @@
 //! proved peer comes to its session is here, stream sessions are in [`super::sessions`].
 
 use super::backend::{ACCEPTS_MAX, Backend, Happened};
+use super::crowd::Crowd;
 use super::door::{ARRIVALS_MAX, Arrival, HANDSHAKE_LIMIT, PEERS_MAX};
 use super::history::{Answer, History};
 use super::peer::{Peer, Progress, Welcomed};
@@ -12,7 +13,6 @@ use super::{GatewayOptions, Mail};
 use crate::log::Control;
 use crate::mailbox::{FromDuty, ToDuty};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -233,18 +233,12 @@ impl Gateway {
 
     /// True when one more of a key may wait for the log or the feed.
     fn make_place(&mut self, key: KeyId) -> bool {
-        let mut waiting = FxHashMap::<KeyId, (usize, usize)>::default();
         let peers = self.peers.iter();
-        for (ticket, key) in peers.filter_map(|(&ticket, peer)| Some((ticket, peer.waits_as()?))) {
-            let (count, oldest) = waiting.entry(key).or_insert((0, ticket));
-            (*count, *oldest) = (*count + 1, ticket.min(*oldest));
-        }
-        if waiting.get(&key).is_some_and(|(count, _)| *count >= WAITING_PER_KEY) {
+        let crowd = Crowd::of(peers.filter_map(|(&ticket, peer)| Some((ticket, peer.waits_as()?))));
+        if crowd.full(&key, WAITING_PER_KEY).is_some() {
             return false;
         }
-        let total: usize = waiting.values().map(|(count, _)| count).sum();
-        let most = waiting.values().max_by_key(|&&(count, oldest)| (count, Reverse(oldest)));
-        if let Some(&(_, oldest)) = most.filter(|_| total >= WAITING_MAX)
+        if let Some(oldest) = crowd.too_many(WAITING_MAX)
             && let Some(peer) = self.peers.get(&oldest)
         {
             peer.refuse(RefusalReason::TooManySessions, None);

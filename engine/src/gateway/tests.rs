@@ -1,8 +1,8 @@
-//! A kernel that refuses what the gateway asks of it.
+//! A kernel that refuses what the gateway asks of it, and more peers than there is place for.
 
 use super::backend::Happened;
 use super::*;
-use crate::log::{self, Environment, LogOptions, WindowPlace};
+use crate::log::{self, Environment, Log, LogOptions, WindowPlace};
 use crate::recovery::NothingToReplay;
 use std::ops::Range;
 
@@ -45,11 +45,10 @@ impl Backend for Failing {
     }
 }
 
-/// Starts gateway and door over backends that fail after so many turns.
-fn fails(turns_of_gateway: u32, turns_of_door: u32) {
-    let folder = tempfile::tempdir().expect("a folder");
+/// A new log with a small window in its folder.
+pub(super) fn log_in(data: &Path) -> Log {
     let options = LogOptions {
-        data: folder.path().to_owned(),
+        data: data.to_owned(),
         window_place: WindowPlace::Data,
         window_bytes: Some(16 << 20),
         segment_bytes: 4 << 20,
@@ -57,23 +56,16 @@ fn fails(turns_of_gateway: u32, turns_of_door: u32) {
         accept_loss: false,
     };
     let environment = Environment::default();
-    let log =
-        log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).expect("a new log");
+    log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).expect("a new log")
+}
+
+/// Starts gateway and door over backends that fail after so many turns.
+fn fails(turns_of_gateway: u32, turns_of_door: u32) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log_in(folder.path());
     let (mail, rings) = mail().expect("memory for the rings");
-    let engine_stop = Arc::new(AtomicBool::new(false));
-    let options = GatewayOptions {
-        socket: folder.path().join("engine.sock"),
-        master_key: MasterKey::load_or_create(&folder.path().join("master.key")).expect("a key"),
-        control: fs::File::open(log.control.path()).expect("the control page").into(),
-        log_id: [0; 16],
-        incarnation: Incarnation(1),
-        connections_max: 1,
-        feed: None,
-        settings: GatewaySection::default(),
-        reader_stall: Duration::from_secs(5),
-        data: folder.path().to_owned(),
-        engine_stop: Arc::clone(&engine_stop),
-    };
+    let options = peers::options(folder.path());
+    let engine_stop = Arc::clone(&options.engine_stop);
     let backends = Backends {
         gateway: Box::new(Failing { turns: turns_of_gateway }),
         door: Box::new(Failing { turns: turns_of_door }),
@@ -188,17 +180,7 @@ pub(super) mod peers {
     fn who_waits_for_the_log_keeps_out_nobody_else() {
         let folder = tempfile::tempdir().unwrap();
         let (mail, rings) = mail().unwrap();
-        let log_options = LogOptions {
-            data: folder.path().to_owned(),
-            window_place: WindowPlace::Data,
-            window_bytes: Some(16 << 20),
-            segment_bytes: 4 << 20,
-            gather: Duration::ZERO,
-            accept_loss: false,
-        };
-        let log =
-            log::open_in(&Environment::default(), &log_options, &mut NothingToReplay, &mut |_| {})
-                .unwrap();
+        let log = log_in(folder.path());
         let options = Arc::new(options(folder.path()));
         // Each of them takes two descriptors of this process.
         crate::open_files::make_room(&crate::config::EngineConfig::default());

@@ -113,10 +113,7 @@ impl Core {
         self.check_capacity(&site, (kind, prevention), &aggressor)?;
         // Executed quote grows over any number of replacements: see `ActiveOrder` for the bound.
         let worth = money::quote_rounded_up(message.new_price, open)
-            .filter(|worth| {
-                let in_all = worth.checked_add(record.executed_quote);
-                in_all.is_some_and(|in_all| in_all <= AMOUNT_MAX)
-            })
+            .filter(|worth| record.executed_quote <= AMOUNT_MAX - worth)
             .ok_or(RejectReason::Overflow)?;
         let locked = if kind.side == Side::Buy { worth } else { open };
         if locked > self.means(&site, kind.side).free.0 {

@@ -1,9 +1,7 @@
 //! Whose replays are taken, and whose are refused.
 
 use super::*;
-use crate::log::{self, Environment, Log, LogOptions, WindowPlace};
-use crate::recovery::NothingToReplay;
-use std::time::Duration;
+use crate::log::Log;
 use touchline_protocol::message::command::RunPending;
 use touchline_protocol::message::event::OrderResult;
 
@@ -12,17 +10,7 @@ const ACCOUNTS: u32 = 8;
 
 /// A log with more of each account than a piece has room for, twice.
 fn log_in(data: &std::path::Path) -> Log {
-    let options = LogOptions {
-        data: data.to_owned(),
-        window_place: WindowPlace::Data,
-        window_bytes: Some(16 << 20),
-        segment_bytes: 4 << 20,
-        gather: Duration::ZERO,
-        accept_loss: false,
-    };
-    let environment = Environment::default();
-    let mut log =
-        log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).expect("a new log");
+    let mut log = super::super::tests::log_in(data);
     let events: u16 = PIECE_BYTES.div_ceil(size_of::<OrderResult>()) as u16;
     for account in (1..=ACCOUNTS).chain(1..=ACCOUNTS).map(AccountId) {
         let tail = log.writer.begin(bytemuck::bytes_of(&RunPending::default())).expect("room");
