@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -98,32 +99,32 @@ fn watch_signals(sender: Sender<Notice>) -> Result<()> {
     Ok(())
 }
 
-fn common_arguments(data: &Path, settings: &SettingsArguments) -> Vec<String> {
-    let mut arguments = vec!["--data".to_owned(), data.display().to_string()];
+/// As the supervisor was given them: a path need not be UTF-8.
+fn common_arguments(data: &Path, settings: &SettingsArguments) -> Vec<OsString> {
+    let mut arguments = vec!["--data".into(), data.into()];
     if let Some(config) = &settings.config {
-        arguments.extend(["--config".to_owned(), config.display().to_string()]);
+        arguments.extend(["--config".into(), config.into()]);
     }
     for set in &settings.set {
-        arguments.extend(["--set".to_owned(), set.clone()]);
+        arguments.extend(["--set".into(), set.into()]);
     }
-    arguments.extend(["--supervised".to_owned(), std::process::id().to_string()]);
+    arguments.extend(["--supervised".into(), std::process::id().to_string().into()]);
     arguments
 }
 
-fn engine_arguments(arguments: &UpArguments) -> Vec<String> {
-    [vec!["engine".to_owned()], common_arguments(&arguments.data.data, &arguments.settings)]
-        .concat()
+fn engine_arguments(arguments: &UpArguments) -> Vec<OsString> {
+    [vec!["engine".into()], common_arguments(&arguments.data.data, &arguments.settings)].concat()
 }
 
-fn adapter_arguments(arguments: &UpArguments) -> Vec<String> {
-    let mut all = vec!["adapter".to_owned()];
+fn adapter_arguments(arguments: &UpArguments) -> Vec<OsString> {
+    let mut all = vec!["adapter".into()];
     all.extend(common_arguments(&arguments.data.data, &arguments.settings));
-    all.extend(["--http".to_owned(), arguments.front.http.to_string()]);
+    all.extend(["--http".into(), arguments.front.http.to_string().into()]);
     if let Some(prefix) = &arguments.front.header_prefix {
-        all.extend(["--header-prefix".to_owned(), prefix.clone()]);
+        all.extend(["--header-prefix".into(), prefix.into()]);
     }
     if let Some(front) = arguments.front.front {
-        all.extend(["--front".to_owned(), front.name().to_owned()]);
+        all.extend(["--front".into(), front.name().into()]);
     }
     all
 }

@@ -4,6 +4,7 @@ use super::Notice;
 use crate::notice::{alert, say};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -44,7 +45,7 @@ pub(super) fn is_for_good(status: ExitStatus) -> bool {
 /// A child process and what is known of it.
 pub(super) struct Child {
     role: Role,
-    arguments: Vec<String>,
+    arguments: Vec<OsString>,
     sender: Sender<Notice>,
     process: Option<std::process::Child>,
     started: Instant,
@@ -57,7 +58,7 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub(super) fn new(role: Role, arguments: Vec<String>, sender: Sender<Notice>) -> Self {
+    pub(super) fn new(role: Role, arguments: Vec<OsString>, sender: Sender<Notice>) -> Self {
         Self {
             role,
             arguments,
@@ -120,7 +121,7 @@ impl Child {
 
     pub(super) fn replace_argument(&mut self, name: &str, value: &str) {
         if let Some(at) = self.arguments.iter().position(|argument| argument == name) {
-            self.arguments[at + 1] = value.to_owned();
+            self.arguments[at + 1] = value.into();
         }
     }
 

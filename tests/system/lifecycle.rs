@@ -7,6 +7,8 @@ use super::trader::levels;
 use super::units::WHOLE;
 use super::venue::{Part, Venue, borrowed};
 use rustix::process::Signal;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -52,6 +54,26 @@ fn a_second_start_continues_where_the_first_stopped() {
     assert_eq!(next.integer_at("orderId"), bid + 1, "numbers go on");
     assert_eq!(next.text_at("status"), "FILLED");
     assert_eq!(a.order("BTCUSDT", first).text_at("status"), "FILLED");
+}
+
+#[test]
+fn paths_need_not_be_text() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let [data, config] = [&b"data \xff"[..], b"venue \xfe.toml"].map(OsStr::from_bytes);
+    fs::copy("venue.toml", folder.path().join(config)).expect("the settings can be copied");
+    let mut arguments = [OsStr::new("--data"), data, OsStr::new("--config"), config].to_vec();
+    let small =
+        ["--http", "127.0.0.1:0", "--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
+    arguments.extend(small.map(OsStr::new));
+    let mut up = Process::start_in(folder.path(), &arguments);
+    up.wait_for(0, "ready line", |line| line.trim() == "ready");
+    up.signal(Signal::TERM);
+    assert!(up.wait_for_end().success());
+    let found = fs::read_dir(folder.path()).expect("the folder is there");
+    let mut names: Vec<_> = found.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, [data, config], "no other folder was made");
+    assert!(folder.path().join(data).join("log").is_dir());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! [`super::venue`] and by the tests of the command line.
 
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -43,7 +44,9 @@ impl Process {
     }
 
     /// Starts `touchline` with these arguments in a folder.
-    pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start_in<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Self {
+        let words = arguments.iter().map(|word| word.as_ref().to_string_lossy().into_owned());
+        let name = words.collect::<Vec<_>>().join(" ");
         let mut child = Command::new(env!("CARGO_BIN_EXE_touchline"))
             .args(arguments)
             .current_dir(folder)
@@ -56,7 +59,7 @@ impl Process {
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");
         let readers = vec![read_into(stdout, &output), read_into(stderr, &output)];
-        Self { name: arguments.join(" "), child, output, readers }
+        Self { name, child, output, readers }
     }
 
     /// The process id.
