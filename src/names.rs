@@ -2,7 +2,7 @@
 //! take names, and by the ready block, which shows keys.
 
 use crate::pruned;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
 use touchline_engine::inspect::Replica;
@@ -149,11 +149,24 @@ impl Names {
         Ok(key)
     }
 
-    /// By name, or else by number.
-    pub(crate) fn account(&self, name: &str) -> Result<AccountId> {
-        let number = self.accounts.iter().find(|(_, id)| id.to_string() == name);
-        find(&self.accounts, "account", name)
-            .or_else(|error| number.map(|(_, id)| *id).ok_or(error))
+    /// By name or by number, if it is one account's.
+    pub(crate) fn account(&self, text: &str) -> Result<AccountId> {
+        let mut sought = Sought::new("account", text);
+        for (name, id) in &self.accounts {
+            sought.learn(name, id.0.into())?;
+        }
+        let found = self.accounts.iter().find(|(_, id)| sought.found == Some(id.0.into()));
+        found.map_or_else(|| find(&self.accounts, "account", text), |(_, id)| Ok(*id))
+    }
+
+    /// Every account's name and number.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.accounts.iter().map(|(name, id)| (name.as_str(), id.0.into()))
+    }
+
+    /// Every symbol's name and number.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.symbols.iter().map(|(name, id)| (name.as_str(), id.0.into()))
     }
 
     /// The accounts that have an API key, by number, each with its oldest one that is not revoked.
@@ -174,9 +187,84 @@ impl Names {
     }
 }
 
+/// What somebody gives by its name or its number: `7`, or `#7`, which most names are not. A name may be a
+/// number, too; what could be meant two ways is refused, as money would go to the wrong one.
+pub(crate) struct Sought {
+    what: &'static str,
+    pub(crate) text: String,
+    number: Option<u64>,
+    /// The number of what is meant, as far as definitions were seen.
+    found: Option<u64>,
+}
+
+impl Sought {
+    pub(crate) fn new(what: &'static str, text: &str) -> Self {
+        let number = text.strip_prefix('#').unwrap_or(text).parse().ok();
+        Self { what, text: text.to_owned(), number, found: None }
+    }
+
+    /// Hears of a definition.
+    pub(crate) fn learn(&mut self, name: &str, number: u64) -> Result<()> {
+        if self.text != name && self.number != Some(number) {
+            return Ok(());
+        }
+        if let Some(other) = self.found.replace(number).filter(|other| *other != number) {
+            let (what, text) = (self.what, &self.text);
+            bail!(
+                "{text:?} is the name of one {what} and the number of another: say #{other} or #{number}, \
+                 or a name that is no number"
+            );
+        }
+        Ok(())
+    }
+
+    /// The number of what is meant; one that was not defined yet stands for itself.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.found.or(self.number)
+    }
+}
+
 fn find<I: Copy>(known: &[(String, I)], what: &str, name: &str) -> Result<I> {
     known.iter().find(|(one, _)| one == name).map(|(_, id)| *id).with_context(|| {
         let names: Vec<&str> = known.iter().map(|(one, _)| one.as_str()).collect();
         format!("no {what} {name:?}; there is {}", names.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(text: &str, defined: &[(&str, u64)]) -> Result<Option<u64>> {
+        let mut sought = Sought::new("account", text);
+        for (name, number) in defined {
+            sought.learn(name, *number)?;
+        }
+        Ok(sought.found)
+    }
+
+    #[test]
+    fn what_is_one_ones_name_and_anothers_number_is_refused() {
+        let defined = [("A", 1), ("B", 2), ("2", 3), ("4", 4), ("#1", 5), ("9", 6)];
+        for (text, number) in [
+            ("A", Some(1)),
+            ("1", Some(1)),
+            ("B", Some(2)),
+            ("#2", Some(2)),
+            ("#3", Some(3)),
+            ("3", Some(3)),
+            ("4", Some(4)),
+            ("#5", Some(5)),
+            ("9", Some(6)),
+            ("7", None),
+            ("#B", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(text, &defined).unwrap(), number, "{text:?}");
+        }
+        for (text, says) in [("2", "say #2 or #3"), ("#1", "say #1 or #5")] {
+            let error = meant(text, &defined).unwrap_err().to_string();
+            assert!(error.contains(says), "{text:?}: {error}");
+        }
+    }
 }

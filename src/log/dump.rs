@@ -4,7 +4,7 @@
 use super::Pass;
 use super::json::AsJson;
 use crate::cli::DumpArguments;
-use crate::names::Names;
+use crate::names::{Names, Sought};
 use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -30,7 +30,7 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
         && filter.needs_names()
         && let Ok(names) = Names::of_pruned(data)
     {
-        filter.learn_all(&names);
+        filter.learn_all(&names)?;
     }
     if let Some(from) = options.from
         && !filter.needs_names()
@@ -82,7 +82,7 @@ fn copy(
                 if options.to.is_some_and(|to| transaction.position().0 >= to) {
                     break;
                 }
-                filter.learn(&transaction);
+                filter.learn(&transaction)?;
                 if filter.takes(&transaction) {
                     serde_json::to_writer(&mut *output, &AsJson(&transaction))?;
                     output.write_all(b"\n")?;
@@ -103,93 +103,71 @@ fn copy(
 struct Filter<'options> {
     options: &'options DumpArguments,
     /// Numbers of what was named, once the log has defined it.
-    account: Named,
-    symbol: Named,
+    account: Option<Sought>,
+    symbol: Option<Sought>,
     /// Account of each key: a command names the key only.
     keys: HashMap<u64, u32>,
-}
-
-/// Something that is given by name or number.
-struct Named {
-    text: Option<String>,
-    number: Option<u64>,
-}
-
-impl Named {
-    fn new(text: Option<&String>) -> Self {
-        let number = text.and_then(|text| text.parse().ok());
-        Self { text: text.cloned(), number }
-    }
-
-    fn learn(&mut self, name: &str, number: u64) {
-        if self.text.as_deref() == Some(name) {
-            self.number = Some(number);
-        }
-    }
-
-    fn needs_name(&self) -> bool {
-        self.text.is_some() && self.number.is_none()
-    }
 }
 
 impl<'options> Filter<'options> {
     fn new(options: &'options DumpArguments) -> Self {
         Self {
             options,
-            account: Named::new(options.account.as_ref()),
-            symbol: Named::new(options.symbol.as_ref()),
+            account: options.account.as_deref().map(|text| Sought::new("account", text)),
+            symbol: options.symbol.as_deref().map(|text| Sought::new("symbol", text)),
             keys: HashMap::new(),
         }
     }
 
     /// True if definitions have to be seen, which stand at the beginning of the log.
     fn needs_names(&self) -> bool {
-        self.account.text.is_some() || self.symbol.text.is_some()
+        self.account.is_some() || self.symbol.is_some()
     }
 
     /// Takes over what was defined where the log does not go back to.
-    fn learn_all(&mut self, names: &Names) {
-        let text = |named: &Named| named.text.clone().unwrap_or_default();
-        if let Ok(account) = names.account(&text(&self.account)) {
-            self.account.number = Some(account.0.into());
-        }
-        if let Ok(symbol) = names.symbol(&text(&self.symbol)) {
-            self.symbol.number = Some(symbol.0.into());
-        }
+    fn learn_all(&mut self, names: &Names) -> Result<()> {
+        names.accounts().try_for_each(|(name, number)| learn(&mut self.account, name, number))?;
+        names.symbols().try_for_each(|(name, number)| learn(&mut self.symbol, name, number))?;
         self.keys.extend(names.owners().map(|(key, account)| (key.0, account.0)));
+        Ok(())
     }
 
     fn check_names(&self) -> Result<()> {
-        for (what, named) in [("account", &self.account), ("symbol", &self.symbol)] {
-            if named.needs_name() {
-                let text = named.text.as_deref().unwrap_or_default();
+        for (what, sought) in [("account", &self.account), ("symbol", &self.symbol)] {
+            if let Some(Sought { text, .. }) = sought.as_ref().filter(|one| one.number().is_none())
+            {
                 anyhow::bail!("the log defines no {what} {text:?}");
             }
         }
         Ok(())
     }
 
-    fn learn(&mut self, transaction: &Transaction<'_>) {
+    fn learn(&mut self, transaction: &Transaction<'_>) -> Result<()> {
         let done = |event| match event {
             Ok(Event::Done(done)) => Some(done.id),
             _ => None,
         };
-        let Ok(command) = transaction.command() else { return };
+        let Ok(command) = transaction.command() else { return Ok(()) };
         if !matches!(
             command,
             Command::CreateAccount(_) | Command::DefineSymbol(_) | Command::CreateKey(_)
         ) {
-            return;
+            return Ok(());
         }
-        let Some(number) = transaction.events().find_map(done) else { return };
+        let Some(number) = transaction.events().find_map(done) else { return Ok(()) };
         match command {
-            Command::CreateAccount(account) => self.account.learn(account.name.as_str(), number),
-            Command::DefineSymbol(symbol) => self.symbol.learn(symbol.name.as_str(), number),
+            Command::CreateAccount(account) => {
+                learn(&mut self.account, account.name.as_str(), number)?;
+            }
+            Command::DefineSymbol(symbol) => {
+                learn(&mut self.symbol, symbol.name.as_str(), number)?;
+            }
             Command::CreateKey(key) => {
                 self.keys.insert(number, key.account.0);
             }
             _ => {}
         }
+        Ok(())
     }
 
     fn takes(&self, transaction: &Transaction<'_>) -> bool {
@@ -199,31 +177,27 @@ impl<'options> Filter<'options> {
             && options.until.is_none_or(|until| time < until)
             && options.from.is_none_or(|from| transaction.position().0 >= from);
         in_time
-            && self.is_about(
-                transaction,
-                &self.account,
-                &["account", "maker_account", "taker_account"],
-            )
-            && self.is_about(transaction, &self.symbol, &["symbol"])
-            && self.is_about(
-                transaction,
-                &Named { text: options.order.map(|id| id.to_string()), number: options.order },
-                &[
-                    "order_id",
-                    "maker_order_id",
-                    "taker_order_id",
-                    "limit_order_id",
-                    "stop_order_id",
-                ],
-            )
+            && is_any_or(&self.account, |number| {
+                self.is_about(transaction, number, &["account", "maker_account", "taker_account"])
+            })
+            && is_any_or(&self.symbol, |number| self.is_about(transaction, number, &["symbol"]))
+            && options.order.is_none_or(|number| {
+                self.is_about(
+                    transaction,
+                    number,
+                    &[
+                        "order_id",
+                        "maker_order_id",
+                        "taker_order_id",
+                        "limit_order_id",
+                        "stop_order_id",
+                    ],
+                )
+            })
     }
 
     /// True if a field of one of these names has the wanted value, in the command or in an event.
-    fn is_about(&self, transaction: &Transaction<'_>, wanted: &Named, names: &[&str]) -> bool {
-        if wanted.text.is_none() {
-            return true;
-        }
-        let Some(number) = wanted.number else { return false };
+    fn is_about(&self, transaction: &Transaction<'_>, number: u64, names: &[&str]) -> bool {
         let by_key = |key: u64| {
             names.contains(&"account")
                 && self.keys.get(&key).is_some_and(|&account| u64::from(account) == number)
@@ -233,6 +207,16 @@ impl<'options> Filter<'options> {
         });
         in_command || transaction.events().flatten().any(|event| has(event.fields(), number, names))
     }
+}
+
+/// Lets what is sought, if anything is, hear of a definition.
+fn learn(sought: &mut Option<Sought>, name: &str, number: u64) -> Result<()> {
+    sought.as_mut().map_or(Ok(()), |sought| sought.learn(name, number))
+}
+
+/// True if nothing is sought, or it has a number that `is_about` likes.
+fn is_any_or(sought: &Option<Sought>, is_about: impl FnOnce(u64) -> bool) -> bool {
+    sought.as_ref().is_none_or(|sought| sought.number().is_some_and(is_about))
 }
 
 fn has(fields: &dyn Fields, number: u64, names: &[&str]) -> bool {

@@ -7,6 +7,7 @@ use super::process::{Process, eventually};
 use super::trader::Trader;
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
+use rustix::process::Signal;
 
 /// Runs `touchline admin --json` to its end; success and what it printed.
 fn run(venue: &Venue, arguments: &[&str]) -> (bool, String) {
@@ -88,6 +89,44 @@ fn money_fees_and_permissions_of_an_account() {
     assert_eq!(taken(&mut a), "0.00230000");
     refused(&venue, &["fees", "0.1", "0.1"], "--account");
     refused(&venue, &["permissions", "A", "FRIEND"], "FRIEND");
+}
+
+#[test]
+fn a_number_that_is_another_accounts_name_is_refused() {
+    let mut venue = Venue::up(&[]);
+    let dump = |venue: &Venue, account: &str| {
+        let data = venue.data().to_str().expect("temporary folders have plain names").to_owned();
+        let mut process =
+            Process::start(&["log", "--data", &data, "dump", "--account", account, "--from", "0"]);
+        (process.wait_for_end().success(), process.lines().join("\n"))
+    };
+    let number = |name: &str| admin(&venue, &["account", name]).integer_at("number");
+    let (plain, two) = (number("77"), number("2"));
+    admin(&venue, &["deposit", "77", "USDT", "5"]);
+    let deposits = |account: &str| {
+        admin(&venue, &["deposit", account, "USDT", "1"]).text_at("free").to_owned()
+    };
+    let of_b = deposits("#2");
+    assert_eq!(deposits("B"), of_b.replace("1.", "2."), "account 2 is B");
+    let named_two = format!("#{two}");
+    assert_eq!(deposits(&named_two), "1.00000000");
+    assert_eq!(deposits(&format!("#{plain}")), "6.00000000");
+    let says = format!("say #2 or #{two}");
+    for arguments in [
+        &["deposit", "2", "USDT", "1"][..],
+        &["withdraw", "2", "USDT", "1"],
+        &["kill", "2"],
+        &["can-trade", "2", "false"],
+        &["key", "2"],
+        &["fees", "0", "0", "--account", "2"],
+    ] {
+        refused(&venue, arguments, &says);
+    }
+    let (_, shown) = dump(&venue, &named_two);
+    assert!(shown.contains("Deposit") && !shown.contains("\"account\":2,"), "{shown}");
+    let (success, shown) = dump(&venue, "2");
+    assert!(!success && shown.contains(&says), "{shown}");
+    assert!(venue.stop_up(Signal::TERM).success());
 }
 
 #[test]
