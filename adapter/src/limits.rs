@@ -115,7 +115,7 @@ impl Limits {
         };
         Self {
             config,
-            counts: Counts::new(vec![weight, raw], ADDRESSES)
+            counts: Counts::new(vec![weight, raw], ADDRESSES, 1)
                 .expect("two limits of some minutes are within the bounds"),
             bans: Mutex::default(),
             key_addresses: RwLock::default(),

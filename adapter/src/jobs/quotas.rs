@@ -2,6 +2,7 @@
 //! requests of any kind if that is limited. All of it per adapter, in fixed windows of time, in tables of
 //! fixed size ([`crate::limits::counts`]).
 
+use std::hash::Hash;
 use std::net::IpAddr;
 
 use super::config::JobsConfig;
@@ -12,6 +13,10 @@ use crate::views::records::UniqueKey;
 
 /// Client addresses, and accounts, that are counted apart from each other.
 const ROWS: usize = 16_384;
+
+/// Counts that all further ones share. An address may name a thousand accounts a minute, so it takes few to
+/// fill the rows.
+const SHARED: usize = 16_384;
 
 /// The limits and what was used of them.
 pub(super) struct Quotas {
@@ -26,14 +31,11 @@ impl Quotas {
             let (counted, interval) = (Counted::RawRequests, Interval::Minute);
             vec![RequestLimit { counted, interval, interval_num, limit }]
         };
-        let fits = "one limit of whole minutes is within the bounds";
         let requests = config.requests_per_15_minutes;
         Self {
-            requests: (requests > 0).then(|| Counts::new(per(15, requests), ROWS).expect(fits)),
-            attempts_by_address: Counts::new(per(1, config.attempts_per_address), ROWS)
-                .expect(fits),
-            attempts_by_account: Counts::new(per(1, config.attempts_per_account), ROWS)
-                .expect(fits),
+            requests: (requests > 0).then(|| counts(per(15, requests))),
+            attempts_by_address: counts(per(1, config.attempts_per_address)),
+            attempts_by_account: counts(per(1, config.attempts_per_account)),
         }
     }
 
@@ -70,9 +72,49 @@ impl Quotas {
     }
 }
 
+fn counts<K: Eq + Hash>(limits: Vec<RequestLimit>) -> Counts<K> {
+    Counts::new(limits, ROWS, SHARED).expect("one limit of whole minutes is within the bounds")
+}
+
 fn outcome(exceeded: Option<Exceeded>) -> Result<(), Refusal> {
     match exceeded {
         None => Ok(()),
         Some(Exceeded { retry_after_s, .. }) => Err(Refusal::TooManyAttempts { retry_after_s }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: u64 = 1_800_000_000_000;
+
+    fn account(number: u64) -> UniqueKey {
+        let mut key = UniqueKey::default();
+        key[..8].copy_from_slice(&number.to_le_bytes());
+        key
+    }
+
+    #[test]
+    fn few_addresses_that_name_many_accounts_lock_out_nobody() {
+        let config = JobsConfig::default();
+        let quotas = Quotas::new(&config);
+        let mut named = 0;
+        for last in 1..=40 {
+            let address = IpAddr::from([192, 0, 2, last]);
+            for _ in 0..config.attempts_per_address {
+                quotas.attempt_from(address, NOW_MS).unwrap();
+                named += 1;
+                let _counted = quotas.attempt_at(account(named), NOW_MS);
+            }
+        }
+        assert!(named > 2 * ROWS as u64);
+        let others = || (1..=1000).map(|number| account(u64::MAX - number));
+        let refused = others().filter(|one| quotas.attempt_at(*one, NOW_MS).is_err()).count();
+        assert_eq!(refused, 0);
+        // An account's own attempts are limited all the same.
+        let one = account(u64::MAX);
+        let mut attempts = 0..=config.attempts_per_account;
+        assert!(attempts.any(|_| quotas.attempt_at(one, NOW_MS).is_err()));
     }
 }

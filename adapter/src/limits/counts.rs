@@ -3,13 +3,15 @@
 //!
 //! Windows are fixed calendar windows: a minute starts at second 0. Time is an argument, never
 //! read here. Memory is fixed at the start: when the table of addresses is full, those without a
-//! charge in the current windows make room; when there are none, further addresses share one
-//! bucket with one common count. An IPv6 client is its /64 network, as one subscriber commonly
-//! holds all addresses of one.
+//! charge in the current windows make room; when there are none, further addresses share buckets,
+//! each with one common count. Which one is nobody's choice (the hash is keyed), so whoever fills the
+//! table with addresses that he has, or accounts that he makes up, has to fill the buckets one by one
+//! as well before all others are refused. An IPv6 client is its /64 network, as one subscriber
+//! commonly holds all addresses of one.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
@@ -222,18 +224,26 @@ struct Table<K> {
     /// Which row a key has.
     rows: HashMap<K, usize>,
     free: Vec<usize>,
-    /// The row behind the last is the shared one.
+    /// Rows of one key each, and behind them the shared ones.
     used: Vec<Row>,
+    /// Number of the shared ones, at least 1.
+    shared: usize,
     /// The longest window in which room was last made: a second try within it finds none.
     cleared_in: Option<u64>,
 }
 
 impl<K: Eq + Hash> Counts<K> {
-    /// An empty table with room for `capacity` keys, all of it allocated now.
+    /// An empty table with room for `capacity` keys and `shared` buckets, at least one, for all others;
+    /// all of it allocated now.
     ///
     /// # Errors
     /// [`LimitsError`].
-    pub fn new(limits: Vec<RequestLimit>, capacity: usize) -> Result<Self, LimitsError> {
+    pub fn new(
+        limits: Vec<RequestLimit>,
+        capacity: usize,
+        shared: usize,
+    ) -> Result<Self, LimitsError> {
+        let shared = shared.max(1);
         if limits.len() > MAX_LIMITS {
             return Err(LimitsError::TooMany { count: limits.len() });
         }
@@ -247,7 +257,8 @@ impl<K: Eq + Hash> Counts<K> {
             table: Mutex::new(Table {
                 rows: HashMap::with_capacity(capacity),
                 free: (0..capacity).rev().collect(),
-                used: vec![Row::default(); capacity + 1],
+                used: vec![Row::default(); capacity.saturating_add(shared)],
+                shared,
                 cleared_in: None,
             }),
         })
@@ -265,7 +276,7 @@ impl<K: Eq + Hash> Counts<K> {
     pub fn charge_key(&self, key: K, weight: u32, now_ms: u64) -> Charge {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let row = self.row(&mut table, key, now_ms);
-        let is_shared = row == table.used.len() - 1;
+        let is_shared = row >= table.used.len() - table.shared;
         let counts = &mut table.used[row];
         let mut charge = Charge { used: [0; MAX_LIMITS], exceeded: None, refusals: 0 };
         for (index, limit) in self.limits.iter().enumerate() {
@@ -305,7 +316,7 @@ impl<K: Eq + Hash> Counts<K> {
         }
     }
 
-    /// The row of a key, a new one if need be and possible, else the shared one.
+    /// The row of a key, a new one if need be and possible, else its shared one.
     fn row(&self, table: &mut Table<K>, key: K, now_ms: u64) -> usize {
         if let Some(row) = table.rows.get(&key) {
             return *row;
@@ -319,7 +330,10 @@ impl<K: Eq + Hash> Counts<K> {
                 table.rows.insert(key, row);
                 row
             }
-            None => table.used.len() - 1,
+            None => {
+                let of_all = table.rows.hasher().hash_one(&key) % table.shared as u64;
+                table.used.len() - 1 - of_all as usize
+            }
         }
     }
 
@@ -421,7 +435,7 @@ mod tests {
 
     #[test]
     fn the_limit_itself_is_allowed_and_one_more_is_not() {
-        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4, 1).unwrap();
         assert_eq!(weights.charge(ip(1), 10, START).exceeded, None);
         let exceeded = weights.charge(ip(1), 1, START + 1).exceeded.unwrap();
         assert_eq!(exceeded.retry_after_s, 60);
@@ -436,7 +450,7 @@ mod tests {
 
     #[test]
     fn windows_are_calendar_windows() {
-        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4, 1).unwrap();
         let last = START + MINUTE - 1;
         assert_eq!(weights.charge(ip(1), 11, last).exceeded.unwrap().retry_after_s, 1);
         assert_eq!(weights.charge(ip(1), 10, last + 1).exceeded, None);
@@ -448,7 +462,7 @@ mod tests {
 
     #[test]
     fn used_weights_are_shown_per_limit() {
-        let weights = Counts::new(vec![per_minute(100), ten_seconds(5)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(100), ten_seconds(5)], 4, 1).unwrap();
         weights.charge(ip(1), 2, START);
         let charge = weights.charge(ip(1), 3, START + 10_000);
         let shown = [
@@ -462,7 +476,7 @@ mod tests {
 
     #[test]
     fn of_two_broken_limits_the_later_end_is_told() {
-        let weights = Counts::new(vec![ten_seconds(1), per_minute(1)], 4).unwrap();
+        let weights = Counts::new(vec![ten_seconds(1), per_minute(1)], 4, 1).unwrap();
         let exceeded = weights.charge(ip(1), 2, START + 5000).exceeded.unwrap();
         assert_eq!((exceeded.limit, exceeded.retry_after_s), (per_minute(1), 55));
         let exceeded = weights.charge(ip(1), 2, START + 55_000).exceeded.unwrap();
@@ -471,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_opens_no_new_window() {
-        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4, 1).unwrap();
         weights.charge(ip(1), 10, START);
         let exceeded = weights.charge(ip(1), 1, START - 1).exceeded.unwrap();
         assert_eq!(exceeded.retry_after_s, 61);
@@ -481,7 +495,7 @@ mod tests {
 
     #[test]
     fn one_client_has_one_count_whatever_its_address_looks_like() {
-        let weights = Counts::new(vec![per_minute(10)], 4).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 4, 1).unwrap();
         weights.charge("10.0.0.1".parse().unwrap(), 1, START);
         let charge = weights.charge("::ffff:10.0.0.1".parse().unwrap(), 1, START);
         assert_eq!(charge.used[0], 2);
@@ -495,7 +509,7 @@ mod tests {
     #[test]
     fn raw_requests_count_one_each_and_have_no_header() {
         let raw = RequestLimit { counted: Counted::RawRequests, ..per_minute(2) };
-        let counts = Counts::new(vec![per_minute(100), raw], 4).unwrap();
+        let counts = Counts::new(vec![per_minute(100), raw], 4, 1).unwrap();
         counts.charge(ip(1), 40, START);
         let charge = counts.charge(ip(1), 1, START);
         assert_eq!((charge.used, charge.exceeded), ([41, 2, 0, 0], None));
@@ -507,7 +521,7 @@ mod tests {
 
     #[test]
     fn refusals_are_counted_by_the_minute_and_looking_costs_nothing() {
-        let counts = Counts::new(vec![per_minute(1)], 2).unwrap();
+        let counts = Counts::new(vec![per_minute(1)], 2, 1).unwrap();
         let refusals = |last, now| counts.charge(ip(last), 1, now).refusals;
         assert_eq!([refusals(1, START), refusals(1, START), refusals(1, START)], [0, 1, 2]);
         assert_eq!(counts.peek(ip(1), START).used[0], 3);
@@ -523,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_full_table_shares_one_bucket_until_windows_end() {
-        let weights = Counts::new(vec![per_minute(10)], 2).unwrap();
+        let weights = Counts::new(vec![per_minute(10)], 2, 1).unwrap();
         for last in 1..=2 {
             assert_eq!(weights.charge(ip(last), 6, START).used[0], 6);
         }
@@ -541,19 +555,37 @@ mod tests {
     }
 
     #[test]
+    fn who_fills_the_table_and_a_bucket_takes_no_place_from_the_others() {
+        let counts = Counts::new(vec![per_minute(10)], 2, 64).unwrap();
+        for last in 0..=2 {
+            counts.charge(ip(last), 100, START);
+        }
+        let refused = |last: &u8| counts.charge(ip(*last), 1, START).exceeded.is_some();
+        // One bucket of 64 is used up. Which, is drawn anew each time.
+        let found = (3..=102).filter(refused).count();
+        assert!(found < 25, "{found} of 100");
+        // Who comes again meets the same count again.
+        let used = || counts.charge(ip(200), 1, START).used[0];
+        let first = used();
+        assert_eq!([used(), used()], [first + 1, first + 2]);
+        assert_eq!(counts.charge(ip(201), 9, START + MINUTE).used[0], 9, "a row of its own again");
+        assert_eq!(counts.table.lock().unwrap().used.len(), 66);
+    }
+
+    #[test]
     fn a_table_without_rows_still_limits() {
-        let weights = Counts::new(vec![per_minute(1)], 0).unwrap();
+        let weights = Counts::new(vec![per_minute(1)], 0, 1).unwrap();
         assert_eq!(weights.charge(ip(1), 1, START).exceeded, None);
         assert!(weights.charge(ip(2), 1, START).exceeded.is_some());
     }
 
     #[test]
     fn unusable_limits_are_refused() {
-        let error = Counts::<IpAddr>::new(vec![per_minute(1); 5], 1).unwrap_err();
+        let error = Counts::<IpAddr>::new(vec![per_minute(1); 5], 1, 1).unwrap_err();
         assert_eq!(error, LimitsError::TooMany { count: 5 });
         let mut empty = per_minute(1);
         empty.interval_num = 0;
-        let error = Counts::<IpAddr>::new(vec![per_minute(1), empty], 1).unwrap_err();
+        let error = Counts::<IpAddr>::new(vec![per_minute(1), empty], 1, 1).unwrap_err();
         assert_eq!(error, LimitsError::EmptyWindow { index: 1 });
     }
 
@@ -564,7 +596,7 @@ mod tests {
             requests in prop::collection::vec((0u8..4, 0u32..30, 0u64..25_000), 1..200),
         ) {
             let limits = vec![per_minute(100), ten_seconds(40)];
-            let weights = Counts::new(limits.clone(), 4).unwrap();
+            let weights = Counts::new(limits.clone(), 4, 1).unwrap();
             let mut naive: HashMap<(IpAddr, usize, u64), u64> = HashMap::new();
             let mut now = START;
             for (last, weight, step) in requests {
@@ -591,7 +623,7 @@ mod tests {
         fn a_small_table_never_forgives(
             requests in prop::collection::vec((any::<u8>(), 1u32..5, 0u64..9_000), 1..200),
         ) {
-            let weights = Counts::new(vec![per_minute(20)], 3).unwrap();
+            let weights = Counts::new(vec![per_minute(20)], 3, 1).unwrap();
             let mut own: HashMap<(u8, u64), u64> = HashMap::new();
             let mut now = START;
             for (last, weight, step) in requests {
