@@ -1,6 +1,7 @@
 //! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
 
 use super::json::Json;
+use super::process::output_of;
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue};
 use rustix::process::Signal;
@@ -9,22 +10,26 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Exit code of a log that is damaged or that differs.
 const FOUND_WRONG: i32 = 3;
 
+/// What the log grows by at full speed beside one run of a tool. Each tool reads what the log has when it
+/// begins: without a bound a machine on which tools are slow would have ever more to read.
+const GROWTH_PER_TOOL: u64 = 2 << 20;
+
+/// Pause between two batches of commands when the log has grown by as much.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Runs `touchline log` on a data folder: exit code, output, errors.
 pub(crate) fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_touchline"))
-        .arg("log")
-        .args(arguments)
-        .arg("--data")
-        .arg(data)
-        .output()
-        .expect("the executable runs");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline"));
+    command.arg("log").args(arguments).arg("--data").arg(data);
+    let Output { status, stdout, stderr } = output_of(&mut command).expect("the executable runs");
     let text = |bytes| String::from_utf8(bytes).expect("the tools print text");
     (status.code(), text(stdout), text(stderr))
 }
@@ -191,7 +196,8 @@ fn two_logs_part_where_they_part() {
 }
 
 /// Runs every tool on `data`; each does what it is there for, whatever happens to the log meanwhile.
-fn assert_tools_work(data: &Path) {
+/// Counts in `begun` each that begins.
+fn assert_tools_work(data: &Path, begun: &AtomicU64) {
     let shown = data.to_str().expect("temporary folders have plain names");
     for arguments in [
         &["info"][..],
@@ -201,10 +207,12 @@ fn assert_tools_work(data: &Path) {
         &["dump", "--account", "A", "--symbol", "BTCUSDT"],
         &["replay"],
     ] {
+        begun.fetch_add(1, Ordering::Relaxed);
         let (code, output, errors) = log(data, arguments);
         assert_eq!(code, Some(0), "{arguments:?}: {errors}");
         assert!(!output.is_empty() && !output.contains("DAMAGED"), "{arguments:?}: {output}");
     }
+    begun.fetch_add(1, Ordering::Relaxed);
     // The other side may have grown meanwhile, but nothing in it is different.
     let (code, output, errors) = log(data, &["diff", shown, "--json"]);
     assert!(matches!(code, Some(0 | FOUND_WRONG)), "diff: {errors}");
@@ -234,12 +242,17 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
 fn every_tool_is_safe_beside_a_busy_engine() {
     let venue = Venue::up(&UNLIMITED);
     let mut load = Load::new(&venue);
+    // Several segments, and a lap of the window; then on for as long as the tools need.
+    load.pass(10 << 20);
+    let lap = load.position;
+    let begun = AtomicU64::new(0);
     thread::scope(|scope| {
-        let tools = scope.spawn(|| assert_tools_work(venue.data()));
-        // Several segments, and a lap of the window; then on for as long as the tools need.
-        load.pass(10 << 20);
+        let tools = scope.spawn(|| assert_tools_work(venue.data(), &begun));
         while !tools.is_finished() {
             load.pass(load.position);
+            if load.position > lap + GROWTH_PER_TOOL * begun.load(Ordering::Relaxed) {
+                thread::sleep(PAUSE);
+            }
         }
         tools.join().expect("the tools work");
     });
@@ -258,7 +271,7 @@ fn no_tool_changes_a_byte_of_what_a_killed_engine_left() {
     venue.kill9(Part::Engine);
     venue.kill9(Part::Adapter);
     let before = files(venue.data());
-    assert_tools_work(venue.data());
+    assert_tools_work(venue.data(), &AtomicU64::new(0));
     assert!(before == files(venue.data()), "a file has changed");
     venue.start_engine();
     venue.start_adapter();

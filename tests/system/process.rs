@@ -3,9 +3,9 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,17 +14,20 @@ use std::{fs, thread};
 /// A test waits no longer than this for anything; then it kills, prints the output and fails.
 pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
+/// A command that is run to its end has this long: its work may be much, and the machine slow and busy.
+const COMMAND_WATCHDOG: Duration = Duration::from_secs(600);
+
 /// Pause between two looks at something that cannot be waited for.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
-struct Output {
-    state: Mutex<OutputState>,
+struct Printed {
+    state: Mutex<PrintedState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct OutputState {
+struct PrintedState {
     lines: Vec<String>,
     ended_streams: usize,
 }
@@ -33,7 +36,7 @@ struct OutputState {
 pub(crate) struct Process {
     name: String,
     child: Child,
-    output: Arc<Output>,
+    output: Arc<Printed>,
     readers: Vec<JoinHandle<()>>,
 }
 
@@ -55,7 +58,7 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the built executable starts");
-        let output = Arc::new(Output::default());
+        let output = Arc::new(Printed::default());
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");
         let readers = vec![read_into(stdout, &output), read_into(stderr, &output)];
@@ -80,7 +83,7 @@ impl Process {
         wanted: impl Fn(&str) -> bool,
     ) -> String {
         let find =
-            |state: &OutputState| state.lines.iter().skip(from).find(|line| wanted(line)).cloned();
+            |state: &PrintedState| state.lines.iter().skip(from).find(|line| wanted(line)).cloned();
         let state = self.wait(|state| find(state).is_some() || state.ended_streams == 2);
         find(&state).unwrap_or_else(|| {
             panic!("{}: no {what}; printed:\n{}", self.name, state.lines.join("\n"))
@@ -114,7 +117,7 @@ impl Process {
     }
 
     /// Waits, within the watchdog, until the output is as wanted; gives it as it then is.
-    fn wait(&self, wanted: impl Fn(&OutputState) -> bool) -> OutputState {
+    fn wait(&self, wanted: impl Fn(&PrintedState) -> bool) -> PrintedState {
         let deadline = Instant::now() + WATCHDOG;
         let mut state = self.output.state.lock().unwrap_or_else(PoisonError::into_inner);
         while !wanted(&state) {
@@ -125,7 +128,7 @@ impl Process {
             let waited = self.output.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        OutputState { lines: state.lines.clone(), ended_streams: state.ended_streams }
+        PrintedState { lines: state.lines.clone(), ended_streams: state.ended_streams }
     }
 }
 
@@ -142,7 +145,7 @@ impl Drop for Process {
     }
 }
 
-fn read_into(stream: impl Read + Send + 'static, output: &Arc<Output>) -> JoinHandle<()> {
+fn read_into(stream: impl Read + Send + 'static, output: &Arc<Printed>) -> JoinHandle<()> {
     let output = Arc::clone(output);
     thread::spawn(move || {
         for line in BufReader::new(stream).split(b'\n') {
@@ -155,6 +158,39 @@ fn read_into(stream: impl Read + Send + 'static, output: &Arc<Output>) -> JoinHa
         let mut state = output.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.ended_streams += 1;
         output.changed.notify_all();
+    })
+}
+
+/// Runs a command to its end and gives all that it printed. One that does not end is killed, and fails
+/// the test that runs it.
+pub(crate) fn output_of(command: &mut Command) -> io::Result<Output> {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let deadline = Instant::now() + COMMAND_WATCHDOG;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            let errors = stderr.join().unwrap_or_default();
+            panic!("{command:?} does not end; it said:\n{}", String::from_utf8_lossy(&errors));
+        }
+        thread::sleep(LOOK_AGAIN);
+    };
+    let all = |reader: JoinHandle<Vec<u8>>| reader.join().expect("a reader does not panic");
+    Ok(Output { status, stdout: all(stdout), stderr: all(stderr) })
+}
+
+fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut stream) = stream {
+            let _what_came_before = stream.read_to_end(&mut bytes);
+        }
+        bytes
     })
 }
 
