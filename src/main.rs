@@ -59,12 +59,7 @@ fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
 fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
     end_with_supervisor(arguments.supervised)?;
     let mut settings = settings::load(&arguments.settings)?;
-    if let Some(prefix) = &arguments.front.header_prefix {
-        settings.adapter.header_prefix.clone_from(prefix);
-    }
-    if let Some(front) = arguments.front.front {
-        settings.adapter.front = front;
-    }
+    settings.apply(&arguments.front);
     touchline_adapter::run(touchline_adapter::AdapterOptions {
         data: arguments.data.data.clone(),
         http: arguments.front.http,

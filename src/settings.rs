@@ -1,6 +1,6 @@
 //! Settings: `venue.toml` and `--set`, taken apart into what the engine and the adapter read.
 
-use crate::cli::SettingsArguments;
+use crate::cli::{FrontArguments, SettingsArguments};
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -17,6 +17,25 @@ pub(crate) struct Settings {
     pub(crate) engine: EngineConfig,
     pub(crate) adapter: AdapterConfig,
     pub(crate) jobs: JobsConfig,
+}
+
+impl Settings {
+    /// Takes over what the command line says of the adapter.
+    pub(crate) fn apply(&mut self, front: &FrontArguments) {
+        if let Some(prefix) = &front.header_prefix {
+            self.adapter.header_prefix.clone_from(prefix);
+        }
+        if let Some(kind) = front.front {
+            self.adapter.front = kind;
+        }
+    }
+
+    /// Checks what the adapter would refuse when it starts: an engine alone has no use for these.
+    pub(crate) fn check_adapter(&self) -> Result<()> {
+        self.adapter.validate()?;
+        self.jobs.validate()?;
+        Ok(())
+    }
 }
 
 /// Reads the file that the arguments name, or else the built-in demo venue, and sets single keys.

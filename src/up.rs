@@ -46,8 +46,10 @@ enum FirstStart {
 }
 
 pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
-    // A wrong setting is told before anything is started.
-    let settings = settings::load(&arguments.settings)?;
+    // A wrong setting is told before anything is started: a first start makes the venue, for good.
+    let mut settings = settings::load(&arguments.settings)?;
+    settings.apply(&arguments.front);
+    settings.check_adapter()?;
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
     DirBuilder::new()

@@ -21,10 +21,9 @@ struct Credentials {
 
 pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &str) -> Result<()> {
     let data = &arguments.data.data;
-    let prefix = arguments.front.header_prefix.as_ref().unwrap_or(&settings.adapter.header_prefix);
     let credentials = credentials(data)?;
     let environment = data.join("demo.env");
-    write_environment(&environment, address, prefix, &credentials)?;
+    write_environment(&environment, address, &settings.adapter.header_prefix, &credentials)?;
     // Nobody may be listening: that is no reason not to serve.
     let _unheard =
         std::io::stdout().write_all(block(data, &environment, address, &credentials)?.as_bytes());

@@ -38,3 +38,23 @@ fn a_front_that_is_none_and_workers_that_it_cannot_have_are_refused() {
         "adapter.workers is 2, must be 1 on front may",
     );
 }
+
+#[test]
+fn a_wrong_setting_of_the_adapter_is_told_before_a_venue_is_made() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("temporary folders have plain names");
+    for (arguments, message) in [
+        (&["--set", "adapter.deadline_ms=0"][..], "adapter.deadline_ms is 0, must be 1 to 60000"),
+        (&["--set", "jobs.hashing_threads=0"], "jobs.hashing_threads is 0, must be 1 to 64"),
+        (&["--header-prefix", "X-"], "adapter.header_prefix is \"X-\", must be"),
+        (&["--front", "may", "--set", "adapter.workers=2"], "must be 1 on front may"),
+    ] {
+        let up = ["up", "--http", "127.0.0.1:0", "--data", data];
+        let mut process = Process::start(&[&up[..], arguments].concat());
+        assert_eq!(process.wait_for_end().code(), Some(1));
+        let lines = process.lines();
+        assert!(lines.len() == 1 && lines[0].contains(message), "{lines:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("it is there").count(), 0);
+    }
+}
