@@ -57,6 +57,7 @@ impl Finding {
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let settings = settings::load(&arguments.settings)?;
+    settings.check_adapter()?;
     let mut findings = Host::this().look(&settings.engine);
     findings.extend(place::look(&arguments.data, &settings.engine));
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::gateway;
 use crate::log::DiskError;
 use crate::log::disk::{aligned_buffer, disk_error};
+use crate::log::live;
 use crate::log::storage::{FileStorage, Storage, grants_direct};
 use touchline_protocol::log::BLOCK_BYTES;
 
@@ -55,6 +56,14 @@ pub fn try_disk(folder: &Path, count: usize) -> Result<DiskTrial, DiskError> {
     }
     writes.sort_unstable();
     Ok(DiskTrial { is_direct, writes })
+}
+
+/// Whether a live window's folder can be made in `shared_memory`, which has room or not. Leaves nothing behind.
+///
+/// # Errors
+/// What is in the way.
+pub fn try_shared_memory(shared_memory: &Path) -> io::Result<()> {
+    live::try_shared_memory(shared_memory)
 }
 
 /// Whether the gateway may use io_uring here.

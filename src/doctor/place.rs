@@ -6,7 +6,7 @@ use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
-use touchline_engine::host;
+use touchline_engine::{check_data_path, host};
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
 
@@ -21,6 +21,7 @@ const MIB: u64 = 1 << 20;
 pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let folder = existing(data);
     vec![
+        socket(data),
         room(&folder, config),
         disk(&folder),
         window(Path::new(SHARED_MEMORY), config),
@@ -33,6 +34,15 @@ fn existing(data: &Path) -> PathBuf {
     let found = data.ancestors().find(|folder| folder.is_dir());
     // A relative path's last ancestor is empty.
     found.filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Where the engine's socket is to be.
+fn socket(data: &Path) -> Finding {
+    let name = "data folder";
+    match check_data_path(data) {
+        Err(error) => Finding::wrong(name, error.to_string(), ""),
+        Ok(()) => Finding::good(name, data.display().to_string()),
+    }
 }
 
 /// Bytes that are free for this user on a folder's file system.
@@ -87,21 +97,23 @@ fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
         );
     }
     let is_demanded = config.log.window == WindowPlace::SharedMemory;
-    let refused = |found: String| {
-        let advice = format!("mount -o remount,size=256M {}", shared_memory.display());
-        match is_demanded {
-            true => Finding::wrong(name, found, advice),
-            false => {
-                let advice =
-                    format!("it goes to the data folder, and may be stalled there: {advice}");
-                Finding::could(name, found, advice)
-            }
+    let refused = |found: String, advice: String| match is_demanded {
+        true => Finding::wrong(name, found, advice),
+        false => {
+            let advice = format!("it goes to the data folder, and may be stalled there: {advice}");
+            Finding::could(name, found, advice)
         }
     };
+    let more = || format!("mount -o remount,size=256M {}", shared_memory.display());
     let free = match free_bytes(shared_memory) {
         Ok(free) => free,
-        Err(error) => return refused(format!("{}: {error}", shared_memory.display())),
+        Err(error) => return refused(format!("{}: {error}", shared_memory.display()), more()),
     };
+    if let Err(error) = host::try_shared_memory(shared_memory) {
+        let advice =
+            format!("let this user make folders of its own in {}", shared_memory.display());
+        return refused(format!("{}: {error}", shared_memory.display()), advice);
+    }
     let found = format!("{} MiB free in {}", free / MIB, shared_memory.display());
     match config.log.window_mib {
         0 if free / 4 >= WINDOW_BYTES_AUTO => Finding::good(name, found),
@@ -110,8 +122,13 @@ fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
             format!("{found}, of which it takes a quarter"),
             "a larger one rides out longer pauses of the disk",
         ),
-        0 => refused(format!("{found}, less than four times {} MiB", WINDOW_BYTES_MIN / MIB)),
-        wanted if free / MIB < wanted => refused(format!("{found}, log.window_mib = {wanted}")),
+        0 => {
+            let found = format!("{found}, less than four times {} MiB", WINDOW_BYTES_MIN / MIB);
+            refused(found, more())
+        }
+        wanted if free / MIB < wanted => {
+            refused(format!("{found}, log.window_mib = {wanted}"), more())
+        }
         _ => Finding::good(name, found),
     }
 }
@@ -136,6 +153,9 @@ fn io_uring(config: &EngineConfig) -> Finding {
 mod tests {
     use super::super::State;
     use super::*;
+    use std::fs::DirBuilder;
+    use std::os::unix::fs::DirBuilderExt;
+    use touchline_protocol::log::place::user_folder;
 
     fn config(set: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
         let mut config = EngineConfig::default();
@@ -163,8 +183,21 @@ mod tests {
         assert_eq!(state(demanded), State::Wrong);
         assert_eq!(state(config(|config| config.log.window_mib = 8)), State::Good);
         assert_eq!(state(config(|config| config.log.window = WindowPlace::Data)), State::Could);
+        DirBuilder::new().mode(0o755).create(user_folder(folder.path())).unwrap();
+        assert_eq!(state(config(|config| config.log.window_mib = 8)), State::Could);
+        let demanded = config(|config| {
+            config.log.window = WindowPlace::SharedMemory;
+            config.log.window_mib = 8;
+        });
+        assert_eq!(state(demanded), State::Wrong, "others may enter the user's folder");
         let nowhere = window(Path::new("/nowhere/at/all"), &EngineConfig::default());
         assert_eq!(nowhere.state, State::Could);
+    }
+
+    #[test]
+    fn a_folder_too_deep_for_a_socket_is_wrong() {
+        assert_eq!(socket(&Path::new("/").join("d".repeat(94))).state, State::Good);
+        assert_eq!(socket(&Path::new("/").join("d".repeat(95))).state, State::Wrong);
     }
 
     #[test]

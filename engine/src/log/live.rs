@@ -19,7 +19,7 @@ use touchline_protocol::{
     log::{
         WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{CONTROL_BYTES, CONTROL_FILE, ControlHeader, WINDOW_FILE},
-        place::WindowFolders,
+        place::{WindowFolders, user_folder},
     },
     shm::{Region, ShmError},
 };
@@ -78,14 +78,7 @@ pub(crate) fn create(
 
 fn in_shared_memory(folders: &WindowFolders, bytes: Option<u64>) -> io::Result<NewWindow> {
     make_folder(&folders.user)?;
-    // Anybody may make folders where this one lies, so it could be somebody else's.
-    let metadata = fs::symlink_metadata(&folders.user)?;
-    if !metadata.is_dir() || metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 {
-        return Err(io::Error::other(format!(
-            "{} is not a folder that only this user may enter",
-            folders.user.display()
-        )));
-    }
+    check_own(&folders.user)?;
     stale::remove_stale(&folders.user, &folders.shared_memory);
     let bytes = fitting(&folders.user, bytes)?;
     make_folder(&folders.shared_memory)?;
@@ -95,6 +88,30 @@ fn in_shared_memory(folders: &WindowFolders, bytes: Option<u64>) -> io::Result<N
     }
     new.report.in_shared_memory = true;
     Ok(new)
+}
+
+/// Anybody may make folders where this one lies, so it could be somebody else's.
+fn check_own(user: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(user)?;
+    if !metadata.is_dir() || metadata.uid() != getuid().as_raw() || metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other(format!(
+            "{} is not a folder that only this user may enter",
+            user.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a window's folder can be made in shared memory; leaves nothing behind.
+pub(crate) fn try_shared_memory(shared_memory: &Path) -> io::Result<()> {
+    let user = user_folder(shared_memory);
+    let place = match check_own(&user) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => shared_memory,
+        own => own.map(|()| &*user)?,
+    };
+    let trial = place.join(format!("doctor-{}", std::process::id()));
+    DirBuilder::new().mode(0o700).create(&trial)?;
+    fs::remove_dir(&trial)
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {
@@ -173,4 +190,28 @@ pub(crate) fn create_control(folder: &Path, header: &ControlHeader) -> io::Resul
 /// Gives the control page its name, in place of an older one.
 pub(crate) fn publish(folder: &Path) -> io::Result<()> {
     fs::rename(folder.join(UNFINISHED_CONTROL), folder.join(CONTROL_FILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn shared_memory_is_tried_as_a_window_would_use_it() {
+        let memory = tempfile::tempdir().unwrap();
+        let (user, tried) = (user_folder(memory.path()), || try_shared_memory(memory.path()));
+        tried().unwrap();
+        make_folder(&user).unwrap();
+        tried().unwrap();
+        assert_eq!(fs::read_dir(&user).unwrap().count(), 0);
+        fs::remove_dir(&user).unwrap();
+        DirBuilder::new().mode(0o755).create(&user).unwrap();
+        assert!(tried().unwrap_err().to_string().contains("only this user"));
+        fs::remove_dir(&user).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), &user).unwrap();
+        assert!(tried().is_err(), "whatever it leads to");
+        assert!(try_shared_memory(&memory.path().join("nowhere")).is_err());
+    }
 }

@@ -42,9 +42,15 @@ impl WindowFolders {
         let metadata = fs::metadata(data)?;
         let id: String = log_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let key = format!("{id}-{:x}-{:x}", metadata.dev(), metadata.ino());
-        let user = shared_memory.join(format!("touchline-{}", rustix::process::getuid().as_raw()));
+        let user = user_folder(shared_memory);
         Ok(Self { shared_memory: user.join(key), user, data: data.join(LIVE_FOLDER) })
     }
+}
+
+/// The folder of this user in shared memory, whatever its logs.
+#[must_use]
+pub fn user_folder(shared_memory: &Path) -> PathBuf {
+    shared_memory.join(format!("touchline-{}", rustix::process::getuid().as_raw()))
 }
 
 /// The kernel's id of its present running: another after each boot.
