@@ -350,9 +350,10 @@ impl Stream {
         if self.closing.is_some() {
             return None;
         }
-        if now.duration_since(self.said) >= self.heartbeat && self.outgoing.used() == 0 {
+        // What waits for the disk is no sign of life: a client would take a late disk for a dead engine.
+        if now.duration_since(self.said) >= self.heartbeat && self.outgoing.is_idle() {
             let heartbeat = Heartbeat { appended, durable, ..Default::default() };
-            self.outgoing.put_plain(bytemuck::bytes_of(&heartbeat));
+            self.outgoing.put_in_front(bytemuck::bytes_of(&heartbeat));
         }
         let silence = now.duration_since(self.heard);
         // A peer that is not read cannot be heard.

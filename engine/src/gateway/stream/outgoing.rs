@@ -154,6 +154,24 @@ impl Outgoing {
         self.put_as_of(Position(0), message);
     }
 
+    /// True when nothing can leave now: there is nothing, or it waits for the durable watermark.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.under_way == 0 && self.released <= self.handed
+    }
+
+    /// Puts a message that waits for nothing, and tells of nothing, in front of what waits. Only while the
+    /// queue [is idle](Self::is_idle), so there is one at the most.
+    pub(super) fn put_in_front(&mut self, message: &[u8]) {
+        debug_assert!(self.is_idle());
+        self.bytes.splice(..0, message.iter().copied());
+        let added = message.len() as u64;
+        for (end, _) in &mut self.marks {
+            *end += added;
+        }
+        self.unread_gap = self.unread_gap.map(|end| end + added);
+        self.released = self.handed + added;
+    }
+
     /// Puts messages that tell of nothing behind `position` into the queue, behind what is there.
     pub(super) fn put_as_of(&mut self, position: Position, messages: &[u8]) {
         self.push(messages, position);

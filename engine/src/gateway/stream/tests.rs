@@ -74,6 +74,50 @@ fn a_client_is_blamed_for_what_it_does_not_read_and_not_for_a_late_disk() {
     assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
 }
 
+/// Sixteen answers at positions 1 to 16, as a session has them that waits for nothing.
+fn answer(stream: &mut Stream) {
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    for position in 1..=16 {
+        let position = Position(position);
+        let envelope = Envelope { position, flags: ENVELOPE_TERMINAL, ..Default::default() };
+        let done = Done { id: position.0, ..Default::default() };
+        let length = enclose(&envelope, bytemuck::bytes_of(&done), &mut enclosed).unwrap();
+        stream.outgoing.passed_on();
+        stream.put(&envelope, &enclosed[..length]);
+    }
+}
+
+#[test]
+fn a_client_hears_of_its_engine_while_the_disk_is_late() {
+    let start = Instant::now();
+    let mut plain = stream(0, start);
+    answer(&mut plain);
+    let answers = plain.take(Position(0), start).unwrap();
+
+    let mut durable = stream(ACKNOWLEDGE_DURABLE, start);
+    answer(&mut durable);
+    let (mut now, mut heard) = (start, Vec::new());
+    // The log is on disk as far as `on_disk`; nothing, a part and a part again while nothing comes.
+    for on_disk in [0, 0, 5, 5, 16].map(Position) {
+        let marks = (Position(16), on_disk);
+        if let Some(leaving) = durable.take(on_disk, now) {
+            heard.extend_from_slice(&leaving);
+            durable.sent(Vec::new());
+        }
+        now += durable.heartbeat;
+        durable.heard = now;
+        assert!(durable.tick(now, STALL, marks).is_none());
+        let leaving = durable.take(on_disk, now).expect("a sign of life");
+        let expected = Heartbeat { appended: Position(16), durable: on_disk, ..Default::default() };
+        assert_eq!(leaving, bytemuck::bytes_of(&expected));
+        assert!(durable.tick(now, STALL, marks).is_none());
+        durable.sent(Vec::new());
+        assert!(durable.take(on_disk, now).is_none(), "one for each interval");
+    }
+    assert_eq!(heard, answers, "behind which all comes that was held, once and in order");
+    assert!(!durable.awaits_durable());
+}
+
 #[test]
 fn a_client_that_does_not_read_its_replay_is_ended() {
     let now = Instant::now();
