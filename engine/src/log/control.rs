@@ -28,7 +28,10 @@ use touchline_protocol::{
     wait::{EventCounter, EventWatch, LocalSignal, ParkingLine, wake_if_parked},
 };
 
-use super::{live::ORIGIN_FILE, lock::FolderLock};
+use super::{
+    live::{ORIGIN_FILE, UNFINISHED_CONTROL},
+    lock::FolderLock,
+};
 use crate::snapshot::SnapshotSchedule;
 
 /// What stays the same while the engine runs, and the locks that keep it its own.
@@ -342,14 +345,15 @@ impl Control {
     }
 }
 
-/// Removes control page, window and folder; nothing is left is no error.
+/// Removes control page, window and folder, also those of a start that was broken off; nothing is left is
+/// no error.
 pub(crate) fn remove_window_files(folder: &Path) -> io::Result<()> {
     let tolerate = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     };
-    tolerate(fs::remove_file(folder.join(CONTROL_FILE)))?;
-    tolerate(fs::remove_file(folder.join(WINDOW_FILE)))?;
-    tolerate(fs::remove_file(folder.join(ORIGIN_FILE)))?;
+    for name in [CONTROL_FILE, UNFINISHED_CONTROL, WINDOW_FILE, ORIGIN_FILE] {
+        tolerate(fs::remove_file(folder.join(name)))?;
+    }
     tolerate(fs::remove_dir(folder))
 }

@@ -27,7 +27,7 @@ use touchline_protocol::{
 use super::{WindowPlace, lock::FolderLock, window::Window};
 
 /// The control page's name while it is being made.
-const UNFINISHED_CONTROL: &str = "control.new";
+pub(crate) const UNFINISHED_CONTROL: &str = "control.new";
 
 /// The file beside a window in shared memory that holds the path of its data folder.
 pub(crate) const ORIGIN_FILE: &str = "origin";

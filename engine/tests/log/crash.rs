@@ -2,6 +2,8 @@
 
 use std::{fs, sync::atomic::Ordering};
 
+use touchline_engine::log::WindowPlace;
+
 use crate::support::{Model, Place, Random, Record, SEGMENT, Venue, copy_folder};
 
 #[test]
@@ -254,4 +256,20 @@ fn recovery_may_break_off_after_any_disk_call() {
         venue.close();
         assert_eq!(place.open().model.records, expected);
     }
+}
+
+#[test]
+fn a_start_that_was_broken_off_at_another_place_of_the_window_is_no_hindrance() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::SharedMemory;
+    let venue = place.open();
+    let folder = venue.log.control.path().parent().unwrap().to_owned();
+    venue.kill();
+    // Killed when the next window had its control page, and before anybody was to find it.
+    fs::remove_file(folder.join("window")).unwrap();
+    fs::rename(folder.join("control"), folder.join("control.new")).unwrap();
+    fs::write(folder.join("window"), [0; 64]).unwrap();
+    place.options.window_place = WindowPlace::Data;
+    place.open().close();
+    assert!(!folder.exists());
 }
