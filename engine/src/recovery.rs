@@ -5,7 +5,7 @@
 //! 2. compare what both window and disk have; a difference is refused;
 //! 3. bring onto disk what only the window has;
 //! 4. take the state of the newest snapshot that is whole, replay what lies behind it, find where the
-//!    log ends, and take out what lies behind the end;
+//!    log ends, take the window out of use, and take out what lies behind the end;
 //! 5. write the record of the new incarnation, and
 //! 6. only then let the new window be found (both in [`crate::log::open`]).
 //!
@@ -114,18 +114,20 @@ pub(crate) fn recover(
     let seen = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
     // An ending that was interrupted has named its files after the incarnation that is still to come.
     let incarnation = (seen + 1).max(tail::highest_dropped(&segments)?);
-    findings.snapshots_dropped =
-        drop_behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
-    findings.dropped = tail::cut(&mut segments, walked.end, &beyond, incarnation)?;
     findings.poison = match leftover.as_ref().filter(|window| window.counts) {
         Some(window) => save_poison(data, window)?,
         None => None,
     };
     // Without any frame no engine ever accepted a command.
     findings.window_lost = leftover.is_none() && !walked.closed && walked.incarnation > 0;
-    if let Some(window) = leftover {
+    if let Some(window) = &leftover {
+        // Before anything that it holds too is taken out of the log: an attempt that comes after this one
+        // would refuse to start beside it.
         window.retire()?;
     }
+    findings.snapshots_dropped =
+        drop_behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
+    findings.dropped = tail::cut(&mut segments, walked.end, &beyond, incarnation)?;
     findings.describe(&walked, incarnation);
     let disk = disk_log(&environment.storage, &segments)?;
     Ok(Recovered {

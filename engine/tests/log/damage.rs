@@ -1,9 +1,9 @@
 //! Bytes that changed, files that are missing, windows that do not belong.
 
-use std::fs;
+use std::{fs, sync::atomic::Ordering};
 
 use touchline_engine::recovery::RecoveryError;
-use touchline_protocol::log::segment::SegmentError;
+use touchline_protocol::log::{WINDOW_BYTES_MIN, segment::SegmentError};
 
 use crate::support::{Model, Place, Random, SEGMENT, copy_folder};
 
@@ -286,4 +286,35 @@ fn a_log_of_another_format_is_refused_with_both_versions() {
     );
     let text = error.to_string();
     assert!(text.contains("9.0") && text.contains("1.x"), "{text}");
+}
+
+#[test]
+fn an_accepted_loss_may_be_broken_off_after_any_disk_call_beside_a_window() {
+    let origin = Place::new();
+    let mut random = Random::new(29);
+    let mut venue = origin.open();
+    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 4 * SEGMENT {
+        venue.submit(&random.command(60_000));
+    }
+    venue.settle();
+    let (model, _) = venue.kill();
+    // In front of what the window holds.
+    let damaged = model.records.iter().position(|record| record.position > SEGMENT).unwrap() + 2;
+    origin.flip(model.records[damaged].position + 50);
+
+    let mut place = Place::new();
+    copy_folder(&origin.options.data, &place.options.data);
+    assert!(matches!(refusal(&place), RecoveryError::Damaged { .. }));
+    place.options.accept_loss = true;
+    let mut broken_off = 0;
+    let venue = loop {
+        place.disk.calls_left.store(broken_off, Ordering::SeqCst);
+        match place.try_open() {
+            Ok(venue) => break venue,
+            Err(RecoveryError::Disk(_)) => broken_off += 1,
+            Err(error) => panic!("after {broken_off} calls: {error}"),
+        }
+    };
+    assert!(broken_off > 4, "only {broken_off} calls");
+    assert_eq!(venue.model.records, model.records[..damaged]);
 }
