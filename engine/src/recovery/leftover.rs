@@ -4,7 +4,6 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -93,11 +92,11 @@ impl Leftover {
         };
         let lock = FolderLock::take(File::open(folder)?)?
             .ok_or_else(|| io::Error::other("locked by another process"))?;
-        let Some(header) = read_header(&file)? else { return Ok(None) };
-        if header.boot_id != *boot_id && header.magic == MAGIC {
-            // Of an earlier running of the machine: its bytes reached the disk in any order or not.
+        // Of an earlier running of the machine: its bytes reached the disk in any order or not.
+        let header = ControlHeader::read(&file)?;
+        let Some(header) = header.filter(|header| !header.is_of_another_boot(boot_id)) else {
             return Ok(None);
-        }
+        };
         check_header(&header, identity)?;
         let control = Region::map_file(&file, CONTROL_BYTES).map_err(io::Error::other)?;
         let word = |offset| {
@@ -254,18 +253,6 @@ impl Leftover {
             _ => Ok(()),
         }
     }
-}
-
-/// The header of a control page; `None` if nothing of it ever reached the disk: the page got its name
-/// with its header complete, so it is blank or short only after a power cut.
-fn read_header(file: &File) -> io::Result<Option<ControlHeader>> {
-    let mut bytes = [0; size_of::<ControlHeader>()];
-    match file.read_exact_at(&mut bytes, 0) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        read => read?,
-    }
-    let is_blank = bytes.iter().all(|&byte| byte == 0);
-    Ok((!is_blank).then(|| bytemuck::pod_read_unaligned(&bytes)))
 }
 
 fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {

@@ -320,3 +320,20 @@ fn a_folder_without_a_log_is_refused() {
     let opened = LogReader::open(&place.options.data, Follow::Durable);
     assert!(matches!(opened, Err(ReadError::NoLog { .. })));
 }
+
+#[test]
+fn a_control_page_that_a_power_cut_has_left_is_none() {
+    let place = Place::new();
+    let mut venue = place.open();
+    let record = venue.submit(&[16; 16]);
+    venue.settle();
+    venue.kill();
+    let page = place.options.data.join("live").join("control");
+    let bytes = fs::read(&page).unwrap();
+    for left in [Vec::new(), vec![0; 4096], bytes[..40].to_vec()] {
+        fs::write(&page, left).unwrap();
+        let mut reader = reader(&place, Follow::Durable);
+        assert_eq!(reader.incarnation(), None);
+        assert_eq!(next(&mut reader), Some(record.clone()));
+    }
+}

@@ -1,5 +1,5 @@
 //! Where everything lies in the control page, the file `control` beside the live window: offsets and
-//! values, no behaviour. Written by the engine, mapped read-only by readers and tools.
+//! values, and how its header is read. Written by the engine, mapped read-only by readers and tools.
 //!
 //! The file is made anew at each start of the engine and renamed into place when the engine is ready,
 //! so a mapped page belongs to one incarnation for ever. All integers little-endian, offsets in bytes:
@@ -23,6 +23,8 @@
 //!
 //! Words that are written independently are 128 bytes apart: two cache lines, because the
 //! adjacent-line prefetcher fetches lines in pairs.
+
+use std::{fs::File, io, os::unix::fs::FileExt};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -96,6 +98,30 @@ pub struct ControlHeader {
     pub pid: u32,
     /// Zero.
     pub reserved: u32,
+}
+
+impl ControlHeader {
+    /// The header of the control page in `file`, of whatever layout; `None` if nothing of it ever reached the
+    /// disk: a page gets its name with its header complete, so it is blank or short only after a power cut.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(file: &File) -> io::Result<Option<Self>> {
+        let mut bytes = [0; size_of::<Self>()];
+        match file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        let is_blank = bytes.iter().all(|&byte| byte == 0);
+        Ok((!is_blank).then(|| bytemuck::pod_read_unaligned(&bytes)))
+    }
+
+    /// True if it was made in another running of the kernel, as far as that can be known: then neither it nor
+    /// the window beside it means anything.
+    #[must_use]
+    pub fn is_of_another_boot(&self, boot_id: &[u8; 16]) -> bool {
+        self.magic == MAGIC && self.boot_id != *boot_id
+    }
 }
 
 /// What the engine does with the log.

@@ -4,7 +4,6 @@
 use std::{
     fs::File,
     io,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -51,10 +50,9 @@ impl Live {
     ) -> Result<Option<Self>, ReadError> {
         let mut newest = None;
         for folder in [&folders.shared_memory, &folders.data] {
-            let Some((file, header)) = open_control(folder)? else { continue };
-            let ours = header.log_id == identity.log_id
-                && header.segment_bytes == identity.segment_bytes
-                && header.boot_id == *boot_id;
+            let Some((file, header)) = open_control(folder, boot_id)? else { continue };
+            let ours =
+                header.log_id == identity.log_id && header.segment_bytes == identity.segment_bytes;
             let best = newest.as_ref().map(|(_, _, best): &(_, _, ControlHeader)| best.incarnation);
             if ours && Some(header.incarnation) > best.max(known) {
                 newest = Some((folder, file, header));
@@ -172,17 +170,21 @@ impl Live {
     }
 }
 
-/// The control page in `folder`, unless there is none.
-fn open_control(folder: &Path) -> Result<Option<(File, ControlHeader)>, ReadError> {
+/// The control page in `folder`, unless there is none, or none of this running of the kernel.
+fn open_control(
+    folder: &Path,
+    boot_id: &[u8; 16],
+) -> Result<Option<(File, ControlHeader)>, ReadError> {
     let path = folder.join(CONTROL_FILE);
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed("opening", &path)(error)),
     };
-    let mut bytes = [0; size_of::<ControlHeader>()];
-    file.read_exact_at(&mut bytes, 0).map_err(failed("reading", &path))?;
-    let header: ControlHeader = bytemuck::pod_read_unaligned(&bytes);
+    let header = ControlHeader::read(&file).map_err(failed("reading", &path))?;
+    let Some(header) = header.filter(|header| !header.is_of_another_boot(boot_id)) else {
+        return Ok(None);
+    };
     let refuse = |why| Err(ReadError::Control { path: path.clone(), why });
     if header.magic != MAGIC || header.version != VERSION {
         return refuse(format!("mark {:02x?}, layout {}", header.magic, header.version));

@@ -1,6 +1,6 @@
 //! Copies out of a live window, whole, overtaken and out of reach.
 
-use std::fs::OpenOptions;
+use std::{fs::OpenOptions, os::unix::fs::FileExt};
 
 use super::*;
 use crate::{
@@ -152,4 +152,6 @@ fn a_control_page_of_another_layout_is_refused() {
     file.write_all_at(&[9], 8).unwrap();
     let found = Live::find(&engine.folders, &engine.identity, &[3; 16], None);
     assert!(matches!(found, Err(ReadError::Control { .. })));
+    // Before the last boot that was; no engine has started since.
+    assert!(Live::find(&engine.folders, &engine.identity, &[4; 16], None).unwrap().is_none());
 }
