@@ -322,6 +322,35 @@ fn a_folder_without_a_log_is_refused() {
 }
 
 #[test]
+fn a_record_of_the_engine_that_is_lost_with_the_window_stops_no_reader() {
+    let mut place = Place::new();
+    place.environment.attest_after = Duration::ZERO;
+    let mut venue = place.open();
+    let known = venue.submit(&[16; 16]);
+    venue.settle();
+    // All that is lost is a record that no reader is given.
+    while !venue.log.writer.attest_asked() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    place.disk.hold(true);
+    venue.log.writer.attest_if_asked(2_000);
+    let mut reader = reader(&place, Follow::Appended);
+    assert_eq!(rest(&mut reader), [known]);
+    assert_eq!(reader.position(), venue.log.control.appended());
+    assert!(venue.log.control.durable() < venue.log.control.appended());
+    place.disk.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    place.disk.hold(false);
+    venue.kill();
+    place.lose_window();
+    place.disk.broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    let mut venue = place.open();
+    let new = venue.submit(&[24; 24]);
+    venue.settle();
+    assert!(reader.attach().unwrap());
+    assert_eq!(rest(&mut reader), [new]);
+}
+
+#[test]
 fn a_control_page_that_a_power_cut_has_left_is_none() {
     let place = Place::new();
     let mut venue = place.open();

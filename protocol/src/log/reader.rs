@@ -389,12 +389,14 @@ impl LogReader {
         }
     }
 
+    /// Checks that the log still has the last transaction that was given out, and goes behind that: what
+    /// the engine had written of its own behind it may be lost, and something else be there.
     fn check_history(&mut self) -> Result<(), ReadError> {
         let Some(last) = self.last else { return Ok(()) };
-        if self.find(&last)?.is_some() {
-            return Ok(());
+        if !self.resume(&last)? {
+            return Err(ReadError::HistoryLost { position: last.position.0 });
         }
-        Err(ReadError::HistoryLost { position: last.position.0 })
+        Ok(())
     }
 
     /// How far this reader may read; `None` without an engine.
