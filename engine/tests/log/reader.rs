@@ -351,6 +351,62 @@ fn a_record_of_the_engine_that_is_lost_with_the_window_stops_no_reader() {
 }
 
 #[test]
+fn what_a_lost_incarnation_wrote_is_not_had_where_a_later_one_happens_to_end() {
+    // Without events: 64 bytes, as an incarnation's record.
+    let small = [0, 0, 1, 1, 1, 1, 1, 1];
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&small);
+    venue.settle();
+    place.disk.hold(true);
+    let lost = [venue.append(&small), venue.append(&small)];
+    let first = venue.log.control.incarnation();
+    assert!(reader(&place, Follow::Appended).has(first, Position(lost[1].end)).unwrap());
+    place.disk.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    place.disk.hold(false);
+    venue.kill();
+    place.lose_window();
+    place.disk.broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    // The record of the second incarnation and its transaction take the room of what was lost.
+    let mut venue = place.open();
+    let second = venue.log.control.incarnation();
+    let kept = venue.submit(&small);
+    assert_eq!(kept.end, lost[1].end);
+    venue.settle();
+    venue.kill();
+    let _venue = place.open();
+    let mut reader = reader(&place, Follow::Appended);
+    assert!(reader.has(second, Position(kept.end)).unwrap());
+    assert!(!reader.has(first, Position(lost[1].end)).unwrap());
+}
+
+#[test]
+fn what_an_incarnation_wrote_to_its_end_is_had_wherever_it_ended() {
+    let place = Place::new();
+    let mut random = Random::new(47);
+    for run in 0..10 {
+        let mut venue = place.open();
+        let incarnation = venue.log.control.incarnation();
+        // With a padding, a segment's header and nothing behind it, or in the midst of a segment.
+        while venue.log.control.appended().0 % SEGMENT > 4096 || run % 2 == 1 {
+            venue.submit(&random.command(60_000));
+            if run % 2 == 1 && random.below(5) == 0 {
+                break;
+            }
+        }
+        let end = venue.log.control.appended();
+        venue.kill();
+        let later = place.open();
+        let mut reader = reader(&place, Follow::Appended);
+        assert!(reader.has(incarnation, end).unwrap(), "run {run}");
+        assert!(!reader.has(Incarnation(incarnation.0 - 1), end).unwrap(), "run {run}");
+        let last = Position(later.model.records.last().unwrap().end);
+        assert!(reader.has(incarnation, last).unwrap(), "run {run}");
+        later.close();
+    }
+}
+
+#[test]
 fn a_control_page_that_a_power_cut_has_left_is_none() {
     let place = Place::new();
     let mut venue = place.open();

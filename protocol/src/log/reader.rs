@@ -25,7 +25,8 @@ use self::{
     live::Live,
 };
 use super::{
-    FRAME_ALIGN, MAX_FRAME_BYTES, SEGMENT_FOLDER, align_frame,
+    FRAME_ALIGN, MAX_FRAME_BYTES, SEGMENT_FOLDER, SEGMENT_HEADER_BYTES, WINDOW_SEGMENT_BYTES,
+    align_frame,
     control::LogState,
     frame::{FrameError, FrameHeader, FrameKind, Succession},
     frame_start,
@@ -358,13 +359,42 @@ impl LogReader {
         if start >= limit {
             return Ok(self.incarnation() == Some(incarnation));
         }
-        // Whoever wrote the next frame went on where that incarnation was, or where it had ended.
+        match self.whole(start)? {
+            // It went on there itself.
+            Some(header) if header.incarnation == incarnation.0 => Ok(true),
+            // A later one did, which began where the one before it had ended: that need not be this one.
+            Some(header)
+                if header.kind() == Some(FrameKind::Incarnation)
+                    && header.incarnation > incarnation.0 =>
+            {
+                self.is_end_of(incarnation, position.0)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// True if the frame that ends at `position` is of that incarnation, or nothing is before it.
+    fn is_end_of(&mut self, incarnation: Incarnation, position: u64) -> Result<bool, ReadError> {
+        let is_behind_header = position % self.identity.segment_bytes == SEGMENT_HEADER_BYTES;
+        let end = if is_behind_header { position - SEGMENT_HEADER_BYTES } else { position };
+        let Some(last) = end.checked_sub(1) else { return Ok(true) };
+        // Frames are found forwards only, and one begins behind each boundary that none crosses.
+        let boundary = last - last % WINDOW_SEGMENT_BYTES;
+        let mut at = frame_start(boundary, self.identity.segment_bytes);
+        let mut writer = None;
+        while at < end {
+            let Some(header) = self.whole(at)? else { return Ok(false) };
+            writer = Some(header.incarnation);
+            at = align_frame(at + u64::from(header.length));
+        }
+        Ok(at == end && writer == Some(incarnation.0))
+    }
+
+    /// The header of the frame at `start`, if a whole frame is there.
+    fn whole(&mut self, start: u64) -> Result<Option<FrameHeader>, ReadError> {
         match self.load(start) {
-            Ok(Some(header)) => Ok(header.incarnation == incarnation.0
-                || header.kind() == Some(FrameKind::Incarnation)
-                    && header.incarnation > incarnation.0),
-            Ok(None) | Err(ReadError::Damaged { .. }) => Ok(false),
-            Err(error) => Err(error),
+            Err(ReadError::Damaged { .. }) => Ok(None),
+            loaded => loaded,
         }
     }
 
@@ -378,15 +408,10 @@ impl LogReader {
         if !sound {
             return Ok(None);
         }
-        match self.load(position) {
-            Ok(Some(header))
-                if header.crc == bookmark.crc && header.incarnation == bookmark.incarnation.0 =>
-            {
-                Ok(Some(align_frame(position + u64::from(header.length))))
-            }
-            Ok(_) | Err(ReadError::Damaged { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let found = self.whole(position)?.filter(|header| {
+            header.crc == bookmark.crc && header.incarnation == bookmark.incarnation.0
+        });
+        Ok(found.map(|header| align_frame(position + u64::from(header.length))))
     }
 
     /// Checks that the log still has the last transaction that was given out, and goes behind that: what
