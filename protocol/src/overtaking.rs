@@ -47,7 +47,8 @@ pub fn take_over(prepared: &AtomicU64) -> u64 {
 /// meanwhile. `between` runs after the copy and before the last look at `base`.
 ///
 /// The caller has seen, by an acquire load, that the bytes were published, and they lie in what the
-/// keeper retracts at once.
+/// keeper retracts at once. Who is told that they are gone also sees what the keeper did before it retracted
+/// them: how far it had come on disk, above all.
 ///
 /// # Panics
 /// If the words do not reach that far.
@@ -59,8 +60,9 @@ pub fn copy_out(
     position: u64,
     between: impl FnOnce(),
 ) -> bool {
-    // SYNC: an early look, to spare a useless copy; it decides nothing.
-    if position < base.load_relaxed() {
+    // SYNC: an early look, to spare a useless copy. As below, an acquire load for who is told that the bytes
+    // are gone: it pairs with the release store in `retract`.
+    if position < base.load_acquire() {
         return false;
     }
     words.copy_to(first, into);
@@ -68,5 +70,5 @@ pub fn copy_out(
     // SYNC: pairs with the fences in `retract` and `take_over`: if a word of the copy came from the
     // overwriting, then the load below sees the `base` that was stored before it.
     fence(Ordering::Acquire);
-    position >= base.load_relaxed()
+    position >= base.load_acquire()
 }

@@ -106,6 +106,29 @@ fn a_reader_gets_what_was_written_or_is_told_that_it_is_gone() {
     });
 }
 
+#[test]
+fn what_is_gone_from_the_window_is_seen_to_be_durable() {
+    explore(3, || {
+        let window = Window::new();
+        window.append(0);
+        window.append(SEGMENT);
+        let durable = Arc::new(AtomicU64::new(0));
+        let keepers = (Arc::clone(&window), Arc::clone(&durable));
+        let keeper = thread::spawn(move || {
+            let (window, durable) = keepers;
+            durable.store(SEGMENT as u64, Ordering::Release);
+            window.recycle(0);
+        });
+        let mut into = [0; SEGMENT];
+        let (words, base) = (ReadOnlyWords::new(&window.words), ReadOnlyU64::new(&window.base));
+        if !copy_out(words, 0, &mut into, base, 0, || {}) {
+            let durable = ReadOnlyU64::new(&durable).load_acquire();
+            assert_eq!(durable, SEGMENT as u64, "neither in the window nor on disk");
+        }
+        keeper.join().unwrap();
+    });
+}
+
 /// Keeper, writer and a reader on threads of their own; the writer waits by `taken_over`.
 fn three_threads(taken_over: fn(&AtomicU64) -> u64) {
     explore(2, move || {
