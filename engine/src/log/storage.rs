@@ -30,7 +30,7 @@ pub trait Storage: Send + Sync {
     /// holds is not defined before it is written, unless it [is reserved](BlockFile::is_reserved) as zeros.
     ///
     /// # Errors
-    /// As the system says; no space left above all.
+    /// As the system says; no space left above all. Then it takes none.
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>>;
 
     /// Opens an existing file for reading and writing.
@@ -114,20 +114,11 @@ impl Storage for FileStorage {
     }
 
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
-        let mut file = DirectFile::open(
-            path,
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600),
-        )?;
-        match fallocate(&file.buffered, FallocateFlags::empty(), 0, bytes) {
-            // Not every file system can reserve; the zeros that are written next then do.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.buffered.set_len(bytes)?,
-            reserved => {
-                reserved?;
-                file.is_reserved = true;
-            }
-        }
-        file.unsynced = open_direct(path, OFlags::DIRECT)?;
-        Ok(Box::new(file))
+        let made = DirectFile::create(path, bytes).inspect_err(|_| {
+            // What was reserved of it before the disk was full would keep the disk full.
+            let _gone = fs::remove_file(path);
+        })?;
+        Ok(Box::new(made))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
@@ -160,6 +151,23 @@ struct DirectFile {
 }
 
 impl DirectFile {
+    fn create(path: &Path, bytes: u64) -> io::Result<Self> {
+        let mut file = Self::open(
+            path,
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600),
+        )?;
+        match fallocate(&file.buffered, FallocateFlags::empty(), 0, bytes) {
+            // Not every file system can reserve; the zeros that are written next then do.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.buffered.set_len(bytes)?,
+            reserved => {
+                reserved?;
+                file.is_reserved = true;
+            }
+        }
+        file.unsynced = open_direct(path, OFlags::DIRECT)?;
+        Ok(file)
+    }
+
     fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
         let buffered = how.open(path)?;
         let direct = open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?;
@@ -251,5 +259,14 @@ mod tests {
         assert_eq!(FileStorage.list(folder.path()).unwrap(), ["two"]);
         FileStorage.remove(&renamed).unwrap();
         assert!(FileStorage.open(&renamed).is_err());
+    }
+
+    #[test]
+    fn a_file_that_finds_no_room_takes_none() {
+        let folder = tempfile::tempdir().unwrap();
+        // More than any disk has.
+        let made = FileStorage.create(&folder.path().join("one"), 1 << 62);
+        assert!(made.is_err());
+        assert_eq!(FileStorage.list(folder.path()).unwrap(), [""; 0]);
     }
 }
