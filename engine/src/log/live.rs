@@ -140,9 +140,7 @@ fn fitting(folder: &Path, asked: Option<u64>) -> io::Result<u64> {
 }
 
 fn in_folder(folder: &Path, bytes: u64) -> io::Result<NewWindow> {
-    let lock = FolderLock::take(File::open(folder)?)?.ok_or_else(|| {
-        io::Error::other(format!("{} is locked by another process", folder.display()))
-    })?;
+    let lock = FolderLock::take_window(folder)?;
     let path = folder.join(WINDOW_FILE);
     let file = new_file(&path)?;
     let window = reserve(&file, bytes).and_then(|()| Window::map(&file, bytes));

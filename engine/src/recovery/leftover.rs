@@ -90,8 +90,7 @@ impl Leftover {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let lock = FolderLock::take(File::open(folder)?)?
-            .ok_or_else(|| io::Error::other("locked by another process"))?;
+        let lock = FolderLock::take_window(folder)?;
         // Of an earlier running of the machine: its bytes reached the disk in any order or not.
         let header = ControlHeader::read(&file)?;
         let Some(header) = header.filter(|header| !header.is_of_another_boot(boot_id)) else {

@@ -1,6 +1,6 @@
 //! Death of the process, power cuts, and both in the middle of recovery.
 
-use std::{fs, sync::atomic::Ordering};
+use std::{fs, sync::atomic::Ordering, thread, time::Duration};
 
 use touchline_engine::log::WindowPlace;
 
@@ -256,6 +256,27 @@ fn recovery_may_break_off_after_any_disk_call() {
         venue.close();
         assert_eq!(place.open().model.records, expected);
     }
+}
+
+#[test]
+fn who_looks_into_a_windows_folder_for_a_moment_keeps_no_engine_from_starting() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::SharedMemory;
+    let mut venue = place.open();
+    let record = venue.submit(&[16; 16]);
+    let folder = venue.log.control.path().parent().unwrap().to_owned();
+    venue.kill();
+    // As another engine of this user does, which looks for windows whose data folders are gone.
+    let look = fs::File::open(&folder).unwrap();
+    look.lock().unwrap();
+    let venue = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            drop(look);
+        });
+        place.open()
+    });
+    assert_eq!(venue.model.records, [record]);
 }
 
 #[test]

@@ -35,15 +35,20 @@ pub(super) fn note_origin(folder: &Path, data: &Path) -> io::Result<()> {
 pub(super) fn remove_stale(user: &Path, own: &Path) {
     let Ok(entries) = fs::read_dir(user) else { return };
     for folder in entries.flatten().map(|entry| entry.path()) {
-        if folder != own && is_stale(&folder).unwrap_or(false) {
-            // Somebody else may have been quicker.
-            let _gone = fs::remove_dir_all(&folder);
+        if folder != own {
+            let _stays = remove_if_stale(&folder);
         }
     }
 }
 
+fn remove_if_stale(folder: &Path) -> io::Result<()> {
+    // Held until it is gone, so that no engine begins to use it meanwhile.
+    let Some(_lock) = FolderLock::take(File::open(folder)?)? else { return Ok(()) };
+    if is_stale(folder)? { fs::remove_dir_all(folder) } else { Ok(()) }
+}
+
+/// Whether nobody needs what is in a folder, which is locked.
 fn is_stale(folder: &Path) -> io::Result<bool> {
-    let Some(_lock) = FolderLock::take(File::open(folder)?)? else { return Ok(false) };
     let origin = folder.join(ORIGIN_FILE);
     if fs::metadata(&origin)?.len() > PATH_BYTES_MAX {
         return Ok(false);
