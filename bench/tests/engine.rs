@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use touchline_bench::latency::median_ratio;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_touchline-bench");
 
@@ -149,7 +150,8 @@ fn round_trips_through_the_engine_are_measured() {
     for kind in ["bare", "ring", "order", "cancel"] {
         assert_eq!(report["median"][kind]["count"], 100, "{kind}");
     }
-    assert!(report["ratios"]["order_to_ring"].as_u64().unwrap() > 0);
+    let p50 = |kind: &str| report["median"][kind]["p50"].as_u64().unwrap();
+    assert_eq!(report["ratios"]["order_to_ring"], median_ratio([(p50("order"), p50("ring"))]));
 }
 
 #[test]
@@ -159,11 +161,13 @@ fn orders_over_rest_are_measured() {
     let output = bench(&engine, &arguments);
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
+    let cpu_ns = |server: &str| report["median"][server]["cpu_ns"].as_u64().unwrap();
     for server in ["constant", "appended", "durable"] {
         assert_eq!(report["median"][server]["latency"]["count"], 200, "{server}");
-        assert!(report["median"][server]["cpu_ns"].as_u64().unwrap() > 0, "{server}");
+        assert!(cpu_ns(server) > 0, "{server}");
     }
-    assert!(report["ratios"]["durable"].as_u64().unwrap() > 0);
+    let expected = median_ratio([(cpu_ns("durable"), cpu_ns("constant"))]);
+    assert_eq!(report["ratios"]["durable"], expected);
     assert_eq!(report["crowd"]["connections"], 20);
 }
 

@@ -3,6 +3,7 @@
 use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use touchline_bench::latency::median_ratio;
 
 fn bench(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
@@ -26,7 +27,9 @@ fn baselines_are_measured_between_processes() {
         }
         assert!(run["order"].is_null());
     }
-    assert!(report["ratios"]["ring_to_bare"].as_u64().unwrap() > 0);
+    let p50 = |run: &serde_json::Value, kind: &str| run[kind]["p50"].as_u64().unwrap();
+    let expected = median_ratio(runs.iter().map(|run| (p50(run, "ring"), p50(run, "bare"))));
+    assert_eq!(report["ratios"]["ring_to_bare"], expected);
 }
 
 #[test]
