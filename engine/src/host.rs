@@ -1,5 +1,5 @@
 //! What the machine grants to an engine, tried out as the engine would use it. Called by
-//! `touchline doctor`.
+//! `touchline doctor`, and where room is made for the live window or a snapshot.
 
 use std::io;
 use std::path::Path;
@@ -10,6 +10,7 @@ use crate::log::DiskError;
 use crate::log::disk::{aligned_buffer, disk_error};
 use crate::log::live;
 use crate::log::storage::{FileStorage, Storage, grants_direct};
+use rustix::fs::{StatVfs, statvfs};
 use touchline_protocol::log::BLOCK_BYTES;
 
 /// Name of the file that is written to while a folder is tried, and removed before that begins.
@@ -56,6 +57,20 @@ pub fn try_disk(folder: &Path, count: usize) -> Result<DiskTrial, DiskError> {
     }
     writes.sort_unstable();
     Ok(DiskTrial { is_direct, writes })
+}
+
+/// Bytes that are free for this user on a folder's file system; [`u64::MAX`] on one without a limit.
+///
+/// # Errors
+/// What the system says.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    Ok(free_of(&statvfs(folder)?))
+}
+
+/// As [`free_bytes`], of what the system says of a file system.
+pub(crate) const fn free_of(disk: &StatVfs) -> u64 {
+    // A RAM-backed one without a limit counts no blocks.
+    if disk.f_blocks == 0 { u64::MAX } else { disk.f_bavail.saturating_mul(disk.f_frsize) }
 }
 
 /// Whether a live window's folder can be made in `shared_memory`, which has room or not. Leaves nothing behind.

@@ -2,11 +2,10 @@
 //! gateway. Called by [`super`].
 
 use super::Finding;
-use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
-use touchline_engine::{check_data_path, host};
+use touchline_engine::{check_data_path, host, host::free_bytes};
 use touchline_protocol::log::place::SHARED_MEMORY;
 use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
 
@@ -45,10 +44,13 @@ fn socket(data: &Path) -> Finding {
     }
 }
 
-/// Bytes that are free for this user on a folder's file system.
-fn free_bytes(folder: &Path) -> std::io::Result<u64> {
-    let room = statvfs(folder)?;
-    Ok(room.f_bavail.saturating_mul(room.f_frsize))
+/// How much is free where, in words.
+fn told(free: u64, folder: &Path) -> String {
+    let folder = folder.display();
+    match free {
+        u64::MAX => format!("room without a limit in {folder}"),
+        _ => format!("{} MiB free in {folder}", free / MIB),
+    }
 }
 
 fn room(folder: &Path, config: &EngineConfig) -> Finding {
@@ -58,10 +60,10 @@ fn room(folder: &Path, config: &EngineConfig) -> Finding {
         Err(error) => Finding::wrong(name, format!("{}: {error}", folder.display()), ""),
         Ok(free) if free / MIB < needed => Finding::wrong(
             name,
-            format!("{} MiB free in {}", free / MIB, folder.display()),
+            told(free, folder),
             format!("{needed} MiB are the least: {SEGMENTS} segments of the log"),
         ),
-        Ok(free) => Finding::good(name, format!("{} MiB free in {}", free / MIB, folder.display())),
+        Ok(free) => Finding::good(name, told(free, folder)),
     }
 }
 
@@ -114,7 +116,7 @@ fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
             format!("let this user make folders of its own in {}", shared_memory.display());
         return refused(format!("{}: {error}", shared_memory.display()), advice);
     }
-    let found = format!("{} MiB free in {}", free / MIB, shared_memory.display());
+    let found = told(free, shared_memory);
     match config.log.window_mib {
         0 if free / 4 >= WINDOW_BYTES_AUTO => Finding::good(name, found),
         0 if free / 4 >= WINDOW_BYTES_MIN => Finding::could(

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FallocateFlags, fallocate, statvfs},
+    fs::{FallocateFlags, fallocate},
     io::Errno,
     process::getuid,
 };
@@ -25,6 +25,7 @@ use touchline_protocol::{
 };
 
 use super::{WindowPlace, lock::FolderLock, window::Window};
+use crate::host::free_bytes;
 
 /// The control page's name while it is being made.
 pub(crate) const UNFINISHED_CONTROL: &str = "control.new";
@@ -126,8 +127,7 @@ fn fitting(folder: &Path, asked: Option<u64>) -> io::Result<u64> {
     if let Some(bytes) = asked {
         return Ok(bytes);
     }
-    let room = statvfs(folder)?;
-    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let free = free_bytes(folder)?;
     let bytes = (free / 4).min(WINDOW_BYTES_AUTO);
     let bytes = bytes - bytes % WINDOW_SEGMENT_BYTES;
     if bytes < WINDOW_BYTES_MIN {
@@ -193,6 +193,7 @@ pub(crate) fn publish(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::statvfs;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -211,5 +212,13 @@ mod tests {
         symlink(elsewhere.path(), &user).unwrap();
         assert!(tried().is_err(), "whatever it leads to");
         assert!(try_shared_memory(&memory.path().join("nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_file_system_without_a_limit_has_room() {
+        // One that counts no blocks, as shared memory without a size.
+        let folder = Path::new("/proc/self");
+        assert_eq!(statvfs(folder).unwrap().f_blocks, 0);
+        assert_eq!(fitting(folder, None).unwrap(), WINDOW_BYTES_AUTO);
     }
 }

@@ -26,6 +26,7 @@ use touchline_protocol::units::Position;
 
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, positions, restore_newest, snapshot_folder};
+use crate::host::free_of;
 use crate::inspect::{Replica, segments_for_reading, table_seed};
 use crate::log::disk::{DiskError, disk_error};
 use crate::log::lock::FolderLock;
@@ -334,14 +335,8 @@ impl Room {
     }
 }
 
-/// Bytes that are free for this user on the disk of `file`; as many as can be where the file system, like
-/// a RAM-backed one without a limit, counts none.
 fn free_bytes(file: &File) -> io::Result<u64> {
-    let disk = fstatvfs(file)?;
-    if disk.f_blocks == 0 {
-        return Ok(u64::MAX);
-    }
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    Ok(free_of(&fstatvfs(file)?))
 }
 
 impl Write for Paced<'_> {
