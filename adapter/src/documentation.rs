@@ -172,3 +172,78 @@ impl Service for Documented {
         self.service.fault(refused, fault)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::status::Followers;
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    /// Answers 404.
+    struct NoService;
+
+    impl Service for NoService {
+        fn call(&self, _: Request, done: Completion) {
+            done.send(Reply::empty(404));
+        }
+
+        fn body_limit(&self, _: &str) -> usize {
+            0
+        }
+
+        fn fault(&self, _: &Refused<'_>, fault: Fault) -> Reply {
+            fault.reply()
+        }
+    }
+
+    #[test]
+    fn pages_are_counted_and_are_not_for_denied_addresses() {
+        let limits = Arc::new(Limits::new(LimitsConfig {
+            request_weight_per_minute: 2,
+            raw_requests_per_5_minutes: 100,
+            refusals_before_ban: 100,
+            denied: vec!["192.0.2.0/24".parse().unwrap()],
+            trusted_proxies: Vec::new(),
+        }));
+        let status = || {
+            let (views, history, views_behind, history_behind) = (0, 0, 0, 0);
+            let followers = Followers { views, history, views_behind, history_behind };
+            let (appended, durable) = (None, None);
+            Status {
+                incarnation: None,
+                log: None,
+                engine_connected: false,
+                appended,
+                durable,
+                followers,
+            }
+        };
+        let document = OpenApi::default();
+        let pages = Documented::new(Arc::new(NoService), limits, &document, Box::new(status));
+        let ask = |path: &str, address: [u8; 4]| {
+            let (sender, receiver) = mpsc::channel();
+            let request = Request {
+                method: Method::Get,
+                path: path.to_owned(),
+                query: Bytes::new(),
+                headers: crate::http::Headers::default(),
+                body: Bytes::new(),
+                peer: (address, 1).into(),
+                arrived_ns: 1_800_000_000_000_000_000,
+                arrived: Instant::now(),
+            };
+            pages.call(request, Completion::new(move |reply| sender.send(reply).unwrap()));
+            receiver.recv().unwrap().status
+        };
+        let (one, other, denied) = ([198, 51, 100, 1], [198, 51, 100, 2], [192, 0, 2, 1]);
+        assert_eq!(ask("/status", one), 200);
+        assert_eq!(ask("/openapi.json", one), 200);
+        for path in ["/status", "/openapi.json", "/docs", "/docs/", "/docs/index.css"] {
+            assert_eq!((ask(path, one), ask(path, denied)), (429, 403), "{path}");
+        }
+        assert_eq!((ask("/docs", other), ask("/docs/none.css", other)), (308, 404));
+        assert_eq!(ask("/elsewhere", one), 404, "that is for the service to count");
+    }
+}

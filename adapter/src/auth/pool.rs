@@ -113,11 +113,15 @@ mod tests {
         let pool = HashingPool::start(1, 1).unwrap();
         let (release, held) = mpsc::channel::<()>();
         let (tell, done) = mpsc::channel();
+        let (begin, began) = mpsc::channel::<()>();
         let first = tell.clone();
         pool.reserve().unwrap().run(move |_| {
+            begin.send(()).unwrap();
             held.recv().unwrap();
             first.send(1).unwrap();
         });
+        // Who works has left the line, and has its place all the same.
+        began.recv().unwrap();
         let second = pool.reserve().expect("one may wait");
         assert!(pool.reserve().is_none(), "one works, one waits");
         drop(second);

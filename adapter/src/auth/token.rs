@@ -264,4 +264,19 @@ mod tests {
         assert!(bench.judge(&old).is_err() && bench.judge(&new).is_err());
         assert!(bench.judge(&bench.issue()).is_ok());
     }
+
+    #[test]
+    fn no_token_outlives_the_key_that_was_replaced() {
+        let mut bench = Bench::new();
+        let (kid, _) = bench.secret();
+        let header = json!({"alg": "HS256", "kid": kid});
+        let last = bench.now_s + TOKEN_LIFETIME_MAX_S;
+        let until = |end: u64| json!({"sub": SUBJECT, "iat": bench.now_s + 1, "exp": end});
+        let [in_time, too_long] = [last, last + 1].map(|end| bench.forge(&header, &until(end)));
+        assert!(bench.judge(&in_time).is_ok() && bench.judge(&too_long).is_ok());
+        rotate(&bench.path, bench.now_s, false).unwrap();
+        bench.now_s += 1;
+        assert!(bench.judge(&in_time).is_ok());
+        assert_eq!(bench.judge(&too_long), Err(Disbelief));
+    }
 }

@@ -62,6 +62,11 @@ impl Site {
     }
 
     fn with_deadline(deadline: Duration) -> Self {
+        Self::of(deadline, &JobsConfig::default())
+    }
+
+    /// 10.0.0.0/8 are proxies.
+    fn of(deadline: Duration, config: &JobsConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Arc::new(FakeEngine::default());
         let views = Arc::new(Views::new(State::new(), || Position(0)));
@@ -71,15 +76,14 @@ impl Site {
             raw_requests_per_5_minutes: 1,
             refusals_before_ban: 1,
             denied: vec!["192.0.2.0/24".parse().unwrap()],
-            trusted_proxies: Vec::new(),
+            trusted_proxies: vec!["10.0.0.0/8".parse().unwrap()],
         }));
         let tokens = Tokens::new(KeyRing::open(folder.path().join(FILE_NAME)).unwrap(), 3600);
         let now_s = jsonwebtoken::get_current_timestamp();
         let token = tokens.issue(&id_text(&ADA), "Ada", now_s).unwrap();
         let pool = HashingPool::start(1, 0).unwrap();
         let submit: Arc<dyn Submit<Records>> = engine.clone();
-        let config = JobsConfig::default();
-        let jobs = Jobs::new(&config, deadline, limits, views.clone(), submit, (tokens, pool));
+        let jobs = Jobs::new(config, deadline, limits, views.clone(), submit, (tokens, pool));
         let site = Self { _folder: folder, jobs, engine, views, token };
         put(&site.views, (USER, ADA, [0; 12]), 1, b"");
         put(&site.views, (JOB, JOB_ID, ADA), 1, &job("ACME", Status::Pending));
@@ -283,4 +287,50 @@ fn a_password_is_not_hashed_for_a_request_whose_time_is_over() {
         // A registration that was hashed would find no answer of the engine and panic.
         assert_eq!(late.ask(Method::Post, &path, body).status, 503, "{path}");
     }
+}
+
+#[test]
+fn attempts_at_an_account_are_counted_for_logins_and_registrations() {
+    let site = Site::new();
+    // Of the next minute: whether that begins meanwhile makes no difference.
+    let now_ms = (jsonwebtoken::get_current_timestamp() + 60) * 1000;
+    let eve = record::key_of_email("eve@example.org");
+    for _ in 0..JobsConfig::default().attempts_per_account {
+        site.jobs.shared.quotas.attempt_at(eve, now_ms).unwrap();
+    }
+    for (path, body) in [
+        ("/api/v1/auth/login", r#"{"email":"eve@example.org","password":"123456"}"#),
+        (
+            "/api/v1/auth/register",
+            r#"{"name":"Eve","email":"eve@example.org","password":"123456"}"#,
+        ),
+    ] {
+        assert_eq!(site.ask(Method::Post, path, body).status, 429, "{path}");
+    }
+}
+
+#[test]
+fn a_token_of_nobody_is_not_believed() {
+    let mut site = Site::new();
+    assert_eq!(site.ask(Method::Get, "/api/v1/jobs", "").status, 200);
+    let now_s = jsonwebtoken::get_current_timestamp();
+    site.token = site.jobs.shared.tokens.issue(&"0".repeat(24), "Nobody", now_s).unwrap();
+    assert_eq!(site.ask(Method::Get, "/api/v1/jobs", "").status, 401);
+}
+
+#[test]
+fn what_is_no_request_is_counted_but_not_to_a_proxy() {
+    let config = JobsConfig { requests_per_15_minutes: 5, ..JobsConfig::default() };
+    let site = Site::of(Duration::from_secs(60), &config);
+    let refused_ns = NOW_MS * 1_000_000;
+    let left = |peer: [u8; 4], fault| {
+        let refused = Refused { path: "/api/v1/jobs", peer: (peer, 1).into(), refused_ns };
+        let reply = site.jobs.fault(&refused, fault);
+        header(&reply, "X-RateLimit-Remaining").map(str::to_owned)
+    };
+    let client = |fault| left([198, 51, 100, 1], fault);
+    assert_eq!(client(Fault::UnknownMethod).as_deref(), Some("4"));
+    assert_eq!(client(Fault::Panicked), None, "it was counted when it was called");
+    assert_eq!(client(Fault::BodyTimeout).as_deref(), Some("3"));
+    assert_eq!(left([10, 0, 0, 1], Fault::UnknownMethod), None);
 }

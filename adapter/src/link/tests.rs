@@ -392,6 +392,23 @@ fn an_engine_that_goes_away_leaves_doubt_and_the_link_comes_back() {
 }
 
 #[test]
+fn connections_that_end_at_once_are_made_ever_more_seldom() {
+    let site = Site::start();
+    let mut engines = Vec::new();
+    for _ in 0..100 {
+        let (commands, replies, engine) = connection(None);
+        engine.hang_up();
+        site.offers.send((commands, replies)).unwrap();
+        engines.push(engine);
+    }
+    std_thread::sleep(Duration::from_millis(700));
+    // Nobody holds the other end of one that was made and has ended.
+    let ended = engines.iter().filter(|engine| engine.moves.send(Move::HangUp).is_err()).count();
+    // Pauses of 10, 20, 40, 80, 160 and 320 ms lie between them.
+    assert!((1..=8).contains(&ended), "{ended} connections");
+}
+
+#[test]
 fn a_deadline_leaves_doubt_and_a_later_reply_is_dropped() {
     let site = Site::start();
     let engine = site.connect(None);
