@@ -217,7 +217,7 @@ fn begin(
     keeper.flush()?;
     live::publish(&report.folder)?;
     // Other places of the window hold nothing any more.
-    for folder in [&recovered.folders.shared_memory, &recovered.folders.data] {
+    for folder in recovered.folders.to_search()? {
         if *folder != report.folder {
             remove_window_files(folder)?;
         }

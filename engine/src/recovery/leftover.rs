@@ -72,7 +72,9 @@ impl Leftover {
         boot_id: &[u8; 16],
     ) -> Result<Option<Self>, RecoveryError> {
         let mut newest: Option<Self> = None;
-        for folder in [&folders.shared_memory, &folders.data] {
+        let failed =
+            |source| RecoveryError::Window { folder: folders.shared_memory.clone(), source };
+        for folder in folders.to_search().map_err(failed)? {
             let found = Self::open(folder, identity, boot_id)
                 .map_err(|source| RecoveryError::Window { folder: folder.clone(), source })?;
             let Some(found) = found else { continue };

@@ -1,7 +1,14 @@
 //! Readers: live, from disk, across restarts, and when history was lost.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::{FileExt, MetadataExt, chown},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
+use touchline_engine::log::WindowPlace;
 use touchline_protocol::{
     log::{
         WINDOW_BYTES_MIN,
@@ -421,4 +428,52 @@ fn a_control_page_that_a_power_cut_has_left_is_none() {
         assert_eq!(reader.incarnation(), None);
         assert_eq!(next(&mut reader), Some(record.clone()));
     }
+}
+
+/// The folder of this user's windows, in which anybody may have been first.
+fn user_folder(place: &Place) -> PathBuf {
+    let uid = fs::metadata(place.root.path()).unwrap().uid();
+    place.environment.shared_memory.join(format!("touchline-{uid}"))
+}
+
+#[test]
+fn what_is_no_folder_of_this_user_in_shared_memory_hinders_nobody() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::Auto;
+    fs::write(user_folder(&place), []).unwrap();
+    for run in 0..2 {
+        let mut venue = place.open();
+        assert!(!venue.report().window.in_shared_memory);
+        venue.submit(&[16; 16]);
+        venue.settle();
+        let mut reader = reader(&place, Follow::Durable);
+        assert_eq!(reader.incarnation(), Some(Incarnation(run + 1)));
+        assert_eq!(rest(&mut reader), venue.model.records);
+        venue.kill();
+    }
+}
+
+#[test]
+fn a_window_that_is_somebody_elses_is_not_looked_into() {
+    let mut place = Place::new();
+    place.options.window_place = WindowPlace::SharedMemory;
+    place.open().kill();
+    let user = user_folder(&place);
+    if let Err(error) = chown(&user, Some(65_532), None) {
+        println!("skipped: only root may give folders away: {error}");
+        return;
+    }
+    place.options.window_place = WindowPlace::Auto;
+    let mut venue = place.open();
+    let report = venue.report();
+    assert!(!report.window.in_shared_memory && report.appended_only_lost_behind.is_some());
+    venue.submit(&[16; 16]);
+    venue.settle();
+    // Its page, of whatever incarnation it says it is, is not followed either, and stays where it is.
+    let folder = fs::read_dir(&user).unwrap().next().unwrap().unwrap().path();
+    let page = OpenOptions::new().write(true).open(folder.join("control")).unwrap();
+    page.write_all_at(&u32::MAX.to_le_bytes(), 12).unwrap();
+    let mut reader = reader(&place, Follow::Appended);
+    assert_eq!(reader.incarnation(), Some(venue.log.control.incarnation()));
+    assert_eq!(rest(&mut reader), venue.model.records);
 }

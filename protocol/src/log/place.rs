@@ -45,12 +45,36 @@ impl WindowFolders {
         let user = user_folder(shared_memory);
         Ok(Self { shared_memory: user.join(key), user, data: data.join(LIVE_FOLDER) })
     }
+
+    /// Those in which a window of this log may be found. Anybody may make folders where the user's one lies in
+    /// shared memory: what is somebody else's, or no folder, holds no window of this user, and what it holds is
+    /// not to be opened.
+    ///
+    /// # Errors
+    /// If that cannot be looked at.
+    pub fn to_search(&self) -> io::Result<impl Iterator<Item = &PathBuf>> {
+        let own = is_own(&self.user)?.then_some(&self.shared_memory);
+        Ok(own.into_iter().chain([&self.data]))
+    }
 }
 
 /// The folder of this user in shared memory, whatever its logs.
 #[must_use]
 pub fn user_folder(shared_memory: &Path) -> PathBuf {
     shared_memory.join(format!("touchline-{}", rustix::process::getuid().as_raw()))
+}
+
+/// True for a folder that is there and belongs to this user.
+fn is_own(folder: &Path) -> io::Result<bool> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match fs::symlink_metadata(folder) {
+        Ok(found) => Ok(found.is_dir() && found.uid() == rustix::process::getuid().as_raw()),
+        // What this user may not even look at, this user has not made.
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The kernel's id of its present running: another after each boot.

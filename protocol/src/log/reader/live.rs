@@ -49,7 +49,7 @@ impl Live {
         known: Option<u32>,
     ) -> Result<Option<Self>, ReadError> {
         let mut newest = None;
-        for folder in [&folders.shared_memory, &folders.data] {
+        for folder in folders.to_search().map_err(failed("looking at", &folders.user))? {
             let Some((file, header)) = open_control(folder, boot_id)? else { continue };
             let ours =
                 header.log_id == identity.log_id && header.segment_bytes == identity.segment_bytes;
