@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use touchline_protocol::feed::broadcast::{
-    BroadcastReader, Broadcaster, HeapBroadcast, Overrun, message_bytes,
+    BroadcastOutput, BroadcastReader, Broadcaster, HeapBroadcast, Overrun, message_bytes,
 };
-use touchline_protocol::feed::layout::{SLOT_WORDS, SLOTS_MIN, memory_bytes};
+use touchline_protocol::feed::layout::{BUSY, MARK_WORD, SLOT_WORDS, SLOTS_MIN, memory_bytes};
 use touchline_protocol::feed::{FeedInput, FeedMemoryError, FeedOutput};
 use touchline_protocol::message::decode::{self, FeedMessage};
 use touchline_protocol::message::feed::{FeedOrderAdded, FeedTrade};
@@ -193,4 +193,22 @@ fn what_a_slot_says_of_a_length_stays_in_the_slot() {
         assert_eq!(message_bytes(&read).len(), (8 + usize::from(stated)).min(128));
         assert!(decode::feed(message_bytes(&read)).is_err(), "{stated}");
     }
+}
+
+#[test]
+fn a_message_that_is_being_written_is_not_there_yet_and_has_overrun_the_one_before() {
+    let ring = HeapBroadcast::new(8);
+    let mut reader = BroadcastReader::new(ring.clone());
+    let mut into = [0; SLOT_WORDS];
+    let mark = |value: u64| {
+        let slots = BroadcastOutput::slots(&ring);
+        slots[SLOT_WORDS + MARK_WORD].store(value, Ordering::Release);
+    };
+    mark(BUSY | 1);
+    assert!(!reader.has_more());
+    assert_eq!(reader.poll(&mut into), Ok(false));
+    mark(BUSY | 9);
+    assert!(reader.has_more());
+    let overrun = Overrun { expected: FeedSequence(1), found: FeedSequence(9) };
+    assert_eq!(reader.poll(&mut into), Err(overrun));
 }

@@ -108,3 +108,72 @@ impl Snapshots {
         Some(made)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchline_protocol::message::decode::FeedMessage;
+    use touchline_protocol::message::feed::FeedSymbolChanged;
+
+    /// Books behind this message, which has changed a symbol.
+    fn go_on(books: &mut Books, sequence: u64) {
+        let changed =
+            FeedSymbolChanged { sequence: FeedSequence(sequence), status: 1, ..Default::default() };
+        books.apply(FeedMessage::FeedSymbolChanged(&changed)).unwrap();
+    }
+
+    /// Asks, and waits until it is not too early any more.
+    fn get(snapshots: &mut Snapshots, books: &Books, tickets: &[usize]) -> Arc<Snapshot> {
+        tickets.iter().for_each(|ticket| snapshots.ask(*ticket));
+        let begin = Instant::now();
+        loop {
+            assert!(begin.elapsed() < Duration::from_secs(20), "there is none");
+            if let Some((served, snapshot)) = snapshots.serve(books) {
+                assert_eq!(served, tickets);
+                return snapshot;
+            }
+        }
+    }
+
+    #[test]
+    fn those_who_ask_together_get_the_same_until_the_feed_has_gone_on() {
+        let (mut snapshots, mut books) = (Snapshots::new(Incarnation(1), 8), Books::new());
+        let first = get(&mut snapshots, &books, &[1, 2]);
+        let has_same = |snapshots: &mut Snapshots, books: &Books| {
+            Arc::ptr_eq(&first, &get(snapshots, books, &[3]))
+        };
+        assert!(has_same(&mut snapshots, &books));
+        go_on(&mut books, 1);
+        go_on(&mut books, 2);
+        assert!(has_same(&mut snapshots, &books), "a quarter of a lap");
+        go_on(&mut books, 3);
+        let next = get(&mut snapshots, &books, &[4]);
+        assert_eq!((first.sequence(), next.sequence()), (FeedSequence(0), FeedSequence(3)));
+        // Nobody waits: what no reader holds is gone.
+        let seen = Arc::downgrade(&next);
+        drop(next);
+        assert!(snapshots.serve(&books).is_none());
+        assert_eq!(seen.strong_count(), 0);
+    }
+
+    #[test]
+    fn so_many_are_in_memory_and_the_next_waits_for_one_of_them() {
+        let (mut snapshots, books) = (Snapshots::new(Incarnation(1), 8), Books::new());
+        let mut held = Vec::new();
+        for ticket in 0..ALIVE_MAX {
+            held.push(get(&mut snapshots, &books, &[ticket]));
+            assert!(snapshots.serve(&books).is_none());
+        }
+        snapshots.ask(9);
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(20) {
+            assert!(snapshots.serve(&books).is_none(), "it is one too many");
+        }
+        assert!(snapshots.is_wanted());
+        held.pop();
+        let begin = Instant::now();
+        while snapshots.serve(&books).is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "there is none");
+        }
+    }
+}

@@ -271,7 +271,7 @@ impl FeedLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::feed::FeedTrade;
+    use crate::message::feed::{FeedSymbolChanged, FeedTrade};
     use crate::message::stream::SessionClosed;
     use crate::text::Name;
     use std::io::Write;
@@ -301,5 +301,28 @@ mod tests {
         assert!(matches!(line.next(&mut message), Ok(Some(Came::Message))));
         assert!(is_last_word(&line.next(&mut message).unwrap_err()));
         assert!(is_last_word(&ended().snapshot().unwrap_err()), "nor does a request");
+    }
+
+    /// What comes of a snapshot that announces so many bytes, and of which one symbol comes.
+    fn snapshot_of(bytes: u64) -> FeedConnectError {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+        options.snapshot_bytes_max = 1000;
+        options.timeout = Duration::from_millis(20);
+        let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+        let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
+        far.write_all(bytemuck::bytes_of(&head)).unwrap();
+        far.write_all(bytemuck::bytes_of(&FeedSymbolChanged::default())).unwrap();
+        line.snapshot().unwrap_err()
+    }
+
+    #[test]
+    fn a_snapshot_is_as_long_as_it_says_and_no_longer_than_is_taken() {
+        let symbol = size_of::<FeedSymbolChanged>() as u64;
+        assert!(matches!(snapshot_of(1001), FeedConnectError::TooLong { bytes: 1001, most: 1000 }));
+        assert!(matches!(snapshot_of(symbol - 8), FeedConnectError::Unexpected(_)));
+        let late = snapshot_of(symbol + 8);
+        assert!(matches!(late, FeedConnectError::Io(_)), "the rest never comes: {late}");
+        assert!(matches!(snapshot_of(symbol), FeedConnectError::Snapshot(_)), "no status is 0");
     }
 }

@@ -171,3 +171,43 @@ impl BroadcastInput for FeedInput {
         self.published.view()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Maps memory whose header has this word in the place of its own.
+    fn mapped(word: usize, value: u64) -> Result<(), FeedMemoryError> {
+        let (region, descriptor) =
+            Region::create("touchline feed test", memory_bytes(SLOTS_MIN), PeerAccess::ReadOnly)?;
+        let header = FeedHeader {
+            magic: MAGIC,
+            version: VERSION,
+            incarnation: 1,
+            log_id: [7; 16],
+            slots: SLOTS_MIN,
+            pid: 1,
+            reserved: 0,
+        };
+        let mut words: [u64; size_of::<FeedHeader>() / 8] = bytemuck::cast(header);
+        words[word] = value;
+        for (place, value) in region.words(0, words.len())?.iter().zip(words) {
+            place.store(value, Ordering::Relaxed);
+        }
+        FeedInput::map(descriptor.as_fd(), SLOTS_MIN).map(|_| ())
+    }
+
+    #[test]
+    fn memory_of_another_layout_is_not_read() {
+        let own = |version: u32| u64::from(version) | 1 << 32;
+        assert!(mapped(1, own(VERSION)).is_ok());
+        for (word, value) in [
+            (0, u64::from_le_bytes(*b"TLINEFEE")),
+            (1, own(VERSION + 1)),
+            (4, u64::from(SLOTS_MIN * 2)),
+        ] {
+            let found = mapped(word, value);
+            assert!(matches!(found, Err(FeedMemoryError::Header { .. })), "word {word}");
+        }
+    }
+}
