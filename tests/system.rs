@@ -1,6 +1,9 @@
 //! Tests of the whole system: the built executable, its two processes and its files, seen only from
 //! outside (REST, the binary protocol, signals, exit codes), against the service contract.
 
+#[path = "support/patience.rs"]
+mod patience;
+
 mod system {
     mod admin;
     mod audit;

@@ -15,6 +15,9 @@ pub mod limits;
 pub mod link;
 mod notice;
 pub mod parameters;
+#[cfg(test)]
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 mod process;
 pub mod route;
 mod services;

@@ -10,6 +10,8 @@ mod limits;
 mod looks;
 #[path = "front/may.rs"]
 mod may;
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 #[path = "front/resumed.rs"]
 mod resumed;
 #[path = "front/toy.rs"]
@@ -340,7 +342,7 @@ fn shutdown_finishes_requests_in_progress_and_closes_idle_connections() {
     assert_eq!(answer.body, "{}");
     assert_eq!(answer.header("connection"), Some("close"));
     busy.assert_ended();
-    assert_eq!(ending.join().unwrap(), 0);
+    assert_eq!(patience::join(ending, "the shutdown"), 0);
 }
 
 #[test]

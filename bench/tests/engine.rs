@@ -5,9 +5,13 @@
 //! or `../shared/data` beside the workspace. Skipped where one is absent, unless
 //! `TOUCHLINE_REQUIRE_ALL=1`.
 
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use patience::run;
 use serde_json::Value;
 use touchline_bench::latency::median_ratio;
 
@@ -38,12 +42,9 @@ fn recorded_hour() -> Option<PathBuf> {
 }
 
 fn bench(engine: &Path, arguments: &[&str]) -> Output {
-    Command::new(BENCH)
-        .args(arguments)
-        .arg("--engine")
-        .arg(engine)
-        .output()
-        .expect("the executable was built for this test")
+    let mut command = Command::new(BENCH);
+    command.args(arguments).arg("--engine").arg(engine);
+    run(&mut command).expect("the executable was built for this test")
 }
 
 fn json(output: &Output) -> Value {

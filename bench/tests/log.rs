@@ -1,19 +1,19 @@
 //! The measurement of the log from outside: what it reports, what it leaves out where there is no disk,
 //! and that it leaves nothing behind.
 
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::thread;
 
+use patience::{Running, eventually, run};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
-        .arg("log")
-        .args(arguments)
-        .output()
-        .expect("the executable was built for this test")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline-bench"));
+    run(command.arg("log").args(arguments)).expect("the executable was built for this test")
 }
 
 /// A folder in memory: direct writes to it are no disk writes.
@@ -78,25 +78,26 @@ fn on_a_disk_every_goal_has_its_figure() {
 #[test]
 fn an_interruption_ends_it_and_leaves_nothing_behind() {
     let scratch = tempfile::tempdir().unwrap();
-    let mut bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+    let bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
         .args(["log", "--rounds", "1000", "--commands", "1000", "--scratch"])
         .arg(scratch.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let threads = format!("/proc/{}/task", bench.id());
+        .spawn();
+    let mut bench = Running(bench.unwrap());
+    let threads = format!("/proc/{}/task", bench.0.id());
     let keeper_runs = || {
         let tasks = fs::read_dir(&threads).into_iter().flatten().flatten();
         tasks.into_iter().any(|task| {
             fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "keeper\n")
         })
     };
-    while !keeper_runs() {
-        assert!(bench.try_wait().unwrap().is_none(), "it ended by itself");
-        thread::yield_now();
-    }
-    kill_process(Pid::from_child(&bench), Signal::INT).unwrap();
-    assert_eq!(bench.wait().unwrap().code(), Some(130));
+    let began = eventually(|| {
+        assert!(bench.0.try_wait().unwrap().is_none(), "it ended by itself");
+        keeper_runs()
+    });
+    assert!(began, "it measures nothing");
+    kill_process(Pid::from_child(&bench.0), Signal::INT).unwrap();
+    assert_eq!(bench.end("the bench").code(), Some(130));
     assert!(is_empty(scratch.path()));
 }

@@ -1,15 +1,17 @@
 //! The executable's baselines between real processes, and its exit codes.
 
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
 use std::process::{Command, Output, Stdio};
 
+use patience::{Running, Wait, run};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use touchline_bench::latency::median_ratio;
 
 fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
-        .args(arguments)
-        .output()
-        .expect("the executable was built for this test")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline-bench"));
+    run(command.args(arguments)).expect("the executable was built for this test")
 }
 
 #[test]
@@ -62,15 +64,17 @@ fn an_engine_that_does_not_start_leaves_nothing_behind() {
 
 #[test]
 fn an_interruption_ends_the_children_too() {
-    let mut bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+    let bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
         .args(["rtt", "--no-engine", "--messages", "100000000", "--runs", "1000"])
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let pid = bench.id();
+        .spawn();
+    let mut bench = Running(bench.unwrap());
+    let pid = bench.0.id();
     // Both baselines have a process of their own; until they run there is nothing to interrupt.
+    let wait = Wait::begin();
     let children = loop {
-        assert!(bench.try_wait().unwrap().is_none(), "it ended by itself");
+        wait.go_on("it has no children");
+        assert!(bench.0.try_wait().unwrap().is_none(), "it ended by itself");
         let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
         let children: Vec<i32> = list.split_whitespace().map(|id| id.parse().unwrap()).collect();
         if children.len() == 2 {
@@ -80,7 +84,7 @@ fn an_interruption_ends_the_children_too() {
     };
     let process = |id: i32| Pid::from_raw(id).unwrap();
     kill_process(process(pid.try_into().unwrap()), Signal::INT).unwrap();
-    assert_eq!(bench.wait().unwrap().code(), Some(130));
+    assert_eq!(bench.end("the bench").code(), Some(130));
     for child in children {
         assert!(test_kill_process(process(child)).is_err(), "child {child} is alive");
     }

@@ -17,6 +17,9 @@ pub mod log;
 pub mod mailbox;
 mod notice;
 pub mod open_files;
+#[cfg(test)]
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 mod process;
 pub mod recovery;
 pub mod snapshot;

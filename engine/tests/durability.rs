@@ -7,6 +7,9 @@
 //! `TOUCHLINE_SEED` repeats a run's choices; a failure names the seed of the case that failed.
 #![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
 mod durability {
     mod crash;
     mod disk;

@@ -4,6 +4,8 @@
 
 #[path = "support/duty_bench.rs"]
 mod duty_bench;
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 
 mod duty {
     mod absent;

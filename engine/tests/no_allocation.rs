@@ -6,10 +6,13 @@
 
 #[path = "support/duty_bench.rs"]
 mod duty_bench;
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 #[path = "no_allocation/records.rs"]
 mod records;
 
 use duty_bench::{DutyBench, open_log};
+use patience::Wait;
 use records::Records;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -208,7 +211,9 @@ impl Bench {
 
     /// Turns until every command sent is answered.
     fn settle(&mut self) {
+        let wait = Wait::begin();
         while self.replies < self.sequence || self.records.are_under_way() {
+            wait.go_on("not every command is answered");
             WATCHED.set(true);
             self.engine.duty.turn();
             WATCHED.set(false);

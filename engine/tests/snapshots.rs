@@ -6,10 +6,14 @@
 //! `tests/system/snapshots.rs`.
 #![allow(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use patience::Wait;
 use tempfile::TempDir;
 use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_engine::config::EngineConfig;
@@ -116,7 +120,9 @@ impl Venue {
         assert_eq!(found.state_hash(), self.core.state_hash());
         let mut area = vec![0_u64; MAX_FRAME_BYTES / 8];
         for command in commands {
+            let wait = Wait::begin();
             while !writer.can_take() {
+                wait.go_on("the disk makes no room");
                 writer.tell_keeper();
                 std::thread::yield_now();
             }

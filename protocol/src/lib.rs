@@ -21,6 +21,9 @@ pub mod message;
 #[cfg(not(loom))]
 pub mod open_files;
 pub mod overtaking;
+#[cfg(all(test, not(loom)))]
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod shm;

@@ -108,12 +108,23 @@ proptest! {
     }
 }
 
+/// Says at its end that nothing more is written.
+struct IsDone<'a>(&'a AtomicBool);
+
+impl Drop for IsDone<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 #[test]
 fn readers_that_are_lapped_all_the_time_never_read_a_torn_message() {
     const MESSAGES: u64 = 300_000;
     let memory = HeapBroadcast::new(2);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also where the writer fails: or the readers would read on.
+        let _done = IsDone(&done);
         for _ in 0..2 {
             let mut reader = BroadcastReader::new(memory.clone());
             let done = &done;
@@ -135,7 +146,6 @@ fn readers_that_are_lapped_all_the_time_never_read_a_torn_message() {
             output.write(&mut numbered(number));
             output.publish();
         }
-        done.store(true, Ordering::Release);
     });
 }
 

@@ -11,6 +11,8 @@
 mod c_header;
 #[path = "formats/declarations.rs"]
 mod declarations;
+#[path = "../../tests/support/patience.rs"]
+mod patience;
 #[path = "formats/schema.rs"]
 mod schema;
 #[path = "formats/tables.rs"]

@@ -2,6 +2,9 @@
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -11,6 +14,7 @@ use std::{
     thread,
 };
 
+use patience::Wait;
 use proptest::prelude::*;
 use touchline_protocol::ring::{
     Capacity, CapacityError, Consumer, ConsumerMemory, HeapRing, MAX_MESSAGE_BYTES, MessageBuffer,
@@ -415,7 +419,9 @@ fn a_million_messages_pass_between_two_threads() {
         let _leaves = Leaves(reader_gone);
         let mut into = MessageBuffer::new();
         for seed in 0..MESSAGES {
+            let wait = Wait::begin();
             let length = loop {
+                wait.go_on("the sender lives and sends nothing");
                 let last_look = sender.is_finished();
                 match consumer.poll(&mut into).unwrap() {
                     Some(length) => break length,

@@ -124,7 +124,10 @@ impl Run {
             run.trade();
         }
         for rules in 2..=RULES_MAX {
+            let mut turns = 0;
             while run.venue.core.pending_head().is_some() {
+                turns += 1;
+                assert!(turns < 1_000_000, "pending work comes to no end");
                 run.venue.must(&RunPending::default());
             }
             run.venue.must(&SetRules { rules, ..Default::default() });

@@ -79,6 +79,16 @@ struct Round {
     killed: AtomicBool,
 }
 
+/// Ends a round, also where the kill fails: or the load would go on, and whoever waits for it.
+struct EndsRound<'round>(&'round Round);
+
+impl Drop for EndsRound<'_> {
+    fn drop(&mut self) {
+        self.0.ending.store(true, Ordering::SeqCst);
+        self.0.killed.store(true, Ordering::SeqCst);
+    }
+}
+
 /// The trading on one symbol: one request at a time, so that its model is exact.
 struct Load {
     market: &'static Market,
@@ -335,6 +345,7 @@ impl Crash {
         let pause = Duration::from_micros(self.random.below(3_000));
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
+            let _end = EndsRound(&round);
             for load in &mut self.loads {
                 let (round, sender) = (&round, sender.clone());
                 scope.spawn(move || load.run(round, &sender));
@@ -345,7 +356,6 @@ impl Crash {
             round.ending.store(true, Ordering::SeqCst);
             thread::sleep(pause);
             kill(&mut self.venue, &mut self.random);
-            round.killed.store(true, Ordering::SeqCst);
         });
     }
 

@@ -6,6 +6,7 @@ use super::order_kinds::trade_at_20000;
 use super::process::{Process, eventually, send_signal, stop};
 use super::trader::Trader;
 use super::venue::{FRONTS, Part, Venue, unlimited_on};
+use crate::patience::Wait;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 
@@ -233,7 +234,9 @@ fn limits(seen: &mut Seen, front: &str) {
     let weight = "Too much request weight used; current limit is 1200 request weight per 1 MINUTE. Please use the websocket for live updates to avoid polling the API.";
     let mut http = venue.http();
     let mut dear = || http.get("/api/v3/ticker/24hr");
+    let wait = Wait::begin();
     let refused = loop {
+        wait.go_on("no weight is too much");
         let reply = dear();
         if reply.status != 200 {
             break reply;
@@ -243,7 +246,9 @@ fn limits(seen: &mut Seen, front: &str) {
     assert!(refused.header("Retry-After").is_some());
     // The minute may end in between: then it takes another round.
     let mut banned = dear();
+    let wait = Wait::begin();
     while banned.status != 418 {
+        wait.go_on("it is never banned");
         banned = dear();
     }
     let (_, code, message) = banned.error();

@@ -4,10 +4,11 @@ use super::binary::{KEY_A, KEY_B};
 use super::http::Key;
 use super::process::eventually;
 use super::stream_client::{Member, address, limit, tcp, unix, venue};
+use crate::patience::{Running, finish, run};
 use std::env;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use touchline_protocol::message::enums::{OrderStatus, Side};
 
 fn example(name: &str) -> PathBuf {
@@ -15,18 +16,19 @@ fn example(name: &str) -> PathBuf {
 }
 
 /// Starts a program that wants a secret; `None` where there is no such program.
-fn start(command: &mut Command, key: &Key) -> Option<Child> {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
-    let mut stdin = child.stdin.take().expect("it is piped");
+fn start(command: &mut Command, key: &Key) -> Option<Running> {
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+    let mut running = Running(child);
+    let mut stdin = running.0.stdin.take().expect("it is piped");
     writeln!(stdin, "{}", key.secret).expect("it reads its secret");
-    Some(child)
+    Some(running)
 }
 
 /// What it prints, once it has ended well.
-fn output(mut child: Child) -> String {
-    let mut text = String::new();
-    child.stdout.take().expect("it is piped").read_to_string(&mut text).expect("it is text");
-    assert!(child.wait().expect("it is our child").success(), "{text}");
+fn output(running: Running) -> String {
+    let output = finish(running, "the example");
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    assert!(output.status.success(), "{text}");
     text
 }
 
@@ -47,7 +49,7 @@ fn a_python_client_trades() {
     let mut command = Command::new("python3");
     command.arg(example("trader.py")).args([address.to_string(), KEY_A.to_string()]);
     match start(&mut command, &venue.key_a()) {
-        Some(child) => assert_traded(&output(child)),
+        Some(running) => assert_traded(&output(running)),
         None => skip("python3"),
     }
 }
@@ -59,19 +61,19 @@ fn a_c_client_trades() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let program = folder.path().join("trader");
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/schema");
-    let built = Command::new("cc")
+    let mut build = Command::new("cc");
+    build
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
         .arg(schema)
         .arg(example("trader.c"))
         .arg("-o")
-        .arg(&program)
-        .output();
-    let Ok(built) = built else { return skip("C compiler (cc)") };
+        .arg(&program);
+    let Ok(built) = run(&mut build) else { return skip("C compiler (cc)") };
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let mut command = Command::new(&program);
     command.args([address.ip().to_string(), address.port().to_string(), KEY_A.to_string()]);
-    let child = start(&mut command, &venue.key_a()).expect("it was just built");
-    assert_traded(&output(child));
+    let running = start(&mut command, &venue.key_a()).expect("it was just built");
+    assert_traded(&output(running));
 }
 
 /// Examples are built with the tests of their package, beside this test's own executable.

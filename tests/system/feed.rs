@@ -5,7 +5,7 @@
 
 use super::binary::{KEY_A, KEY_B, options, socket, whole};
 use super::http::Request;
-use super::process::{WATCHDOG, eventually, is_alive};
+use super::process::{WATCHDOG, end_with_parent, eventually, is_alive};
 use super::random::Random;
 use super::trader::levels;
 use super::venue::{Part, UNLIMITED, Venue};
@@ -161,6 +161,7 @@ pub(crate) fn assert_shown(venue: &Venue, books: &Books) {
 #[test]
 fn reading_process() {
     let Some(path) = env::var_os(SOCKET) else { return };
+    end_with_parent();
     let secret = env::var(SECRET).expect("it has a key");
     let mut output =
         File::create(env::var_os(OUTPUT).expect("it has an output")).expect("its folder is there");

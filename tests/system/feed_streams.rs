@@ -13,6 +13,7 @@ use super::stream_client::{
     venue,
 };
 use super::venue::{Part, Venue};
+use crate::patience::Wait;
 use rustix::process::Signal;
 use std::io::Write;
 use std::net::TcpStream;
@@ -278,7 +279,9 @@ impl RawReader {
 
     /// The next message that is no heartbeat.
     fn read(&mut self) -> Option<Vec<u8>> {
+        let wait = Wait::begin();
         loop {
+            wait.go_on("nothing but heartbeats comes");
             let message = read_message(&mut self.0)?;
             if template(&message) != HEARTBEAT {
                 return Some(message);
@@ -288,10 +291,12 @@ impl RawReader {
 
     /// Waits for the engine's last word; its reason.
     fn closed(&mut self) -> Option<u16> {
+        let wait = Wait::begin();
         while let Some(message) = self.read() {
             if template(&message) == SESSION_CLOSED {
                 return Some(number(&message, 8, 2) as u16);
             }
+            wait.go_on("the engine talks on");
         }
         None
     }

@@ -96,6 +96,7 @@ fn all(trader: &mut Trader, path: &str, from: &str, id: &str) -> Vec<Json> {
         };
         let page = page.ok().items().to_vec();
         let Some(last) = page.last() else { return entries };
+        assert!(last.integer_at(id) >= next, "{path} from {next} begins anew");
         next = last.integer_at(id) + 1;
         entries.extend(page);
     }

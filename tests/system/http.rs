@@ -3,17 +3,20 @@
 //! so that a test decides every byte that is sent.
 
 use super::json::Json;
+use crate::patience::PATIENCE;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// No request of a test takes longer, unless the service hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Largest reply that a test expects.
+/// Largest reply that a test expects at once, and in chunks.
 const MAX_BODY_BYTES: usize = 16 << 20;
+const MAX_CHUNKED_BYTES: usize = 256 << 20;
+
+/// Longest line, and most header fields, of a reply.
+const MAX_LINE_BYTES: u64 = 64 << 10;
+const MAX_FIELDS: usize = 100;
 
 /// A key pair of an account.
 #[derive(Clone, Debug)]
@@ -200,13 +203,19 @@ pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// Reads everything that comes up to the end of the connection.
+pub(crate) fn read_to_end(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
+    let length = stream.take(MAX_BODY_BYTES as u64 + 1).read_to_end(into)?;
+    if length > MAX_BODY_BYTES { Err(invalid("an answer without end")) } else { Ok(()) }
+}
+
 fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
 fn read_line(stream: &mut impl BufRead) -> io::Result<String> {
     let mut line = String::new();
-    if stream.read_line(&mut line)? == 0 {
+    if stream.by_ref().take(MAX_LINE_BYTES).read_line(&mut line)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     line.strip_suffix("\r\n").map(str::to_owned).ok_or_else(|| invalid("line without CR LF"))
@@ -224,6 +233,9 @@ pub(crate) fn read_response(stream: &mut impl BufRead) -> io::Result<(Response, 
         let line = read_line(stream)?;
         if line.is_empty() {
             break;
+        }
+        if response.headers.len() == MAX_FIELDS {
+            return Err(invalid("fields without end"));
         }
         let (name, value) = line.split_once(':').ok_or_else(|| invalid("header"))?;
         response.headers.push((name.to_owned(), value.trim().to_owned()));
@@ -258,6 +270,9 @@ fn read_chunks(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
         read_line(stream)?;
         if length == 0 {
             return Ok(body);
+        }
+        if body.len() > MAX_CHUNKED_BYTES {
+            return Err(invalid("chunks without end"));
         }
     }
 }

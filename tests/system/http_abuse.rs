@@ -2,15 +2,15 @@
 //! its connection, memory stays bounded, and everybody else is served. What is malformed altogether is
 //! in [`super::malformed_http`].
 
-use super::http::{Http, Key, connect};
+use super::http::{Http, Key, connect, read_to_end};
 use super::json::Json;
 use super::venue::{FRONTS, Venue, unlimited_on};
+use crate::patience::PATIENCE;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
-use std::time::Duration;
 
 /// The front that this is about.
 const HYPER: &str = FRONTS[0];
@@ -23,9 +23,6 @@ const SOURCES: usize = 8;
 
 /// Files that a test process or an adapter may have open beside those connections.
 const OTHER_FILES: usize = 500;
-
-/// No connection is served or let go later, unless the service hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Most memory that an open connection may take in the adapter, in KiB.
 const CONNECTION_KIB: u64 = 64;
@@ -40,7 +37,7 @@ fn answer(venue: &Venue, bytes: &[u8]) -> (u16, String, String) {
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("an answer and then an orderly end");
+    read_to_end(&mut stream, &mut answer).expect("an answer and then an orderly end");
     let text = String::from_utf8(answer).expect("the answer is text");
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     assert!(!body.contains("\r\nHTTP/1."), "more than one answer: {text}");

@@ -6,11 +6,12 @@ use super::process::{Process, eventually, processes_on, send_signal};
 use super::trader::levels;
 use super::units::WHOLE;
 use super::venue::{Part, Venue, borrowed};
+use crate::patience::{Running, finish, run};
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
@@ -313,11 +314,13 @@ fn admin_refuses_what_makes_no_sense_and_changes_nothing() {
 fn admin_says_so_when_nobody_can_read_what_came_of_it() {
     let venue = Venue::up(&[]);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let output = Command::new(env!("CARGO_BIN_EXE_touchline"))
+    let admin = Command::new(env!("CARGO_BIN_EXE_touchline"))
         .args(["admin", "--data", venue.data().to_str().expect("a plain name"), "key", "A"])
         .stdout(full)
-        .output()
+        .stderr(Stdio::piped())
+        .spawn()
         .expect("the built executable starts");
+    let output = finish(Running(admin), "touchline admin");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("it was done") && !errors.contains("panicked"), "{errors}");
@@ -428,7 +431,7 @@ fn up_is_the_default_command_and_its_folder_the_default_folder() {
 
 /// What a shell line prints when it succeeds.
 fn shell(folder: &Path, line: &str) -> Option<String> {
-    let output = Command::new("sh").args(["-c", line]).current_dir(folder).output().ok()?;
+    let output = run(Command::new("sh").args(["-c", line]).current_dir(folder)).ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

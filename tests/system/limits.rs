@@ -4,6 +4,7 @@
 use super::http::{Http, Request, Response};
 use super::process::eventually;
 use super::venue::{Part, Venue};
+use crate::patience::Wait;
 use std::fs;
 
 const PING: &str = "/api/v3/ping";
@@ -27,7 +28,9 @@ fn a_ban_outlives_the_adapter_and_hits_no_other_client_of_the_proxy() {
     let mut http = venue.http();
     let banned = "198.51.100.7";
     let mut refusals = 0;
+    let wait = Wait::begin();
     let end = loop {
+        wait.go_on("it is never banned");
         let reply = ping_for(&mut http, banned);
         match reply.status {
             200 => {}

@@ -1,9 +1,9 @@
 //! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
 
 use super::json::Json;
-use super::process::output_of;
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue};
+use crate::patience::run;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_touchline"));
     command.arg("log").args(arguments).arg("--data").arg(data);
-    let Output { status, stdout, stderr } = output_of(&mut command).expect("the executable runs");
+    let Output { status, stdout, stderr } = run(&mut command).expect("the executable runs");
     let text = |bytes| String::from_utf8(bytes).expect("the tools print text");
     (status.code(), text(stdout), text(stderr))
 }

@@ -1,9 +1,9 @@
 //! Bytes that are not proper HTTP: whatever comes, the connection is answered with an error or
 //! closed, no order gets through, and everybody else is served.
 
-use super::http::{Http, Key, Request, Response, connect};
+use super::http::{Http, Key, Request, Response, connect, read_to_end};
 use super::venue::{FRONTS, Venue, unlimited_on};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr};
 
 /// The front that this is about.
@@ -18,7 +18,7 @@ fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
     let mut answer = Vec::new();
-    match stream.read_to_end(&mut answer) {
+    match read_to_end(&mut stream, &mut answer) {
         Err(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
         {
@@ -153,8 +153,9 @@ fn requests_sent_together_are_answered_in_order() {
                     GET /api/v3/ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let mut stream = connect(venue.address()).expect("the service listens");
     stream.write_all(requests.as_bytes()).expect("the connection is open");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("all three are answered, then the connection ends");
+    let mut text = Vec::new();
+    read_to_end(&mut stream, &mut text).expect("all three are answered, then the connection ends");
+    let text = String::from_utf8(text).expect("the answers are text");
     let bodies: Vec<_> = text.split("HTTP/1.1 200").skip(1).collect();
     assert_eq!(bodies.len(), 3, "{text}");
     assert!(bodies[0].ends_with("\r\n\r\n{}") && bodies[2].ends_with("\r\n\r\n{}"), "{text}");
@@ -171,7 +172,8 @@ fn a_slow_request_does_not_hold_up_others() {
         assert_eq!(quick.get("/api/v3/ping").body, "{}");
     }
     slow.write_all(b"st: x\r\nConnection: close\r\n\r\n").expect("the connection is open");
-    let mut answer = String::new();
-    slow.read_to_string(&mut answer).expect("the request is answered");
+    let mut answer = Vec::new();
+    read_to_end(&mut slow, &mut answer).expect("the request is answered");
+    let answer = String::from_utf8(answer).expect("the answer is text");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }

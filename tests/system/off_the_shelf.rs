@@ -4,6 +4,7 @@
 //! Skipped where python3 or the client is absent; `TOUCHLINE_PYTHON` names another interpreter.
 
 use super::venue::{UNLIMITED, Venue};
+use crate::patience::run;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,12 +22,14 @@ fn trades_with(client: &str) {
     let options = [&UNLIMITED[..], &["--header-prefix", "X-MBX"]].concat();
     let venue = Venue::up(&options);
     let key = venue.key_a();
-    let output = Command::new(python)
-        .arg("-B")
-        .arg(script)
-        .args([client, venue.environment("BASE_URL"), &key.api, &key.secret])
-        .output();
-    match output {
+    let mut command = Command::new(python);
+    command.arg("-B").arg(script).args([
+        client,
+        venue.environment("BASE_URL"),
+        &key.api,
+        &key.secret,
+    ]);
+    match run(&mut command) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => skipped("python3"),
         Err(error) => panic!("python3 does not start: {error}"),
         Ok(output) if output.status.code() == Some(NOT_INSTALLED) => skipped(client),

@@ -1,24 +1,22 @@
 //! A started executable: its output as it comes, its end, and a watchdog over both. Called by
 //! [`super::venue`] and by the tests of the command line.
 
-use rustix::process::{Pid, Signal, kill_process};
+use crate::patience::watch;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::{fs, thread};
 
-/// A test waits no longer than this for anything; then it kills, prints the output and fails.
-pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
+pub(crate) use crate::patience::{LOOK_AGAIN, PATIENCE as WATCHDOG, eventually};
 
-/// A command that is run to its end has this long: its work may be much, and the machine slow and busy.
-const COMMAND_WATCHDOG: Duration = Duration::from_secs(600);
-
-/// Pause between two looks at something that cannot be waited for.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Lines of output that are kept: more than a test that passes ever sees, and no more than memory has room
+/// for if a process finds no end.
+const LINES_MAX: usize = 100_000;
 
 #[derive(Default)]
 struct Printed {
@@ -48,6 +46,7 @@ impl Process {
 
     /// Starts `touchline` with these arguments in a folder.
     pub(crate) fn start_in<A: AsRef<OsStr>>(folder: &Path, arguments: &[A]) -> Self {
+        watch();
         let words = arguments.iter().map(|word| word.as_ref().to_string_lossy().into_owned());
         let name = words.collect::<Vec<_>>().join(" ");
         let mut child = Command::new(env!("CARGO_BIN_EXE_touchline"))
@@ -100,7 +99,13 @@ impl Process {
             self.name,
             ended.lines.join("\n")
         );
-        self.child.wait().expect("the child is ours")
+        let mut status = None;
+        let is_gone = eventually(|| {
+            status = self.child.try_wait().expect("the child is ours");
+            status.is_some()
+        });
+        assert!(is_gone, "{}: ends its output and not itself", self.name);
+        status.expect("it has ended")
     }
 
     /// Sends a signal.
@@ -152,7 +157,9 @@ fn read_into(stream: impl Read + Send + 'static, output: &Arc<Printed>) -> JoinH
             let Ok(line) = line else { break };
             let line = String::from_utf8_lossy(&line).into_owned();
             let mut state = output.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.lines.push(line);
+            if state.lines.len() < LINES_MAX {
+                state.lines.push(line);
+            }
             output.changed.notify_all();
         }
         let mut state = output.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,52 +168,11 @@ fn read_into(stream: impl Read + Send + 'static, output: &Arc<Printed>) -> JoinH
     })
 }
 
-/// Runs a command to its end and gives all that it printed. One that does not end is killed, and fails
-/// the test that runs it.
-pub(crate) fn output_of(command: &mut Command) -> io::Result<Output> {
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    let deadline = Instant::now() + COMMAND_WATCHDOG;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if Instant::now() > deadline {
-            child.kill()?;
-            child.wait()?;
-            let errors = stderr.join().unwrap_or_default();
-            panic!("{command:?} does not end; it said:\n{}", String::from_utf8_lossy(&errors));
-        }
-        thread::sleep(LOOK_AGAIN);
-    };
-    let all = |reader: JoinHandle<Vec<u8>>| reader.join().expect("a reader does not panic");
-    Ok(Output { status, stdout: all(stdout), stderr: all(stderr) })
-}
-
-fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut stream) = stream {
-            let _what_came_before = stream.read_to_end(&mut bytes);
-        }
-        bytes
-    })
-}
-
-/// Looks until `condition` holds, at most as long as the watchdog allows. For what has no event to
-/// wait on (another process's files, a service that heals).
-pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + WATCHDOG;
-    loop {
-        if condition() {
-            return true;
-        }
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(LOOK_AGAIN);
-    }
+/// Has the kernel kill this process with the test that has started it of its own executable: a test that was
+/// killed itself kills nobody, and what is stopped does not look.
+pub(crate) fn end_with_parent() {
+    let killed = set_parent_process_death_signal(Some(Signal::KILL));
+    killed.expect("every signal may be asked for");
 }
 
 /// Sends a signal to a process that a test started. A process that is gone is no error.

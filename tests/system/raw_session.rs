@@ -4,7 +4,10 @@
 
 use super::http::Key;
 use super::process::{WATCHDOG, eventually};
+use crate::patience::Wait;
 use hmac::{Hmac, KeyInit, Mac};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use sha2::Sha256;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -91,9 +94,14 @@ impl Hello<'_> {
 
 /// A connection to the engine's socket.
 pub(crate) fn dial(socket: &Path) -> UnixStream {
-    let stream = UnixStream::connect(socket).expect("the engine listens on its socket");
+    let near =
+        rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+    // Of a Unix socket this bounds the connecting too, which waits while the queue of the engine is full.
+    set_socket_timeout(&near, Timeout::Send, Some(WATCHDOG)).expect("a timeout can be set");
+    let address = SocketAddrUnix::new(socket).expect("a short path");
+    rustix::net::connect(&near, &address).expect("the engine listens on its socket");
+    let stream = UnixStream::from(near);
     stream.set_read_timeout(Some(WATCHDOG)).expect("a timeout can be set");
-    stream.set_write_timeout(Some(WATCHDOG)).expect("a timeout can be set");
     stream
 }
 
@@ -117,7 +125,9 @@ fn assert_closed(error: &io::Error) {
 
 /// True once the engine has closed the connection; waits for it.
 pub(crate) fn is_closed(stream: &mut impl Read) -> bool {
+    let wait = Wait::begin();
     loop {
+        wait.go_on("the engine talks on and does not close the connection");
         match stream.read(&mut [0; 256]) {
             Ok(0) => return true,
             Ok(_) => {}

@@ -5,7 +5,7 @@
 //! The reading process is this test's own executable, started for the one test that reads.
 
 use super::binary::{KEY_A, options, whole};
-use super::process::{WATCHDOG, eventually, is_alive};
+use super::process::{WATCHDOG, end_with_parent, eventually, is_alive};
 use super::venue::{UNLIMITED, Venue};
 use rustix::process::{Pid, Signal, kill_process};
 use std::env;
@@ -103,6 +103,7 @@ fn line_of(transaction: &Transaction<'_>) -> String {
 #[test]
 fn reading_process() {
     let Some(data) = env::var_os(DATA) else { return };
+    end_with_parent();
     let follow = match env::var(FOLLOW).as_deref() {
         Ok("appended") => Follow::Appended,
         Ok("durable") => Follow::Durable,

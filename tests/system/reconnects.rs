@@ -86,7 +86,7 @@ fn through_a_kill(venue: &mut Venue, options: ClientOptions, count: usize, lose_
                 answered.extend(decided);
             }
             Ok(Some(_)) => {}
-            Ok(None) => client.wait(WATCHDOG / 100),
+            Ok(None) => client.wait(Duration::from_millis(600)),
             Err(ConnectError::HistoryLost { .. }) => {
                 // A power cut may take back what was only appended, and it is told.
                 assert!(lose_window && !durable, "nothing durable is ever lost");
@@ -256,7 +256,7 @@ fn a_client_that_finds_no_place_tries_again_until_there_is_one() {
     loop {
         match steady.poll() {
             Ok(Some(Told::Connection(Back::Returned { .. }))) => break,
-            Ok(_) => steady.wait(WATCHDOG / 1000),
+            Ok(_) => steady.wait(Duration::from_millis(60)),
             Err(error) => panic!("{error}"),
         }
         assert!(begin.elapsed() < WATCHDOG, "it does not come back");

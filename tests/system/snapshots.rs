@@ -14,6 +14,9 @@ use touchline_protocol::units::Position;
 
 const MIB: u64 = 1 << 20;
 
+/// A log is not let grow beyond this while something else is waited for.
+const LOG_MAX: u64 = 512 * MIB;
+
 /// Bytes of a segment of every venue here.
 const SEGMENT: u64 = 4 * MIB;
 
@@ -95,6 +98,7 @@ fn the_process_that_makes_a_snapshot_gives_way_and_ends_with_its_engine() {
     let mut load = Load::new(&venue);
     let mut seen = Vec::new();
     assert!(eventually(|| {
+        assert!(load.position < LOG_MAX, "the log has grown by much, and nobody makes a snapshot");
         load.pass(load.position + MIB);
         seen = makers(venue.data());
         !seen.is_empty()

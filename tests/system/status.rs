@@ -3,11 +3,8 @@
 use super::http::Http;
 use super::json::Json;
 use super::venue::{Part, UNLIMITED, Venue};
-use std::time::{Duration, Instant};
+use crate::patience::Wait;
 use touchline_protocol::log::reader::{Follow, LogReader};
-
-/// Fail-safe: long enough never to be met by a working adapter.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn status(http: &mut Http) -> Json {
     let response = http.get("/status");
@@ -22,13 +19,13 @@ fn is_connected(status: &Json) -> bool {
 
 /// The status once it satisfies `wanted`.
 fn status_when(http: &mut Http, wanted: impl Fn(&Json) -> bool) -> Json {
-    let begin = Instant::now();
+    let wait = Wait::begin();
     loop {
         let status = status(http);
         if wanted(&status) {
             return status;
         }
-        assert!(begin.elapsed() < PATIENCE, "{status:?}");
+        wait.go_on(format_args!("{status:?}"));
     }
 }
 

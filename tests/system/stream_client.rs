@@ -8,6 +8,7 @@ use super::raw_session::{
 };
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
+use crate::patience::Wait;
 use std::cell::Cell;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -246,7 +247,9 @@ impl RawStream {
 
     /// The next message that is no heartbeat.
     pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
+        let wait = Wait::begin();
         loop {
+            wait.go_on("nothing but heartbeats comes");
             let message = read_message(&mut self.socket)?;
             if template(&message) != HEARTBEAT {
                 return Some(message);
@@ -269,11 +272,13 @@ impl RawStream {
 
     /// Waits for the engine's last word; its reason.
     pub(crate) fn closed(&mut self) -> Option<u16> {
+        let wait = Wait::begin();
         while let Some(message) = self.read() {
             if template(&message) == SESSION_CLOSED {
                 assert!(is_closed(&mut self.socket), "bytes behind the last word");
                 return Some(number(&message, 8, 2) as u16);
             }
+            wait.go_on("the engine talks on");
         }
         None
     }

@@ -11,6 +11,7 @@ use super::stream_client::{
 };
 use super::units::WHOLE;
 use super::venue::{Part, Venue};
+use crate::patience::join;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{
     Acknowledgement, CallError, ClientOptions, ConnectError, Endpoint, Notice,
@@ -80,7 +81,7 @@ fn messages_may_come_in_any_pieces() {
         let sending = std::thread::spawn(move || send(&mut writer, &orders, piece));
         let expected: Vec<u64> = (1..=count).collect();
         assert_eq!(raw.read_answers(count as usize), expected);
-        sending.join().expect("it was all sent");
+        join(sending, "the sending");
     }
 }
 
@@ -101,7 +102,7 @@ fn who_is_silent_is_given_up_and_who_says_something_is_not() {
     });
     let mut dead = RawStream::open(&tcp(&venue), (KEY_A, &a), "dead", (1, 4096));
     assert_eq!(dead.closed(), Some(CloseReason::Silent.to_wire()));
-    waiting.join().expect("who answers heartbeats is kept");
+    join(waiting, "who answers heartbeats");
 }
 
 #[test]

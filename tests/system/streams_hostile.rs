@@ -5,6 +5,7 @@ use super::process::eventually;
 use super::raw_session::{REFUSED, is_closed, limit_body, message, number, read_message, template};
 use super::stream_client::{LOGOUT, Member, RawStream, over_epoll, send, tcp, venue};
 use super::units::WHOLE;
+use crate::patience::{Wait, join};
 use std::io::Write;
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 
@@ -127,7 +128,7 @@ fn a_slow_reader_gets_every_answer() {
         honest.assert_alive();
     }
     assert_eq!(slow.read_answers(count as usize), (1..=count).collect::<Vec<_>>());
-    sending.join().expect("it only writes").expect("all of it was taken");
+    join(sending, "the sending").expect("all of it was taken");
 }
 
 #[test]
@@ -162,7 +163,10 @@ fn half_messages_and_ends_in_the_middle_leave_nothing() {
     let mut early = RawStream::dial(&endpoint);
     let both = [RawStream::hello(KEY_A, "early", 0), message(302, &[0; 32])].concat();
     send(&mut early, &both, both.len());
-    while read_message(&mut early).is_some() {}
+    let wait = Wait::begin();
+    while read_message(&mut early).is_some() {
+        wait.go_on("the engine talks on");
+    }
     let mut gone = RawStream::open(&endpoint, (KEY_A, &a), "gone", (60, 4096));
     let logout = gone.command(LOGOUT, &[]);
     let more = gone.command(1, &limit_body(2, 50_000 * whole(), whole()));

@@ -107,6 +107,7 @@ fn serve(line: &Mutex<Receiver<(Work, Permit)>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::{PATIENCE, eventually};
 
     #[test]
     fn a_full_line_sends_away_and_takes_again_when_it_has_room() {
@@ -130,10 +131,8 @@ mod tests {
         });
         assert!(pool.reserve().is_none());
         release.send(()).unwrap();
-        assert_eq!(done.iter().collect::<Vec<_>>(), [1, 2]);
-        while pool.reserve().is_none() {
-            thread::yield_now();
-        }
+        assert_eq!([1, 2].map(|_| done.recv_timeout(PATIENCE)), [Ok(1), Ok(2)]);
+        assert!(eventually(|| pool.reserve().is_some()), "there is no room again");
     }
 
     #[test]
@@ -141,13 +140,15 @@ mod tests {
         let pool = HashingPool::start(1, 0).unwrap();
         pool.reserve().unwrap().run(|_| panic!("asked to"));
         let (tell, done) = mpsc::channel();
-        let turn = loop {
-            if let Some(turn) = pool.reserve() {
-                break turn;
-            }
-        };
-        turn.run(move |hasher| tell.send(hasher.hash("secret").is_ok()).unwrap());
-        assert_eq!(done.recv(), Ok(true));
+        let mut turn = None;
+        let is_free = eventually(|| {
+            turn = pool.reserve();
+            turn.is_some()
+        });
+        assert!(is_free, "the thread that worked is gone");
+        turn.expect("it is free")
+            .run(move |hasher| tell.send(hasher.hash("secret").is_ok()).unwrap());
+        assert_eq!(done.recv_timeout(PATIENCE), Ok(true));
     }
 
     #[test]

@@ -217,11 +217,9 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::PATIENCE;
     use crate::views::tailer::tests::definition;
     use std::sync::mpsc;
-
-    /// Fail-safe: long enough never to be met by a working thread.
-    const PATIENCE: Duration = Duration::from_secs(20);
 
     #[test]
     fn a_panic_is_told_and_nobody_waits_for_the_thread_any_more() {

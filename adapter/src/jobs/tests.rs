@@ -21,6 +21,7 @@ use crate::auth::keys::{FILE_NAME, KeyRing};
 use crate::http::{Headers, Method};
 use crate::limits::LimitsConfig;
 use crate::link::{Decision, Done, Doubt, NotSent, Outcome, RecordCommand, RecordTerminal};
+use crate::patience::PATIENCE;
 use crate::views::records::RecordId;
 use crate::views::state::State;
 
@@ -118,7 +119,7 @@ impl Site {
         let (sender, receiver) = mpsc::channel();
         let done = Completion::new(move |reply| sender.send(reply).unwrap());
         self.jobs.call(request, done);
-        receiver.recv_timeout(Duration::from_secs(20)).expect("every request is answered")
+        receiver.recv_timeout(PATIENCE).expect("every request is answered")
     }
 }
 

@@ -18,8 +18,7 @@ use touchline_protocol::message::event::{
 };
 use touchline_protocol::units::TradeId;
 
-/// Fail-safe of every blocking step: long enough never to be met by a working link.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::patience::{PATIENCE, watch};
 
 /// What the fake engine does with a connection.
 enum Move {
@@ -257,6 +256,7 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
+        watch();
         let (offers, taken) = mpsc::channel();
         Self { link: Link::start_on(FakeWire(Mutex::new(taken))).unwrap(), offers }
     }

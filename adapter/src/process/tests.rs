@@ -7,6 +7,7 @@ use std::io::Read;
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 
+use crate::patience::{PATIENCE, watch};
 use touchline_protocol::log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, seal};
 use touchline_protocol::log::segment::LogIdentity;
 use touchline_protocol::log::{
@@ -18,11 +19,9 @@ use touchline_protocol::message::event::Done;
 use touchline_protocol::text::AssetName;
 use touchline_protocol::units::Position;
 
-/// Fail-safe of every blocking step: long enough never to be met by a working adapter.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// A data folder with the log of a stopped engine, which defined assets of these numbers.
 fn data_folder(assets: &[u64]) -> tempfile::TempDir {
+    watch();
     let data = tempfile::tempdir().unwrap();
     let folder = data.path().join(SEGMENT_FOLDER);
     fs::create_dir(&folder).unwrap();

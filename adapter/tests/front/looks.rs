@@ -5,12 +5,14 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use touchline_adapter::front::{Front, FrontConfig, FrontHandle};
 use touchline_adapter::http::{Completion, Reply, Request, Rest, Service};
 
 use crate::get;
-use crate::toy::Client;
+use crate::patience::{PATIENCE, join};
+use crate::toy::{Client, wait_for};
 
 /// Answers what waits only when a worker looks. It does not listen to workers that sleep, so that in its
 /// eyes none ever does.
@@ -27,8 +29,10 @@ impl Service for Found {
             "/waits" => self.waiting.lock().unwrap().push(done),
             "/long" => {
                 let is_found = Arc::clone(&self.is_found);
-                let more =
-                    move || (!is_found.load(Ordering::SeqCst)).then(|| vec![b'x'; 100].into());
+                // Not without end if the other request is never answered.
+                let begin = Instant::now();
+                let is_over = move || is_found.load(Ordering::SeqCst) || begin.elapsed() > PATIENCE;
+                let more = move || (!is_over()).then(|| vec![b'x'; 100].into());
                 done.send(Reply::empty(200).followed_by(Rest::new(more)));
             }
             _ => done.send(Reply::empty(200)),
@@ -57,9 +61,7 @@ fn each_request_has_the_service_look_for_what_others_wait_for() {
         (Client::connect(front.local_addr()), Client::connect(front.local_addr()));
     for _ in 0..3 {
         waits.send(get("/waits"));
-        while found.waiting.lock().unwrap().is_empty() {
-            std::thread::yield_now();
-        }
+        wait_for("the request", || !found.waiting.lock().unwrap().is_empty());
         busy.send(get("/"));
         assert_eq!(waits.answer().status, 202);
         assert_eq!(busy.answer().status, 200);
@@ -76,5 +78,5 @@ fn each_piece_of_a_long_answer_has_the_service_look_for_what_others_wait_for() {
     let reader = std::thread::spawn(move || busy.chunked_answer().status);
     waits.send(get("/waits"));
     assert_eq!(waits.answer().status, 202);
-    assert_eq!(reader.join().unwrap(), 200);
+    assert_eq!(join(reader, "the long answer"), 200);
 }

@@ -390,7 +390,7 @@ fn end() {
     });
     done.send(Reply::json(200, "{}"));
     assert_eq!(busy.answer().body, "{}");
-    assert_eq!(ending.join().unwrap(), 0);
+    assert_eq!(crate::patience::join(ending, "the shutdown"), 0);
     idle.send(get("/a"));
     assert_eq!(idle.answer().status, 503);
     let site = may();

@@ -2,18 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step of a test should panic")]
 
+use crate::patience::{Wait, watch};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
-
 use touchline_adapter::front::{Front, FrontConfig, FrontHandle};
 use touchline_adapter::http::{Completion, Fault, Refused, Reply, Request, Rest, Service};
 
-/// Fail-safe of every blocking step: long enough never to be met by a working front.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) use crate::patience::PATIENCE;
 
 /// Bytes of the reply to `/big`: more than the socket buffers of both ends together.
 pub(crate) const BIG: usize = 32 << 20;
@@ -98,6 +96,7 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn start(adjust: impl FnOnce(&mut FrontConfig)) -> Self {
+        watch();
         let mut config = FrontConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
         adjust(&mut config);
         let (sender, held) = mpsc::channel();
@@ -134,10 +133,9 @@ impl Site {
 
 /// Waits until `reached` says so.
 pub(crate) fn wait_for(what: &str, mut reached: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let wait = Wait::begin();
     while !reached() {
-        let waiting = std::time::Instant::now() < deadline;
-        assert!(waiting, "waited too long for {what}");
+        wait.go_on(what);
         thread::yield_now();
     }
 }
@@ -204,6 +202,7 @@ impl Client {
             let length = usize::from_str_radix(digits, 16).unwrap();
             let chunk = self.through(|buffer| (buffer.len() >= length + 2).then_some(length + 2));
             body.extend_from_slice(&chunk[..length]);
+            assert!(body.len() <= 16 * BIG, "an answer without end");
             if length == 0 {
                 return Answer { body: String::from_utf8(body).unwrap(), ..head };
             }
@@ -242,7 +241,9 @@ impl Client {
 
     /// Everything up to the end of the connection, a reset counting as one.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
-        while self.try_fill().is_ok_and(|count| count > 0) {}
+        while self.try_fill().is_ok_and(|count| count > 0) {
+            assert!(self.buffer.len() <= 2 * BIG, "bytes without end");
+        }
         std::mem::take(&mut self.buffer)
     }
 

@@ -329,7 +329,10 @@ fn run(mut driver: Driver) {
 
 /// Ends everything that is open, and some orders more.
 fn drain(driver: &mut Driver) {
+    let mut turns = 0;
     while driver.core.pending_head().is_some() {
+        turns += 1;
+        assert!(turns < 1_000_000, "pending work comes to no end");
         driver.must(&Command::RunPending(&RunPending::default()));
     }
     let resting = [(1, 850_000_000), (2, 1_150_000_000)];

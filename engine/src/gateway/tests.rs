@@ -61,6 +61,7 @@ pub(super) fn log_in(data: &Path) -> Log {
 
 /// Starts gateway and door over backends that fail after so many turns.
 fn fails(turns_of_gateway: u32, turns_of_door: u32) {
+    crate::patience::watch();
     let folder = tempfile::tempdir().expect("a folder");
     let log = log_in(folder.path());
     let (mail, rings) = mail().expect("memory for the rings");
@@ -143,6 +144,7 @@ pub(super) mod peers {
 
     fn comes(options: &GatewayOptions, key: KeyId, seen: u32, host: u8) -> (UnixStream, Arrival) {
         let (mut client, engine) = UnixStream::pair().unwrap();
+        client.set_read_timeout(Some(crate::patience::PATIENCE)).unwrap();
         let origin = if key.0 == 0 {
             Origin::Local
         } else {

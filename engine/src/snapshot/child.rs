@@ -153,9 +153,8 @@ impl SnapshotStarter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::Wait;
     use rustix::process::{Pid, test_kill_process};
-
-    const WATCHDOG: Duration = Duration::from_secs(60);
 
     fn starter(program: &str, argument: &str) -> SnapshotStarter {
         SnapshotStarter::new(SnapshotSchedule {
@@ -173,9 +172,9 @@ mod tests {
         durable: u64,
         holds: impl Fn(&SnapshotStarter) -> bool,
     ) {
-        let begun = Instant::now();
+        let wait = Wait::begin();
         while !holds(starter) {
-            assert!(begun.elapsed() < WATCHDOG, "it never comes");
+            wait.go_on("it never comes");
             std::thread::yield_now();
             starter.tick(durable);
         }

@@ -14,6 +14,7 @@
 //! folder.
 
 use super::random::Random;
+use crate::patience::HOLD_PATIENCE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
@@ -124,6 +125,13 @@ impl Shared {
         let is_held = Mutex::new(false);
         Arc::new(Self { state: Mutex::new(state), is_held, released: Condvar::new() })
     }
+
+    fn wait_while_held(&self) {
+        let held = self.is_held.lock().unwrap();
+        let waited = self.released.wait_timeout_while(held, HOLD_PATIENCE, |held| *held);
+        let is_held = *waited.unwrap().0;
+        assert!(!is_held, "writes are held up for ever");
+    }
 }
 
 impl SimDisk {
@@ -153,7 +161,7 @@ impl SimDisk {
 
     /// Holds up all writes from now on, or lets them go on.
     pub(crate) fn hold(&self, hold: bool) {
-        *self.0.is_held.lock().unwrap() = hold;
+        *self.0.is_held.lock().unwrap_or_else(PoisonError::into_inner) = hold;
         self.0.released.notify_all();
     }
 
@@ -475,8 +483,7 @@ impl BlockFile for SimFile {
         assert!(offset.is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!(bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES as usize), "from aligned memory");
-        let held = self.disk.0.is_held.lock().unwrap();
-        drop(self.disk.0.released.wait_while(held, |held| *held).unwrap());
+        self.disk.0.wait_while_held();
         let mut state = self.disk.state();
         let state = &mut *state;
         state.largest_write = state.largest_write.max(bytes.len());
@@ -516,8 +523,7 @@ impl BlockFile for SimFile {
     fn write_unsynced(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         assert!(offset.is_multiple_of(BLOCK_BYTES), "whole blocks are written");
         assert!((bytes.len() as u64).is_multiple_of(BLOCK_BYTES), "whole blocks are written");
-        let held = self.disk.0.is_held.lock().unwrap();
-        drop(self.disk.0.released.wait_while(held, |held| *held).unwrap());
+        self.disk.0.wait_while_held();
         let mut state = self.disk.state();
         let state = &mut *state;
         let outcome = state.call(Call::Write)?;

@@ -4,6 +4,7 @@
 use super::disk::{Call, IO_ERROR, SimDisk};
 use super::random::Random;
 use super::world::{Place, Record, SEGMENT, Venue, copy_files};
+use crate::patience::{Wait, eventually};
 use std::fs;
 use std::time::Duration;
 use touchline_engine::log::BeginError;
@@ -34,7 +35,9 @@ fn running(seed: u64) -> (Place, Venue, Random) {
 
 fn wait_until_failed(venue: &Venue) {
     let control = &venue.log.control;
+    let wait = Wait::begin();
     loop {
+        wait.go_on("the log goes on");
         let seen = control.durable_event().current();
         if control.state() == LogState::LogFailed {
             return;
@@ -111,9 +114,7 @@ fn a_sync_that_fails_while_a_segment_is_made_ahead_harms_nothing() {
 fn a_full_disk_is_met_only_where_a_segment_is_needed() {
     let (place, mut venue, mut random) = running(42);
     // The keeper makes one segment ahead by itself, and the next one when that one is written to.
-    while !place.disk.has(&place.segment(1)) {
-        std::thread::yield_now();
-    }
+    assert!(eventually(|| place.disk.has(&place.segment(1))), "no segment is made ahead");
     place.disk.refuse(Some((Call::Create, FULL)));
     let room = 2 * SEGMENT;
     venue.fill_up_to(&mut random, room, 200_000);

@@ -12,6 +12,7 @@ use super::frames::{Expected, Original};
 use super::random::{Random, size};
 use super::tail::{check_start, check_tools};
 use super::world::{Place, Record};
+use crate::patience::Wait;
 use std::num::NonZero;
 use std::thread;
 
@@ -24,7 +25,9 @@ fn log() -> (Place, Original, Vec<Record>) {
     let place = Place::new(SimDisk::new(1, true));
     let mut venue = place.open();
     venue.define();
+    let wait = Wait::begin();
     while venue.marks().0 < 256 << 10 {
+        wait.go_on("nothing is appended");
         venue.trade(&mut random);
         if random.once_in(6) {
             venue.fill(&mut random, 4_000);

@@ -10,6 +10,7 @@ use super::crash::{Accident, Known, happen};
 use super::disk::SimDisk;
 use super::random::{Random, is_whole};
 use super::world::{Place, SEGMENT};
+use crate::patience::Wait;
 
 const ACCIDENTS: [Accident; 3] = [Accident::PowerCut, Accident::Death, Accident::WindowRemoved];
 
@@ -67,7 +68,9 @@ fn torn(is_direct: bool) -> Situation {
     let mut venue = place.open();
     let before = venue.log.report.position.0;
     place.disk.hold(true);
+    let wait = Wait::begin();
     while venue.marks().0 < 2 * SEGMENT + 300_000 {
+        wait.go_on("nothing is appended");
         venue.fill(&mut random, 60_000);
     }
     place.disk.hold(false);
@@ -221,7 +224,9 @@ fn what_is_only_in_the_page_cache_is_made_durable_before_anything_is_built_on_it
         venue.settle();
         // The last write ends with its segment, so that later ones go to another file.
         place.disk.hold(true);
+        let wait = Wait::begin();
         while venue.marks().0 < SEGMENT {
+            wait.go_on("nothing is appended");
             venue.fill(&mut random, 60_000);
         }
         place.disk.fail_write(&place.segment(0));

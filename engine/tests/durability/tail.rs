@@ -11,6 +11,7 @@ use super::disk::SimDisk;
 use super::frames::{Expected, Original};
 use super::random::{Random, is_whole, size};
 use super::world::{Place, Record, SEGMENT, copy_files};
+use crate::patience::Wait;
 use std::ops::Range;
 use touchline_engine::inspect::{Verdict, inspect_at_rest};
 use touchline_engine::recovery::RecoveryError;
@@ -42,7 +43,9 @@ fn log() -> (Place, Original, Vec<Record>) {
     }
     // The tail reaches over the boundary of the last segment.
     venue.fill_up_to(&mut random, 2 * SEGMENT, 26_000);
+    let wait = Wait::begin();
     while venue.marks().0 < 2 * SEGMENT + 36_000 {
+        wait.go_on("nothing is appended");
         for _ in 0..random.below(12) {
             venue.trade(&mut random);
         }

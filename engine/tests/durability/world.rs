@@ -4,6 +4,7 @@
 use super::disk::SimDisk;
 use super::random::Random;
 use super::venue::{self, State};
+use crate::patience::{Wait, watch};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs;
@@ -126,6 +127,7 @@ pub(crate) struct Place {
 impl Place {
     /// An empty one over `disk`, its window in the data folder.
     pub(crate) fn new(disk: SimDisk) -> Self {
+        watch();
         let root = tempfile::tempdir().unwrap();
         let options = LogOptions {
             data: root.path().join("data"),
@@ -173,7 +175,8 @@ impl Place {
         let mut history = History::new();
         let log = open_in(&self.environment(), &self.options, &mut history, &mut |_| {})?;
         let time_ns = START_NS.max(log.report.last_time_ns);
-        Ok(Venue { log, history, time_ns })
+        let _release = ReleasesDisk(self.disk.clone());
+        Ok(Venue { _release, log, history, time_ns })
     }
 
     pub(crate) fn open(&self) -> Venue {
@@ -230,8 +233,21 @@ impl Place {
     }
 }
 
+/// Lets the writes of a test that has failed go on: its log waits for them when it is dropped.
+struct ReleasesDisk(SimDisk);
+
+impl Drop for ReleasesDisk {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.hold(false);
+        }
+    }
+}
+
 /// An open log with its state.
 pub(crate) struct Venue {
+    // Declared first, so that it is dropped before the log.
+    _release: ReleasesDisk,
     pub(crate) log: Log,
     pub(crate) history: History,
     time_ns: u64,
@@ -301,7 +317,9 @@ impl Venue {
     }
 
     fn wait_for_room(&mut self) -> bool {
+        let wait = Wait::begin();
         loop {
+            wait.go_on("the disk makes no room");
             let event = self.log.control.durable_event();
             let seen = event.current();
             if self.log.writer.can_take() {
@@ -320,7 +338,9 @@ impl Venue {
         self.log.writer.want_durable();
         self.log.writer.tell_keeper();
         let control = &self.log.control;
+        let wait = Wait::begin();
         loop {
+            wait.go_on("what is appended is not written");
             let seen = control.durable_event().current();
             if control.durable() == control.appended() || !control.is_running() {
                 return;

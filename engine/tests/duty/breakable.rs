@@ -1,10 +1,12 @@
-//! The machine's disk until it is broken, then no write succeeds any more; or held up, then none comes to its end.
+//! The machine's disk until it is broken, then no write succeeds any more; or held up, then none comes to its
+//! end, but for a test that has failed: its keeper is waited for, and ends with the writes.
 
+use crate::patience::HOLD_PATIENCE;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use touchline_engine::log::storage::GatedStorage;
 
 /// EIO.
@@ -14,6 +16,12 @@ const IO_ERROR: i32 = 5;
 pub(crate) struct Breakable {
     broken: Arc<AtomicBool>,
     held_up: Arc<AtomicBool>,
+}
+
+impl Drop for Breakable {
+    fn drop(&mut self) {
+        self.hold_up(false);
+    }
 }
 
 impl Breakable {
@@ -31,7 +39,9 @@ impl Breakable {
     pub(crate) fn storage(&self) -> GatedStorage {
         let (broken, held_up) = (Arc::clone(&self.broken), Arc::clone(&self.held_up));
         GatedStorage::new(move |_| {
+            let begin = Instant::now();
             while held_up.load(Ordering::SeqCst) {
+                assert!(begin.elapsed() < HOLD_PATIENCE, "writes are held up for ever");
                 thread::sleep(Duration::from_millis(1));
             }
             if broken.load(Ordering::SeqCst) {

@@ -2,9 +2,10 @@
 //! else waits.
 
 use super::client::{Client, Reply, limit};
-use super::failure::{eventually, run_thread};
+use super::failure::run_thread;
 use super::record::{Transaction, of_session, transactions};
 use super::venue::Venue;
+use crate::patience::eventually;
 use std::collections::BTreeMap;
 use touchline_protocol::message::command::{CancelOrder, NewOrder};
 use touchline_protocol::message::decode::Event;

@@ -2,30 +2,16 @@
 
 use super::client::{Client, limit};
 use super::venue::{Venue, deposit};
+use crate::patience::eventually;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use touchline_protocol::log::control::{KEEPER_PARKED_OFFSET, LogState};
 use touchline_protocol::message::command::{CancelOrder, CreateKey, KEY_ALL};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side};
 use touchline_protocol::units::{AccountId, OrderId, SymbolId};
-
-/// A test waits no longer than this for anything.
-const WATCHDOG: Duration = Duration::from_secs(10);
-
-/// Looks until `condition` holds, at most as long as the watchdog allows.
-pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + WATCHDOG;
-    while !condition() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    true
-}
 
 /// Waits until the keeper has given up; something must be appended and announced.
 pub(crate) fn wait_until_failed(venue: &Venue) {

@@ -2,8 +2,9 @@
 //! is room.
 
 use super::client::{Client, limit};
-use super::failure::eventually;
 use super::venue::Venue;
+use crate::duty_bench::WINDOW_BYTES;
+use crate::patience::eventually;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::units::SymbolId;
@@ -12,13 +13,16 @@ use touchline_protocol::units::SymbolId;
 fn fill(venue: &mut Venue, client: &mut Client) {
     let fleeting =
         || NewOrder { time_in_force: TimeInForce::Ioc.to_wire(), ..limit(0, Side::Buy, 1, 1) };
-    loop {
+    let room = venue.control.appended().0 + WINDOW_BYTES;
+    while venue.control.appended().0 < room {
+        assert!(venue.control.is_running(), "{:?}", venue.control.failure());
         while client.try_send(fleeting()) {}
         if venue.duty.turn() == 0 {
             return;
         }
         client.read();
     }
+    panic!("more than the window is taken, though nothing of it is written");
 }
 
 fn open_orders(venue: &Venue) -> usize {

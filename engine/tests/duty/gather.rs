@@ -4,7 +4,8 @@
 use super::client::{Client, limit};
 use super::streams;
 use super::venue::Venue;
-use std::time::{Duration, Instant};
+use crate::patience::Wait;
+use std::time::Duration;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{Lane, OrderType, RejectReason, Role, Side};
 use touchline_protocol::units::{KeyId, SymbolId};
@@ -12,14 +13,11 @@ use touchline_protocol::units::{KeyId, SymbolId};
 /// What nobody waits for is not written within the life of a test.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Longest that a write may take, on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Waits until everything appended is durable.
 fn await_disk(venue: &Venue) {
-    let begin = Instant::now();
+    let wait = Wait::begin();
     while venue.control.durable() < venue.control.appended() {
-        assert!(begin.elapsed() < PATIENCE, "nobody writes");
+        wait.go_on("nobody writes");
         let event = venue.control.durable_event();
         let seen = event.current();
         if venue.control.durable() < venue.control.appended() {

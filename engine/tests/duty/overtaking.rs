@@ -3,6 +3,7 @@
 
 use super::client::{Client, limit};
 use super::venue::Venue;
+use crate::patience::Wait;
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     ExpireAll, KillAccount, NewOrder, RevokeKey, SetSymbolStatus,
@@ -25,7 +26,9 @@ fn stop() -> NewOrder {
 }
 
 fn send(venue: &mut Venue, client: &mut Client, order: NewOrder) {
+    let wait = Wait::begin();
     while !client.try_send(order) {
+        wait.go_on("nothing is taken");
         venue.duty.turn();
         client.read();
     }
@@ -48,7 +51,9 @@ fn cascade() -> (Venue, Client) {
     send(&mut venue, &mut bidder, limit(0, Side::Buy, PRICE, volume));
     settle(&mut venue);
     send(&mut venue, &mut bidder, limit(0, Side::Sell, PRICE, 1));
+    let wait = Wait::begin();
     while venue.duty.core().symbol(SymbolId(0)).unwrap().counters.trade.0 < STOPS / 10 {
+        wait.go_on("the stops do not fire");
         venue.duty.turn();
     }
     assert!(venue.duty.core().pending_head().is_some(), "it is over already");
@@ -58,7 +63,10 @@ fn cascade() -> (Venue, Client) {
 
 /// Turns until nothing is pending and nobody has anything to say.
 fn settle(venue: &mut Venue) {
-    while venue.duty.turn() > 0 || venue.duty.core().pending_head().is_some() {}
+    let wait = Wait::begin();
+    while venue.duty.turn() > 0 || venue.duty.core().pending_head().is_some() {
+        wait.go_on("the duty thread finds no end");
+    }
 }
 
 /// What became of the stops of an account in the log: the positions at which they had their turn, and
@@ -145,7 +153,9 @@ fn what_needs_a_settled_symbol_waits_and_is_not_refused() {
     admin.send(ExpireAll { symbol: SymbolId(0), ..Default::default() });
     other.send(KillAccount { account: AccountId(1), killed: 0, ..Default::default() });
     assert!(!answered(&mut venue, &mut other), "the cascade was over");
+    let wait = Wait::begin();
     while venue.duty.core().pending_head().is_some() {
+        wait.go_on("the cascade does not end");
         assert!(admin.read().is_empty(), "it is not done yet");
         venue.duty.turn();
     }

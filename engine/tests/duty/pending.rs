@@ -4,6 +4,7 @@
 use super::client::{Client, Reply, limit};
 use super::record::{of_session, transactions};
 use super::venue::{Venue, deposit};
+use crate::patience::Wait;
 use touchline_protocol::message::command::CancelOrder;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, Role, Side};
@@ -69,7 +70,9 @@ fn an_order_in_parts_is_answered_once_and_commands_sent_meanwhile_come_after_it(
     taker.send(limit(0, Side::Sell, 200, 1));
     admin.send(deposit());
     let mut deposits = 0;
+    let wait = Wait::begin();
     while venue.duty.core().pending_head().is_some() {
+        wait.go_on("the aggressor is not finished");
         let others = [&mut maker, &mut third];
         assert!(others.into_iter().all(|client| client.read().is_empty()), "it is not done yet");
         deposits += admin.count_answers();

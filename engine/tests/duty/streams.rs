@@ -4,6 +4,7 @@
 use super::client::limit;
 use super::failure::wait_until_failed;
 use super::venue::Venue;
+use crate::patience::Wait;
 use std::collections::BTreeMap;
 use touchline_engine::mailbox::ToDuty;
 use touchline_protocol::client::ClientCommand;
@@ -121,7 +122,9 @@ fn a_gateway_that_does_not_read_loses_no_answer_and_is_told_what_else_it_missed(
         }
         let mut answered = 0;
         // A turn may find no room in the log.
+        let wait = Wait::begin();
         while answered < 300 {
+            wait.go_on("not all are answered");
             venue.duty.turn();
             answered += taker.count_answers();
         }
@@ -179,7 +182,9 @@ fn a_full_reply_ring_takes_no_command_and_no_answer_is_lost() {
         }
     }
     assert!(sent > 8_000, "{sent} commands");
+    let wait = Wait::begin();
     loop {
+        wait.go_on("there are ever more replies");
         let replies = read(&mut venue);
         answered += replies.len();
         venue.settle();

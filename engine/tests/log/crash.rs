@@ -228,6 +228,7 @@ fn recovery_may_break_off_after_any_disk_call() {
         };
         let mut broken_off = 0;
         let venue = loop {
+            assert!(broken_off < 10_000, "a start of ever more calls of the disk");
             place.disk.calls_left.store(broken_off, Ordering::SeqCst);
             match place.try_open() {
                 Ok(venue) => break venue,

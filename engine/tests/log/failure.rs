@@ -1,22 +1,11 @@
 //! Disks that fail while the engine runs, or cannot keep up.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::sync::atomic::Ordering;
 
 use touchline_engine::log::{BeginError, CloseError, Log};
-use touchline_protocol::log::{WINDOW_BYTES_MIN, control::LogState};
+use touchline_protocol::log::WINDOW_BYTES_MIN;
 
-use crate::support::{Place, Random, SEGMENT, Venue};
-
-fn wait_until_failed(venue: &Venue) {
-    let control = &venue.log.control;
-    loop {
-        let seen = control.durable_event().current();
-        if control.state() == LogState::LogFailed {
-            return;
-        }
-        control.durable_event().wait_changed(seen, Duration::from_secs(10));
-    }
-}
+use crate::support::{Place, Random, SEGMENT, Venue, wait_until_failed};
 
 /// The log has failed: `durable` stays, commands are refused, nothing that was appended is lost.
 fn check_failed(place: &Place, mut venue: Venue, durable: u64, why: &str) {

@@ -1,17 +1,14 @@
 //! What nobody waits for is gathered before it is written: for a while, and not without bound.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
-use crate::support::{Place, Random, Venue};
+use crate::{
+    patience::Wait,
+    support::{Place, Random, Venue},
+};
 
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3600);
-
-/// Longest that a write may take, on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A place whose log gathers for so long.
 fn place(gather: Duration) -> Place {
@@ -22,14 +19,14 @@ fn place(gather: Duration) -> Place {
 
 /// Waits until so much is durable, and nobody says that it is waited for.
 fn await_disk(venue: &Venue, position: u64) {
-    let begin = Instant::now();
+    let wait = Wait::begin();
     let control = &venue.log.control;
     loop {
         let seen = control.durable_event().current();
         if control.durable().0 >= position {
             return;
         }
-        assert!(begin.elapsed() < PATIENCE, "{position} is never written");
+        wait.go_on(format_args!("{position} is not written"));
         control.durable_event().wait_changed(seen, Duration::from_millis(100));
     }
 }

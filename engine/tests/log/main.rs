@@ -6,6 +6,8 @@ mod crash;
 mod damage;
 mod failure;
 mod gather;
+#[path = "../../../tests/support/patience.rs"]
+mod patience;
 mod reader;
 mod round_trip;
 mod support;

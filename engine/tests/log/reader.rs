@@ -19,7 +19,10 @@ use touchline_protocol::{
     units::{Incarnation, Position},
 };
 
-use crate::support::{Place, Random, Record, SEGMENT};
+use crate::{
+    patience::{PATIENCE, Wait},
+    support::{Place, Random, Record, SEGMENT},
+};
 
 fn reader(place: &Place, follow: Follow) -> LogReader {
     LogReader::open_with(&place.options.data, follow, &place.environment.shared_memory).unwrap()
@@ -45,10 +48,17 @@ fn rest(reader: &mut LogReader) -> Vec<Record> {
 fn follow(data: &Path, shared_memory: &Path, follow: Follow, count: usize) -> Vec<Record> {
     let mut reader = LogReader::open_with(data, follow, shared_memory).unwrap();
     let mut records = Vec::new();
+    let mut wait = Wait::begin();
     while records.len() < count {
         match next(&mut reader) {
-            Some(record) => records.push(record),
-            None => reader.wait(Duration::from_millis(50)).unwrap(),
+            Some(record) => {
+                records.push(record);
+                wait = Wait::begin();
+            }
+            None => {
+                wait.go_on("the writer writes no more");
+                reader.wait(Duration::from_millis(50)).unwrap();
+            }
         }
     }
     assert_eq!(next(&mut reader), None);
@@ -154,11 +164,13 @@ fn waiting_ends_when_an_engine_comes_back() {
     assert_eq!(rest(&mut reader), [first]);
     thread::scope(|scope| {
         let waiting = scope.spawn(move || {
+            let wait = Wait::begin();
             loop {
                 if let Some(record) = next(&mut reader) {
                     return record;
                 }
-                reader.wait(Duration::from_secs(3600)).unwrap();
+                reader.wait(PATIENCE).unwrap();
+                wait.go_on("no engine comes back");
             }
         });
         let mut venue = place.open();

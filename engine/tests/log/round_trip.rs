@@ -15,7 +15,10 @@ use touchline_protocol::{
     wait::park,
 };
 
-use crate::support::{Model, Place, Random, SEGMENT, Venue};
+use crate::{
+    patience::Wait,
+    support::{Model, Place, Random, SEGMENT, Venue},
+};
 
 #[test]
 fn thousands_of_transactions_come_back_over_laps_and_segments() {
@@ -275,7 +278,9 @@ fn a_quiet_log_is_attested_once() {
 }
 
 fn wait_until_asked(venue: &Venue) {
+    let wait = Wait::begin();
     while !venue.log.writer.attest_asked() {
+        wait.go_on("the keeper asks for nothing");
         park(iter::once(venue.log.control.duty_line()), Duration::from_secs(10), || {
             venue.log.writer.attest_asked()
         });

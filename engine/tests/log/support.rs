@@ -8,7 +8,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{
-        Arc, Condvar, Mutex,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,10 +22,26 @@ use touchline_engine::{
     recovery::{RecoveryError, Replayed, StartReport},
 };
 use touchline_protocol::{
-    log::{BLOCK_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES},
+    log::{BLOCK_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, control::LogState},
     message::{MessageHeader, SCHEMA_ID, SCHEMA_VERSION},
     units::Position,
 };
+
+use crate::patience::{HOLD_PATIENCE, Wait, watch};
+
+/// Waits until the keeper has given the log up.
+pub(crate) fn wait_until_failed(venue: &Venue) {
+    let control = &venue.log.control;
+    let wait = Wait::begin();
+    loop {
+        wait.go_on("the log goes on");
+        let seen = control.durable_event().current();
+        if control.state() == LogState::LogFailed {
+            return;
+        }
+        control.durable_event().wait_changed(seen, Duration::from_secs(10));
+    }
+}
 
 /// A segment of the tests' logs: the smallest.
 pub(crate) const SEGMENT: u64 = WINDOW_SEGMENT_BYTES;
@@ -183,16 +199,15 @@ impl TestDisk {
 
     /// Holds up all writes from now on, or lets them go on.
     pub(crate) fn hold(&self, hold: bool) {
-        *self.held.lock().unwrap() = hold;
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = hold;
         self.released.notify_all();
     }
 
     fn changing(&self) -> io::Result<()> {
-        let mut held = self.held.lock().unwrap();
-        while *held {
-            held = self.released.wait(held).unwrap();
-        }
-        drop(held);
+        let held = self.held.lock().unwrap();
+        let waited = self.released.wait_timeout_while(held, HOLD_PATIENCE, |held| *held);
+        let is_held = *waited.unwrap().0;
+        assert!(!is_held, "writes are held up for ever");
         assert!(!self.panics.load(Ordering::SeqCst), "the disk driver went mad");
         let left = self.calls_left.load(Ordering::SeqCst);
         if left > 0 {
@@ -292,6 +307,7 @@ pub(crate) struct Place {
 impl Place {
     /// An empty place whose window lies in the data folder.
     pub(crate) fn new() -> Self {
+        watch();
         let root = tempfile::tempdir().unwrap();
         let disk = TestDisk::new();
         let options = LogOptions {
@@ -315,7 +331,8 @@ impl Place {
     pub(crate) fn try_open(&self) -> Result<Venue, RecoveryError> {
         let mut model = Model::default();
         let log = open_in(&self.environment, &self.options, &mut model, &mut |_| {})?;
-        Ok(Venue { log, model, time_ns: 1_000 })
+        let _release = ReleasesDisk(Arc::clone(&self.disk));
+        Ok(Venue { _release, log, model, time_ns: 1_000 })
     }
 
     pub(crate) fn open(&self) -> Venue {
@@ -358,8 +375,21 @@ impl Place {
     }
 }
 
+/// Lets the writes of a test that has failed go on: its log waits for them when it is dropped.
+struct ReleasesDisk(Arc<TestDisk>);
+
+impl Drop for ReleasesDisk {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.hold(false);
+        }
+    }
+}
+
 /// An open log with its state.
 pub(crate) struct Venue {
+    // Declared first, so that it is dropped before the log.
+    _release: ReleasesDisk,
     pub(crate) log: Log,
     pub(crate) model: Model,
     pub(crate) time_ns: u64,
@@ -401,7 +431,9 @@ impl Venue {
     }
 
     fn wait_for_room(&mut self) {
+        let wait = Wait::begin();
         loop {
+            wait.go_on("the disk makes no room");
             let event = self.log.control.durable_event();
             let seen = event.current();
             if self.log.writer.can_take() {
@@ -418,7 +450,9 @@ impl Venue {
         self.log.writer.want_durable();
         self.log.writer.tell_keeper();
         let control = &self.log.control;
+        let wait = Wait::begin();
         loop {
+            wait.go_on("what is appended is not written");
             let seen = control.durable_event().current();
             if control.durable() == control.appended() {
                 return;

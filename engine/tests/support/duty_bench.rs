@@ -19,13 +19,16 @@ use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{RingCapacities, SessionEnd};
 
+/// Bytes of the live window.
+pub(crate) const WINDOW_BYTES: u64 = 16 << 20;
+
 /// A new log in the folder `data`, its live window in there too: 16 MiB over segments of 4 MiB. What
 /// nobody waits for on disk is gathered for so long.
 pub(crate) fn open_log(environment: &Environment, data: &Path, gather: Duration) -> Log {
     let options = LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::Data,
-        window_bytes: Some(16 << 20),
+        window_bytes: Some(WINDOW_BYTES),
         segment_bytes: 4 << 20,
         gather,
         accept_loss: false,

@@ -300,17 +300,18 @@ mod tests {
     use crate::client::Endpoint;
     use crate::message::enums::{Lane, Role};
     use crate::message::handshake::{Hello, Refused};
+    use crate::patience::{PATIENCE, Wait};
     use crate::text::Name;
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-    use std::os::unix::net::UnixListener;
+    use std::io::{self, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
     use std::thread;
 
     /// A client that has lost its connection.
     fn lost(endpoint: Endpoint) -> SteadyClient {
         let name = Name::new("steady").unwrap();
         let mut options = ClientOptions::new(endpoint, Role::ReadOnly, Lane::Hot, name);
-        options.handshake_timeout = Duration::from_millis(50);
+        options.handshake_timeout = Duration::from_millis(500);
         SteadyClient {
             options,
             client: None,
@@ -321,6 +322,36 @@ mod tests {
             since: Instant::now(),
             crowded_since: None,
         }
+    }
+
+    /// Whoever comes next, if somebody comes.
+    fn accepted<S>(accept: impl Fn() -> io::Result<S>) -> S {
+        let wait = Wait::begin();
+        loop {
+            match accept() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    wait.go_on("no client comes");
+                    thread::yield_now();
+                }
+                accepted => return accepted.unwrap(),
+            }
+        }
+    }
+
+    fn accepted_over_unix(listener: &UnixListener) -> UnixStream {
+        listener.set_nonblocking(true).unwrap();
+        let socket = accepted(|| listener.accept()).0;
+        socket.set_nonblocking(false).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    fn accepted_over_tcp(listener: &TcpListener) -> TcpStream {
+        listener.set_nonblocking(true).unwrap();
+        let socket = accepted(|| listener.accept()).0;
+        socket.set_nonblocking(false).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
     }
 
     /// An engine that is gone, or stands still, behind the Hello of whoever comes next.
@@ -342,14 +373,14 @@ mod tests {
             for endpoint in [Endpoint::SharedMemory(path.clone()), Endpoint::Unix(path.clone())] {
                 let mut client = lost(endpoint.clone());
                 thread::scope(|scope| {
-                    scope.spawn(|| break_off(unix.accept().unwrap().0, stands_still));
+                    scope.spawn(|| break_off(accepted_over_unix(&unix), stands_still));
                     let told = client.poll();
                     assert!(matches!(told, Ok(None)), "{endpoint:?} {stands_still}: {told:?}");
                 });
             }
             let mut client = lost(Endpoint::Tcp(address));
             thread::scope(|scope| {
-                scope.spawn(|| break_off(tcp.accept().unwrap().0, stands_still));
+                scope.spawn(|| break_off(accepted_over_tcp(&tcp), stands_still));
                 let told = client.poll();
                 assert!(matches!(told, Ok(None)), "tcp {stands_still}: {told:?}");
             });
@@ -370,10 +401,10 @@ mod tests {
                 ..Default::default()
             };
             let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
-            client.options.handshake_timeout = Duration::from_secs(10);
+            client.options.handshake_timeout = PATIENCE;
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    let (mut socket, _) = tcp.accept().unwrap();
+                    let mut socket = accepted_over_tcp(&tcp);
                     socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
                     socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
                 });

@@ -207,6 +207,10 @@ mod tests {
     #[test]
     fn a_message_larger_than_the_socket_holds_arrives_whole() {
         let (left, right) = UnixStream::pair().unwrap();
+        for end in [&left, &right] {
+            end.set_read_timeout(Some(crate::patience::PATIENCE)).unwrap();
+            end.set_write_timeout(Some(crate::patience::PATIENCE)).unwrap();
+        }
         let message: Vec<u8> = (0..1_000_000_u32).map(|n| n as u8).collect();
         let file = tempfile::tempfile().unwrap();
         std::thread::scope(|scope| {

@@ -7,10 +7,11 @@ use std::{
 };
 
 use super::*;
+use crate::patience::{PATIENCE as FOR_EVER, Wait};
 use crate::shm::{PeerAccess, ReadOnlyRegion, Region};
 
-/// So long that only a lost wake-up makes a test wait for it.
-const FOR_EVER: Duration = Duration::from_secs(600);
+/// What a wait that lasts [`FOR_EVER`] shows.
+const LOST: &str = "a wake-up is lost";
 const ROUNDS: u64 = 2_000;
 
 /// Lets the two sides of a ping-pong count to [`ROUNDS`], each sleeping for the other's move.
@@ -19,8 +20,10 @@ fn ping_pong(signals: [(ParkingLine<'_>, &(dyn Fn() -> bool + Sync)); 2]) {
     let [(first_line, wake_second), (second_line, wake_first)] = signals;
     let play = |side: u64, line: ParkingLine<'_>, wake_peer: &(dyn Fn() -> bool + Sync)| {
         for round in (0..ROUNDS).filter(|round| round % 2 == side) {
+            let wait = Wait::begin();
             while ball.load(Ordering::Acquire) != round {
                 park(std::iter::once(line), FOR_EVER, || ball.load(Ordering::Acquire) == round);
+                wait.go_on(LOST);
             }
             ball.store(round + 1, Ordering::Release);
             wake_peer();
@@ -49,17 +52,21 @@ fn a_raised_flag_has_the_bell_rung_for_a_thread_that_sleeps_in_anothers_place() 
         scope.spawn(|| {
             let bell = signal.line().doorbell;
             while taken.load(Ordering::Relaxed) < ROUNDS {
+                let wait = Wait::begin();
                 let seen = bell.load_acquire();
                 let found = published.load(Ordering::Acquire);
                 if taken.swap(found, Ordering::AcqRel) == found {
                     sleep_while([(bell, seen)], FOR_EVER);
+                    wait.go_on(LOST);
                 }
             }
         });
         for round in 1..=ROUNDS {
             published.store(round, Ordering::Release);
             assert!(signal.wake());
+            let wait = Wait::begin();
             while taken.load(Ordering::Acquire) != round {
+                wait.go_on(LOST);
                 yield_now();
             }
         }
@@ -101,7 +108,9 @@ fn one_sleeper_is_woken_by_each_of_many_wakers() {
         thread::scope(|scope| {
             let waker = scope.spawn(|| {
                 for (index, (signal, rung)) in signals.iter().zip(&rung).enumerate() {
+                    let wait = Wait::begin();
                     while turn.load(Ordering::Acquire) != index as u64 {
+                        wait.go_on(LOST);
                         yield_now();
                     }
                     rung.store(true, Ordering::Release);
@@ -232,12 +241,14 @@ fn every_watch_sees_every_advance_also_through_a_read_only_mapping() {
                 let watch = EventWatch::new(seen_word.view());
                 let mut last = 0;
                 while last < ROUNDS {
+                    let wait = Wait::begin();
                     let seen = watch.current();
                     let now = watermark.load(Ordering::Relaxed);
                     assert!(now >= last);
                     last = now;
                     if last < ROUNDS {
                         watch.wait_changed(seen, FOR_EVER);
+                        wait.go_on(LOST);
                     }
                 }
             });

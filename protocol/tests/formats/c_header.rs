@@ -2,6 +2,7 @@
 //! enumerations and flags.
 
 use super::declarations::{Declaration, TEXTS, array_length, declarations, enumerations};
+use super::patience::run;
 use super::{SOURCES, compare_file, path};
 use std::fmt::Write as _;
 use std::process::Command;
@@ -137,7 +138,7 @@ fn the_c_header_is_that_of_the_declarations() {
 fn the_c_header_compiles() {
     let arguments = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"];
     let file = path("schema/touchline.h");
-    match Command::new("cc").args(arguments).args(["-x", "c"]).arg(file).output() {
+    match run(Command::new("cc").args(arguments).args(["-x", "c"]).arg(file)) {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }

@@ -1,7 +1,7 @@
 //! Two people at the same time: one address registers once, and no change overwrites another unseen.
 
 use super::*;
-use std::sync::Barrier;
+use crate::patience::StartLine;
 use std::thread;
 
 #[test]
@@ -10,7 +10,7 @@ fn registrations_at_one_moment_give_one_user() {
     const RIVALS: usize = 6;
     for round in 0..4 {
         let email = format!("ada{round}@example.org");
-        let start = Barrier::new(RIVALS);
+        let start = StartLine::of(RIVALS);
         let replies: Vec<_> = thread::scope(|scope| {
             let rivals: Vec<_> = (0..RIVALS)
                 .map(|rival| {
@@ -70,7 +70,7 @@ fn of_two_who_delete_one_job_one_has_done_it() {
     let mut ada = Client::registered(&venue, "Ada", "ada@example.org");
     for _ in 0..20 {
         let path = format!("{JOBS}/{}", ada.create("ACME", "clerk"));
-        let start = Barrier::new(2);
+        let start = StartLine::of(2);
         let mut statuses: Vec<_> = thread::scope(|scope| {
             let rivals: Vec<_> = (0..2)
                 .map(|_| {

@@ -57,6 +57,16 @@ struct Round {
     killed: AtomicBool,
 }
 
+/// Ends a round, also where the kill fails: or people would write on, and whoever waits for them.
+struct EndsRound<'round>(&'round Round);
+
+impl Drop for EndsRound<'_> {
+    fn drop(&mut self) {
+        self.0.ending.store(true, Ordering::SeqCst);
+        self.0.killed.store(true, Ordering::SeqCst);
+    }
+}
+
 impl Person {
     fn new(venue: &Venue, number: usize, seed: u64) -> Self {
         Self {
@@ -256,6 +266,7 @@ fn write_and_kill(venue: &mut Venue, people: &mut [Person], random: &mut Random)
         killed: AtomicBool::new(false),
     };
     thread::scope(|scope| {
+        let _end = EndsRound(&round);
         let writers: Vec<_> =
             people.iter_mut().map(|person| scope.spawn(|| person.run(&round))).collect();
         while round.written.load(Ordering::SeqCst) < round.wanted
@@ -269,7 +280,6 @@ fn write_and_kill(venue: &mut Venue, people: &mut [Person], random: &mut Random)
         if kills_both {
             venue.kill9(Part::Adapter);
         }
-        round.killed.store(true, Ordering::SeqCst);
     });
     kills_both
 }

@@ -2,6 +2,7 @@
 //! readers who do not read cost the adapter next to nothing.
 
 use super::*;
+use crate::patience::Wait;
 use crate::system::binary::socket;
 use crate::system::http::{connect, read_response};
 use crate::system::process::{LOOK_AGAIN, WATCHDOG, eventually};
@@ -43,7 +44,9 @@ fn make_jobs(venue: &Venue, owner: RecordId) {
     let client = EngineClient::connect(&options).expect("the local user is let in");
     let (mut sender, mut receiver) = client.split();
     let (mut sent, mut answered) = (0, 0);
+    let mut heard = Wait::begin();
     while answered < MANY {
+        heard.go_on(format_args!("only {answered} jobs are made"));
         while sent < MANY {
             let company = format!("company {sent}");
             let job = Job { status: Status::Pending, company: &company, position: "clerk" };
@@ -60,6 +63,7 @@ fn make_jobs(venue: &Venue, owner: RecordId) {
             let event = reply.event.event().expect("a known event");
             assert!(matches!(event, Event::RecordPut(_)), "{event:?}");
             answered += 1;
+            heard = Wait::begin();
         }
         receiver.wait(LOOK_AGAIN);
     }

@@ -15,11 +15,9 @@ use crate::history::Sides;
 use crate::history::rows::{SideRow, TradeRow};
 use crate::history::store;
 use crate::history::writer::WAITING_ROWS_MAX;
+use crate::patience::{PATIENCE, watch};
 use crate::views::NotReached;
 use crate::views::state::State;
-
-/// Fail-safe of every blocking step: long enough never to be met by a working tailer.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A frame, aligned as a reader has it.
 #[repr(align(8))]
@@ -127,6 +125,7 @@ fn site() -> Site {
 }
 
 fn site_of(state: State, gate: Option<Arc<Gate>>, is_told_late: bool) -> Site {
+    watch();
     let views = Arc::new(Views::new(state, || Position(0)));
     let (log, coming) = mpsc::channel();
     let source = FakeLog {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use touchline_core::{Applied, Context, Core, OUTBOX_BYTES_MAX, Outbox, Reject};
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::decode::{self, Event};
+use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{Lane, Role, SymbolStatus};
 use touchline_protocol::message::event::*;
 use touchline_protocol::message::{Message, MessageHeader};
@@ -16,6 +16,10 @@ use touchline_protocol::units::*;
 pub(crate) const WHOLE: i64 = UNITS_PER_WHOLE;
 /// A time to begin with.
 pub(crate) const START_NS: u64 = 1_700_000_000_000_000_000;
+
+/// Far more transactions of pending work than any command here needs: a core that goes on for ever fails the
+/// test before the journal takes all memory.
+const PENDING_MAX: u32 = 1_000_000;
 
 /// An event, taken out of the outbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +87,8 @@ pub(crate) struct Venue {
     /// Next sequence by session.
     pub(crate) sequences: BTreeMap<u32, u64>,
     buffer: Vec<u64>,
+    /// Transactions of pending work since the last command of another kind.
+    pending_in_a_row: u32,
 }
 
 /// An outbox's memory.
@@ -106,6 +112,7 @@ impl Venue {
             journal: Vec::new(),
             sequences: BTreeMap::new(),
             buffer: outbox_memory(),
+            pending_in_a_row: 0,
         }
     }
 
@@ -132,11 +139,9 @@ impl Venue {
                 assert_eq!(self.core.last_time_ns(), context.time_ns);
                 assert!(!events.is_empty(), "a commit has a terminal event");
                 self.position += (words.len() * 8 + outbox.len() + 64) as u64;
-                self.journal.push(Entry {
-                    context,
-                    command: words.to_vec(),
-                    events: outbox.bytes().to_vec(),
-                });
+                let (words, bytes) = (words.to_vec(), outbox.bytes().to_vec());
+                let runs_on = matches!(command, Command::RunPending(_));
+                self.note(Entry { context, command: words, events: bytes }, runs_on);
                 Ok(events)
             }
             Ok(Applied::Valid) => {
@@ -167,8 +172,16 @@ impl Venue {
         assert_eq!(applied, Ok(Applied::Committed), "{}", command.name());
         self.position += 64;
         let events = outbox.bytes().to_vec();
-        self.journal.push(Entry { context, command: words, events });
-        outbox.events().map(Owned::read).collect()
+        let runs_on = matches!(command, Command::RunPending(_));
+        let told = outbox.events().map(Owned::read).collect();
+        self.note(Entry { context, command: words, events }, runs_on);
+        told
+    }
+
+    fn note(&mut self, entry: Entry, runs_on: bool) {
+        self.pending_in_a_row = if runs_on { self.pending_in_a_row + 1 } else { 0 };
+        assert!(self.pending_in_a_row < PENDING_MAX, "pending work comes to no end");
+        self.journal.push(entry);
     }
 
     /// Applies a command that must be accepted.

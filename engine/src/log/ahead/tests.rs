@@ -14,6 +14,7 @@ use crate::log::{
     disk::{DiskLog, aligned_buffer},
     storage::{FileStorage, GatedStorage, Storage, Write},
 };
+use crate::patience::eventually;
 
 /// Larger than what the zeros lead by, so that they are spread.
 const SEGMENT: u64 = 16 << 20;
@@ -58,9 +59,7 @@ fn a_segment_is_made_though_nothing_is_written() {
     disk.create_first().unwrap();
     let _disk = disk.make_ahead().unwrap();
     let path = segment_path(folder.path(), 1);
-    while !path.exists() {
-        std::thread::yield_now();
-    }
+    assert!(eventually(|| path.exists()), "no segment is made");
     assert!(segment_bytes(folder.path(), 1).iter().all(|&byte| byte == 0));
 }
 

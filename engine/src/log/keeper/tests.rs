@@ -8,16 +8,14 @@ use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
 use touchline_protocol::wait::{LocalSignal, park};
 
 use crate::log::{Environment, Log, LogOptions, WindowPlace, open_in};
+use crate::patience::{PATIENCE, Wait, join};
 use crate::recovery::NothingToReplay;
 
 /// What nobody waits for is not written within the life of a test.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Rounds of a test. A keeper that is not woken looks once per second, which takes longer than the patience.
+/// Rounds of a test. A keeper that is not woken looks once per second, for which all rounds together have no time.
 const ROUNDS: u32 = 200;
-
-/// Longest that all rounds may take, on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn open(data: &std::path::Path) -> Log {
     let options = LogOptions {
@@ -62,7 +60,7 @@ fn whoever_follows_the_log_is_woken_while_it_gathers() {
         append(&mut log);
         sees.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())).expect("it is woken");
     }
-    follower.join().unwrap();
+    join(follower, "the follower");
     assert!(log.control.durable() < log.control.appended(), "nobody waits for the disk");
 }
 
@@ -70,7 +68,7 @@ fn whoever_follows_the_log_is_woken_while_it_gathers() {
 fn a_keeper_that_gathers_is_woken_by_who_waits() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path());
-    let begin = Instant::now();
+    let wait = Wait::begin();
     for _ in 0..ROUNDS {
         append(&mut log);
         append(&mut log);
@@ -81,7 +79,7 @@ fn a_keeper_that_gathers_is_woken_by_who_waits() {
             if log.control.durable() == log.control.appended() {
                 break;
             }
-            assert!(begin.elapsed() < PATIENCE, "the keeper is not woken");
+            wait.go_on("the keeper is not woken");
             log.control.durable_event().wait_changed(seen, Duration::from_millis(100));
         }
     }
