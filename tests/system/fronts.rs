@@ -1,7 +1,9 @@
 //! The HTTP servers that the adapter can run on, as the command line offers them. What they do is tested
 //! elsewhere: the contract's tables on both, everything else on hyper, or on the one that
-//! `TOUCHLINE_FRONT` names. Two of these tests are about what may does not do (README, "The second
-//! front"): that a long list of jobs comes in chunks, and that a body which is too long gets its answer.
+//! `TOUCHLINE_FRONT` names. Four of these tests are about what may does not do (README, "The second
+//! front"), and fail there: that a long list of jobs comes in chunks (`jobs::lists::a_long_list_…`,
+//! `jobs::long_list`), and that a body which is too long gets its answer (`jobs::rules::bodies_…`,
+//! `openapi::jobs::what_…`).
 
 use super::process::Process;
 use super::venue::Venue;
