@@ -57,7 +57,7 @@ pub struct Line {
 pub struct Pages {
     /// What was asked for.
     pub what: &'static str,
-    /// Entries of each.
+    /// Entries of the shortest.
     pub entries: usize,
     /// From the call of the handler to its reply.
     pub latency: Percentiles,

@@ -4,7 +4,8 @@
 //! T is an echo by one thread over a standard TCP socket. T2 is the same echo whose socket thread hands each
 //! message through a ring to a second thread and gets it back over another, as a gateway must. All threads
 //! wait alike. Messages are sent when they are due, whether or not the last one is answered, and times count
-//! from when each was due. Blocks of all kinds alternate.
+//! from when each was due. Blocks of T and T2 alternate; those of the engine come behind them, of one backend after
+//! the other, because an engine that is not measured would take a core from what is.
 
 mod echo;
 mod line;
@@ -16,6 +17,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use touchline_engine::config::GatewayBackend;
 use touchline_engine::gateway::time_idle_looks;
+use touchline_engine::host;
 use touchline_protocol::client::Endpoint;
 use touchline_protocol::wait::WaitStrategy;
 
@@ -74,6 +76,8 @@ pub struct TcpReport {
     /// One look of a spinning gateway at sockets to which nothing happens, by backend: tenths of ns, median
     /// of the runs.
     pub idle_look: Vec<(&'static str, u64)>,
+    /// Why io_uring is refused here, if it is: an engine that was told to take it has taken epoll.
+    pub io_uring_refused: Option<String>,
 }
 
 /// Measures.
@@ -99,6 +103,7 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
         p50_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p50)),
         p99_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p99)),
         idle_look: idle_looks(options.runs)?,
+        io_uring_refused: host::try_io_uring().err().map(|error| error.to_string()),
         runs,
     })
 }
@@ -122,7 +127,6 @@ fn one_run(options: &TcpOptions) -> Result<Run> {
     let wait = options.engine.wait;
     let mut distributions = [(); 5].map(|()| Distribution::default());
     let messages = options.messages.div_ceil(BLOCKS);
-    // One after the other: what is not measured must not take a core from what is.
     for _ in 0..BLOCKS {
         for (kind, into) in [EchoKind::Direct, EchoKind::ByRing].into_iter().zip(&mut distributions)
         {
@@ -189,6 +193,10 @@ impl TcpReport {
                 ratio(self.p50_to_t2[kind], 100),
                 ratio(self.p99_to_t2[kind], 100),
             );
+        }
+        if let Some(why) = &self.io_uring_refused {
+            let _infallible =
+                writeln!(text, "io_uring is refused here ({why}): what has its name is epoll's");
         }
         for (backend, tenths) in &self.idle_look {
             let _infallible = writeln!(

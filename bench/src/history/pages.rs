@@ -170,7 +170,7 @@ impl Client {
 
     fn pages(&self, what: &'static str, path: &str, query: &str, count: u32) -> Result<Pages> {
         let mut latency = Distribution::default();
-        let mut entries = 0;
+        let mut entries = usize::MAX;
         for page in 0..count {
             interrupt::check()?;
             let symbol = symbol_name(page % SYMBOLS);
@@ -187,7 +187,7 @@ impl Client {
             let text = String::from_utf8_lossy(&reply.body);
             ensure!(reply.status == 200, "{path}?{query}: {text}");
             let found: serde_json::Value = serde_json::from_slice(&reply.body)?;
-            entries = found.as_array().map_or(1, Vec::len);
+            entries = entries.min(found.as_array().map_or(1, Vec::len));
         }
         Ok(Pages { what, entries, latency: latency.percentiles() })
     }
