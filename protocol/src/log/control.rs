@@ -8,7 +8,7 @@
 //!  offset  size
 //!       0    72   ControlHeader    written once, before the file gets its name
 //!     128     8   appended        u64  behind the last published frame; stored by the duty thread
-//!     256     8   durable         u64  on disk up to here; a transaction end; stored by the keeper
+//!     256     8   durable         u64  on disk up to here, where a frame may begin; keeper
 //!     384     8   window_base     u64  lowest position whose bytes the window still holds; keeper
 //!     512     8   prepared_until  u64  the duty thread may write up to here; keeper
 //!     640     4   duty_parked     u32  1 while the duty thread sleeps or is about to

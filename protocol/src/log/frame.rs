@@ -13,7 +13,7 @@
 //!      10     2   events      u16  number of events
 //!      12     4   incarnation u32  of the engine that wrote it; never decreases
 //!      16     8   position    u64  where the frame itself lies
-//!      24     8   time_ns     u64  ns since the epoch; never decreases
+//!      24     8   time_ns     u64  ns since the epoch; never decreases from transaction to transaction
 //!      32     8   attested    u64  how far the log was on disk when this was written; at most position
 //!      40     4   command     u32  bytes of the command, a multiple of 8
 //!      44     4   zero

@@ -1,0 +1,107 @@
+//! Whether the log still has what was seen of it: by this reader, by one whose bookmark was kept, or by a client
+//! of some engine. Called by the reader when another engine has started, and by whoever goes on where it was.
+
+use super::{LogReader, ReadError};
+use crate::{
+    log::{
+        FRAME_ALIGN, SEGMENT_HEADER_BYTES, WINDOW_SEGMENT_BYTES, align_frame,
+        frame::{FrameHeader, FrameKind},
+        frame_start,
+        transaction::Bookmark,
+    },
+    units::{Incarnation, Position},
+};
+
+impl LogReader {
+    /// Goes behind the transaction that `bookmark` names; false, without moving, if this log does not
+    /// have it.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or begins behind it ([`ReadError::TooOld`]).
+    pub fn resume(&mut self, bookmark: &Bookmark) -> Result<bool, ReadError> {
+        let Some(end) = self.find(bookmark)? else { return Ok(false) };
+        self.seek(Position(end));
+        self.last = Some(*bookmark);
+        Ok(true)
+    }
+
+    /// True if the log has what an engine of that incarnation had written up to `position`, which is the
+    /// end of a transaction
+    /// ([`Transaction::end`](crate::log::transaction::Transaction::end)): no start has given up a part of it since.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or begins behind it ([`ReadError::TooOld`]).
+    pub fn has(&mut self, incarnation: Incarnation, position: Position) -> Result<bool, ReadError> {
+        let limit = self.limit().unwrap_or(u64::MAX);
+        let start = frame_start(position.0, self.identity.segment_bytes);
+        if !position.0.is_multiple_of(FRAME_ALIGN) || position.0 > limit {
+            return Ok(false);
+        }
+        if start >= limit {
+            return Ok(self.incarnation() == Some(incarnation));
+        }
+        match self.whole(start)? {
+            // It went on there itself.
+            Some(header) if header.incarnation == incarnation.0 => Ok(true),
+            // A later one did, which began where the one before it had ended: that need not be this one.
+            Some(header)
+                if header.kind() == Some(FrameKind::Incarnation)
+                    && header.incarnation > incarnation.0 =>
+            {
+                self.is_end_of(incarnation, position.0)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// True if the frame that ends at `position` is of that incarnation, or nothing is before it.
+    fn is_end_of(&mut self, incarnation: Incarnation, position: u64) -> Result<bool, ReadError> {
+        let is_behind_header = position % self.identity.segment_bytes == SEGMENT_HEADER_BYTES;
+        let end = if is_behind_header { position - SEGMENT_HEADER_BYTES } else { position };
+        let Some(last) = end.checked_sub(1) else { return Ok(true) };
+        // Frames are found forwards only, and one begins behind each boundary that none crosses.
+        let boundary = last - last % WINDOW_SEGMENT_BYTES;
+        let mut at = frame_start(boundary, self.identity.segment_bytes);
+        let mut writer = None;
+        while at < end {
+            let Some(header) = self.whole(at)? else { return Ok(false) };
+            writer = Some(header.incarnation);
+            at = align_frame(at + u64::from(header.length));
+        }
+        Ok(at == end && writer == Some(incarnation.0))
+    }
+
+    /// The header of the frame at `start`, if a whole frame is there.
+    fn whole(&mut self, start: u64) -> Result<Option<FrameHeader>, ReadError> {
+        match self.load(start) {
+            Err(ReadError::Damaged { .. }) => Ok(None),
+            loaded => loaded,
+        }
+    }
+
+    /// The position behind the frame that `bookmark` names, if the log has it.
+    fn find(&mut self, bookmark: &Bookmark) -> Result<Option<u64>, ReadError> {
+        let position = bookmark.position.0;
+        let limit = self.limit().unwrap_or(u64::MAX);
+        let sound = position.is_multiple_of(FRAME_ALIGN)
+            && frame_start(position, self.identity.segment_bytes) == position
+            && position < limit;
+        if !sound {
+            return Ok(None);
+        }
+        let found = self.whole(position)?.filter(|header| {
+            header.crc == bookmark.crc && header.incarnation == bookmark.incarnation.0
+        });
+        Ok(found.map(|header| align_frame(position + u64::from(header.length))))
+    }
+
+    /// Checks that the log still has the last transaction that was given out, and goes behind that: what
+    /// the engine had written of its own behind it may be lost, and something else be there.
+    pub(super) fn check_history(&mut self) -> Result<(), ReadError> {
+        let Some(last) = self.last else { return Ok(()) };
+        if !self.resume(&last)? {
+            return Err(ReadError::HistoryLost { position: last.position.0 });
+        }
+        Ok(())
+    }
+}
