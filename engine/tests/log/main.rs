@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod ends;
 mod failure;
 mod gather;
 #[path = "../../../tests/support/patience.rs"]

@@ -4,6 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     os::unix::fs::{FileExt, MetadataExt, chown},
     path::{Path, PathBuf},
+    sync::atomic::Ordering,
     thread,
     time::Duration,
 };
@@ -24,11 +25,11 @@ use crate::{
     support::{Place, Random, Record, SEGMENT},
 };
 
-fn reader(place: &Place, follow: Follow) -> LogReader {
+pub(crate) fn reader(place: &Place, follow: Follow) -> LogReader {
     LogReader::open_with(&place.options.data, follow, &place.environment.shared_memory).unwrap()
 }
 
-fn next(reader: &mut LogReader) -> Option<Record> {
+pub(crate) fn next(reader: &mut LogReader) -> Option<Record> {
     let transaction = reader.next().unwrap_or_else(|error| panic!("{error}"))?;
     Some(Record {
         position: transaction.position().0,
@@ -40,7 +41,7 @@ fn next(reader: &mut LogReader) -> Option<Record> {
     })
 }
 
-fn rest(reader: &mut LogReader) -> Vec<Record> {
+pub(crate) fn rest(reader: &mut LogReader) -> Vec<Record> {
     std::iter::from_fn(|| next(reader)).collect()
 }
 
@@ -234,11 +235,11 @@ fn a_reader_is_told_when_its_history_is_not_part_of_the_log_any_more() {
     assert_eq!(rest(&mut ahead).len(), 2);
     assert_eq!(rest(&mut behind).len(), 1);
     // A power cut that the readers survive, as far as they can tell.
-    place.disk.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    place.disk.broken.store(true, Ordering::SeqCst);
     place.disk.hold(false);
     venue.kill();
     place.lose_window();
-    place.disk.broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    place.disk.broken.store(false, Ordering::SeqCst);
     let mut venue = place.open();
     // The log grows beyond where the reader stood, with something else.
     for _ in 0..5 {
@@ -357,11 +358,11 @@ fn a_record_of_the_engine_that_is_lost_with_the_window_stops_no_reader() {
     assert_eq!(rest(&mut reader), [known]);
     assert_eq!(reader.position(), venue.log.control.appended());
     assert!(venue.log.control.durable() < venue.log.control.appended());
-    place.disk.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    place.disk.broken.store(true, Ordering::SeqCst);
     place.disk.hold(false);
     venue.kill();
     place.lose_window();
-    place.disk.broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    place.disk.broken.store(false, Ordering::SeqCst);
     let mut venue = place.open();
     let new = venue.submit(&[24; 24]);
     venue.settle();
@@ -381,11 +382,11 @@ fn what_a_lost_incarnation_wrote_is_not_had_where_a_later_one_happens_to_end() {
     let lost = [venue.append(&small), venue.append(&small)];
     let first = venue.log.control.incarnation();
     assert!(reader(&place, Follow::Appended).has(first, Position(lost[1].end)).unwrap());
-    place.disk.broken.store(true, std::sync::atomic::Ordering::SeqCst);
+    place.disk.broken.store(true, Ordering::SeqCst);
     place.disk.hold(false);
     venue.kill();
     place.lose_window();
-    place.disk.broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    place.disk.broken.store(false, Ordering::SeqCst);
     // The record of the second incarnation and its transaction take the room of what was lost.
     let mut venue = place.open();
     let second = venue.log.control.incarnation();
