@@ -220,6 +220,41 @@ fn a_missing_segment_is_refused() {
 }
 
 #[test]
+fn an_old_window_that_reaches_further_than_the_log_that_went_on_without_it_is_refused_too() {
+    let place = Place::new();
+    let live = place.options.data.join("live");
+    let away = place.root.path().join("away");
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    venue.settle();
+    // Much that only the window has.
+    place.disk.hold(true);
+    for _ in 0..5 {
+        venue.append(&[160; 160]);
+    }
+    place.disk.broken.store(true, Ordering::SeqCst);
+    place.disk.hold(false);
+    let appended = venue.log.control.appended().0;
+    venue.kill();
+    place.disk.broken.store(false, Ordering::SeqCst);
+    fs::rename(&live, &away).unwrap();
+    let mut venue = place.open();
+    let record = venue.submit(&[24; 24]);
+    assert!(record.end < appended);
+    venue.settle();
+    let (model, _) = venue.kill();
+    place.lose_window();
+    fs::rename(&away, &live).unwrap();
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::WindowStale { incarnation: 1, disk_incarnation: 2, .. }),
+        "{error}"
+    );
+    place.lose_window();
+    assert_eq!(place.open().model.records, model.records);
+}
+
+#[test]
 fn an_old_window_of_a_log_that_went_on_without_it_is_refused() {
     let place = Place::new();
     let mut random = Random::new(26);
