@@ -16,6 +16,7 @@ mod child;
 mod file;
 mod folder;
 mod make;
+mod paced;
 mod prune;
 
 pub use child::SnapshotSchedule;

@@ -7,7 +7,6 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::fstatvfs;
 use rustix::process::{getpid, nice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use thiserror::Error;
@@ -26,7 +25,7 @@ use touchline_protocol::units::Position;
 
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, positions, restore_newest, snapshot_folder};
-use crate::host::free_of;
+use super::paced::{Paced, SYNC_BYTES};
 use crate::inspect::{Replica, segments_for_reading, table_seed};
 use crate::log::disk::{DiskError, disk_error};
 use crate::log::lock::FolderLock;
@@ -35,12 +34,6 @@ use crate::recovery::{RecoveryError, Segments};
 
 /// Nice value of a process that makes snapshots beside an engine: the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
-
-/// How much of a snapshot is written before it is synced.
-const SYNC_BYTES: usize = 4 << 20;
-
-/// Log segments that are to find room on the disk behind a snapshot.
-const SEGMENTS_KEPT_FREE: u64 = 2;
 
 /// Of processes, the first to go when memory runs out.
 const OOM_SCORE_MAX: &str = "1000";
@@ -297,65 +290,6 @@ fn publish(
     Ok((path, bytes, state_hash))
 }
 
-/// A file that is synced as it grows: the disk is the log's too, and one sync of all at the end would
-/// keep it from the engine for as long as that takes.
-struct Paced<'file> {
-    file: &'file File,
-    unsynced: usize,
-    room: Room,
-}
-
-/// What is left of the disk to the log, whose next segments must find room.
-struct Room {
-    /// Bytes that are to stay free.
-    kept: u64,
-    /// Bytes that are free where a file lies.
-    free: fn(&File) -> io::Result<u64>,
-}
-
-impl Room {
-    /// For the log of which `segments` are.
-    const fn of(segments: &Segments) -> Self {
-        Self { kept: SEGMENTS_KEPT_FREE * segments.identity.segment_bytes, free: free_bytes }
-    }
-
-    fn check(&self, file: &File) -> io::Result<()> {
-        let free = (self.free)(file)?;
-        if free >= self.kept + SYNC_BYTES as u64 {
-            return Ok(());
-        }
-        Err(io::Error::new(
-            io::ErrorKind::StorageFull,
-            format!(
-                "{free} bytes are free, and {} of them are left to the log for its next \
-                 {SEGMENTS_KEPT_FREE} segments: make room, or prune",
-                self.kept
-            ),
-        ))
-    }
-}
-
-fn free_bytes(file: &File) -> io::Result<u64> {
-    Ok(free_of(&fstatvfs(file)?))
-}
-
-impl Write for Paced<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.unsynced += written;
-        if self.unsynced >= SYNC_BYTES {
-            self.flush()?;
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.unsynced = 0;
-        self.file.sync_data()?;
-        self.room.check(self.file)
-    }
-}
-
 fn write(
     path: &Path,
     segments: &Segments,
@@ -363,9 +297,8 @@ fn write(
     core: &Core,
 ) -> io::Result<(u64, u64)> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let room = Room::of(segments);
-    room.check(&file)?;
-    let mut to = BufWriter::with_capacity(SYNC_BYTES / 4, Paced { file: &file, unsynced: 0, room });
+    let to = Paced::new(&file, segments.identity.segment_bytes)?;
+    let mut to = BufWriter::with_capacity(SYNC_BYTES / 4, to);
     to.write_all(&[0; HEADER_BYTES])?;
     let mut blocks = BlockWriter::new(to, segments.identity.salt);
     let state_hash = core.write_snapshot(&mut |portion| blocks.add(portion))?;
@@ -474,34 +407,6 @@ mod tests {
             assert_eq!(getpriority_process(None).unwrap(), LOWEST_PRIORITY);
         });
         thread.join().unwrap();
-    }
-
-    #[test]
-    fn a_snapshot_ends_where_the_log_needs_the_rest_of_the_disk() {
-        let file = tempfile::tempfile().unwrap();
-        let enough: fn(&File) -> io::Result<u64> = |_| Ok(9 << 20);
-        let less: fn(&File) -> io::Result<u64> = |file| Ok((13 << 20) - file.metadata()?.len());
-        let mut whole =
-            Paced { file: &file, unsynced: 0, room: Room { kept: 5 << 20, free: enough } };
-        for _ in 0..4 {
-            whole.write_all(&[7; 2 << 20]).unwrap();
-        }
-        file.set_len(0).unwrap();
-        let mut cut = Paced { room: Room { kept: 5 << 20, free: less }, ..whole };
-        let mut written = 0;
-        let error = loop {
-            match cut.write_all(&[7; 1 << 20]) {
-                Ok(()) => written += 1,
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert!(error.to_string().contains("left to the log"), "{error}");
-        // Never into what is kept.
-        assert!(written < 8, "{written} MiB of 13, of which 5 are kept");
-        assert!(free_bytes(&file).is_ok());
-        let of_no_size = File::open("/proc/self/stat").unwrap();
-        assert_eq!(free_bytes(&of_no_size).unwrap(), u64::MAX);
     }
 
     #[test]
