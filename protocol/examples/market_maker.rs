@@ -14,7 +14,9 @@ use touchline_protocol::message::command::{
     EVERY, LOGON_CANCEL_ON_DISCONNECT, MassCancel, NewOrder,
 };
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::message::enums::{CancelScope, Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::message::enums::{
+    CancelScope, Lane, OrderStatus, OrderType, Role, Side, TimeInForce,
+};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{KeyId, OrderId, SymbolId, UNITS_PER_WHOLE};
 
@@ -64,20 +66,31 @@ impl Maker {
         Ok(())
     }
 
+    /// Moves away from the side that was filled.
+    fn filled(&mut self, side: Side) -> Result<(), Box<dyn Error>> {
+        self.fills += 1;
+        self.price += if side == Side::Buy { -STEP } else { STEP };
+        println!("filled {side:?}, now around {}", self.price);
+        self.withdraw()?;
+        self.quote()
+    }
+
     fn told(&mut self, reply: &Reply) -> Result<(), Box<dyn Error>> {
         match reply.event.event()? {
             Event::OrderResult(result) if reply.is_terminal() => {
-                let side = Side::from_wire(reply.envelope.correlation as u8);
-                self.quotes.extend(side.map(|side| (side, result.order_id)));
+                let Some(side) = Side::from_wire(reply.envelope.correlation as u8) else {
+                    return Ok(());
+                };
+                if result.status == OrderStatus::Filled.to_wire() {
+                    // It met what was there: nothing of it rests, so no trade will tell of it later.
+                    return self.filled(side);
+                }
+                self.quotes.push((side, result.order_id));
             }
             Event::Trade(trade) if reply.is_unsolicited() && trade.maker_remaining == 0 => {
                 let filled = self.quotes.iter().find(|(_, id)| *id == trade.maker_order_id);
                 let Some(&(side, _)) = filled else { return Ok(()) };
-                self.fills += 1;
-                self.price += if side == Side::Buy { -STEP } else { STEP };
-                println!("filled {side:?} at {}, now around {}", trade.price, self.price);
-                self.withdraw()?;
-                self.quote()?;
+                self.filled(side)?;
             }
             Event::Rejected(rejected) => return Err(format!("rejected: {rejected:?}").into()),
             _ => {}

@@ -124,3 +124,20 @@ fn the_market_maker_moves_with_its_fills() {
     // The maker is told when its cancel is appended; REST shows what is durable, a moment later.
     assert!(eventually(|| venue.a().balances()["BTC"].1 == 0), "it takes its quotes along");
 }
+
+#[test]
+fn a_market_maker_whose_quote_meets_what_is_there_moves_as_well() {
+    let venue = venue(&[]);
+    let place = address(&venue.supervisor().lines()).to_string();
+    let mut other = Member::connect(unix(&venue), "other", (KEY_B, &venue.key_b()));
+    let bid = other.place(limit(Side::Buy, 30_001, 1));
+    assert_eq!(bid.status, OrderStatus::New.to_wire());
+    let Some(mut command) = rust_example("market_maker") else {
+        return skip("example market_maker (cargo build --examples -p touchline-protocol)");
+    };
+    command.args([place, KEY_A.to_string(), "30000".to_owned(), "1".to_owned()]);
+    let mut maker = start(&mut command, &venue.key_a()).expect("it is there");
+    let has_ended = eventually(|| maker.0.try_wait().is_ok_and(|status| status.is_some()));
+    assert!(has_ended, "it waits for a trade that nobody tells of");
+    assert!(output(maker).ends_with("done after 1 fills\n"));
+}
