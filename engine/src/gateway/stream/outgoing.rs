@@ -168,7 +168,8 @@ impl Outgoing {
         for (end, _) in &mut self.marks {
             *end += added;
         }
-        self.unread_gap = self.unread_gap.map(|end| end + added);
+        // A notice that was handed over has been taken: nothing is under way.
+        self.unread_gap = self.unread_gap.filter(|&end| end > self.handed).map(|end| end + added);
         self.released = self.handed + added;
     }
 

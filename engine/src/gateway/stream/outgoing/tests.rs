@@ -5,6 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::{Done, OrderCanceled, Rejected};
+use touchline_protocol::message::stream::Heartbeat;
 
 const CAPACITY: usize = 16 << 10;
 
@@ -21,6 +22,8 @@ enum Step {
     Durable(u64),
     /// The socket takes so much of what it was given.
     Taken(usize),
+    /// Nothing was said for long.
+    Silence,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -31,6 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             (1usize..60).prop_map(Step::Told),
             (0u64..20).prop_map(Step::Durable),
             (1usize..20_000).prop_map(Step::Taken),
+            Just(Step::Silence),
         ],
         0..150,
     )
@@ -117,6 +121,10 @@ impl Run {
                 self.durable = self.durable.max(self.position.saturating_sub(behind));
             }
             Step::Taken(count) => self.client.take(&mut self.outgoing, count),
+            Step::Silence if self.outgoing.is_idle() => {
+                self.outgoing.put_in_front(bytemuck::bytes_of(&Heartbeat::default()));
+            }
+            Step::Silence => {}
         }
         self.outgoing.release(Position(self.durable));
         self.outgoing.announce_gap();
@@ -157,7 +165,10 @@ fn messages(mut bytes: &[u8]) -> Vec<(Envelope, touchline_protocol::message::dec
     let mut found = Vec::new();
     while !bytes.is_empty() {
         let length = touchline_protocol::framing::frame_length(bytes).unwrap().unwrap();
-        found.push(disclose(&bytes[..length]).unwrap());
+        let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..MessageHeader::BYTES]);
+        if header.template_id != Heartbeat::TEMPLATE {
+            found.push(disclose(&bytes[..length]).unwrap());
+        }
         bytes = &bytes[length..];
     }
     found
@@ -194,4 +205,17 @@ fn who_reads_nothing_misses_what_others_do_and_nothing_else() {
     let (numbers, gaps) = run.read();
     assert!(numbers.len() < 10_004 && numbers.contains(&10_003), "the answer comes");
     assert_eq!(gaps, [(1, 3)]);
+}
+
+#[test]
+fn a_notice_that_was_taken_stays_taken_behind_a_heartbeat() {
+    let mut run = Run::new(false);
+    run.step(&Step::Told(200));
+    let (_, gaps) = run.read();
+    assert_eq!(gaps.len(), 1);
+    // The client takes its time for the heartbeat, and there is room for all else.
+    run.step(&Step::Silence);
+    run.step(&Step::Told(1));
+    let (numbers, gaps) = run.read();
+    assert_eq!((numbers.last(), gaps.len()), (Some(&200), 1), "nothing more was missed");
 }
