@@ -187,8 +187,8 @@ impl Names {
     }
 }
 
-/// What somebody gives by its name or its number: `7`, or `#7`, which most names are not. A name may be a
-/// number, too; what could be meant two ways is refused, as money would go to the wrong one.
+/// What somebody gives by its name or its number: `7`, or `#7`, which most names are not, or with more of these.
+/// A name may be a number, too; what could be meant two ways is refused, as money would go to the wrong one.
 pub(crate) struct Sought {
     what: &'static str,
     pub(crate) text: String,
@@ -199,7 +199,9 @@ pub(crate) struct Sought {
 
 impl Sought {
     pub(crate) fn new(what: &'static str, text: &str) -> Self {
-        let number = text.strip_prefix('#').unwrap_or(text).parse().ok();
+        let digits = text.trim_start_matches('#');
+        // Only as numbers are shown: who means the name 007, which may not be there, does not mean account 7.
+        let number = digits.parse().ok().filter(|number: &u64| number.to_string() == digits);
         Self { what, text: text.to_owned(), number, found: None }
     }
 
@@ -210,9 +212,10 @@ impl Sought {
         }
         if let Some(other) = self.found.replace(number).filter(|other| *other != number) {
             let (what, text) = (self.what, &self.text);
+            let marks = "#".repeat(1 + text.len() - text.trim_start_matches('#').len());
             bail!(
-                "{text:?} is the name of one {what} and the number of another: say #{other} or #{number}, \
-                 or a name that is no number"
+                "{text:?} is the name of one {what} and the number of another: say {marks}{other} or \
+                 {marks}{number}, or a name that is no number"
             );
         }
         Ok(())
@@ -256,13 +259,17 @@ mod tests {
             ("4", Some(4)),
             ("#5", Some(5)),
             ("9", Some(6)),
+            ("##1", Some(1)),
             ("7", None),
+            ("01", None),
+            ("+1", None),
+            ("#+1", None),
             ("#B", None),
             ("", None),
         ] {
             assert_eq!(meant(text, &defined).unwrap(), number, "{text:?}");
         }
-        for (text, says) in [("2", "say #2 or #3"), ("#1", "say #1 or #5")] {
+        for (text, says) in [("2", "say #2 or #3"), ("#1", "say ##1 or ##5")] {
             let error = meant(text, &defined).unwrap_err().to_string();
             assert!(error.contains(says), "{text:?}: {error}");
         }
