@@ -112,6 +112,7 @@ impl Snapshots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::Wait;
     use touchline_protocol::message::decode::FeedMessage;
     use touchline_protocol::message::feed::FeedSymbolChanged;
 
@@ -125,9 +126,9 @@ mod tests {
     /// Asks, and waits until it is not too early any more.
     fn get(snapshots: &mut Snapshots, books: &Books, tickets: &[usize]) -> Arc<Snapshot> {
         tickets.iter().for_each(|ticket| snapshots.ask(*ticket));
-        let begin = Instant::now();
+        let wait = Wait::begin();
         loop {
-            assert!(begin.elapsed() < Duration::from_secs(20), "there is none");
+            wait.go_on("there is none");
             if let Some((served, snapshot)) = snapshots.serve(books) {
                 assert_eq!(served, tickets);
                 return snapshot;
@@ -171,9 +172,9 @@ mod tests {
         }
         assert!(snapshots.is_wanted());
         held.pop();
-        let begin = Instant::now();
+        let wait = Wait::begin();
         while snapshots.serve(&books).is_none() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "there is none");
+            wait.go_on("there is none");
         }
     }
 }
