@@ -30,6 +30,9 @@ use network::{Network, any_contains, client_behind};
 /// Client addresses that are counted apart from each other.
 const ADDRESSES: usize = 65_536;
 
+/// Counts that all further addresses share: whoever has a /48 network of IPv6 has as many as there is room for.
+const SHARED: usize = 16_384;
+
 /// What of the limits can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitsConfig {
@@ -115,7 +118,7 @@ impl Limits {
         };
         Self {
             config,
-            counts: Counts::new(vec![weight, raw], ADDRESSES, 1)
+            counts: Counts::new(vec![weight, raw], ADDRESSES, SHARED)
                 .expect("two limits of some minutes are within the bounds"),
             bans: Mutex::default(),
             key_addresses: RwLock::default(),
@@ -313,20 +316,29 @@ mod tests {
         assert_eq!(kinds, [("REQUEST_WEIGHT", 1, 1000), ("RAW_REQUESTS", 5, 3)]);
     }
 
-    /// Far more addresses than there is room for, each of another network: none has a count of its own beyond the table, and
-    /// who was there before is served as before.
+    /// More addresses than there is room for, each of another network: who was there before is served as before,
+    /// and so is who comes from elsewhere, while each of them is limited.
     #[test]
     fn a_flood_of_addresses_finds_no_room_and_takes_none_away() {
-        const FLOOD: usize = 3 * ADDRESSES;
         let limits = limits();
+        let network = |number: usize| IpAddr::V6((1 << 125 | (number as u128) << 64).into());
+        let is_refused = |address| limits.admit(address, 1, NOW).refusal.is_some();
         let present = ip("198.51.100.1");
         limits.admit(present, 4, NOW);
-        let flood = (0..FLOOD as u128).map(|number| IpAddr::V6((1 << 125 | number << 64).into()));
-        let refused = flood.filter(|&address| limits.admit(address, 1, NOW).refusal.is_some());
-        assert_eq!(refused.count(), FLOOD - (ADDRESSES - 1) - 10, "one shared count of 10");
-        assert_eq!(limits.bans().end_ms(ip("2000::"), NOW), None, "nobody is banned for others");
+        for number in 1..ADDRESSES {
+            assert!(!is_refused(network(number)));
+        }
+        // One for each of the shared counts, of ten; that one of them meets nine others is no more than possible.
+        let further = ADDRESSES..ADDRESSES + SHARED;
+        assert!(further.clone().filter(|&number| is_refused(network(number))).count() < 10);
+        let floods = network(further.start);
+        let refused = (0..1000).filter(|_| is_refused(floods)).count();
+        assert!(refused > 990, "{refused} refused");
+        let elsewhere = (0..=255).map(|last| IpAddr::from([203, 0, 113, last]));
+        assert!(elsewhere.filter(|&address| is_refused(address)).count() < 10);
+        assert_eq!(limits.bans().end_ms(floods, NOW), None, "nobody is banned for others");
         assert_eq!(limits.admit(present, 6, NOW).refusal, None);
-        assert!(limits.admit(present, 1, NOW).refusal.is_some());
+        assert!(is_refused(present));
     }
 
     #[test]
