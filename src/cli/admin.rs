@@ -33,7 +33,7 @@ pub(crate) enum AdminAction {
     Withdraw(Movement),
     /// Let an account place orders, or not; what it has open stays
     CanTrade {
-        /// Name or number of the account
+        /// Name or number of the account; '#7' is number 7
         account: String,
         /// Whether it may
         #[arg(value_name = "true|false", action = clap::ArgAction::Set)]
@@ -41,7 +41,7 @@ pub(crate) enum AdminAction {
     },
     /// Set the permissions of an account: it trades where a symbol has one of them
     Permissions {
-        /// Name or number of the account
+        /// Name or number of the account; '#7' is number 7
         account: String,
         /// SPOT, MARGIN, LEVERAGED, TRD_GRP_002, with commas; empty for none
         permissions: String,
@@ -60,7 +60,7 @@ pub(crate) enum AdminAction {
         /// Of the seller besides
         #[arg(default_value = "0")]
         seller: String,
-        /// Name or number of the account
+        /// Name or number of the account; '#7' is number 7
         #[arg(long, required_unless_present = "symbol")]
         account: Option<String>,
         /// Name of the symbol
@@ -72,17 +72,17 @@ pub(crate) enum AdminAction {
     },
     /// The kill switch: cancel all that an account has open, and take no more orders of it
     Kill {
-        /// Name or number of the account
+        /// Name or number of the account; '#7' is number 7
         account: String,
     },
     /// Take orders of a killed account again
     Unkill {
-        /// Name or number of the account
+        /// Name or number of the account; '#7' is number 7
         account: String,
     },
     /// Create an API key; prints it and its secret
     Key {
-        /// Name or number of the account
+        /// Name or number of the account; '#7' is number 7
         account: String,
         /// What it is for: trade, user-data, user-stream, market-data, binary, with commas
         #[arg(long, default_value = "trade,user-data,user-stream,market-data,binary")]
@@ -143,7 +143,7 @@ pub(crate) enum AdminAction {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Movement {
-    /// Name or number of the account
+    /// Name or number of the account; '#7' is number 7
     pub(crate) account: String,
     /// Name of the asset
     pub(crate) asset: String,

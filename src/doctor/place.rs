@@ -112,8 +112,10 @@ fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
         Err(error) => return refused(format!("{}: {error}", shared_memory.display()), more()),
     };
     if let Err(error) = host::try_shared_memory(shared_memory) {
-        let advice =
-            format!("let this user make folders of its own in {}", shared_memory.display());
+        let advice = format!(
+            "let this user make folders in {}, and nobody else enter its own there",
+            shared_memory.display()
+        );
         return refused(format!("{}: {error}", shared_memory.display()), advice);
     }
     let found = told(free, shared_memory);

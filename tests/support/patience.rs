@@ -232,7 +232,9 @@ fn look_after_tests() {
             _ => continue,
         };
         // Not by a macro, whose output the harness keeps until the test ends.
-        let said = format!("\nno test has ended for {LAST_RESORT:?}; hanging: {hanging:#?}\n");
+        let said = format!(
+            "\nfor {LAST_RESORT:?} no test has begun, ended or started anything; hanging: {hanging:#?}\n"
+        );
         let _nobody_reads = io::stderr().write_all(said.as_bytes());
         kill_children();
         std::process::abort();
