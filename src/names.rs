@@ -152,9 +152,7 @@ impl Names {
     /// By name or by number, if it is one account's.
     pub(crate) fn account(&self, text: &str) -> Result<AccountId> {
         let mut sought = Sought::new("account", text);
-        for (name, id) in &self.accounts {
-            sought.learn(name, id.0.into())?;
-        }
+        self.accounts().try_for_each(|(name, number)| sought.learn(name, number))?;
         let found = self.accounts.iter().find(|(_, id)| sought.found == Some(id.0.into()));
         found.map_or_else(|| find(&self.accounts, "account", text), |(_, id)| Ok(*id))
     }

@@ -91,6 +91,15 @@ impl StartLine {
     }
 }
 
+/// Does something at its end, also where that comes by a panic.
+pub(crate) struct AtEnd<F: FnMut()>(pub(crate) F);
+
+impl<F: FnMut()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// A started program. Dropping it kills it.
 pub(crate) struct Running(pub(crate) Child);
 

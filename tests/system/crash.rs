@@ -16,6 +16,7 @@ use super::random::Random;
 use super::trader::{Balances, Trader, levels};
 use super::units::{WHOLE, decimal, units};
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
+use crate::patience::AtEnd;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -77,16 +78,6 @@ struct Round {
     ending: AtomicBool,
     /// It has happened: do not start another request.
     killed: AtomicBool,
-}
-
-/// Ends a round, also where the kill fails: or the load would go on, and whoever waits for it.
-struct EndsRound<'round>(&'round Round);
-
-impl Drop for EndsRound<'_> {
-    fn drop(&mut self) {
-        self.0.ending.store(true, Ordering::SeqCst);
-        self.0.killed.store(true, Ordering::SeqCst);
-    }
 }
 
 /// The trading on one symbol: one request at a time, so that its model is exact.
@@ -345,7 +336,11 @@ impl Crash {
         let pause = Duration::from_micros(self.random.below(3_000));
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
-            let _end = EndsRound(&round);
+            // Also where the kill fails: or the load would go on, and whoever waits for it.
+            let _end = AtEnd(|| {
+                round.ending.store(true, Ordering::SeqCst);
+                round.killed.store(true, Ordering::SeqCst);
+            });
             for load in &mut self.loads {
                 let (round, sender) = (&round, sender.clone());
                 scope.spawn(move || load.run(round, &sender));

@@ -4,9 +4,8 @@
 use super::disk::{Call, IO_ERROR, SimDisk};
 use super::random::Random;
 use super::world::{Place, Record, SEGMENT, Venue, copy_files};
-use crate::patience::{Wait, eventually};
+use crate::patience::eventually;
 use std::fs;
-use std::time::Duration;
 use touchline_engine::log::BeginError;
 use touchline_engine::recovery::RecoveryError;
 use touchline_protocol::log::control::LogState;
@@ -34,16 +33,8 @@ fn running(seed: u64) -> (Place, Venue, Random) {
 }
 
 fn wait_until_failed(venue: &Venue) {
-    let control = &venue.log.control;
-    let wait = Wait::begin();
-    loop {
-        wait.go_on("the log goes on");
-        let seen = control.durable_event().current();
-        if control.state() == LogState::LogFailed {
-            return;
-        }
-        control.durable_event().wait_changed(seen, Duration::from_secs(10));
-    }
+    let has_failed = || venue.log.control.state() == LogState::LogFailed;
+    assert!(eventually(has_failed), "the log goes on");
 }
 
 /// The log has failed: nothing is acknowledged any more, and a start on a disk that works again finds

@@ -198,9 +198,7 @@ fn recovery_may_break_off_after_any_disk_call() {
     let origin = Place::new();
     let mut venue = origin.open();
     // Two segments and a bit, of which a good part is only in the window, or torn on disk.
-    while venue.log.control.appended().0 < 2 * SEGMENT {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, 2 * SEGMENT);
     venue.settle();
     // So much that what is torn is cleared by more than one call.
     let torn = venue.model.records.len();

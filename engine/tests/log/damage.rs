@@ -1,6 +1,6 @@
 //! Bytes that changed, files that are missing, windows that do not belong.
 
-use std::{fs, sync::atomic::Ordering};
+use std::{fs, path::Path, sync::atomic::Ordering};
 
 use touchline_engine::recovery::RecoveryError;
 use touchline_protocol::log::{WINDOW_BYTES_MIN, segment::SegmentError};
@@ -178,9 +178,7 @@ fn a_missing_segment_is_refused() {
     let place = Place::new();
     let mut random = Random::new(25);
     let mut venue = place.open();
-    while venue.log.control.appended().0 < 3 * SEGMENT + SEGMENT / 4 {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, 3 * SEGMENT + SEGMENT / 4);
     venue.settle();
     let (model, durable) = venue.kill();
     let away = place.root.path().join("away");
@@ -219,6 +217,17 @@ fn a_missing_segment_is_refused() {
     drop(model);
 }
 
+/// The window of the first incarnation comes back beside a log with which the second went on.
+fn assert_stale(place: &Place, away: &Path) {
+    place.lose_window();
+    fs::rename(away, place.options.data.join("live")).unwrap();
+    let error = refusal(place);
+    assert!(
+        matches!(&error, RecoveryError::WindowStale { incarnation: 1, disk_incarnation: 2, .. }),
+        "{error}"
+    );
+}
+
 #[test]
 fn an_old_window_that_reaches_further_than_the_log_that_went_on_without_it_is_refused_too() {
     let place = Place::new();
@@ -232,24 +241,15 @@ fn an_old_window_that_reaches_further_than_the_log_that_went_on_without_it_is_re
     for _ in 0..5 {
         venue.append(&[160; 160]);
     }
-    place.disk.broken.store(true, Ordering::SeqCst);
-    place.disk.hold(false);
     let appended = venue.log.control.appended().0;
-    venue.kill();
-    place.disk.broken.store(false, Ordering::SeqCst);
+    place.kill_before_disk(venue);
     fs::rename(&live, &away).unwrap();
     let mut venue = place.open();
     let record = venue.submit(&[24; 24]);
     assert!(record.end < appended);
     venue.settle();
     let (model, _) = venue.kill();
-    place.lose_window();
-    fs::rename(&away, &live).unwrap();
-    let error = refusal(&place);
-    assert!(
-        matches!(&error, RecoveryError::WindowStale { incarnation: 1, disk_incarnation: 2, .. }),
-        "{error}"
-    );
+    assert_stale(&place, &away);
     place.lose_window();
     assert_eq!(place.open().model.records, model.records);
 }
@@ -273,13 +273,7 @@ fn an_old_window_of_a_log_that_went_on_without_it_is_refused() {
     }
     venue.settle();
     let (model, _) = venue.kill();
-    place.lose_window();
-    fs::rename(&away, &live).unwrap();
-    let error = refusal(&place);
-    assert!(
-        matches!(&error, RecoveryError::WindowStale { incarnation: 1, disk_incarnation: 2, .. }),
-        "{error}"
-    );
+    assert_stale(&place, &away);
     fs::remove_dir_all(&live).unwrap();
     assert_eq!(place.open().model, model);
 }
@@ -328,9 +322,7 @@ fn an_accepted_loss_may_be_broken_off_after_any_disk_call_beside_a_window() {
     let origin = Place::new();
     let mut random = Random::new(29);
     let mut venue = origin.open();
-    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 4 * SEGMENT {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 4 * SEGMENT);
     venue.settle();
     let (model, _) = venue.kill();
     // In front of what the window holds.

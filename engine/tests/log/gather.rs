@@ -66,9 +66,7 @@ fn much_that_nobody_waits_for_is_written_at_once() {
     venue.settle();
     for _ in 0..5 {
         let begin = venue.log.control.appended().0;
-        while venue.log.control.appended().0 < begin + (1 << 20) {
-            venue.submit(&random.command(60_000));
-        }
+        venue.submit_up_to(&mut random, begin + (1 << 20));
         await_disk(&venue, begin + 1);
     }
 }

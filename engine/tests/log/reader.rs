@@ -4,7 +4,6 @@ use std::{
     fs::{self, OpenOptions},
     os::unix::fs::{FileExt, MetadataExt, chown},
     path::{Path, PathBuf},
-    sync::atomic::Ordering,
     thread,
     time::Duration,
 };
@@ -21,7 +20,7 @@ use touchline_protocol::{
 };
 
 use crate::{
-    patience::{PATIENCE, Wait},
+    patience::{PATIENCE, Wait, eventually},
     support::{Place, Random, Record, SEGMENT},
 };
 
@@ -185,9 +184,7 @@ fn without_an_engine_the_log_is_read_to_its_end_on_disk() {
     let place = Place::new();
     let mut random = Random::new(42);
     let mut venue = place.open();
-    while venue.log.control.appended().0 < 2 * SEGMENT {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, 2 * SEGMENT);
     let model = venue.close();
     let mut reader = reader(&place, Follow::Durable);
     assert_eq!((reader.incarnation(), reader.state()), (None, None));
@@ -214,9 +211,7 @@ fn what_was_read_ahead_without_an_engine_does_not_count_later() {
     assert!(next(&mut reader).is_some());
     let mut venue = place.open();
     // So much that what follows the reader is not in the window any more.
-    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 2 * SEGMENT {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 2 * SEGMENT);
     venue.settle();
     assert!(reader.attach().unwrap());
     assert!(rest(&mut reader) == venue.model.records[1..]);
@@ -235,11 +230,8 @@ fn a_reader_is_told_when_its_history_is_not_part_of_the_log_any_more() {
     assert_eq!(rest(&mut ahead).len(), 2);
     assert_eq!(rest(&mut behind).len(), 1);
     // A power cut that the readers survive, as far as they can tell.
-    place.disk.broken.store(true, Ordering::SeqCst);
-    place.disk.hold(false);
-    venue.kill();
+    place.kill_before_disk(venue);
     place.lose_window();
-    place.disk.broken.store(false, Ordering::SeqCst);
     let mut venue = place.open();
     // The log grows beyond where the reader stood, with something else.
     for _ in 0..5 {
@@ -296,9 +288,7 @@ fn what_is_older_than_the_log_is_refused() {
     let place = Place::new();
     let mut random = Random::new(44);
     let mut venue = place.open();
-    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 2 * SEGMENT {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 2 * SEGMENT);
     venue.settle();
     fs::remove_file(place.segment(0)).unwrap();
     let mut reader = reader(&place, Follow::Durable);
@@ -315,9 +305,7 @@ fn damage_below_the_watermark_is_named() {
     let place = Place::new();
     let mut random = Random::new(45);
     let mut venue = place.open();
-    while venue.log.control.appended().0 < WINDOW_BYTES_MIN + 2 * SEGMENT {
-        venue.submit(&random.command(60_000));
-    }
+    venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 2 * SEGMENT);
     venue.settle();
     let damaged = venue.model.records[3].position;
     place.flip(damaged + 49);
@@ -349,20 +337,15 @@ fn a_record_of_the_engine_that_is_lost_with_the_window_stops_no_reader() {
     let known = venue.submit(&[16; 16]);
     venue.settle();
     // All that is lost is a record that no reader is given.
-    while !venue.log.writer.attest_asked() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    assert!(eventually(|| venue.log.writer.attest_asked()), "nobody asks for a record");
     place.disk.hold(true);
     venue.log.writer.attest_if_asked(2_000);
     let mut reader = reader(&place, Follow::Appended);
     assert_eq!(rest(&mut reader), [known]);
     assert_eq!(reader.position(), venue.log.control.appended());
     assert!(venue.log.control.durable() < venue.log.control.appended());
-    place.disk.broken.store(true, Ordering::SeqCst);
-    place.disk.hold(false);
-    venue.kill();
+    place.kill_before_disk(venue);
     place.lose_window();
-    place.disk.broken.store(false, Ordering::SeqCst);
     let mut venue = place.open();
     let new = venue.submit(&[24; 24]);
     venue.settle();
@@ -382,11 +365,8 @@ fn what_a_lost_incarnation_wrote_is_not_had_where_a_later_one_happens_to_end() {
     let lost = [venue.append(&small), venue.append(&small)];
     let first = venue.log.control.incarnation();
     assert!(reader(&place, Follow::Appended).has(first, Position(lost[1].end)).unwrap());
-    place.disk.broken.store(true, Ordering::SeqCst);
-    place.disk.hold(false);
-    venue.kill();
+    place.kill_before_disk(venue);
     place.lose_window();
-    place.disk.broken.store(false, Ordering::SeqCst);
     // The record of the second incarnation and its transaction take the room of what was lost.
     let mut venue = place.open();
     let second = venue.log.control.incarnation();

@@ -27,20 +27,12 @@ use touchline_protocol::{
     units::Position,
 };
 
-use crate::patience::{HOLD_PATIENCE, Wait, watch};
+use crate::patience::{HOLD_PATIENCE, Wait, eventually, watch};
 
 /// Waits until the keeper has given the log up.
 pub(crate) fn wait_until_failed(venue: &Venue) {
-    let control = &venue.log.control;
-    let wait = Wait::begin();
-    loop {
-        wait.go_on("the log goes on");
-        let seen = control.durable_event().current();
-        if control.state() == LogState::LogFailed {
-            return;
-        }
-        control.durable_event().wait_changed(seen, Duration::from_secs(10));
-    }
+    let has_failed = || venue.log.control.state() == LogState::LogFailed;
+    assert!(eventually(has_failed), "the log goes on");
 }
 
 /// A segment of the tests' logs: the smallest.
@@ -343,6 +335,14 @@ impl Place {
         self.options.data.join("log").join(format!("{number:08}.seg"))
     }
 
+    /// The process dies while the disk is held up, which writes nothing of what it was given.
+    pub(crate) fn kill_before_disk(&self, venue: Venue) {
+        self.disk.broken.store(true, Ordering::SeqCst);
+        self.disk.hold(false);
+        venue.kill();
+        self.disk.broken.store(false, Ordering::SeqCst);
+    }
+
     /// What a power cut does to the memory-backed window.
     pub(crate) fn lose_window(&self) {
         let _none = fs::remove_dir_all(self.options.data.join("live"));
@@ -468,6 +468,13 @@ impl Venue {
         writer.close().unwrap();
         keeper.stop();
         self.model
+    }
+
+    /// Submits large commands until the log reaches `position`.
+    pub(crate) fn submit_up_to(&mut self, random: &mut Random, position: u64) {
+        while self.log.control.appended().0 < position {
+            self.submit(&random.command(60_000));
+        }
     }
 
     /// The process dies; gives the state and how far the log was durable.

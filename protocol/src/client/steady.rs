@@ -300,11 +300,15 @@ mod tests {
     use crate::client::Endpoint;
     use crate::message::enums::{Lane, Role};
     use crate::message::handshake::{Hello, Refused};
-    use crate::patience::{PATIENCE, Wait};
+    use crate::patience::PATIENCE;
     use crate::text::Name;
-    use std::io::{self, Read, Write};
-    use std::net::{TcpListener, TcpStream};
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::net::sockopt::{Timeout, set_socket_timeout};
+    use std::fs::File;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixListener;
     use std::thread;
 
     /// A client that has lost its connection.
@@ -324,34 +328,14 @@ mod tests {
         }
     }
 
-    /// Whoever comes next, if somebody comes.
-    fn accepted<S>(accept: impl Fn() -> io::Result<S>) -> S {
-        let wait = Wait::begin();
-        loop {
-            match accept() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    wait.go_on("no client comes");
-                    thread::yield_now();
-                }
-                accepted => return accepted.unwrap(),
-            }
-        }
-    }
-
-    fn accepted_over_unix(listener: &UnixListener) -> UnixStream {
-        listener.set_nonblocking(true).unwrap();
-        let socket = accepted(|| listener.accept()).0;
-        socket.set_nonblocking(false).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket
-    }
-
-    fn accepted_over_tcp(listener: &TcpListener) -> TcpStream {
-        listener.set_nonblocking(true).unwrap();
-        let socket = accepted(|| listener.accept()).0;
-        socket.set_nonblocking(false).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket
+    /// Whoever comes next to a listener, if somebody comes.
+    fn accepted(listener: impl AsFd) -> File {
+        let patience = PATIENCE.try_into().unwrap();
+        let mut comes = [PollFd::new(&listener, PollFlags::IN)];
+        assert_eq!(poll(&mut comes, Some(&patience)), Ok(1), "no client comes");
+        let socket = rustix::net::accept(&listener).unwrap();
+        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
+        socket.into()
     }
 
     /// An engine that is gone, or stands still, behind the Hello of whoever comes next.
@@ -373,14 +357,14 @@ mod tests {
             for endpoint in [Endpoint::SharedMemory(path.clone()), Endpoint::Unix(path.clone())] {
                 let mut client = lost(endpoint.clone());
                 thread::scope(|scope| {
-                    scope.spawn(|| break_off(accepted_over_unix(&unix), stands_still));
+                    scope.spawn(|| break_off(accepted(&unix), stands_still));
                     let told = client.poll();
                     assert!(matches!(told, Ok(None)), "{endpoint:?} {stands_still}: {told:?}");
                 });
             }
             let mut client = lost(Endpoint::Tcp(address));
             thread::scope(|scope| {
-                scope.spawn(|| break_off(accepted_over_tcp(&tcp), stands_still));
+                scope.spawn(|| break_off(accepted(&tcp), stands_still));
                 let told = client.poll();
                 assert!(matches!(told, Ok(None)), "tcp {stands_still}: {told:?}");
             });
@@ -404,7 +388,7 @@ mod tests {
             client.options.handshake_timeout = PATIENCE;
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    let mut socket = accepted_over_tcp(&tcp);
+                    let mut socket = accepted(&tcp);
                     socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
                     socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
                 });

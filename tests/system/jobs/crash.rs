@@ -5,6 +5,7 @@
 //! `TOUCHLINE_CRASH_SEED` repeats a run's choices, `TOUCHLINE_JOBS_WRITES=20000` makes it longer.
 
 use super::*;
+use crate::patience::AtEnd;
 use crate::system::process::eventually;
 use crate::system::random::Random;
 use crate::system::venue::Part;
@@ -55,16 +56,6 @@ struct Round {
     written: AtomicUsize,
     ending: AtomicBool,
     killed: AtomicBool,
-}
-
-/// Ends a round, also where the kill fails: or people would write on, and whoever waits for them.
-struct EndsRound<'round>(&'round Round);
-
-impl Drop for EndsRound<'_> {
-    fn drop(&mut self) {
-        self.0.ending.store(true, Ordering::SeqCst);
-        self.0.killed.store(true, Ordering::SeqCst);
-    }
 }
 
 impl Person {
@@ -266,7 +257,11 @@ fn write_and_kill(venue: &mut Venue, people: &mut [Person], random: &mut Random)
         killed: AtomicBool::new(false),
     };
     thread::scope(|scope| {
-        let _end = EndsRound(&round);
+        // Also where the kill fails: or people would write on, and whoever waits for them.
+        let _end = AtEnd(|| {
+            round.ending.store(true, Ordering::SeqCst);
+            round.killed.store(true, Ordering::SeqCst);
+        });
         let writers: Vec<_> =
             people.iter_mut().map(|person| scope.spawn(|| person.run(&round))).collect();
         while round.written.load(Ordering::SeqCst) < round.wanted

@@ -3,6 +3,7 @@
 use super::super::bell::Bell;
 use super::super::{epoll::Epoll, uring::Uring};
 use super::*;
+use crate::patience::PATIENCE;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, shutdown, socketpair,
@@ -13,9 +14,6 @@ use std::time::Instant;
 /// A socket that is watched, and its other end.
 const FLOOD: usize = 1;
 const QUIET: usize = 2;
-
-/// What has not come by then does not come.
-const OVERDUE: Duration = Duration::from_secs(60);
 
 /// Turns that are more than enough for what is there already.
 const TURNS: usize = 10_000;
@@ -58,7 +56,7 @@ fn flood(far: &OwnedFd) -> usize {
 /// Turns until what is waited for is overdue: the kernel sends some of it on threads of its own, which a busy
 /// machine may leave out for long.
 fn turns() -> impl Iterator<Item = ()> {
-    let end = Instant::now() + OVERDUE;
+    let end = Instant::now() + PATIENCE;
     std::iter::from_fn(move || (Instant::now() < end).then_some(()))
 }
 
