@@ -90,8 +90,9 @@ impl OrderList {
 #[derive(Debug, Clone, Default)]
 pub struct Lists {
     lists: HashMap<OrderListId, OrderList>,
-    /// By names, of which the venue allows each once among an account's open lists.
-    named: HashMap<(AccountId, ClientOrderId), OrderListId>,
+    /// By names, of which the venue allows each once among an account's open lists on one symbol: those
+    /// on several may share theirs.
+    named: BTreeSet<(AccountId, ClientOrderId, OrderListId)>,
     /// An account that had none yet has no entry.
     by_account: HashMap<AccountId, BTreeSet<OrderListId>>,
     /// Lists ever placed: the number of the next one.
@@ -118,10 +119,12 @@ impl Lists {
         ids.filter_map(|id| self.lists.get(id))
     }
 
-    /// The account's open list under this name.
+    /// The account's open list under this name, on any symbol: the one that was placed last.
     #[must_use]
     pub fn named(&self, account: AccountId, name: ClientOrderId) -> Option<&OrderList> {
-        self.get(*self.named.get(&(account, name))?)
+        let key = |list| (account, name, OrderListId(list));
+        let mut lists = self.named.range(key(i64::MIN)..=key(i64::MAX));
+        self.get(lists.next_back()?.2)
     }
 
     pub(super) fn place(&mut self, list: OrderList) -> Result<(), FoldError> {
@@ -161,7 +164,7 @@ impl Lists {
 
     fn insert(&mut self, list: OrderList) {
         if !list.client_order_id.is_empty() {
-            self.named.insert((list.account, list.client_order_id), list.order_list_id);
+            self.named.insert((list.account, list.client_order_id, list.order_list_id));
         }
         self.by_account.entry(list.account).or_default().insert(list.order_list_id);
         self.lists.insert(list.order_list_id, list);
@@ -183,10 +186,7 @@ impl Lists {
             ..ended
         }
         .row();
-        let name = (list.account, list.client_order_id);
-        if self.named.get(&name) == Some(&id) {
-            self.named.remove(&name);
-        }
+        self.named.remove(&(list.account, list.client_order_id, id));
         self.lists.remove(&id);
         self.changed.entry(id).or_insert(true);
         if let Some(open) = self.by_account.get_mut(&ended.account) {
@@ -267,6 +267,36 @@ mod tests {
         end(&mut lists, 2, "");
         end(&mut lists, 3, "a");
         assert!(lists.lists.is_empty() && lists.named.is_empty(), "what has ended takes no room");
+    }
+
+    #[test]
+    fn of_lists_with_one_name_on_several_symbols_the_last_that_is_open_is_found() {
+        let name = ClientOrderId::new("a").unwrap();
+        let on =
+            |id, symbol| OrderList { client_order_id: name, symbol: SymbolId(symbol), ..list(id) };
+        let end = |lists: &mut Lists, id, symbol| {
+            let symbol = SymbolId(symbol);
+            lists.close(OrderList { client_order_id: name, symbol, ..ended(id) }).unwrap();
+        };
+        let found =
+            |lists: &Lists| lists.named(AccountId(1), name).map(|list| list.order_list_id.0);
+        let mut lists = Lists::default();
+        for (id, symbol) in [(0, 0), (1, 1), (2, 2)] {
+            lists.place(on(id, symbol)).unwrap();
+        }
+        assert_eq!(found(&lists), Some(2));
+        end(&mut lists, 2, 2);
+        assert_eq!(found(&lists), Some(1), "its name is not gone with the later one");
+        let mut restored = Lists::default();
+        for (id, symbol) in [(1, 1), (0, 0)] {
+            restored.restore(on(id, symbol));
+        }
+        assert_eq!(found(&restored), Some(1), "in whatever order they come back");
+        end(&mut lists, 0, 0);
+        assert_eq!(found(&lists), Some(1));
+        end(&mut lists, 1, 1);
+        assert_eq!(found(&lists), None);
+        assert!(lists.named.is_empty(), "what has ended takes no room");
     }
 
     #[test]
