@@ -289,7 +289,7 @@ fn trades_of_order(
     let page = reader.page::<OrderTradeRow>(
         of_order(symbol.id, order.0),
         first..=u64::MAX,
-        Direction::Forward,
+        wanted.direction(),
         wanted.limit,
     )?;
     let sides = page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect();

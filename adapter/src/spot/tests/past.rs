@@ -3,14 +3,16 @@
 
 use touchline_protocol::message::command::{CancelOrderNamed, PlaceOrderList};
 use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::message::enums::{ListOrderStatus, ListStatusType, OrderType, Side};
-use touchline_protocol::message::event::{OrderAccepted, OrderListChanged};
+use touchline_protocol::message::enums::{
+    ListOrderStatus, ListStatusType, OrderStatus, OrderType, Side,
+};
+use touchline_protocol::message::event::{OrderAccepted, OrderListChanged, OrderResult, Trade};
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{OrderId, OrderListId};
+use touchline_protocol::units::{AggregateTradeId, OrderId, OrderListId, TradeId};
 
 use super::fixture::{ALICES_KEY, BOBS_KEY, NOW_MS, Site, body};
 use crate::http::Method::Get;
-use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log, ONE};
+use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log, ONE, limit_order, resting};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -107,6 +109,55 @@ fn own_trades_are_chosen_by_every_legal_set() {
         ("&endTime=5".to_owned(), &[]),
     ] {
         assert_eq!(values(&site, "myTrades", &query, "id"), expected, "{query}");
+    }
+}
+
+/// Alice's order 4, which has filled Bob's orders 1, 2 and 3.
+fn swept() -> Site {
+    let (price, each) = (100 * ONE, ONE / 100);
+    let mut log = Log::venue_at((NOW_MS - 1000) * 1_000_000);
+    (1..=3).for_each(|id| log.rest(BOB, Side::Sell, id, price, each));
+    let (order, accepted) = limit_order(ALICE, Side::Buy, 4, price, 3 * each);
+    let trades = [1, 2, 3].map(|id| Trade {
+        trade_id: TradeId(id),
+        aggregate_trade_id: AggregateTradeId(1),
+        symbol: BTCUSDT,
+        aggressor_side: Side::Buy.to_wire(),
+        price,
+        quantity: each,
+        quote_amount: ONE,
+        maker_order_id: OrderId(id),
+        taker_order_id: OrderId(4),
+        maker_account: BOB,
+        taker_account: ALICE,
+        ..Default::default()
+    });
+    let result = OrderResult {
+        executed_quantity: 3 * each,
+        executed_quote: 3 * ONE,
+        released: accepted.locked - 3 * ONE,
+        status: OrderStatus::Filled.to_wire(),
+        ..resting(&accepted, 4)
+    };
+    log.place(&order, &accepted, &trades, &result).unwrap();
+    Site::new(log)
+}
+
+#[test]
+fn of_an_orders_trades_the_most_recent_are_shown_unless_one_is_named() {
+    let site = swept();
+    for (query, expected) in [
+        ("", &[1, 2, 3][..]),
+        ("&limit=2", &[2, 3]),
+        ("&limit=1", &[3]),
+        ("&fromId=1&limit=2", &[1, 2]),
+        ("&fromId=0&limit=1", &[1]),
+    ] {
+        let query = format!("symbol=BTCUSDT&orderId=4{query}");
+        let reply = site.reply(site.signed_by(ALICES_KEY, Get, "myTrades", &query));
+        let list: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+        let ids = list.as_array().unwrap().iter().map(|entry| entry["id"].as_u64().unwrap());
+        assert_eq!(ids.collect::<Vec<_>>(), expected, "{query}");
     }
 }
 
