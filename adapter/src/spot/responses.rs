@@ -226,8 +226,9 @@ pub(super) struct ListedOrder<'a> {
     pub(super) client_order_id: &'a str,
 }
 
-/// The report of a list's leg when it is placed: as much as was asked for.
-#[derive(Debug, Serialize, ToSchema)]
+/// The report of a list's leg when it is placed: as much as was asked for. Its schema stands with those of
+/// the replies.
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum PlacedLeg<'a> {
     Acknowledged(Acknowledgement<'a>),

@@ -73,6 +73,11 @@ fn satisfies(document: &Value, schema: &Value, value: &Value) -> Result<(), Stri
             return Err(format!("none of {name}: {failures:?}"));
         }
     }
+    // Readers go by the schema alone, which members that it does not name do not bother.
+    let fitting = parts(schema, "oneOf").filter(|part| satisfies(document, part, value).is_ok());
+    if fitting.count() > 1 {
+        return Err(format!("more than one of oneOf: {value}"));
+    }
     let places: Vec<_> = parts(schema, "prefixItems").collect();
     let is_described = !places.is_empty() || !schema["items"].is_null();
     if let Some(kind) = schema["type"].as_str() {

@@ -1,9 +1,9 @@
 //! What each operation does and answers: the table that ties the rows of the route table to the structs
 //! of their replies, whose schemas are derived where they stand.
 
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::spot::market_data::responses::{
@@ -97,15 +97,30 @@ fn one_or_all<T: ToSchema>(schemas: &mut Schemas) -> RefOr<Schema> {
 
 /// As much as was asked for.
 fn placed(schemas: &mut Schemas) -> RefOr<Schema> {
-    let acknowledgement = of::<Acknowledgement<'static>>(schemas);
-    AnyOfBuilder::new().item(acknowledgement).item(of::<Placed<'static>>(schemas)).into()
+    PlacedLeg::schemas(schemas);
+    PlacedLeg::schema()
+}
+
+/// Not derived: `oneOf` would refuse every placement, which has all that its acknowledgement has.
+impl PartialSchema for PlacedLeg<'_> {
+    fn schema() -> RefOr<Schema> {
+        let reference = |name| Ref::from_schema_name(name);
+        let acknowledgement = reference(Acknowledgement::name());
+        AnyOfBuilder::new().item(acknowledgement).item(reference(Placed::name())).into()
+    }
+}
+
+impl ToSchema for PlacedLeg<'_> {
+    fn schemas(schemas: &mut Schemas) {
+        let _references = (of::<Acknowledgement<'_>>(schemas), of::<Placed<'_>>(schemas));
+    }
 }
 
 /// A list with reports of its orders, written out: they are of more than one kind.
 fn order_list<R: ToSchema + serde::Serialize + 'static>(schemas: &mut Schemas) -> RefOr<Schema> {
     OrderList::<'static, R>::schemas(schemas);
     of::<R>(schemas);
-    <OrderList<'static, R> as utoipa::PartialSchema>::schema()
+    <OrderList<'static, R> as PartialSchema>::schema()
 }
 
 fn lists(schemas: &mut Schemas) -> RefOr<Schema> {
