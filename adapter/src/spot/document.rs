@@ -11,8 +11,8 @@ use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Paths, Ref, Required,
-    Response, ResponseBuilder,
+    ComponentsBuilder, ContentBuilder, Header, InfoBuilder, OpenApi, OpenApiBuilder, Paths, Ref,
+    Required, Response, ResponseBuilder,
 };
 
 use super::routes::{Operation, Parameter, operations};
@@ -51,13 +51,8 @@ pub fn document(header_prefix: &str) -> OpenApi {
         )
         .security_scheme(SIGNATURE, scheme(ApiKey::Query(ApiKeyValue::new(SIGNATURE))))
         .schema("Error", error_schema())
-        .response(
-            "Refused",
-            failure(
-                "Refused: nothing was done. 429 and 418 tell by Retry-After when to try again.",
-            ),
-        )
-        .response("Failed", failure("The outcome is unknown: it may have been done."))
+        .response("Refused", refused())
+        .response("Failed", failure("The outcome is unknown: it may have been done.").build())
         .schemas_from_iter(schemas)
         .build();
     let info = InfoBuilder::new().title("Trading").version("3").description(Some(ABOUT));
@@ -148,9 +143,19 @@ const fn scheme(key: ApiKey) -> SecurityScheme {
     SecurityScheme::ApiKey(key)
 }
 
-fn failure(description: &str) -> Response {
+fn refused() -> Response {
+    let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).build();
+    failure(
+        "Refused: nothing was done. 418 and 429 tell by Retry-After, in seconds, when to try again; \
+         only the 429 of too many orders (-1015) does not.",
+    )
+    .header("Retry-After", Header::new(seconds))
+    .build()
+}
+
+fn failure(description: &str) -> ResponseBuilder {
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Error"))).build();
-    ResponseBuilder::new().description(description).content("application/json", content).build()
+    ResponseBuilder::new().description(description).content("application/json", content)
 }
 
 /// What [`ApiError`](crate::api_error::ApiError) writes.
