@@ -197,15 +197,36 @@ pub(super) fn set_exchange_filters(
     let mut command = SetVenueFilters { max_orders, max_algo_orders, ..Default::default() };
     send(data, &mut command)?;
     Ok((
-        format!("an account may have {max_orders} orders open, {max_algo_orders} of them stops"),
+        open_orders_allowed(max_orders, max_algo_orders),
         json!({"maxOrders": max_orders, "maxAlgoOrders": max_algo_orders}),
     ))
+}
+
+/// What the filters of the exchange leave an account; 0 is no limit.
+fn open_orders_allowed(max_orders: u32, max_algo_orders: u32) -> String {
+    let most = |limit: u32| match limit {
+        0 => "any number of".to_owned(),
+        limit => format!("at most {limit}"),
+    };
+    format!(
+        "an account may have {} orders open on all symbols together, and {} stops",
+        most(max_orders),
+        most(max_algo_orders)
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use touchline_protocol::message::command::SymbolFilters;
+
+    #[test]
+    fn filters_of_the_exchange_that_are_off_are_told_as_such() {
+        assert_eq!(
+            open_orders_allowed(0, 5),
+            "an account may have any number of orders open on all symbols together, and at most 5 stops"
+        );
+    }
 
     const ONE: i64 = 100_000_000;
 
