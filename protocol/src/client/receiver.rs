@@ -50,7 +50,8 @@ impl Reply {
 /// Why no further reply comes. Commands without a terminal reply are in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReceiveError {
-    /// The engine closed the connection or is gone, and all its replies are read.
+    /// The engine closed the connection or is gone, and all its replies are read. Over a stream an engine
+    /// of which nothing came for three intervals of heartbeats is gone.
     #[error("the engine closed the connection")]
     Disconnected,
     /// The reply ring cannot be right.

@@ -29,6 +29,9 @@ const RECEIVED_BYTES: usize = 256 << 10;
 /// Looks at the socket before the first sleep.
 const LOOKS: u32 = 100;
 
+/// Intervals without a sign of life after which the engine counts as gone: a line that is cut says nothing.
+const SILENT_INTERVALS: u32 = 3;
+
 /// Template ids of messages that are no events.
 const STREAM_TEMPLATES: std::ops::RangeInclusive<u16> = 320..=339;
 
@@ -140,6 +143,10 @@ pub(super) struct StreamReceiver {
     wait: WaitStrategy,
     /// When the line was last tended.
     tended: Instant,
+    /// Something came since the socket was last found empty.
+    has_come: bool,
+    /// When it was last found empty behind something that had come.
+    heard: Instant,
 }
 
 impl StreamReceiver {
@@ -152,6 +159,8 @@ impl StreamReceiver {
             acknowledgement: options.acknowledgement,
             wait: options.wait,
             tended: Instant::now(),
+            has_come: false,
+            heard: Instant::now(),
         }
     }
 
@@ -211,11 +220,17 @@ impl StreamReceiver {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
                     self.buffer.filled(count);
+                    self.has_come = true;
                     return Ok(true);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if !self.line.is_closed() => {
-                    self.tend_sometimes();
+                    let now = Instant::now();
+                    if self.is_silent(now) {
+                        self.notices.push_back(Notice::Closed(Some(CloseReason::Silent)));
+                        break;
+                    }
+                    self.tend_sometimes(now);
                     return Ok(false);
                 }
                 Err(_) => break,
@@ -225,11 +240,20 @@ impl StreamReceiver {
         Err(ReceiveError::Disconnected)
     }
 
-    fn tend_sometimes(&mut self) {
+    /// True if nothing came for so long that the engine, which says something in each interval, is gone or
+    /// out of reach. The socket has nothing at this moment.
+    fn is_silent(&mut self, now: Instant) -> bool {
+        if std::mem::take(&mut self.has_come) {
+            self.heard = now;
+        }
+        now.duration_since(self.heard) >= self.line.heartbeat * SILENT_INTERVALS
+    }
+
+    fn tend_sometimes(&mut self, now: Instant) {
         if self.line.has_unsent.load(Ordering::Relaxed)
-            || self.tended.elapsed() >= self.line.heartbeat / 4
+            || now.duration_since(self.tended) >= self.line.heartbeat / 4
         {
-            self.tended = Instant::now();
+            self.tended = now;
             self.line.tend();
         }
     }
@@ -311,5 +335,30 @@ mod tests {
         assert!(line.is_closed(), "nobody takes the command");
         assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)));
         assert_eq!(receiver.next_notice(), Some(Notice::Closed(Some(CloseReason::KeyRevoked))));
+    }
+
+    #[test]
+    fn an_engine_of_which_nothing_came_for_three_intervals_is_given_up() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let interval = Duration::from_secs(10);
+        let line = Arc::new(StreamLine::new(near.into(), interval));
+        let name = Name::new("client").unwrap();
+        let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+        let mut receiver = StreamReceiver::new(line, &options, Position(0));
+        let long_ago = Instant::now() - 3 * interval;
+        // What came while nobody looked is a sign of life, however long ago the last look was.
+        receiver.heard = long_ago;
+        far.write_all(bytemuck::bytes_of(&Heartbeat::default())).unwrap();
+        assert!(matches!(receiver.poll(), Ok(None)));
+        receiver.heard = long_ago + interval;
+        assert!(matches!(receiver.poll(), Ok(None)), "two intervals");
+        assert!(receiver.is_connected());
+        receiver.heard = long_ago;
+        assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)));
+        assert!(!receiver.is_connected());
+        assert_eq!(receiver.next_notice(), Some(Notice::Closed(Some(CloseReason::Silent))));
+        assert_eq!(receiver.next_notice(), None);
+        assert!(matches!(receiver.poll(), Err(ReceiveError::Disconnected)), "for good");
+        assert_eq!(receiver.next_notice(), None, "and said once");
     }
 }
