@@ -17,6 +17,7 @@ use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
+use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
@@ -135,7 +136,8 @@ impl Connection {
     }
 
     /// True when its next message need not wait for pending work: whatever operators send, but for what
-    /// the core takes of a settled symbol only.
+    /// the core takes of a settled symbol only, and for their last word: what they set off may be pending
+    /// itself, and is answered first.
     pub(super) fn overtakes(&mut self) -> bool {
         if !self.is_operator {
             return false;
@@ -143,7 +145,7 @@ impl Connection {
         // A broken ring is found out by the poll that comes when nothing is pending any more.
         let Ok(Some(word)) = self.end.input.peek() else { return false };
         let MessageHeader { template_id, .. } = bytemuck::cast(word);
-        ![ExpireAll::TEMPLATE, ChangeSymbol::TEMPLATE].contains(&template_id)
+        ![ExpireAll::TEMPLATE, ChangeSymbol::TEMPLATE, Logout::TEMPLATE].contains(&template_id)
     }
 
     pub(super) fn into_end(self) -> Box<SessionEnd> {

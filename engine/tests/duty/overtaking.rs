@@ -10,6 +10,7 @@ use touchline_protocol::message::command::{
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, OrderType, RejectReason, Role, Side, SymbolStatus};
+use touchline_protocol::message::stream::Logout;
 use touchline_protocol::units::{AccountId, KeyId, SymbolId};
 
 /// Stops that one trade sets off: of the account of key 2 and of that of key 3 in turn.
@@ -165,4 +166,25 @@ fn what_needs_a_settled_symbol_waits_and_is_not_refused() {
     assert!(matches!(replies.last().unwrap().event(), Event::MassCanceled(_)));
     let (turns, _) = fate(&venue, AccountId(3));
     assert_eq!(turns.len() as u64, STOPS / 2);
+}
+
+#[test]
+fn a_logout_waits_for_the_answer_to_what_its_sender_has_set_off() {
+    for lane in [Lane::Cold, Lane::Hot] {
+        let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 4");
+        let mut owner = venue.trader("owner", 2);
+        for price in 1..=40 {
+            send(&mut venue, &mut owner, limit(0, Side::Buy, price, 1));
+        }
+        settle(&mut venue);
+        let mut admin = venue.try_open("admin", (Role::Admin, lane, 0), 16_384).unwrap();
+        admin.send(KillAccount { account: AccountId(2), killed: 1, ..Default::default() });
+        let command = admin.header(admin.sequence());
+        admin.push(bytemuck::bytes_of(&Logout { command, ..Default::default() }));
+        settle(&mut venue);
+        let replies = admin.read();
+        let last = replies.last().expect("the kill has begun").event();
+        assert!(matches!(last, Event::MassCanceled(_)), "{last:?} is the last word");
+        assert!(venue.closed().iter().any(|(session, ..)| *session == admin.identity().0));
+    }
 }
