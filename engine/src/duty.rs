@@ -333,14 +333,16 @@ impl Duty {
         end: Option<Box<SessionEnd>>,
         awaits_disk: bool,
     ) {
+        let before = self.writer.position();
         match self.log_own(logon) {
             Ok((started, position)) => {
                 if let Some(older) = self.clients.of_session(started.session) {
                     self.close(older, CloseReason::Replaced, "replaced by a newer logon");
                 }
-                self.open(&started, end, awaits_disk, position);
+                self.open(&started, end, awaits_disk, before);
                 // Before anything for it is in the ring: the gateway drops what is for nobody.
-                self.mail.tell_gateway(FromDuty::Opened { ticket, started, position });
+                let logon = before..position;
+                self.mail.tell_gateway(FromDuty::Opened { ticket, started, logon });
                 // What the end of the older connection took away.
                 self.tell_others(None, position);
             }
@@ -348,12 +350,13 @@ impl Duty {
         }
     }
 
+    /// Serves a session from now on, whose logon lies behind the position `before`.
     fn open(
         &mut self,
         started: &SessionStarted,
         end: Option<Box<SessionEnd>>,
         awaits_disk: bool,
-        position: Position,
+        before: Position,
     ) {
         let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
         let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
@@ -370,10 +373,10 @@ impl Duty {
         match end {
             None => {
                 let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };
-                self.clients.streams.add(identity, terms, position);
+                self.clients.streams.add(identity, terms, before);
             }
             Some(end) => {
-                let connection = Connection::new(identity, (role, lane), terms, end, position);
+                let connection = Connection::new(identity, (role, lane), terms, end, before);
                 self.clients.connections.push(connection);
             }
         }

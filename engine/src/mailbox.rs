@@ -3,6 +3,7 @@
 //! gateway.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use touchline_protocol::message::command::Logon;
@@ -98,8 +99,8 @@ pub enum FromDuty {
         ticket: usize,
         /// The core's event.
         started: SessionStarted,
-        /// Position behind the logon.
-        position: Position,
+        /// Positions before and behind the logon.
+        logon: Range<Position>,
     },
     /// The core rejected the logon.
     Refused {

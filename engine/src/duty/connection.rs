@@ -53,7 +53,7 @@ pub(super) struct Connection {
     end: Box<SessionEnd>,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
-    /// Position behind the transaction replied to last.
+    /// Position behind the transaction that it was told of last.
     last_position: Position,
     /// Transactions that it was told of since it was last woken for them.
     replied: u32,
@@ -79,12 +79,14 @@ struct Stall {
 }
 
 impl Connection {
+    /// One that is told of what lies behind the position `before`: its own logon may have taken away what
+    /// an older connection left.
     pub(super) fn new(
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
         Terms { account, rate, awaits_disk }: Terms,
         end: Box<SessionEnd>,
-        last_position: Position,
+        before: Position,
     ) -> Self {
         Self {
             session,
@@ -93,7 +95,7 @@ impl Connection {
             is_operator: matches!(lane, Lane::Cold) || matches!(role, Role::Admin),
             end,
             gap_from: None,
-            last_position,
+            last_position: before,
             replied: 0,
             haste: Haste::of(role, awaits_disk),
             takes_unsolicited: matches!(role, Role::Trader | Role::ReadOnly),

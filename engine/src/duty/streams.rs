@@ -91,11 +91,13 @@ impl Streams {
         !self.is_starved && self.end.input.has_messages()
     }
 
+    /// Adds one that is told of what lies behind the position `before`: its own logon may have taken away
+    /// what an older connection left.
     pub(super) fn add(
         &mut self,
         (session, epoch): (SessionId, Epoch),
         Terms { account, rate, awaits_disk }: Terms,
-        last_position: Position,
+        before: Position,
     ) {
         let at = session.0 as usize;
         if self.by_session.len() <= at {
@@ -110,8 +112,8 @@ impl Streams {
             rate,
             awaits_disk,
             gap_from: None,
-            last_position,
-            previous_position: last_position,
+            last_position: before,
+            previous_position: before,
             owes_notice: false,
             told: None,
         });

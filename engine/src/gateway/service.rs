@@ -14,6 +14,7 @@ use crate::log::Control;
 use crate::mailbox::{FromDuty, ToDuty};
 use rustc_hash::FxHashMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -261,7 +262,7 @@ impl Gateway {
         admitted.filter(|peer| !peer.is_stream()).count() + kept_back <= most
     }
 
-    fn peer_received(&mut self, ticket: usize, at: &std::ops::Range<usize>) {
+    fn peer_received(&mut self, ticket: usize, at: &Range<usize>) {
         let Some(peer) = self.peers.get_mut(&ticket) else { return };
         let progress = peer.received(self.backend.bytes(at), &self.options);
         self.go_on(ticket, progress);
@@ -315,8 +316,8 @@ impl Gateway {
         while let Some(letter) = self.mail.from_duty.take() {
             had_mail = true;
             match letter {
-                FromDuty::Opened { ticket, started, position } => {
-                    self.welcome(ticket, &started, position);
+                FromDuty::Opened { ticket, started, logon } => {
+                    self.welcome(ticket, &started, logon);
                 }
                 FromDuty::Refused { ticket, reason } => {
                     if let Some(peer) = self.peers.get(&ticket) {
@@ -348,20 +349,20 @@ impl Gateway {
         had_mail
     }
 
-    fn welcome(&mut self, ticket: usize, started: &SessionStarted, position: Position) {
+    /// A session is open; `logon` are the positions before and behind its logon.
+    fn welcome(&mut self, ticket: usize, started: &SessionStarted, logon: Range<Position>) {
         let identity = (started.session, started.epoch);
         let durable = self.durable();
-        let welcomed = self
-            .peers
-            .get_mut(&ticket)
-            .map_or(Welcomed::Gone, |peer| peer.welcome(&self.options, started, position, durable));
+        let welcomed = self.peers.get_mut(&ticket).map_or(Welcomed::Gone, |peer| {
+            peer.welcome(&self.options, started, logon.end, durable)
+        });
         match welcomed {
             Welcomed::Rings => {
                 self.open.insert(identity, ticket);
             }
             Welcomed::Stream(terms) => {
                 self.peers.remove(&ticket);
-                self.sessions.open(ticket, started, terms, (position, self.now));
+                self.sessions.open(ticket, started, terms, (logon, self.now));
             }
             Welcomed::Gone => {
                 self.forget_peer(ticket);

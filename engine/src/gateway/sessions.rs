@@ -113,14 +113,14 @@ impl Sessions {
         ticket: usize,
         started: &SessionStarted,
         terms: Terms,
-        (position, now): (Position, Instant),
+        (logon, now): (Range<Position>, Instant),
     ) {
         let at = started.session.0 as usize;
         if self.routes.len() <= at {
             self.routes.resize(at + 1, None);
         }
         self.routes[at] = Some(Route { ticket, epoch: low_bytes(started.epoch) });
-        self.streams.insert(ticket, Stream::new(started, terms, position, now));
+        self.streams.insert(ticket, Stream::new(started, terms, logon, now));
         self.deliver_early();
     }
 

@@ -6,6 +6,7 @@ mod outgoing;
 
 use outgoing::Outgoing;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
+use std::ops::{Range, RangeInclusive};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use touchline_protocol::framing::{FrameBuffer, FrameFault};
@@ -23,10 +24,10 @@ use super::backend::READ_BYTES;
 /// Room for what came and is not passed on yet.
 const INPUT_BYTES: usize = 2 * READ_BYTES;
 /// Where the command header lies in every command.
-const COMMAND_HEADER: std::ops::Range<usize> =
+const COMMAND_HEADER: Range<usize> =
     MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
 /// Template ids of commands.
-const COMMANDS: std::ops::RangeInclusive<u16> = 1..=99;
+const COMMANDS: RangeInclusive<u16> = 1..=99;
 /// Intervals without a sign of life after which a peer counts as gone.
 const SILENT_INTERVALS: u32 = 3;
 /// So long a session that is ended may take to read why.
@@ -123,10 +124,11 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Of a session that has just been opened; `logon` are the positions before and behind its logon.
     pub(super) fn new(
         started: &SessionStarted,
         terms: Terms,
-        position: Position,
+        logon: Range<Position>,
         now: Instant,
     ) -> Self {
         let is_durable = terms.acknowledgement == ACKNOWLEDGE_DURABLE;
@@ -135,7 +137,7 @@ impl Stream {
             epoch: started.epoch,
             account: started.account,
             input: FrameBuffer::new(INPUT_BYTES),
-            outgoing: Outgoing::new(started.session, terms.unsent_bytes, is_durable, position),
+            outgoing: Outgoing::new(started.session, terms.unsent_bytes, is_durable, logon),
             heartbeat: terms.heartbeat,
             heard: now,
             said: now,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use touchline_engine::mailbox::ToDuty;
 use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{
-    CommandHeader, LOGON_ACCOUNT_EVENTS, Logon, MassCancel, NewOrder,
+    CommandHeader, LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon, MassCancel, NewOrder,
 };
 use touchline_protocol::message::decode::{Event, EventBuffer, disclose};
 use touchline_protocol::message::enums::{CancelScope, Lane, RejectReason, Role, Side};
@@ -28,7 +28,8 @@ pub(super) struct Stream {
 }
 
 pub(super) fn open(venue: &mut Venue, name: &str, key: u64, flags: u8) -> Stream {
-    let role = if flags == 0 { Role::Trader } else { Role::ReadOnly };
+    let watches = flags & LOGON_ACCOUNT_EVENTS != 0;
+    let role = if watches { Role::ReadOnly } else { Role::Trader };
     let mut logon = Logon {
         name: Name::new(name).unwrap(),
         role: role.to_wire(),
@@ -165,6 +166,34 @@ fn a_gateway_that_does_not_read_loses_no_answer_and_is_told_what_else_it_missed(
     };
     assert_eq!(told.iter().filter(is_answer).count(), 1);
     assert!(told.iter().any(|(envelope, _)| envelope.flags & ENVELOPE_UNSOLICITED != 0));
+}
+
+#[test]
+fn a_gap_in_what_a_logon_itself_took_away_begins_before_the_logon() {
+    let mut venue = Venue::new("", "");
+    let mut first = open(&mut venue, "quitter", 1, LOGON_CANCEL_ON_DISCONNECT);
+    assert!(first.send(&mut venue, limit(0, Side::Buy, 10, 1)));
+    let mut other = open(&mut venue, "other", 2, 0);
+    let rejected = NewOrder { price: 0, ..limit(0, Side::Buy, 1, 1) };
+    for _ in 0..2 {
+        for _ in 0..4_500 {
+            assert!(other.send(&mut venue, rejected));
+        }
+        venue.settle();
+    }
+    // More than half of the ring is taken, so the cancel finds no room.
+    let before = venue.control.appended();
+    let second = open(&mut venue, "quitter", 1, LOGON_CANCEL_ON_DISCONNECT);
+    let is_second = |(envelope, _): &(Envelope, EventBuffer)| {
+        envelope.session == second.started.session && epoch_of(envelope) == second.started.epoch
+    };
+    assert_eq!(venue.duty.core().counts().open_orders, 0);
+    assert!(!read(&mut venue).iter().any(is_second));
+    venue.duty.turn();
+    let told: Vec<_> = read(&mut venue).into_iter().filter(is_second).collect();
+    let [(envelope, notice)] = &told[..] else { panic!("one notice, not {told:?}") };
+    let Ok(Event::Gap(gap)) = notice.event() else { panic!("{notice:?}") };
+    assert!(gap.from <= before && before < envelope.position, "{gap:?} at {envelope:?}");
 }
 
 #[test]

@@ -196,6 +196,26 @@ fn what_a_lost_connection_leaves_to_be_cancelled_is_told_to_the_next_one_and_to_
 }
 
 #[test]
+fn a_gap_in_what_the_logon_itself_took_away_begins_before_the_logon() {
+    const ORDERS: i64 = 250;
+    let mut venue = Venue::new("", "max_steps = 512");
+    let mut first = venue.trader_that_leaves_nothing("quitter", 3);
+    for price in 1..=ORDERS {
+        send(&mut venue, &mut first, limit(0, Side::Buy, price, 1));
+    }
+    let before = venue.control.appended();
+    let quitter = (Role::Trader, Lane::Hot, 3);
+    let mut second =
+        venue.log_on_as("quitter", quitter, LOGON_CANCEL_ON_DISCONNECT, FEW_SLOTS).unwrap();
+    venue.settle();
+    let told = second.told();
+    assert_eq!(names(&told), "C".repeat(told.len() - 1) + "G", "not all find room");
+    assert!(told[0].envelope.position > before, "the logon's own");
+    let Event::Gap(gap) = told.last().unwrap().event() else { unreachable!() };
+    assert!(gap.from <= before, "{gap:?}, and the logon lies behind {before}");
+}
+
+#[test]
 fn all_of_an_account_is_told_to_who_asked_once_each() {
     let mut venue = Venue::new("", "");
     let mut owner = venue.trader("owner", 1);

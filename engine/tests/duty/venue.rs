@@ -127,7 +127,8 @@ impl Venue {
         self.log_on_as(name, (role, lane, key), 0, reply_slots)
     }
 
-    fn log_on_as(
+    /// As [`Venue::try_open`], with these `LOGON_*` bits.
+    pub(crate) fn log_on_as(
         &mut self,
         name: &str,
         (role, lane, key): (Role, Lane, u64),

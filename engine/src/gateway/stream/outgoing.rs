@@ -6,6 +6,7 @@
 //! room at the most, and is told again only after the client has taken the notice that some was missing.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
 use touchline_protocol::message::{Message, MessageHeader};
@@ -53,12 +54,12 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Of a session that begins at `position`, for so many bytes.
+    /// Of a session whose logon lies between these positions, for so many bytes.
     pub(super) const fn new(
         session: SessionId,
         capacity: usize,
         waits_for_durable: bool,
-        position: Position,
+        logon: Range<Position>,
     ) -> Self {
         Self {
             session,
@@ -72,8 +73,8 @@ impl Outgoing {
             durable: Position(0),
             capacity,
             in_flight: 0,
-            current: position,
-            previous: position,
+            current: logon.end,
+            previous: logon.start,
             time_ns: 0,
             gap_from: None,
             owes_notice: false,

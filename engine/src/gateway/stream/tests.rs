@@ -8,7 +8,7 @@ const STALL: Duration = Duration::from_secs(5);
 fn stream(acknowledgement: u8, now: Instant) -> Stream {
     let heartbeat = Duration::from_secs(60);
     let terms = Terms { acknowledgement, heartbeat, unsent_bytes: 256 << 10 };
-    Stream::new(&SessionStarted::default(), terms, Position(0), now)
+    Stream::new(&SessionStarted::default(), terms, Position(0)..Position(0), now)
 }
 
 fn ask_for_replay(stream: &mut Stream, correlation: u64, now: Instant) {

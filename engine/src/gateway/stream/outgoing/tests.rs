@@ -75,7 +75,8 @@ struct Run {
 
 impl Run {
     fn new(waits_for_durable: bool) -> Self {
-        let outgoing = Outgoing::new(SessionId(1), CAPACITY, waits_for_durable, Position(1));
+        let outgoing =
+            Outgoing::new(SessionId(1), CAPACITY, waits_for_durable, Position(0)..Position(1));
         let client = Client { given: None, taken: 0, bytes: Vec::new() };
         Self { outgoing, client, position: 1, durable: 0, told: Vec::new(), under_way: 0 }
     }
@@ -218,4 +219,19 @@ fn a_notice_that_was_taken_stays_taken_behind_a_heartbeat() {
     run.step(&Step::Told(1));
     let (numbers, gaps) = run.read();
     assert_eq!((numbers.last(), gaps.len()), (Some(&200), 1), "nothing more was missed");
+}
+
+#[test]
+fn a_gap_in_what_the_logon_took_away_begins_before_the_logon() {
+    let logon = Position(64)..Position(128);
+    let mut outgoing = Outgoing::new(SessionId(1), CAPACITY, false, logon.clone());
+    let (flags, position) = (ENVELOPE_UNSOLICITED, logon.end);
+    let envelope = Envelope { position, flags, ..Default::default() };
+    let mut message = [0; ENVELOPED_BYTES_MAX];
+    let event = OrderCanceled::default();
+    let length = enclose(&envelope, bytemuck::bytes_of(&event), &mut message).unwrap();
+    while !outgoing.owes_notice {
+        outgoing.put(&envelope, &message[..length]);
+    }
+    assert_eq!(outgoing.gap_from, Some(logon.start));
 }
