@@ -42,7 +42,7 @@ const TICK: Duration = Duration::from_millis(250);
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// Sleep while the duty thread's ring is full: nobody tells of room in it.
 const STUCK: Duration = Duration::from_millis(1);
-/// Longest that the gateway's end takes for readers of the feed.
+/// Longest that the gateway's end takes for clients and readers of the feed that do not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Turns without work before the first yield: fewer than the pauses of [`touchline_protocol::wait`], since a
 /// turn takes longer than a pause. More of them keep the core from the duty thread, where the two share one.
@@ -103,17 +103,23 @@ impl Gateway {
                 waiter.reset();
             }
         }
-        self.end_feed()
+        self.say_last_words()
     }
 
-    /// The feed has ended in front of the gateway: its readers over streams get the rest of it.
-    fn end_feed(&mut self) -> io::Result<()> {
+    /// Log and feed have ended in front of the gateway: sessions get what they are told, and readers over
+    /// streams the rest of the feed. A backend may hand over what a turn gave it only in its next one.
+    fn say_last_words(&mut self) -> io::Result<()> {
         let limit = Instant::now() + LAST_WORDS;
-        while self.readers.have_streams() && self.now < limit {
-            let has_work = self.readers.has_work();
+        self.turn(Duration::ZERO)?;
+        while self.has_last_words() && self.now < limit {
+            let has_work = self.readers.has_work() || self.sessions.has_replies();
             self.turn(if has_work { Duration::ZERO } else { LAST_WORDS / 100 })?;
         }
         Ok(())
+    }
+
+    fn has_last_words(&self) -> bool {
+        self.mail.from_duty.has_mail() || self.sessions.have_words() || self.readers.have_streams()
     }
 
     /// One turn; gives whether there was anything to do.

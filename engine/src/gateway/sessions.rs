@@ -100,9 +100,19 @@ impl Sessions {
         !self.holding.is_empty()
     }
 
+    /// True when the duty thread has said something that no session was given yet.
+    pub(super) fn has_replies(&self) -> bool {
+        self.rings.input.has_messages()
+    }
+
+    /// True while something is on its way to a session, or may leave now.
+    pub(super) fn have_words(&self) -> bool {
+        self.has_replies() || self.streams.values().any(Stream::has_words)
+    }
+
     /// True when there is something to do that no socket tells of.
     pub(super) fn has_work(&self, durable: Position) -> bool {
-        self.rings.input.has_messages()
+        self.has_replies()
             || !self.ready.is_empty() && !self.is_stuck
             || !self.dirty.is_empty()
             || !self.holding.is_empty() && durable != self.durable

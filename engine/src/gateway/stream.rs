@@ -317,6 +317,11 @@ impl Stream {
         self.stalled = None;
     }
 
+    /// True while the socket has something to take, or may be given something now.
+    pub(super) const fn has_words(&self) -> bool {
+        !self.outgoing.is_idle()
+    }
+
     /// True when something waits for the durable watermark.
     pub(super) fn awaits_durable(&self) -> bool {
         self.outgoing.awaits_durable()

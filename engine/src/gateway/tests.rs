@@ -102,11 +102,15 @@ pub(super) mod peers {
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
+    use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, enclose};
     use touchline_protocol::message::enums::{Lane, Role};
+    use touchline_protocol::message::event::{
+        ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted,
+    };
     use touchline_protocol::message::handshake::*;
     use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR};
     use touchline_protocol::text::Name;
-    use touchline_protocol::units::{KeyId, Position};
+    use touchline_protocol::units::{Epoch, KeyId, Position, SessionId};
 
     pub(in crate::gateway) fn options(folder: &Path) -> GatewayOptions {
         GatewayOptions {
@@ -215,5 +219,59 @@ pub(super) mod peers {
         assert_eq!(answer(&mut crowd[0]), too_many, "the oldest makes place for the fifth");
         assert!(crowd[1..].iter_mut().all(|client| answer(client).is_none()));
         log.keeper.stop();
+    }
+
+    /// A logon and an answer of which the gateway hears when it is to end already.
+    fn last_words(backend: Box<dyn Backend + Send>, mail: Arc<Mail>, mut rings: StreamRings) {
+        let folder = tempfile::tempdir().unwrap();
+        let log = log_in(folder.path());
+        let options = Arc::new(options(folder.path()));
+        let (mut client, arrival) = comes(&options, KeyId(7), 0, 7);
+        mail.arrivals.put(arrival);
+        let mut gateway = Gateway::new(
+            Arc::clone(&options),
+            log.control.clone(),
+            backend,
+            Arc::clone(&mail),
+            rings.gateway,
+        )
+        .unwrap();
+        gateway.let_in_arrivals();
+        let Some(ToDuty::Logon { ticket, .. }) = mail.to_duty.take() else { panic!("no logon") };
+        let (session, epoch, position) = (SessionId(1), Epoch(1), log.control.durable());
+        let started = SessionStarted { session, epoch, key_id: KeyId(7), ..Default::default() };
+        let logon = position..position;
+        mail.tell_gateway(FromDuty::Opened { ticket, started, logon });
+        let flags = ENVELOPE_TERMINAL;
+        // In the ring an envelope ends with the connection's epoch.
+        let reserved = [1, 0, 0];
+        let envelope = Envelope { session, position, flags, reserved, ..Default::default() };
+        let mut answer = [0; ENVELOPED_BYTES_MAX];
+        let rejected = Rejected::default();
+        let length = enclose(&envelope, bytemuck::bytes_of(&rejected), &mut answer).unwrap();
+        rings.duty.output.try_push(&answer[..length]).unwrap();
+
+        gateway.run(&AtomicBool::new(true)).unwrap();
+        let mut said = Vec::new();
+        client.read_to_end(&mut said).unwrap();
+        let welcome = size_of::<Welcome>();
+        assert_eq!(said.len(), welcome + length, "the Welcome and the answer");
+        let answer = decode::disclose(&said[welcome..]).unwrap().0;
+        assert_eq!((answer.session, answer.reserved), (session, [0; 3]));
+        log.keeper.stop();
+    }
+
+    #[test]
+    fn what_was_said_before_the_end_leaves_before_the_sockets_close() {
+        let (mail, rings) = mail().unwrap();
+        last_words(Box::new(epoll::Epoll::new(mail.bell()).unwrap()), mail, rings);
+        let (mail, rings) = super::super::mail().unwrap();
+        match uring::Uring::new(mail.bell()) {
+            Ok(uring) => last_words(Box::new(uring), mail, rings),
+            Err(error) => {
+                assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "{error}");
+                println!("skipped: no io_uring ({error})");
+            }
+        }
     }
 }
