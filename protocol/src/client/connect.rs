@@ -28,7 +28,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Why no session was opened.
@@ -249,6 +249,47 @@ fn assemble(
         buffer: Box::new(MessageBuffer::new()),
         parked_for_durable: AtomicU32::new(0),
         own_bell: Arc::default(),
+        polls: 0,
+        checked: Instant::now(),
     };
     Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{ReceiveError, SendError};
+    use crate::message::command::NewOrder;
+    use crate::message::enums::{Lane, Role};
+    use crate::shm::{PeerAccess, Region};
+    use crate::text::Name;
+    use std::os::fd::AsFd;
+    use std::path::PathBuf;
+
+    #[test]
+    fn who_polls_over_rings_and_never_waits_learns_that_the_engine_is_gone() {
+        let sizes = RingCapacities::new(1024, 1024).unwrap();
+        let (_engines, descriptors) = SessionEnd::create(sizes).unwrap();
+        let end = SessionEnd::attach(&descriptors, sizes).unwrap();
+        let bytes = control::CONTROL_BYTES;
+        let (_page, page) = Region::create("control page", bytes, PeerAccess::ReadOnly).unwrap();
+        let page = ReadOnlyRegion::from_descriptor(page.as_fd(), bytes).unwrap();
+        let (near, far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        let name = Name::new("client").unwrap();
+        let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+        let mut client = assemble(&options, Welcome::default(), end, &page, near).unwrap();
+        assert!(matches!(client.receiver().poll(), Ok(None)));
+        drop(far);
+        let begin = Instant::now();
+        let learnt = loop {
+            match client.receiver().poll() {
+                Ok(None) => assert!(begin.elapsed() < Duration::from_secs(20), "it never does"),
+                other => break other,
+            }
+        };
+        assert!(matches!(learnt, Err(ReceiveError::Disconnected)), "{learnt:?}");
+        let sent = client.sender().send(&mut NewOrder::default());
+        assert_eq!(sent, Err(SendError::Disconnected));
+    }
 }

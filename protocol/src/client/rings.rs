@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Replies held back for the durable watermark. When they are as many, the ring is not read and the
 /// engine in turn takes no more commands of the session.
@@ -19,6 +19,9 @@ const HELD_MAX: usize = 65_536;
 
 /// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
 const LINE_CHECK: Duration = Duration::from_millis(100);
+
+/// Polls that find nothing between two looks at the clock, for a look at the socket: who polls may never wait.
+const POLLS: u32 = 64;
 
 /// The log's watermarks, as the engine publishes them in its control page.
 pub(super) struct Watermarks {
@@ -40,6 +43,10 @@ pub(super) struct RingReceiver {
     pub(super) parked_for_durable: AtomicU32,
     /// The bell that this process rings.
     pub(super) own_bell: Arc<AtomicU32>,
+    /// Polls that have found nothing.
+    pub(super) polls: u32,
+    /// When a poll last looked at the socket.
+    pub(super) checked: Instant,
 }
 
 impl RingReceiver {
@@ -66,6 +73,7 @@ impl RingReceiver {
 
     fn take(&mut self) -> Result<Option<Reply>, ReceiveError> {
         let Some(length) = self.input.poll(&mut self.buffer)? else {
+            self.check_line_sometimes();
             // What the engine wrote before it closed is read first: look again after the flag.
             if self.line.is_closed() && !self.input.has_messages() {
                 return Err(ReceiveError::Disconnected);
@@ -74,6 +82,14 @@ impl RingReceiver {
         };
         let (envelope, event) = disclose(self.buffer.bytes(length))?;
         Ok(Some(Reply { envelope, event }))
+    }
+
+    fn check_line_sometimes(&mut self) {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS) && self.checked.elapsed() >= LINE_CHECK {
+            self.checked = Instant::now();
+            self.line.check();
+        }
     }
 
     pub(super) fn durable(&self) -> Position {
