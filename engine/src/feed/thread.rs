@@ -117,6 +117,14 @@ impl FeedHandle {
 /// # Errors
 /// If the ring, the reader or the thread cannot be made, or the venue's own books make no sense.
 pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
+    let feed = prepare(options)?;
+    let desk = Arc::clone(&feed.desk);
+    let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || feed.live())?;
+    Ok(FeedHandle { desk, thread })
+}
+
+/// The thread's state, before it runs.
+fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
     let FeedOptions { data, follow, slots, core, control, bell } = options;
     let (incarnation, log_id) = (control.incarnation(), control.identity().log_id);
     let (output, memory) = FeedOutput::create(slots, incarnation, log_id)?;
@@ -136,7 +144,7 @@ pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
     let mut reader = LogReader::open(&data, follow)?;
     reader.seek(position);
     let (fold, books) = begin(core, position)?;
-    let feed = FeedThread {
+    Ok(FeedThread {
         reader,
         fold,
         books,
@@ -145,11 +153,9 @@ pub fn start(options: FeedOptions<'_>) -> Result<FeedHandle, FeedError> {
         snapshots: Snapshots::new(incarnation, slots.into()),
         questions: VecDeque::new(),
         control,
-        desk: Arc::clone(&desk),
+        desk,
         bell,
-    };
-    let thread = thread::Builder::new().name("feed".to_owned()).spawn(move || feed.live())?;
-    Ok(FeedHandle { desk, thread })
+    })
 }
 
 /// The fold, and the books in front of the feed's first message, as the core stands.
@@ -313,7 +319,7 @@ impl FeedThread {
         }
         // A key that was made a moment ago is known once the log was read up to here.
         while let Some((ticket, key, _)) =
-            self.questions.pop_front_if(|question| self.reader.position() >= question.2)
+            self.questions.pop_front_if(|question| self.reader.has_read_to(question.2))
         {
             self.tell(match self.keys.refusal(key) {
                 None => FromFeed::Admitted { ticket },
@@ -332,3 +338,6 @@ impl FeedThread {
         self.bell.ring();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -240,6 +240,13 @@ impl LogReader {
         Position(self.position)
     }
 
+    /// True when nothing in front of `position` is left to be read. A segment's header, which counts as appended
+    /// and as durable, is nothing to be read.
+    #[must_use]
+    pub fn has_read_to(&self, position: Position) -> bool {
+        frame_start(self.position, self.identity.segment_bytes) >= position.0
+    }
+
     /// How far the log may be read now. Without an engine: as far as it was read.
     #[must_use]
     pub fn watermark(&self) -> Position {

@@ -1,0 +1,136 @@
+//! A key is judged once the log was read up to where it stood when the question came, and no later.
+
+use super::*;
+use crate::clock::{Clock, SystemTime};
+use crate::config::EngineConfig;
+use crate::duty::{Duty, DutyOptions};
+use crate::gateway;
+use crate::genesis::Genesis;
+use crate::log::{self, Environment, KeeperHandle, LogOptions, WindowPlace};
+use crate::patience::Wait;
+use crate::recovery::NothingToReplay;
+use tempfile::TempDir;
+use touchline_protocol::log::SEGMENT_HEADER_BYTES;
+use touchline_protocol::message::command::{CreateKey, Deposit, RevokeKey};
+use touchline_protocol::units::{AccountId, AssetId, Sequence};
+
+const SEGMENT_BYTES: u64 = 2 << 20;
+
+const DEFINITION: &str = r#"
+[[assets]]
+name = "BTC"
+[[accounts]]
+name = "A"
+"#;
+
+/// A venue without keys, and its feed as it is before its thread runs.
+struct Venue {
+    duty: Duty,
+    feed: FeedThread,
+    _keeper: KeeperHandle,
+    _folder: TempDir,
+}
+
+fn venue() -> Venue {
+    crate::patience::watch();
+    let folder = tempfile::tempdir().unwrap();
+    let options = LogOptions {
+        data: folder.path().to_owned(),
+        window_place: WindowPlace::Data,
+        window_bytes: Some(16 << 20),
+        segment_bytes: SEGMENT_BYTES,
+        gather: Duration::ZERO,
+        accept_loss: false,
+    };
+    // No attest record is to come between.
+    let attest_after = Duration::from_secs(3600);
+    let environment = Environment { attest_after, ..Environment::default() };
+    let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
+    let config: EngineConfig = toml::from_str(DEFINITION).unwrap();
+    let (mail, rings) = gateway::mail().unwrap();
+    let mut duty = Duty::new(DutyOptions {
+        core: Core::new(),
+        writer: log.writer,
+        clock: Clock::start(SystemTime, 0, false).unwrap(),
+        mail: Arc::clone(&mail),
+        streams: rings.duty,
+        stop: Arc::new(AtomicBool::new(false)),
+        settings: config.engine.clone(),
+    });
+    for command in Genesis::new(&config).unwrap().remaining(Sequence(0)) {
+        duty.own_command(command).unwrap();
+    }
+    let feed = prepare(FeedOptions {
+        data: folder.path().to_owned(),
+        follow: Follow::Appended,
+        slots: 1024,
+        core: duty.core(),
+        control: log.control,
+        bell: mail.bell(),
+    })
+    .unwrap();
+    Venue { duty, feed, _keeper: log.keeper, _folder: folder }
+}
+
+impl Venue {
+    fn log(&mut self, command: &[u8]) {
+        self.duty.own_command(command).unwrap();
+    }
+
+    /// Asks whether key 1 may read.
+    fn ask(&mut self, ticket: usize) {
+        self.feed.desk.to_feed.put(ToFeed::Admit { ticket, key: KeyId(1) });
+        self.feed.read_mail();
+    }
+
+    /// What the feed thread has said about that since: who is let in, or why not.
+    fn answers(&self) -> Vec<(usize, Option<RejectReason>)> {
+        let letters = std::iter::from_fn(|| self.feed.desk.from_feed.take());
+        letters
+            .filter_map(|letter| match letter {
+                FromFeed::Admitted { ticket } => Some((ticket, None)),
+                FromFeed::Refused { ticket, reason } => Some((ticket, Some(reason))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn read_on(&mut self) {
+        while self.feed.broadcast().unwrap() > 0 {}
+        self.feed.read_mail();
+    }
+}
+
+#[test]
+fn a_key_is_judged_by_all_that_the_log_says_when_the_question_comes() {
+    let mut venue = venue();
+    venue.ask(1);
+    assert_eq!(venue.answers(), [(1, Some(RejectReason::UnknownKey))], "all is read");
+    let (account, permissions) = (AccountId(1), KEY_MARKET_DATA);
+    venue.log(bytemuck::bytes_of(&CreateKey { account, permissions, ..Default::default() }));
+    venue.ask(2);
+    assert_eq!(venue.answers(), [], "the log says more than was read");
+    venue.read_on();
+    assert_eq!(venue.answers(), [(2, None)], "the key was made in front of the question");
+    venue.log(bytemuck::bytes_of(&RevokeKey { key: KeyId(1), ..Default::default() }));
+    venue.ask(3);
+    assert_eq!(venue.answers(), []);
+    venue.read_on();
+    assert_eq!(venue.answers(), [(3, Some(RejectReason::UnknownKey))]);
+}
+
+#[test]
+fn a_key_is_judged_also_where_the_log_ends_at_the_beginning_of_a_segment() {
+    let mut venue = venue();
+    let (account, amount) = (AccountId(1), 1);
+    let deposit = Deposit { account, asset: AssetId(0), amount, ..Default::default() };
+    let wait = Wait::begin();
+    while venue.feed.control.appended().0 != SEGMENT_BYTES + SEGMENT_HEADER_BYTES {
+        wait.go_on("the second segment does not begin");
+        venue.log(bytemuck::bytes_of(&deposit));
+        venue.duty.turn();
+    }
+    venue.read_on();
+    venue.ask(1);
+    assert_eq!(venue.answers(), [(1, Some(RejectReason::UnknownKey))]);
+}
