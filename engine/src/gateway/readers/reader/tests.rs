@@ -54,3 +54,18 @@ fn who_takes_a_snapshot_by_the_drop_does_not_keep_it() {
     let closed = reader.tick(now + Duration::from_secs(1), STALL);
     assert_eq!(closed.map(|(reason, _)| reason), Some(CloseReason::ReaderStalled));
 }
+
+#[test]
+fn who_says_more_than_it_may_between_two_ticks_is_closed() {
+    let now = Instant::now();
+    let mut reader = reader(now);
+    let heartbeats = [Heartbeat::default(); MESSAGES_PER_TICK as usize];
+    let (one, all) = (bytemuck::bytes_of(&heartbeats[0]), bytemuck::cast_slice(&heartbeats));
+    for _ in 0..3 {
+        assert_eq!(reader.received(all, now), Ok(false));
+        assert_eq!(reader.tick(now, STALL), None);
+    }
+    assert_eq!(reader.received(all, now), Ok(false));
+    let closed = reader.received(one, now);
+    assert_eq!(closed.map_err(|(reason, _)| reason), Err(CloseReason::Other));
+}
