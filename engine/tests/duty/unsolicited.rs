@@ -4,6 +4,7 @@
 use super::client::{Client, Reply, limit};
 use super::record::{Transaction, transactions};
 use super::venue::Venue;
+use crate::patience::Wait;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::{
@@ -309,11 +310,13 @@ fn pair(engine: &str) -> (Venue, Client, Client) {
 }
 
 fn trade(venue: &mut Venue, taker: &mut Client, count: usize) {
+    let wait = Wait::begin();
     for _ in 0..count {
-        if !taker.try_send(limit(0, Side::Buy, 100, 1)) {
+        // A disk that is slow may leave no room in the log for a while.
+        while !taker.try_send(limit(0, Side::Buy, 100, 1)) {
+            wait.go_on("nothing is taken");
             venue.settle();
             taker.read();
-            taker.send(limit(0, Side::Buy, 100, 1));
         }
     }
     venue.settle();
