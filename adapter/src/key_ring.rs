@@ -93,4 +93,18 @@ mod tests {
         }
         assert_eq!(ring.kept.read().unwrap().len(), 2);
     }
+
+    #[test]
+    fn so_many_keys_are_kept_and_more_are_found_all_the_same() {
+        let ring = KeyRing::new(MasterKey::new([7; 32]));
+        let master = MasterKey::new([7; 32]);
+        let any = Arc::new(KnownKey { id: KeyId(0), signing: SigningKey::new(b"any") });
+        let filler = (0..KEPT_MAX).map(|number| (number.to_string(), Arc::clone(&any)));
+        ring.kept.write().unwrap().extend(filler);
+        for _ in 0..2 {
+            let known = ring.find(&master.api_key(KeyId(1)), || true).unwrap();
+            assert_eq!(known.id, KeyId(1));
+            assert_eq!(ring.kept.read().unwrap().len(), KEPT_MAX);
+        }
+    }
 }
