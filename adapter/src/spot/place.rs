@@ -76,7 +76,7 @@ impl<'a> Sent<'a> {
         kind: OrderType,
         parameters: &Parameters<'_>,
     ) -> Result<(), ApiError> {
-        let (required, refused): (&[&str], &[&str]) = match kind {
+        let (required, refused): (&[&str], &[&'static str]) = match kind {
             OrderType::Limit => {
                 (&["timeInForce", "quantity", "price"], &["quoteOrderQty", "stopPrice"])
             }
@@ -103,9 +103,7 @@ impl<'a> Sent<'a> {
                 return Err(ParameterError::Combination.into());
             }
         }
-        if let Some(&name) = refused.iter().find(|name| parameters.peek(name).is_some()) {
-            return Err(ApiError::parameter_not_required(name));
-        }
+        refused.iter().try_for_each(|name| parameters.refuse(name))?;
         let may_rest = self.time_in_force.and_then(names::read_time_in_force);
         if self.iceberg_quantity.is_some() && may_rest.is_some_and(|time| time != TimeInForce::Gtc)
         {

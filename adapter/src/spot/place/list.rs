@@ -75,14 +75,10 @@ impl<'a> Sent<'a> {
 
     /// A stop limit price and its time in force go together, and only such a stop leg may be an
     /// iceberg.
-    fn check_combination(&self) -> Result<(), ApiError> {
-        let not_required = |name, sent: Option<&str>| match sent {
-            Some(_) => Err(ApiError::parameter_not_required(name)),
-            None => Ok(()),
-        };
+    fn check_combination(&self, parameters: &Parameters<'_>) -> Result<(), ApiError> {
         if self.stop_limit_price.is_none() {
-            not_required("stopLimitTimeInForce", self.stop_limit_time_in_force)?;
-            return not_required("stopIcebergQty", self.stop_iceberg_quantity);
+            parameters.refuse("stopLimitTimeInForce")?;
+            return Ok(parameters.refuse("stopIcebergQty")?);
         }
         if self.stop_limit_time_in_force.is_none() {
             return Err(ApiError::invalid_combination_without("stopLimitTimeInForce"));
@@ -128,7 +124,7 @@ impl Choices {
 pub(in crate::spot) fn oco(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let sent = Sent::read(&intake.parameters)?;
     let admission = intake.signed()?;
-    sent.check_combination()?;
+    sent.check_combination(&intake.parameters)?;
     let (symbol, limits) = symbol_and_limits(intake, sent.symbol)?;
     let choices = Choices::read(&sent)?;
     if sent.stop_iceberg_quantity.is_some() && choices.stop_time_in_force != Some(TimeInForce::Gtc)
