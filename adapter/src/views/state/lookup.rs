@@ -92,7 +92,7 @@ impl State {
         Ok(row.and_then(|row| OrderList::of_row(id, &row)))
     }
 
-    /// The account's last list under this name.
+    /// The account's open list under this name that was placed last; without one the list that ended last.
     ///
     /// # Errors
     /// When the history cannot be read.
