@@ -234,6 +234,14 @@ impl Run {
         ClientOrderId::new(&format!("c{}", self.random.below(40))).expect("a short name")
     }
 
+    /// One of few, so that lists on several symbols share theirs.
+    pub(super) fn list_name(&mut self) -> ClientOrderId {
+        if self.one_in(4) {
+            return ClientOrderId::EMPTY;
+        }
+        ClientOrderId::new(&format!("l{}", self.random.below(3))).expect("a short name")
+    }
+
     /// A header of whoever may send for a random account: the adapter, or a trader of its own.
     pub(super) fn hot(&mut self) -> CommandHeader {
         let trader = (!self.parties.traders.is_empty() && self.one_in(2))

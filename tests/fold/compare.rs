@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use touchline_adapter::views::lists::OrderList;
 use touchline_adapter::views::orders::Order;
 use touchline_adapter::views::state::State;
 use touchline_core::{Core, OpenOrder, OpenOrderList};
@@ -196,6 +197,14 @@ fn lists(core: &Core, state: &State) -> Result<(), String> {
             list_client_order_id: list.client_order_id,
         };
         same("list", found, expected)?;
+        let name = list.client_order_id;
+        let is_namesake =
+            |other: &&OrderList| (other.account, other.client_order_id) == (list.account, name);
+        let last = state.lists.open().filter(is_namesake).map(|other| other.order_list_id).max();
+        if !name.is_empty() {
+            let found = state.lists.named(list.account, name).map(|found| found.order_list_id);
+            same("last open list of its name", found, last)?;
+        }
         let leg = |id| {
             let order = state.orders.get(list.symbol, id).filter(|order| order.status.is_open());
             order.map(|order| (order.order_list_id, order.account, order.executed, order.working))

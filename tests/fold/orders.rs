@@ -210,7 +210,7 @@ impl Run {
             quantity,
             price,
             stop_price,
-            list_client_order_id: self.name(),
+            list_client_order_id: self.list_name(),
             limit_client_order_id: self.name(),
             stop_client_order_id: self.name(),
             ..Default::default()
