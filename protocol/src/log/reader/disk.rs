@@ -24,7 +24,34 @@ const HEADER_BYTES: usize = 64;
 
 /// Number of the oldest segment in `folder`, and the log it belongs to.
 pub(super) fn oldest_segment(folder: &Path) -> Result<(u64, LogIdentity), ReadError> {
-    let number = oldest_number(folder)?;
+    first_of(folder, || oldest_number(folder))
+}
+
+/// As [`oldest_segment`], where `oldest` lists the folder.
+fn first_of(
+    folder: &Path,
+    mut oldest: impl FnMut() -> Result<u64, ReadError>,
+) -> Result<(u64, LogIdentity), ReadError> {
+    let mut number = oldest()?;
+    loop {
+        match identity_in(folder, number) {
+            Err(ReadError::Io { what, path, source })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                let now = oldest()?;
+                if now <= number {
+                    return Err(failed(what, &path)(source));
+                }
+                // It was pruned after it was listed.
+                number = now;
+            }
+            found => return found.map(|identity| (number, identity)),
+        }
+    }
+}
+
+/// The log that the segment `number` belongs to, by its header.
+fn identity_in(folder: &Path, number: u64) -> Result<LogIdentity, ReadError> {
     let path = segment_path(folder, number);
     let mut bytes = [0; HEADER_BYTES];
     File::open(&path)
@@ -35,7 +62,7 @@ pub(super) fn oldest_segment(folder: &Path) -> Result<(u64, LogIdentity), ReadEr
     if found != number {
         return Err(refuse(SegmentError::Number { found, expected: number }));
     }
-    Ok((number, identity))
+    Ok(identity)
 }
 
 fn oldest_number(folder: &Path) -> Result<u64, ReadError> {
@@ -168,5 +195,30 @@ impl Disk {
             }
             Err(error) => Err(failed("opening", &path)(error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{SEGMENT_BYTES_DEFAULT, SEGMENT_HEADER_BYTES};
+
+    #[test]
+    fn a_segment_that_is_pruned_after_it_was_listed_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let log_id = [1; 16];
+        let identity = LogIdentity { log_id, salt: 2, segment_bytes: SEGMENT_BYTES_DEFAULT };
+        let mut header = vec![0; SEGMENT_HEADER_BYTES as usize];
+        identity.write_header(3, &mut header);
+        fs::write(segment_path(folder.path(), 3), header).unwrap();
+        let listed = |numbers: &'static [u64]| {
+            let mut numbers = numbers.iter().copied();
+            first_of(folder.path(), move || Ok(numbers.next().unwrap()))
+        };
+        let (number, found) = listed(&[1, 2, 3]).unwrap();
+        assert_eq!((number, found.log_id), (3, log_id));
+        // One that is listed again and again, and cannot be opened, is told.
+        let told = listed(&[1, 2, 2]).unwrap_err().to_string();
+        assert!(told.contains(&segment_path(folder.path(), 2).display().to_string()), "{told}");
     }
 }
