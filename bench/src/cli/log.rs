@@ -22,7 +22,8 @@ temporary folder (some 700 MB) with the live window in shared memory. In each ro
              bare O_DIRECT|O_DSYNC writes of 4 KiB; right behind it the same disk is written to without
              a log on the same schedule, whatever is due in one write: what the machine allows
   attainable 128-byte records per second that are durable, to the lesser of those that are appended
-             with no disk behind the log and those that the bare disk takes in bytes, by 2 MiB writes
+             with no disk behind the log and those that the bare disk takes in new space, by 8 MiB
+             writes from large pages, which is what the log of a flood does
   replay     a log of limit orders and cancels through recovery, to the core alone on its commands, five
              passes of each in turns
   verify     the same log's files in the page cache, to reading them

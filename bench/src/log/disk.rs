@@ -1,14 +1,17 @@
 //! The bare disk: what one direct, synchronous write takes, and how many bytes it takes per second.
 //! Called by [`super`] in every round, so that what the log does can be told in its terms.
+//!
+//! Buffers lie in large pages and the largest writes are as large as the keeper's, as whoever wrote to this
+//! disk without a log would have them: a yardstick that is slower than it need be flatters.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use memmap2::MmapMut;
+use memmap2::{Advice, MmapMut};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -23,6 +26,9 @@ use crate::machine::nanoseconds;
 /// Single blocks written per round.
 const WRITES: u64 = 500;
 
+/// Bytes of the largest write: as many as the keeper writes at once when the disk has fallen behind.
+pub(super) const PIECE_BYTES: u64 = 4 * WINDOW_SEGMENT_BYTES;
+
 /// Bytes of the file, which is written over and over.
 const FILE_BYTES: u64 = 4 * SEGMENT_BYTES_DEFAULT;
 
@@ -32,6 +38,8 @@ const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 /// A file of zeros, written past the page cache.
 pub(super) struct BareDisk {
     file: File,
+    /// Where another file may lie for a while.
+    new: PathBuf,
     buffer: MmapMut,
     _folder: TempDir,
 }
@@ -44,18 +52,13 @@ impl BareDisk {
             return Ok(None);
         }
         let path = folder.path().join("bare");
-        let mut buffer = MmapMut::map_anon(usize::try_from(WINDOW_SEGMENT_BYTES)?)?;
-        let flags = (OFlags::DIRECT | OFlags::DSYNC).bits();
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .custom_flags(flags.try_into()?)
-            .open(&path);
-        let file = match file {
+        let mut buffer = MmapMut::map_anon(usize::try_from(PIECE_BYTES)?)?;
+        // As the keeper's: from large pages the disk takes more. Where there are none it goes without.
+        let _unknown = buffer.advise(Advice::HugePage);
+        let file = match reserved(&path, FILE_BYTES) {
             Err(error) if is_refusal(&error) => return Ok(None),
             file => file.with_context(|| format!("cannot make {}", path.display()))?,
         };
-        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, FILE_BYTES)?;
         for offset in (0..FILE_BYTES).step_by(buffer.len()) {
             match file.write_all_at(&buffer, offset) {
                 Err(error) if is_refusal(&error) => return Ok(None),
@@ -64,7 +67,8 @@ impl BareDisk {
         }
         file.sync_all()?;
         buffer.fill(7);
-        Ok(Some(Self { file, buffer, _folder: folder }))
+        let new = folder.path().join("new");
+        Ok(Some(Self { file, new, buffer, _folder: folder }))
     }
 
     /// D: one block after the other.
@@ -116,15 +120,34 @@ impl BareDisk {
         Ok(())
     }
 
-    /// Bytes per second in pieces as large as the keeper's largest.
-    pub(super) fn bytes_per_second(&self, bytes: u64) -> Result<u64> {
+    /// Bytes per second in writes of [`PIECE_BYTES`]: into space that is reserved and was never written,
+    /// which is where the log of a flood goes, and over what was written before.
+    pub(super) fn bytes_per_second(&self, bytes: u64) -> Result<(u64, u64)> {
+        let file = reserved(&self.new, bytes)
+            .with_context(|| format!("cannot make {}", self.new.display()))?;
+        let new = self.fill(&file, bytes, bytes);
+        std::fs::remove_file(&self.new)?;
+        Ok((new?, self.fill(&self.file, bytes, FILE_BYTES)?))
+    }
+
+    /// Writes `bytes` bytes into the first `within` of a file; gives how many per second.
+    fn fill(&self, file: &File, bytes: u64, within: u64) -> Result<u64> {
         let begin = Instant::now();
         for offset in (0..bytes).step_by(self.buffer.len()) {
             interrupt::check()?;
-            self.file.write_all_at(&self.buffer, offset % FILE_BYTES)?;
+            file.write_all_at(&self.buffer, offset % within)?;
         }
         Ok(super::per_second(bytes, nanoseconds(begin.elapsed())))
     }
+}
+
+/// A new file with space for so many bytes, whose writes go past the page cache and return when they are
+/// durable.
+fn reserved(path: &Path, bytes: u64) -> io::Result<File> {
+    let flags = (OFlags::DIRECT | OFlags::DSYNC).bits() as i32;
+    let file = OpenOptions::new().write(true).create_new(true).custom_flags(flags).open(path)?;
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?;
+    Ok(file)
 }
 
 fn is_refusal(error: &io::Error) -> bool {

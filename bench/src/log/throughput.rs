@@ -26,8 +26,10 @@ pub struct Throughput {
     pub appended_per_second: u64,
     /// Records per second from the first append to all of them on disk.
     pub durable_per_second: u64,
-    /// Bytes per second that the bare disk takes in direct, synchronous writes of 2 MiB.
+    /// Bytes per second that the bare disk takes in direct, synchronous writes of 8 MiB into new space.
     pub disk_bytes_per_second: u64,
+    /// The same over what was written before: what the disk takes from whoever need not grow.
+    pub overwritten_bytes_per_second: u64,
 }
 
 impl Throughput {
@@ -44,8 +46,14 @@ pub(super) fn measure(subject: &mut Subject, disk: &BareDisk) -> Result<Throughp
     let appended_per_second = pass(subject)?;
     drop(turned);
     let durable_per_second = pass(subject)?;
-    let disk_bytes_per_second = disk.bytes_per_second(RECORDS * SMALL_FRAME)?;
-    Ok(Throughput { appended_per_second, durable_per_second, disk_bytes_per_second })
+    let (disk_bytes_per_second, overwritten_bytes_per_second) =
+        disk.bytes_per_second(RECORDS * SMALL_FRAME)?;
+    Ok(Throughput {
+        appended_per_second,
+        durable_per_second,
+        disk_bytes_per_second,
+        overwritten_bytes_per_second,
+    })
 }
 
 /// Appends as fast as there is room, until all of it is durable.
