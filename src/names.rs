@@ -193,6 +193,8 @@ pub(crate) struct Sought {
     number: Option<u64>,
     /// The number of what is meant, as far as definitions were seen.
     found: Option<u64>,
+    /// What was found stays what is meant.
+    is_settled: bool,
 }
 
 impl Sought {
@@ -200,12 +202,13 @@ impl Sought {
         let digits = text.trim_start_matches('#');
         // Only as numbers are shown: who means the name 007, which may not be there, does not mean account 7.
         let number = digits.parse().ok().filter(|number: &u64| number.to_string() == digits);
-        Self { what, text: text.to_owned(), number, found: None }
+        Self { what, text: text.to_owned(), number, found: None, is_settled: false }
     }
 
     /// Hears of a definition.
     pub(crate) fn learn(&mut self, name: &str, number: u64) -> Result<()> {
-        if self.text != name && self.number != Some(number) {
+        let is_known = self.is_settled && self.found.is_some();
+        if is_known || self.text != name && self.number != Some(number) {
             return Ok(());
         }
         if let Some(other) = self.found.replace(number).filter(|other| *other != number) {
@@ -217,6 +220,11 @@ impl Sought {
             );
         }
         Ok(())
+    }
+
+    /// What was found, if anything was, stays what is meant: no later definition makes it doubtful.
+    pub(crate) const fn settle(&mut self) {
+        self.is_settled = true;
     }
 
     /// The number of what is meant; one that was not defined yet stands for itself.
@@ -242,6 +250,16 @@ mod tests {
             sought.learn(name, *number)?;
         }
         Ok(sought.found)
+    }
+
+    #[test]
+    fn what_was_found_stays_what_is_meant_once_that_is_settled() {
+        let mut sought = Sought::new("account", "2");
+        sought.settle();
+        assert_eq!(sought.number(), Some(2), "it is not there yet");
+        sought.learn("B", 2).unwrap();
+        sought.learn("2", 3).unwrap();
+        assert_eq!(sought.number(), Some(2));
     }
 
     #[test]

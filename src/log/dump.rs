@@ -89,6 +89,7 @@ fn copy(
                 }
             }
             None if options.follow => {
+                filter.settle();
                 output.flush()?;
                 pass.reader.wait(WAIT)?;
             }
@@ -130,6 +131,12 @@ impl<'options> Filter<'options> {
         names.symbols().try_for_each(|(name, number)| learn(&mut self.symbol, name, number))?;
         self.keys.extend(names.owners().map(|(key, account)| (key.0, account.0)));
         Ok(())
+    }
+
+    /// What was there when the dump began is read: what that has named stays what is meant, whatever is
+    /// called by its number later.
+    fn settle(&mut self) {
+        [&mut self.account, &mut self.symbol].into_iter().flatten().for_each(Sought::settle);
     }
 
     fn check_names(&self) -> Result<()> {

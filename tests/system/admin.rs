@@ -263,3 +263,21 @@ fn symbols_are_defined_changed_closed_and_emptied() {
         refused(&venue, arguments, says);
     }
 }
+
+#[test]
+fn a_dump_that_follows_goes_on_when_its_number_becomes_anothers_name() {
+    let venue = Venue::up(&[]);
+    let data = venue.data().to_str().expect("temporary folders have plain names").to_owned();
+    let arguments = ["log", "--data", &data, "dump", "--account", "2", "--follow"];
+    let mut dump = Process::start(&arguments);
+    // Nothing is shown before it has read all that there is.
+    dump.wait_for(0, "line about B", |line| line.contains("\"account\":2,"));
+    let printed = dump.lines().len();
+    admin(&venue, &["account", "2"]);
+    admin(&venue, &["deposit", "B", "USDT", "7"]);
+    dump.wait_for(printed, "line about B's deposit", |line| {
+        line.contains("Deposit") && line.contains("7.00000000")
+    });
+    assert!(dump.lines()[printed..].iter().all(|line| line.contains("\"account\":2,")));
+    dump.kill();
+}
