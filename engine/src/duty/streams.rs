@@ -52,8 +52,9 @@ pub(super) struct Streams {
     list: Vec<Stream>,
     /// Where each session's stream is in the list; grows with logons only.
     by_session: Vec<u32>,
-    /// Streams that take all events of their account.
-    watchers: usize,
+    /// Where those that take all events of their account are in the list: nobody else is passed on the way
+    /// of an event.
+    watchers: Vec<u32>,
     /// Streams that owe a notice.
     owing: usize,
     replied: bool,
@@ -70,7 +71,7 @@ impl Streams {
             bell,
             list: Vec::new(),
             by_session: Vec::new(),
-            watchers: 0,
+            watchers: Vec::new(),
             owing: 0,
             replied: false,
             awaits_disk: false,
@@ -104,7 +105,9 @@ impl Streams {
             self.by_session.resize(at + 1, NONE);
         }
         self.by_session[at] = self.list.len() as u32;
-        self.watchers += usize::from(account.is_some());
+        if account.is_some() {
+            self.watchers.push(self.list.len() as u32);
+        }
         self.list.push(Stream {
             session,
             epoch,
@@ -143,10 +146,14 @@ impl Streams {
     pub(super) fn remove(&mut self, index: usize) -> Stream {
         let removed = self.list.swap_remove(index);
         self.by_session[removed.session.0 as usize] = NONE;
+        if removed.account.is_some() {
+            self.watchers.retain(|&at| at != index as u32);
+        }
         if let Some(moved) = self.list.get(index) {
             self.by_session[moved.session.0 as usize] = index as u32;
+            let was = self.list.len() as u32;
+            self.watchers.iter_mut().filter(|at| **at == was).for_each(|at| *at = index as u32);
         }
-        self.watchers -= usize::from(removed.account.is_some());
         self.owing -= usize::from(removed.owes_notice);
         removed
     }
@@ -197,8 +204,9 @@ impl Streams {
         {
             self.tell_one(index, note, envelope, event);
         }
-        if self.watchers > 0 && note.account.is_some() {
-            for index in 0..self.list.len() {
+        if note.account.is_some() {
+            for at in 0..self.watchers.len() {
+                let index = self.watchers[at] as usize;
                 if self.list[index].account == note.account && is_told(&self.list[index]) {
                     self.tell_one(index, note, envelope, event);
                 }

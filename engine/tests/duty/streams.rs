@@ -273,3 +273,34 @@ fn a_failed_log_refuses_commands_over_sockets_too_and_each_is_answered() {
     }
     assert_eq!((venue.control.appended(), venue.duty.core().state_hash()), before);
 }
+
+#[test]
+fn whoever_leaves_those_that_watch_are_told_and_nobody_else() {
+    let mut venue = Venue::new("", "");
+    let mut trader = venue.trader("trader", 1);
+    let mut streams: Vec<(Stream, bool)> = (0..24)
+        .map(|number| {
+            let watches = number % 3 != 1;
+            let flags = if watches { LOGON_ACCOUNT_EVENTS } else { 0 };
+            (open(&mut venue, &format!("s{number}"), 1, flags), watches)
+        })
+        .collect();
+    let mut next = 0;
+    while !streams.is_empty() {
+        trader.send(limit(0, Side::Buy, 10, 1));
+        venue.settle();
+        assert_eq!(trader.read().len(), 2, "the order and its result");
+        let mut told: Vec<SessionId> = read(&mut venue).iter().map(|told| told.0.session).collect();
+        told.sort_unstable();
+        let watchers = streams.iter().filter(|(_, watches)| *watches);
+        let mut owed: Vec<SessionId> =
+            watchers.flat_map(|(stream, _)| [stream.started.session; 2]).collect();
+        owed.sort_unstable();
+        assert_eq!(told, owed, "{} are left", streams.len());
+        next = (next + 7) % streams.len();
+        let (gone, _) = streams.swap_remove(next);
+        let (session, epoch) = (gone.started.session, gone.started.epoch);
+        venue.mail.to_duty.put(ToDuty::Ended { session, epoch });
+        venue.settle();
+    }
+}
