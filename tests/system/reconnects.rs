@@ -3,9 +3,11 @@
 
 use super::binary::KEY_A;
 use super::process::WATCHDOG;
-use super::stream_client::{Member, address, arguments, limit, options, unix};
+use super::stream_client::{Member, address, arguments, limit, options, over_epoll, unix};
 use super::venue::{Part, Venue};
+use rustix::process::Signal;
 use std::collections::BTreeSet;
+use std::thread;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{
     Acknowledgement, Back, CallError, ClientOptions, ConnectError, Endpoint, Notice, SteadyClient,
@@ -13,7 +15,7 @@ use touchline_protocol::client::{
 };
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::enums::{RejectReason, Side, TimeInForce};
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{KeyId, Sequence};
@@ -115,6 +117,55 @@ fn an_engine_killed_in_the_middle_does_everything_once() {
             let mut wishes = options(endpoint(&venue), "steady", (KEY_A, &venue.key_a()));
             wishes.acknowledgement = acknowledgement;
             through_a_kill(&mut venue, wishes, 150, false);
+        }
+    }
+}
+
+/// Sends orders, stops the engine in the middle, and comes back: gives what was decided without an answer.
+fn through_a_stop(venue: &mut Venue, options: ClientOptions) -> Vec<Sequence> {
+    const ORDERS: usize = 20_000;
+    let mut client = SteadyClient::connect(options).expect("an honest client is let in");
+    let begin = Instant::now();
+    // Orders that leave nothing behind, of which there may be any number.
+    let time_in_force = TimeInForce::Ioc.to_wire();
+    for number in 0..ORDERS {
+        let mut order = NewOrder { time_in_force, ..numbered(number) };
+        client.send(&mut order).expect("there is room");
+    }
+    let mut is_stopped = false;
+    loop {
+        if client.undecided() < ORDERS - 10 && !is_stopped {
+            is_stopped = true;
+            // As many answers as may wait for a client do, and some still do when the log is closed.
+            thread::sleep(Duration::from_millis(300));
+            venue.part(Part::Engine).signal(Signal::TERM);
+            thread::sleep(Duration::from_millis(100));
+        }
+        match client.poll() {
+            Ok(Some(Told::Connection(Back::Lost))) => {
+                assert!(is_stopped && client.undecided() > 0, "it was to be stopped in the middle");
+                assert!(venue.part(Part::Engine).wait_for_end().success());
+                venue.start_engine();
+            }
+            Ok(Some(Told::Connection(Back::Returned { decided, .. }))) => return decided,
+            Ok(Some(_)) => {}
+            Ok(None) => client.wait(Duration::from_millis(600)),
+            Err(error) => panic!("{error}"),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "{} are undecided", client.undecided());
+    }
+}
+
+#[test]
+fn an_engine_that_is_stopped_has_answered_what_it_has_decided() {
+    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+        for endpoint in [shared, unix] {
+            let mut venue = Venue::separate(&arguments(&[]));
+            let mut wishes = options(endpoint(&venue), "steady", (KEY_A, &venue.key_a()));
+            wishes.acknowledgement = acknowledgement;
+            // The engine waits a second for who does not read, and this machine may stand still for longer.
+            let mut tries = (0..3).map(|_| through_a_stop(&mut venue, wishes.clone()));
+            assert!(tries.any(|left| left.is_empty()), "{acknowledgement:?}: answers are lost");
         }
     }
 }
@@ -274,3 +325,5 @@ fn a_client_that_finds_no_place_tries_again_until_there_is_one() {
     }
     assert!(other.is_none(), "there was no place before");
 }
+
+over_epoll!(an_engine_that_is_stopped_has_answered_what_it_has_decided);
