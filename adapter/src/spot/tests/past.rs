@@ -130,6 +130,8 @@ fn swept() -> Site {
         taker_order_id: OrderId(4),
         maker_account: BOB,
         taker_account: ALICE,
+        maker_commission: 7,
+        taker_commission: 5,
         ..Default::default()
     });
     let result = OrderResult {
@@ -158,6 +160,20 @@ fn of_an_orders_trades_the_most_recent_are_shown_unless_one_is_named() {
         let list: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
         let ids = list.as_array().unwrap().iter().map(|entry| entry["id"].as_u64().unwrap());
         assert_eq!(ids.collect::<Vec<_>>(), expected, "{query}");
+    }
+}
+
+#[test]
+fn each_side_of_a_trade_shows_what_it_was_charged() {
+    let site = swept();
+    for (key, order, commission, asset) in
+        [(ALICES_KEY, 4, "0.00000005", "BTC"), (BOBS_KEY, 2, "0.00000007", "USDT")]
+    {
+        let reply =
+            site.reply(site.signed_by(key, Get, "myTrades", "symbol=BTCUSDT&fromId=2&limit=1"));
+        let list: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+        let found = (&list[0]["orderId"], &list[0]["commission"], &list[0]["commissionAsset"]);
+        assert_eq!(found, (&order.into(), &commission.into(), &asset.into()));
     }
 }
 
