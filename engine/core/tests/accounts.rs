@@ -5,7 +5,7 @@
 #[path = "support/venue.rs"]
 mod venue;
 
-use touchline_core::{ORDER_TYPES_2, Reject};
+use touchline_core::{Core, ORDER_TYPES_2, Reject};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{RejectReason as Why, SelfTradePrevention};
@@ -152,4 +152,15 @@ fn the_mode_against_self_trades_holds_for_orders_that_name_none() {
     let events = venue.must(&NewOrder { self_trade_prevention: 1, ..order(1, 1) });
     assert!(events.iter().any(|event| matches!(event, Owned::Trade(_))));
     venue.check_replay();
+}
+
+/// The fee account is there from the beginning, before any limits are set.
+#[test]
+fn nobody_has_an_order_in_a_venue_without_limits() {
+    let core = Core::new();
+    for account in [AccountId::FEES, AccountId(1), AccountId(u32::MAX)] {
+        assert_eq!(core.open_orders_of(account).count(), 0);
+        assert_eq!(core.open_order_count(account, ONE), 0);
+        assert_eq!(core.balance(account, AssetId(0)), None);
+    }
 }

@@ -55,7 +55,8 @@ impl Orders {
 
     /// The place behind another one, or the first one (none), of an account.
     pub(crate) fn place_behind(&self, account: AccountId, previous: u32) -> Option<u32> {
-        let ends = &self.by_account[account.0 as usize].ends;
+        // The fee account is there before limits make room for the orders of any.
+        let ends = &self.by_account.get(account.0 as usize)?.ends;
         self.chains.behind(&self.slots, ends, previous)
     }
 

@@ -204,9 +204,7 @@ impl Core {
         let orders = &self.orders;
         to.begin(records::PLACES, orders.places().into())?;
         let (mut numbers, mut next) = (Places::default(), 0);
-        // Before limits are set there is no room for any.
-        let accounts = if orders.places() == 0 { 0 } else { self.accounts.len() };
-        for account in (0..accounts).map(AccountId) {
+        for account in (0..self.accounts.len()).map(AccountId) {
             let mut at = NONE;
             while let Some(place) = orders.place_behind(account, at) {
                 let placed = orders.placed_at(place);
