@@ -15,7 +15,7 @@ pub const AVERAGE_MINUTES_MAX: u32 = 60;
 
 const NS_PER_MINUTE: u64 = 60_000_000_000;
 
-/// The trades of one minute. Sums saturate, which takes more trades than a venue has numbers for.
+/// The trades of one minute. Sums saturate, which takes some 10¹¹ trades of the largest amount.
 #[derive(Clone, Copy, Default, Debug)]
 struct Bucket {
     /// Minutes since the epoch; 0: never used.

@@ -132,8 +132,8 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for SnapshotError<E> {}
 
 impl Core {
     /// Writes the venue as a stream of bytes, in portions of a few hundred bytes at the most; gives its
-    /// state hash. Besides what `write` takes it needs four bytes per open order
-    /// and eight per record.
+    /// state hash. Besides what `write` takes it needs four bytes for each slot of an order and eight for
+    /// each slot of a record, as many as were ever in use at once.
     ///
     /// # Errors
     /// What `write` gives.

@@ -43,7 +43,7 @@ pub(crate) struct Symbol {
     pub(crate) filters: SymbolFilters,
     /// Commission rates of everybody on it, in place of each account's own.
     pub(crate) rates: Option<FeeRates>,
-    /// Price of the last trade under rules version 2 or later; zero before the first.
+    /// Price of the last trade, zero before the first. It decides nothing before rules version 2.
     pub(crate) last_price: Price,
     /// Triggered stops that wait for their turn: root of the heap.
     pub(crate) fired: u32,

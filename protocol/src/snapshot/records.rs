@@ -156,7 +156,7 @@ pub struct SymbolRecord {
     pub last_aggregate_trade_id: u64,
     /// Last number of a change of the book.
     pub last_book_update_id: u64,
-    /// Price of the last trade under rules 2 or later, 10⁻⁸; 0: none.
+    /// Price of the last trade, 10⁻⁸; 0: none.
     pub last_price: i64,
     /// `SymbolStatus`.
     pub status: u8,
