@@ -114,6 +114,14 @@ fn order(venue: &mut Venue, change: impl FnOnce(&mut NewOrder)) -> NewOrder {
     order
 }
 
+/// Which is the last time at which it may be decided.
+#[test]
+fn a_command_is_not_too_late_at_the_time_that_it_names() {
+    let mut venue = world();
+    let order = order(&mut venue, |order| order.command.not_after_ns = venue::START_NS);
+    venue.must(&order);
+}
+
 #[test]
 fn every_field_of_an_order() {
     let mut venue = world();

@@ -2,9 +2,12 @@
 
 use crate::venue::{Owned, Venue, WHOLE};
 use crate::world::*;
+use touchline_core::Reject;
+use touchline_core::limits::{URGENT_SWEEPS_MAX, number};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, OrderStatus, RejectReason as Why, Role, Side};
 use touchline_protocol::message::event::Done;
+use touchline_protocol::text::Name;
 use touchline_protocol::units::*;
 
 fn reason<M: touchline_protocol::message::Message>(venue: &mut Venue, message: &M) -> Why {
@@ -145,6 +148,34 @@ fn it_needs_no_room_that_others_may_take() {
     assert!(!events.iter().any(|event| matches!(event, Owned::Triggered(_))));
     venue.check_replay();
     check_empty(&venue);
+}
+
+/// In the end there is a bound of their own for them, and who comes up against it is not killed.
+#[test]
+fn so_many_kills_wait_and_no_more() {
+    let mut venue = world(Limits { accounts: URGENT_SWEEPS_MAX + 10, ..steps(1) });
+    for number in 4..URGENT_SWEEPS_MAX + 10 {
+        let name = Name::new(&format!("account {number}")).unwrap();
+        venue.must_quickly(&CreateAccount { name, ..Default::default() });
+    }
+    for price in [8, 9] {
+        place(&mut venue, &limit(by(ANN), ONE, Side::Buy, (price, 1)));
+    }
+    venue.must(&kill(ANN, 1));
+    assert!(venue.core.has_pending(ONE), "one step ends one of the two");
+    let kills = u64::from(URGENT_SWEEPS_MAX);
+    for account in 2..=kills {
+        venue.must_quickly(&kill(account, 1));
+    }
+    let full = Reject { reason: Why::CapacityReached, detail: number::PENDING_WORK };
+    assert_eq!(venue.apply(&kill(kills + 1, 1)), Err(full));
+    let is_killed =
+        |venue: &Venue, account: u64| venue.core.account(AccountId(account as u32)).unwrap().killed;
+    assert!(is_killed(&venue, kills) && !is_killed(&venue, kills + 1));
+    assert_eq!(venue.must(&kill(kills, 1)), [mass(kills as u32, ALL, 0)], "it adds nothing");
+    venue.must(&RunPending::default());
+    venue.must(&kill(kills + 1, 1));
+    assert!(is_killed(&venue, kills + 1));
 }
 
 #[test]
