@@ -201,7 +201,9 @@ impl Core {
             }
             match pending {
                 // An urgent sweep may have ended all that was to run.
-                Pending::Triggered(_) | Pending::Sweep(_) => {}
+                Pending::Triggered(_) => {}
+                Pending::Sweep(_) if !self.has_triggered(id.0 as usize) => {}
+                Pending::Sweep(_) => return Err(format!("a sweep of {id} before its stops")),
                 Pending::Order(active) => {
                     let aggressor = active.aggressor();
                     let book = &self.symbols.books[id.0 as usize];
@@ -214,6 +216,10 @@ impl Core {
                     *locks.entry((active.account.0, asset.0)).or_default() += active.still_locked();
                 }
             }
+        }
+        let mut symbols = (0..).zip(&self.symbols.list);
+        if symbols.any(|(at, symbol)| !symbol.has_pending && self.has_triggered(at)) {
+            return Err("stops that were reached have no turn".into());
         }
         let flagged = self.symbols.list.iter().filter(|symbol| symbol.has_pending).count();
         if flagged != seen.len() || may_rest != self.pending.reserved() {
@@ -328,7 +334,9 @@ impl Core {
             && counts.open_orders <= limits.open_orders
             && counts.price_levels <= limits.price_levels
             && self.pending.ordinary() <= limits.pending_work
-            && self.pending.urgent() <= crate::limits::urgent_sweeps(limits);
+            && self.pending.urgent() <= crate::limits::urgent_sweeps(limits)
+            // What is queued besides will empty a level before it rests.
+            && counts.price_levels + self.orders.reserved() <= limits.price_levels;
         if within { Ok(()) } else { Err(format!("{counts:?} beyond {limits:?}")) }
     }
 }

@@ -47,6 +47,8 @@ mod sweeps;
 #[path = "model/world.rs"]
 mod world;
 
+#[path = "snapshot/altered.rs"]
+mod altered;
 #[path = "snapshot/executed.rs"]
 mod executed;
 #[path = "snapshot/fixture.rs"]
@@ -61,3 +63,5 @@ mod parts;
 mod pending;
 #[path = "snapshot/runs.rs"]
 mod runs;
+#[path = "snapshot/taking.rs"]
+mod taking;

@@ -37,12 +37,12 @@ impl Core {
     /// truncation of its fills can exceed it.
     ///
     /// # Errors
-    /// As soon as it is more than what is free, or when it would be spread over too many levels.
-    pub(super) fn market_lock(
+    /// As soon as it is more than what is free, or when it would be spread over more than so many levels.
+    pub(crate) fn market_lock(
         &self,
         book: &SymbolBook,
         aggressor: &Aggressor,
-        free: Amount,
+        (free, levels_max): (Amount, u32),
     ) -> Result<i64, Reject> {
         let mut missing = aggressor.quantity.0;
         let mut cost = 0i64;
@@ -51,7 +51,7 @@ impl Core {
             if missing == 0 {
                 break;
             }
-            if seen == self.levels_judged() {
+            if seen == levels_max {
                 return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
             }
             let quantity =

@@ -198,7 +198,9 @@ impl Core {
         let locked = match kind.side {
             Side::Sell => Some(quantity),
             Side::Buy if message.quote_quantity != 0 => Some(message.quote_quantity),
-            Side::Buy if kind.is_market() => Some(self.market_lock(site.book, &aggressor, free)?),
+            Side::Buy if kind.is_market() => {
+                Some(self.market_lock(site.book, &aggressor, (free, self.levels_judged()))?)
+            }
             Side::Buy => money::quote_rounded_up(message.price, quantity),
         };
         let locked =

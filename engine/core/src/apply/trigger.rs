@@ -86,7 +86,7 @@ impl Core {
 
     /// As [`has_triggered`], of a symbol by its number.
     #[inline(always)]
-    pub(super) fn has_triggered(&self, at: usize) -> bool {
+    pub(crate) fn has_triggered(&self, at: usize) -> bool {
         has_triggered(&self.symbols.list[at], &self.symbols.triggers[at])
     }
 
@@ -232,7 +232,7 @@ impl Core {
             return money::quote_rounded_up(active.price.0, active.remaining);
         }
         let free = self.accounts.balance(active.account, symbol.quote).free;
-        let most = Amount(free.0 + active.locked);
+        let most = (Amount(free.0 + active.locked), self.levels_judged());
         self.market_lock(&self.symbols.books[at], &active.aggressor(), most).ok()
     }
 

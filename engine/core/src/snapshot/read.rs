@@ -58,7 +58,8 @@ impl<E> Reading<'_, E> {
         if rules > RULES_MAX {
             return Err(SnapshotError::Rules { found: rules });
         }
-        self.reader.require(reserved == 0 && next_order_list_id.0 >= 0, "a field out of range")?;
+        let is_number = (0..i64::MAX).contains(&next_order_list_id.0);
+        self.reader.require(reserved == 0 && is_number, "a field out of range")?;
         let core = &mut self.core;
         core.rules = rules;
         core.max_orders = record.max_orders;
@@ -100,8 +101,16 @@ impl<E> Reading<'_, E> {
             // A symbol of rules 1 keeps filters that rules 2 would not take.
             let filters_are_sound = filters::first_bad_field(rules, filters).is_none()
                 || filters::first_bad_field(1, filters).is_none();
+            // None of them has come so far that it could overflow.
+            let counters = [
+                record.last_order_id,
+                record.last_trade_id,
+                record.last_aggregate_trade_id,
+                record.last_book_update_id,
+            ];
             let is_sound = record.name.is_valid()
                 && !record.name.is_empty()
+                && counters.iter().all(|&last| last <= i64::MAX.cast_unsigned())
                 && record.base != record.quote
                 && self.core.assets.get(record.base).is_some()
                 && self.core.assets.get(record.quote).is_some()

@@ -79,7 +79,11 @@ impl<E> Reading<'_, E> {
             let (bid, ask) = (book.best(Side::Buy), book.best(Side::Sell));
             bid.zip(ask).is_some_and(|(bid, ask)| bid >= ask)
         });
-        self.reader.require(!is_crossed, "bids and asks that would trade")
+        self.reader.require(!is_crossed, "bids and asks that would trade")?;
+        let core = &self.core;
+        let kept = u64::from(core.pools.levels()) + u64::from(core.orders.reserved());
+        let has_room = kept <= core.limits.price_levels.into();
+        self.reader.require(has_room, "stops for which no price level is kept")
     }
 
     /// Reads an order and checks it by itself.

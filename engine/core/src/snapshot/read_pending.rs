@@ -3,6 +3,8 @@
 use super::SnapshotError;
 use super::read::Reading;
 use super::read_orders::{kind, prevention};
+use crate::Core;
+use crate::filters::OrderKind;
 use crate::limits::urgent_sweeps;
 use crate::money::{self, AMOUNT_MAX};
 use crate::pending::{ActiveOrder, Pending, Sweep, Waiter, Whose};
@@ -12,7 +14,10 @@ use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::snapshot::records::{
     self, PendingOrderRecord, PendingRecord, PendingSweepRecord,
 };
-use touchline_protocol::units::{AccountId, KeyId, OrderListId, Price, SessionId, SymbolId};
+use touchline_protocol::units::{
+    AccountId, Amount, KeyId, OrderListId, Price, Qty, SessionId, SymbolId, UNITS_PER_WHOLE,
+    notional,
+};
 
 type Outcome<E> = Result<(), SnapshotError<E>>;
 
@@ -42,6 +47,12 @@ impl<E> Reading<'_, E> {
             self.reader.step();
         }
         self.reader.end()?;
+        let core = &self.core;
+        let have_turn = (0..).zip(&core.symbols.list).all(|(at, symbol)| {
+            // Else the next order of the symbol would leave work for which no room was asked.
+            symbol.has_pending || !core.has_triggered(at)
+        });
+        self.reader.require(have_turn, "stops that were reached and will have no turn")?;
         self.link_places()
     }
 
@@ -55,34 +66,19 @@ impl<E> Reading<'_, E> {
         let core = &self.core;
         let sessions = core.sessions.len();
         let last = core.symbols.list[symbol.0 as usize].counters.order;
+        let name = &raw.client_order_id;
+        let namesake = core.orders.find_by_client_order_id(&core.pools, raw.account, symbol, name);
         let is_known = core.accounts.get(raw.account).is_some()
             && raw.session.0 <= sessions
             && raw.placed_by.0 <= sessions
             && raw.order_id.0 > 0
             && raw.order_id <= last
             && core.orders.find(&core.pools, symbol, raw.order_id).is_none()
+            && namesake.is_none()
             && (OrderListId::NONE..core.orders.lists.next_id()).contains(&raw.order_list_id)
             && raw.client_order_id.is_valid();
         self.reader.require(is_known, "a reference to nothing")?;
-        const FLAGS: u8 = records::PENDING_RAN_DRY | records::PENDING_OWN_LOCK;
-        let is_buy = kind.side == Side::Buy;
-        let has_own_lock = raw.flags & records::PENDING_OWN_LOCK != 0;
-        let in_range = |amount: i64| (0..=AMOUNT_MAX).contains(&amount);
-        let is_sound = raw.reserved == [0; 6]
-            && raw.flags & !FLAGS == 0
-            && (is_buy || !has_own_lock)
-            && in_range(raw.locked)
-            && (0..=i64::MAX).contains(&raw.executed_quote)
-            && (!is_buy || raw.executed_quote <= raw.locked)
-            && raw.prevented >= 0
-            && raw.prevented < raw.remaining
-            && raw.remaining <= raw.quantity
-            && (is_buy || raw.remaining <= AMOUNT_MAX)
-            && raw.iceberg >= 0
-            && raw.last_fill_price >= 0
-            && (raw.price > 0) != kind.is_market()
-            && (kind.is_market() || pays_for_the_rest(&raw, is_buy))
-            && (raw.place != records::NO_PLACE) == kind.may_rest();
+        let is_sound = is_sound(&raw, kind);
         self.reader.require(is_sound, "a field out of range")?;
         let active = ActiveOrder {
             order_id: raw.order_id,
@@ -96,7 +92,7 @@ impl<E> Reading<'_, E> {
             // It matters to orders that wait alone.
             stop_price: Price::ZERO,
             locked: raw.locked,
-            has_own_lock,
+            has_own_lock: raw.flags & records::PENDING_OWN_LOCK != 0,
             iceberg: raw.iceberg,
             order_list_id: raw.order_list_id,
             ran_dry: raw.flags & records::PENDING_RAN_DRY != 0,
@@ -120,6 +116,7 @@ impl<E> Reading<'_, E> {
         let book = &self.core.symbols.books[symbol.0 as usize];
         let crosses = book.crosses(aggressor.side, aggressor.limit);
         self.reader.require(crosses, "nothing to continue")?;
+        self.reader.require(self.core.stays_in_range(&active), "more to pay than there is")?;
         self.add_lock_of_pending(&active)?;
         Ok(Pending::Order(active))
     }
@@ -132,6 +129,8 @@ impl<E> Reading<'_, E> {
         let core = &self.core;
         let is_known = raw.session.0 <= core.sessions.len()
             && raw.reserved == 0
+            // It has ended no more than were ever open at once.
+            && [raw.orders, raw.lists].iter().all(|&ended| ended <= u32::MAX.into())
             && (has_detail || raw.detail == 0)
             && if is_of_all {
                 account.0 == EVERY && symbol.0 != EVERY && raw.place == records::NO_PLACE
@@ -158,6 +157,8 @@ impl<E> Reading<'_, E> {
         let whose = whose.ok_or(self.reader.wrong("about nobody's orders"))?;
         let is_of_every = symbol.0 == EVERY;
         self.reader.require(is_of_every || !whose.is_urgent(), "urgent, and of one symbol only")?;
+        let is_settled = is_of_every || !self.core.has_triggered(symbol.0 as usize);
+        self.reader.require(is_settled, "a sweep in front of stops that were reached")?;
         Ok(Pending::Sweep(Sweep {
             whose,
             symbol,
@@ -187,8 +188,63 @@ impl<E> Reading<'_, E> {
     }
 }
 
-/// What a limit order has left of its lock pays for what it has open.
-fn pays_for_the_rest(raw: &PendingOrderRecord, is_buy: bool) -> bool {
-    let needed = money::quote_rounded_up(raw.price, raw.remaining);
-    needed.is_some_and(|needed| !is_buy || raw.locked - raw.executed_quote >= needed)
+/// Everything but what it refers to, and what is in the book.
+fn is_sound(raw: &PendingOrderRecord, kind: OrderKind) -> bool {
+    const FLAGS: u8 = records::PENDING_RAN_DRY | records::PENDING_OWN_LOCK;
+    let (is_buy, is_market) = (kind.side == Side::Buy, kind.is_market());
+    raw.reserved == [0; 6]
+        && raw.flags & !FLAGS == 0
+        && (is_buy || raw.flags & records::PENDING_OWN_LOCK == 0)
+        && (0..=AMOUNT_MAX).contains(&raw.locked)
+        && (0..=i64::MAX).contains(&raw.executed_quote)
+        && (!is_buy || raw.executed_quote <= raw.locked)
+        && raw.prevented >= 0
+        && (raw.prevented == 0 || is_market)
+        && raw.prevented < raw.remaining
+        && raw.remaining <= raw.quantity
+        && (is_buy || raw.remaining <= AMOUNT_MAX)
+        && raw.iceberg >= 0
+        && raw.last_fill_price >= 0
+        && (raw.price > 0) != is_market
+        && (is_market || locks_what_it_asks_for(raw, is_buy))
+        && (raw.place != records::NO_PLACE) == kind.may_rest()
+}
+
+/// A limit order locks what its price and quantity ask for, but for one that was changed, and in any case
+/// enough for what it has open.
+fn locks_what_it_asks_for(raw: &PendingOrderRecord, is_buy: bool) -> bool {
+    let worth = |quantity: i64| money::quote_rounded_up(raw.price, quantity);
+    let has_own_lock = raw.flags & records::PENDING_OWN_LOCK != 0;
+    worth(raw.remaining).is_some_and(|needed| {
+        !is_buy
+            || raw.locked - raw.executed_quote >= needed
+                && (has_own_lock || worth(raw.quantity) == Some(raw.locked))
+    })
+}
+
+impl Core {
+    /// True when what an order still takes does not bring what it pays beyond what it has locked, nor what
+    /// it is paid beyond what an amount can be: see [`ActiveOrder`].
+    fn stays_in_range(&self, active: &ActiveOrder) -> bool {
+        let book = &self.symbols.books[active.symbol.0 as usize];
+        let (aggressor, is_market) = (active.aggressor(), active.kind.is_market());
+        if active.kind.side == Side::Buy {
+            let left = Amount(active.still_locked());
+            return !is_market || self.market_lock(book, &aggressor, (left, u32::MAX)).is_ok();
+        }
+        let rest = if is_market { 0 } else { notional(active.price, Qty(active.remaining)) };
+        let mut most = (i128::from(i64::MAX) - i128::from(active.executed_quote))
+            * i128::from(UNITS_PER_WHOLE)
+            - rest;
+        let mut open = aggressor.quantity.0;
+        for level in book.reachable(&self.pools, aggressor.side, aggressor.limit) {
+            let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(open);
+            most -= notional(level.price, Qty(there));
+            open -= there;
+            if open == 0 || most < 0 {
+                break;
+            }
+        }
+        most >= 0
+    }
 }

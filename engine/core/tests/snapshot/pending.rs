@@ -82,12 +82,14 @@ fn a_sweep_that_no_venue_has_is_refused() {
     const OUT_OF_RANGE: &str = "a field out of range, or a reference to nothing";
     const NOBODY: &str = "about nobody's orders";
     type Alteration = fn(&mut PendingRecord, &mut PendingSweepRecord);
-    let of_account: [(&str, Alteration); 12] = [
+    let of_account: [(&str, Alteration); 14] = [
         ("", |_, _| {}),
         (ANOTHER, |_, sweep| sweep.whose = SWEEP_KILLED),
         (OUT_OF_RANGE, |_, sweep| sweep.session = SessionId(1)),
         (OUT_OF_RANGE, |_, sweep| sweep.reserved = 1),
         (OUT_OF_RANGE, |_, sweep| sweep.detail = 1),
+        (OUT_OF_RANGE, |_, sweep| sweep.orders = u64::MAX),
+        (OUT_OF_RANGE, |_, sweep| sweep.lists = u64::MAX),
         (OUT_OF_RANGE, |_, sweep| sweep.account = AccountId(101)),
         (OUT_OF_RANGE, |_, sweep| sweep.account = AccountId(EVERY)),
         (NOBODY, |_, sweep| sweep.whose = 5),
