@@ -121,6 +121,28 @@ fn what_the_service_answers_is_what_the_document_says() {
     assert_eq!(checked, rows().len() - 2);
 }
 
+#[test]
+fn a_denied_address_gets_what_the_document_says() {
+    let venue = Venue::up(&[
+        "--set",
+        "adapter.trusted_proxies=[\"127.0.0.1\"]",
+        "--set",
+        "adapter.denied_addresses=[\"2001:db8::/32\"]",
+    ]);
+    let document = document(&venue);
+    let mut http = venue.http();
+    let paths = document["paths"].as_object().expect("an object");
+    for (path, operations) in paths {
+        for (method, operation) in operations.as_object().expect("an object") {
+            let request = Request::new(&method.to_uppercase(), path.replace("{id}", "1"));
+            let response = http.call(&request.header("X-Forwarded-For", "2001:db8::1"));
+            assert_eq!(response.status, 403, "{method} {path}");
+            let checked = schema::check(&document, operation, &response);
+            assert_eq!(checked, Ok(()), "{method} {path}");
+        }
+    }
+}
+
 /// A trade, an open order, and two open lists: something to answer with.
 fn trade(venue: &Venue, client: &mut Client) {
     venue.b().limit("BTCUSDT", "SELL", "1", "20000");

@@ -1,7 +1,9 @@
 //! What the services' parts of the OpenAPI document have in common, and the whole that they make. Called by
 //! the services, which describe their own operations, and by [`crate::run`].
 
-use utoipa::openapi::{Components, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder};
+use utoipa::openapi::{
+    Components, HttpMethod, InfoBuilder, OpenApi, OpenApiBuilder, Response, ResponseBuilder,
+};
 
 use crate::http::Method;
 
@@ -40,6 +42,12 @@ pub(crate) const fn http_method(method: Method) -> HttpMethod {
         Method::Delete => HttpMethod::Delete,
         Method::Options => HttpMethod::Options,
     }
+}
+
+/// What an address gets that is denied, whatever it asks for: 403 and nothing else.
+pub(crate) fn denied() -> Response {
+    let description = "This address is denied: nothing was done, and no more is said.";
+    ResponseBuilder::new().description(description).build()
 }
 
 #[cfg(test)]

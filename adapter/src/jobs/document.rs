@@ -16,7 +16,7 @@ use utoipa::openapi::{
 use super::fields::schema as fields;
 use super::responses::{JobFields, LoggedIn, Message, OneJob};
 use super::routes::{Handler, routes};
-use crate::documentation::document::http_method;
+use crate::documentation::document::{denied, http_method};
 use crate::http::Method::{self, Delete, Get, Patch, Post};
 use crate::route::{Route, Security};
 
@@ -154,6 +154,7 @@ fn describe(route: &Route<Handler>, schemas: &mut Schemas) -> utoipa::openapi::p
         .operation_id(row.map(|row| row.id))
         .tag(if is_protected { "jobs" } else { "users" })
         .response("200", success.build())
+        .response("403", denied())
         .request_body(row.and_then(|row| row.body).map(request_body));
     for (status, name) in [
         ("400", "JobsInvalid"),

@@ -16,7 +16,7 @@ use utoipa::openapi::{
 };
 
 use super::routes::{Operation, Parameter, operations};
-use crate::documentation::document::http_method;
+use crate::documentation::document::{denied, http_method};
 use crate::route::{Security, Weight};
 use replies::Schemas;
 
@@ -71,6 +71,7 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> utoipa::openapi::pa
         .operation_id(Some(operation_id(operation)))
         .tag(tag(operation.security))
         .response("200", success.build())
+        .response("403", denied())
         .response("4XX", Ref::from_response_name("Refused"))
         .response("5XX", Ref::from_response_name("Failed"))
         .extensions(Some(costs(operation)));
