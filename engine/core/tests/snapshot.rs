@@ -57,6 +57,8 @@ mod fixture;
 mod hostile;
 #[path = "snapshot/large.rs"]
 mod large;
+#[path = "snapshot/open.rs"]
+mod open;
 #[path = "snapshot/parts.rs"]
 mod parts;
 #[path = "snapshot/pending.rs"]

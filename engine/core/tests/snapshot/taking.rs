@@ -87,6 +87,7 @@ fn refusal(core: &Core, alter: impl Fn(&mut PendingOrderRecord)) -> &'static str
 }
 
 pub(crate) const OUT_OF_RANGE: &str = "a field out of range";
+const NOTHING: &str = "a reference to nothing";
 const TOO_MUCH: &str = "more to pay than there is";
 
 type Alteration = fn(&mut PendingOrderRecord);
@@ -115,7 +116,9 @@ fn a_limit_buy_locks_what_it_asks_for() {
             (OUT_OF_RANGE, |taking| taking.locked = 30 * WHOLE),
             (OUT_OF_RANGE, |taking| taking.remaining = 3 * WHOLE),
             (OUT_OF_RANGE, |taking| taking.prevented = 1),
-            ("a reference to nothing", |taking| taking.client_order_id = named("away")),
+            (OUT_OF_RANGE, |taking| taking.place = NO_PLACE),
+            (NOTHING, |taking| taking.client_order_id = named("away")),
+            (NOTHING, |taking| taking.order_id = OrderId(1)),
         ],
     );
 }
@@ -129,6 +132,9 @@ fn a_market_buy_pays_for_what_is_there() {
             ("", |_| {}),
             (TOO_MUCH, |taking| taking.locked -= 1),
             (TOO_MUCH, |taking| taking.executed_quote += 1),
+            (OUT_OF_RANGE, |taking| taking.price = 1),
+            (OUT_OF_RANGE, |taking| taking.remaining = taking.quantity + 1),
+            (OUT_OF_RANGE, |taking| taking.prevented = taking.remaining),
             // Of itself it would have taken the last of them.
             ("locked is not what its orders lock", |taking| {
                 (taking.prevented, taking.locked) = (WHOLE, taking.locked - 12 * WHOLE);
@@ -147,6 +153,8 @@ fn what_a_sell_is_paid_stays_an_amount() {
             ("", |taking| taking.executed_quote = MOST),
             (TOO_MUCH, |taking| taking.executed_quote = MOST + 1),
             (OUT_OF_RANGE, |taking| taking.prevented = 1),
+            (OUT_OF_RANGE, |taking| taking.flags |= PENDING_OWN_LOCK),
+            ("nothing to continue", |taking| taking.price = 20 * WHOLE),
         ],
     );
     refused(
@@ -201,4 +209,13 @@ fn stops_that_were_reached_have_their_turn_and_before_anything_else() {
     let records = [bytemuck::bytes_of(&pending), bytemuck::bytes_of(&sweep)].concat();
     let swept = with_records(&bytes, PENDING, 1, &records);
     assert_eq!(reason(&swept), "a sweep in front of stops that were reached");
+}
+
+#[test]
+fn there_is_no_more_pending_work_than_its_limit() {
+    let bytes = write(&amid(&order(ANN, Side::Buy, 12, 3)).core);
+    let mut record = records_of(&bytes, VENUE).to_vec();
+    let at = offset_of!(VenueRecord, limits) + offset_of!(Limits, pending_work);
+    record[at..at + 4].copy_from_slice(&0u32.to_le_bytes());
+    assert_eq!(reason(&with_records(&bytes, VENUE, 1, &record)), "more than the limits allow");
 }
