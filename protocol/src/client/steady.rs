@@ -34,8 +34,8 @@ pub enum Back {
         decided: Vec<Sequence>,
         /// How many commands were sent again.
         resent: usize,
-        /// Position behind what was seen last before the loss: a replay from here on tells what was
-        /// missed.
+        /// Position behind the last transaction of which all was told before the loss: a replay from here on
+        /// tells what was missed, and once more what had come of the transaction that was told of last.
         missed_from: Option<Position>,
     },
 }
@@ -63,6 +63,9 @@ pub struct SteadyClient {
     client: Option<Client>,
     undecided: VecDeque<Undecided>,
     last_sequence: Sequence,
+    /// All up to here was told, or is named by a [`Back::Returned`]. Of the transaction that was seen last
+    /// more may be on its way: nothing marks the last event of what others do.
+    told_to: Option<Position>,
     try_at: Instant,
     pause: Duration,
     /// Since when there is a connection, or none.
@@ -84,6 +87,7 @@ impl SteadyClient {
             client: Some(client),
             undecided: VecDeque::new(),
             last_sequence,
+            told_to: None,
             try_at: Instant::now(),
             pause: PAUSES[0],
             since: Instant::now(),
@@ -114,7 +118,7 @@ impl SteadyClient {
     /// The log does not have what was seen last ([`ConnectError::HistoryLost`]), and the caller knows:
     /// the next attempt goes on with what the log has.
     pub const fn accept_history_loss(&mut self) {
-        self.options.last_seen = None;
+        (self.options.last_seen, self.told_to) = (None, None);
     }
 
     /// Numbers the command and sends it, now or when the connection is back. The caller has set
@@ -217,8 +221,11 @@ impl SteadyClient {
         if reply.is_replayed() {
             return;
         }
-        if let Some((_, position)) = &mut self.options.last_seen {
-            *position = (*position).max(reply.envelope.position);
+        if let Some((_, position)) = &mut self.options.last_seen
+            && reply.envelope.position > *position
+        {
+            self.told_to = Some(*position);
+            *position = reply.envelope.position;
         }
         if reply.is_terminal() {
             let sequence = reply.envelope.sequence;
@@ -233,6 +240,7 @@ impl SteadyClient {
         if let Some(client) = &self.client {
             let welcome = client.welcome();
             self.options.last_seen = Some((welcome.incarnation, welcome.position));
+            self.told_to = Some(welcome.position);
         }
     }
 
@@ -243,7 +251,7 @@ impl SteadyClient {
         match Client::connect(&self.options) {
             Ok(client) => {
                 let decided_to = client.welcome().last_sequence;
-                let missed_from = self.options.last_seen.map(|(_, position)| position);
+                let missed_from = self.told_to;
                 let decided: Vec<Sequence> = self
                     .undecided
                     .iter()
@@ -298,8 +306,10 @@ impl SteadyClient {
 mod tests {
     use super::*;
     use crate::client::Endpoint;
+    use crate::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
     use crate::message::enums::{Lane, Role};
-    use crate::message::handshake::{Hello, Refused};
+    use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope, Trade};
+    use crate::message::handshake::{Hello, Refused, Welcome};
     use crate::patience::PATIENCE;
     use crate::text::Name;
     use rustix::event::{PollFd, PollFlags, poll};
@@ -321,6 +331,7 @@ mod tests {
             client: None,
             undecided: VecDeque::new(),
             last_sequence: Sequence(0),
+            told_to: None,
             try_at: Instant::now(),
             pause: PAUSES[0],
             since: Instant::now(),
@@ -396,5 +407,47 @@ mod tests {
                 assert_eq!(matches!(told, Ok(None)), passes, "{reason:?}: {told:?}");
             });
         }
+    }
+
+    fn trade(position: u64) -> Reply {
+        let (position, flags) = (Position(position), ENVELOPE_UNSOLICITED);
+        let envelope = Envelope { position, flags, ..Default::default() };
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let event = Trade::default();
+        let length = enclose(&envelope, bytemuck::bytes_of(&event), &mut enclosed).unwrap();
+        let (envelope, event) = disclose(&enclosed[..length]).unwrap();
+        Reply { envelope, event }
+    }
+
+    #[test]
+    fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+        client.options.handshake_timeout = PATIENCE;
+        client.options.last_seen = Some((Incarnation(1), Position(64)));
+        // The line may have been cut in the middle of the last one.
+        for position in [128, 192, 192] {
+            client.saw(&trade(position));
+        }
+        assert_eq!(client.last_seen(), Some((Incarnation(1), Position(192))));
+        let mut come_back = |position: u64| {
+            let (incarnation, position) = (Incarnation(1), Position(position));
+            let welcome = Welcome { incarnation, position, ..Default::default() };
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let mut socket = accepted(&tcp);
+                    socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+                    socket.write_all(bytemuck::bytes_of(&welcome)).unwrap();
+                });
+                let told = client.poll();
+                let Ok(Some(Told::Connection(Back::Returned { missed_from, .. }))) = told else {
+                    panic!("{told:?}");
+                };
+                (client.client, client.try_at) = (None, Instant::now());
+                missed_from
+            })
+        };
+        assert_eq!(come_back(512), Some(Position(128)));
+        assert_eq!(come_back(640), Some(Position(512)), "the rest was named before");
     }
 }
