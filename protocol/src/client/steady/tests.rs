@@ -1,0 +1,187 @@
+//! A client beside engines that break off, refuse, or say much at once.
+
+use super::*;
+use crate::client::Endpoint;
+use crate::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
+use crate::message::enums::{Lane, Role};
+use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope, Trade};
+use crate::message::handshake::{Hello, Refused, Welcome};
+use crate::message::stream::StateEnd;
+use crate::patience::{PATIENCE, Wait};
+use crate::text::Name;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::thread;
+
+/// A client that has lost its connection.
+fn lost(endpoint: Endpoint) -> SteadyClient {
+    let name = Name::new("steady").unwrap();
+    let mut options = ClientOptions::new(endpoint, Role::ReadOnly, Lane::Hot, name);
+    options.handshake_timeout = Duration::from_millis(500);
+    SteadyClient {
+        options,
+        client: None,
+        undecided: VecDeque::new(),
+        last_sequence: Sequence(0),
+        told_to: None,
+        next_reply: None,
+        try_at: Instant::now(),
+        pause: PAUSES[0],
+        since: Instant::now(),
+        crowded_since: None,
+    }
+}
+
+/// Whoever comes next to a listener, if somebody comes.
+fn accepted(listener: impl AsFd) -> File {
+    let patience = PATIENCE.try_into().unwrap();
+    let mut comes = [PollFd::new(&listener, PollFlags::IN)];
+    assert_eq!(poll(&mut comes, Some(&patience)), Ok(1), "no client comes");
+    let socket = rustix::net::accept(&listener).unwrap();
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
+    socket.into()
+}
+
+/// An engine that is gone, or stands still, behind the Hello of whoever comes next.
+fn break_off(mut socket: impl Read, stands_still: bool) {
+    socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+    if stands_still {
+        let _until_the_client_goes = socket.read(&mut [0]);
+    }
+}
+
+#[test]
+fn an_engine_that_breaks_off_the_handshake_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let unix = UnixListener::bind(&path).unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = tcp.local_addr().unwrap();
+    for stands_still in [false, true] {
+        for endpoint in [Endpoint::SharedMemory(path.clone()), Endpoint::Unix(path.clone())] {
+            let mut client = lost(endpoint.clone());
+            thread::scope(|scope| {
+                scope.spawn(|| break_off(accepted(&unix), stands_still));
+                let told = client.poll();
+                assert!(matches!(told, Ok(None)), "{endpoint:?} {stands_still}: {told:?}");
+            });
+        }
+        let mut client = lost(Endpoint::Tcp(address));
+        thread::scope(|scope| {
+            scope.spawn(|| break_off(accepted(&tcp), stands_still));
+            let told = client.poll();
+            assert!(matches!(told, Ok(None)), "tcp {stands_still}: {told:?}");
+        });
+    }
+}
+
+#[test]
+fn a_logon_that_finds_no_room_now_is_tried_again() {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    for (reason, passes) in [
+        (RejectReason::LogUnavailable, true),
+        (RejectReason::CapacityReached, true),
+        (RejectReason::UnknownKey, false),
+    ] {
+        let refused = Refused {
+            reason: RefusalReason::Rejected as u16,
+            reject_reason: reason.to_wire(),
+            ..Default::default()
+        };
+        let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+        client.options.handshake_timeout = PATIENCE;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut socket = accepted(&tcp);
+                socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+                socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
+            });
+            let told = client.poll();
+            assert_eq!(matches!(told, Ok(None)), passes, "{reason:?}: {told:?}");
+        });
+    }
+}
+
+fn trade(position: u64) -> Reply {
+    let (position, flags) = (Position(position), ENVELOPE_UNSOLICITED);
+    let envelope = Envelope { position, flags, ..Default::default() };
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let event = Trade::default();
+    let length = enclose(&envelope, bytemuck::bytes_of(&event), &mut enclosed).unwrap();
+    let (envelope, event) = disclose(&enclosed[..length]).unwrap();
+    Reply { envelope, event }
+}
+
+#[test]
+fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+    client.options.handshake_timeout = PATIENCE;
+    client.options.last_seen = Some((Incarnation(1), Position(64)));
+    // The line may have been cut in the middle of the last one.
+    for position in [128, 192, 192] {
+        client.saw(&trade(position));
+    }
+    assert_eq!(client.last_seen(), Some((Incarnation(1), Position(192))));
+    let mut come_back = |position: u64| {
+        let (incarnation, position) = (Incarnation(1), Position(position));
+        let welcome = Welcome { incarnation, position, ..Default::default() };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut socket = accepted(&tcp);
+                socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+                socket.write_all(bytemuck::bytes_of(&welcome)).unwrap();
+            });
+            let told = client.poll();
+            let Ok(Some(Told::Connection(Back::Returned { missed_from, .. }))) = told else {
+                panic!("{told:?}");
+            };
+            (client.client, client.try_at) = (None, Instant::now());
+            missed_from
+        })
+    };
+    assert_eq!(come_back(512), Some(Position(128)));
+    assert_eq!(come_back(640), Some(Position(512)), "the rest was named before");
+}
+
+#[test]
+fn all_that_the_engine_says_is_told_in_its_order() {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+    client.options.handshake_timeout = PATIENCE;
+    let state = |correlation| StateEnd { correlation, ..Default::default() };
+    let mut said = bytemuck::bytes_of(&Welcome::default()).to_vec();
+    for number in [1, 3] {
+        said.extend_from_slice(bytemuck::bytes_of(&state(number)));
+        let (envelope, trade) = (trade(64).envelope, Trade::default());
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let length = enclose(&envelope, bytemuck::bytes_of(&trade), &mut enclosed).unwrap();
+        said.extend_from_slice(&enclosed[..length]);
+    }
+    said.extend_from_slice(bytemuck::bytes_of(&state(5)));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut socket = accepted(&tcp);
+            socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+            socket.write_all(&said).unwrap();
+        });
+        let (wait, mut told) = (Wait::begin(), String::new());
+        while !told.ends_with('L') {
+            wait.go_on(&told);
+            told.push(match client.poll().unwrap() {
+                None => continue,
+                Some(Told::Reply(_)) => 'R',
+                Some(Told::Notice(Notice::State(_))) => 'S',
+                Some(Told::Connection(Back::Returned { .. })) => 'B',
+                Some(Told::Connection(Back::Lost)) => 'L',
+                Some(other) => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(told, "BSRSRSL");
+    });
+}
