@@ -251,6 +251,7 @@ fn assemble(
         own_bell: Arc::default(),
         polls: 0,
         checked: Instant::now(),
+        ended: None,
     };
     Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome })
 }
@@ -260,25 +261,70 @@ mod tests {
     use super::*;
     use crate::client::{ReceiveError, SendError};
     use crate::message::command::NewOrder;
+    use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
     use crate::message::enums::{Lane, Role};
+    use crate::message::event::{Done, Envelope};
+    use crate::patience::Wait;
     use crate::shm::{PeerAccess, Region};
     use crate::text::Name;
     use std::os::fd::AsFd;
     use std::path::PathBuf;
+    use std::sync::atomic::Ordering;
 
-    #[test]
-    fn who_polls_over_rings_and_never_waits_learns_that_the_engine_is_gone() {
+    /// A client over rings, the engine's end of them, its control page and its socket.
+    fn over_rings(acknowledgement: Acknowledgement) -> (Client, SessionEnd, Region, UnixStream) {
         let sizes = RingCapacities::new(1024, 1024).unwrap();
-        let (_engines, descriptors) = SessionEnd::create(sizes).unwrap();
+        let (engine, descriptors) = SessionEnd::create(sizes).unwrap();
         let end = SessionEnd::attach(&descriptors, sizes).unwrap();
         let bytes = control::CONTROL_BYTES;
-        let (_page, page) = Region::create("control page", bytes, PeerAccess::ReadOnly).unwrap();
+        let (engines, page) = Region::create("control page", bytes, PeerAccess::ReadOnly).unwrap();
         let page = ReadOnlyRegion::from_descriptor(page.as_fd(), bytes).unwrap();
         let (near, far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         let name = Name::new("client").unwrap();
         let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
-        let mut client = assemble(&options, Welcome::default(), end, &page, near).unwrap();
+        let options = ClientOptions { acknowledgement, ..options };
+        let client = assemble(&options, Welcome::default(), end, &page, near).unwrap();
+        (client, engine, engines, far)
+    }
+
+    /// An answer that is to be on disk up to position 64.
+    fn answer(engine: &mut SessionEnd) {
+        let envelope = Envelope { position: Position(64), ..Default::default() };
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let done = Done::default();
+        let length = enclose(&envelope, bytemuck::bytes_of(&done), &mut enclosed).unwrap();
+        engine.output.try_push(&enclosed[..length]).unwrap();
+    }
+
+    #[test]
+    fn an_engine_that_closes_a_connection_may_still_write_to_disk_what_it_has_answered() {
+        let (mut client, mut engine, page, far) = over_rings(Acknowledgement::Durable);
+        answer(&mut engine);
+        drop(far);
+        assert!(!client.receiver().is_connected());
+        assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+        page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+        assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+        assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+    }
+
+    #[test]
+    fn what_an_engine_that_is_gone_has_not_written_is_waited_for_in_vain_and_not_for_long() {
+        let (mut client, mut engine, _page, far) = over_rings(Acknowledgement::Durable);
+        answer(&mut engine);
+        drop(far);
+        let wait = Wait::begin();
+        while matches!(client.receiver().poll(), Ok(None)) {
+            wait.go_on("it is waited for without an end");
+            client.receiver().wait(Duration::from_millis(50));
+        }
+        assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+    }
+
+    #[test]
+    fn who_polls_over_rings_and_never_waits_learns_that_the_engine_is_gone() {
+        let (mut client, _engine, _page, far) = over_rings(Acknowledgement::Appended);
         assert!(matches!(client.receiver().poll(), Ok(None)));
         drop(far);
         let begin = Instant::now();

@@ -20,6 +20,10 @@ const HELD_MAX: usize = 65_536;
 /// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
 const LINE_CHECK: Duration = Duration::from_millis(100);
 
+/// So long behind the connection's end the disk may take for what was answered before; an engine that is
+/// gone writes nothing more.
+const DISK_LIMIT: Duration = Duration::from_millis(300);
+
 /// Polls that find nothing between two looks at the clock, for a look at the socket: who polls may never wait.
 const POLLS: u32 = 64;
 
@@ -47,6 +51,8 @@ pub(super) struct RingReceiver {
     pub(super) polls: u32,
     /// When a poll last looked at the socket.
     pub(super) checked: Instant,
+    /// When the connection was found to have ended while replies were held back.
+    pub(super) ended: Option<Instant>,
 }
 
 impl RingReceiver {
@@ -59,11 +65,24 @@ impl RingReceiver {
                 Ok(Some(reply)) => self.held.push_back(reply),
                 Ok(None) => break,
                 Err(error) => {
-                    return self.next_durable().map_or(Err(error), |reply| Ok(Some(reply)));
+                    let reply = self.next_durable();
+                    return if reply.is_none() && self.is_over(error) {
+                        Err(error)
+                    } else {
+                        Ok(reply)
+                    };
                 }
             }
         }
         Ok(self.next_durable())
+    }
+
+    /// True if what is held back never comes: the engine answers a logout before the disk does, and goes on
+    /// writing behind the connection's end.
+    fn is_over(&mut self, error: ReceiveError) -> bool {
+        error != ReceiveError::Disconnected
+            || self.held.is_empty()
+            || self.ended.get_or_insert_with(Instant::now).elapsed() >= DISK_LIMIT
     }
 
     fn next_durable(&mut self) -> Option<Reply> {
