@@ -259,6 +259,7 @@ fn assemble(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::rings::HELD_MAX;
     use crate::client::{ReceiveError, SendError};
     use crate::message::command::NewOrder;
     use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
@@ -317,6 +318,23 @@ mod tests {
         let wait = Wait::begin();
         while matches!(client.receiver().poll(), Ok(None)) {
             wait.go_on("it is waited for without an end");
+            client.receiver().wait(Duration::from_millis(50));
+        }
+        assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+    }
+
+    #[test]
+    fn an_engine_that_is_gone_is_missed_also_by_who_can_hold_no_more_back() {
+        const TOGETHER: usize = 256;
+        let (mut client, mut engine, _page, far) = over_rings(Acknowledgement::Durable);
+        for _ in 0..HELD_MAX / TOGETHER {
+            (0..TOGETHER).for_each(|_| answer(&mut engine));
+            assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+        }
+        drop(far);
+        let wait = Wait::begin();
+        while matches!(client.receiver().poll(), Ok(None)) {
+            wait.go_on("it never is");
             client.receiver().wait(Duration::from_millis(50));
         }
         assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Replies held back for the durable watermark. When they are as many, the ring is not read and the
 /// engine in turn takes no more commands of the session.
-const HELD_MAX: usize = 65_536;
+pub(super) const HELD_MAX: usize = 65_536;
 
 /// Longest sleep before the socket is looked at again: an engine that is gone rings no bell.
 const LINE_CHECK: Duration = Duration::from_millis(100);
@@ -60,21 +60,23 @@ impl RingReceiver {
         if self.acknowledgement == Acknowledgement::Appended {
             return self.take();
         }
-        while self.held.len() < HELD_MAX {
+        let mut ended = None;
+        while self.held.len() < HELD_MAX && ended.is_none() {
             match self.take() {
                 Ok(Some(reply)) => self.held.push_back(reply),
-                Ok(None) => break,
-                Err(error) => {
-                    let reply = self.next_durable();
-                    return if reply.is_none() && self.is_over(error) {
-                        Err(error)
-                    } else {
-                        Ok(reply)
-                    };
-                }
+                Ok(None) => return Ok(self.next_durable()),
+                Err(error) => ended = Some(error),
             }
         }
-        Ok(self.next_durable())
+        if ended.is_none() {
+            // Without room the ring is not read, and an engine that is gone makes none.
+            self.check_line_sometimes();
+            ended = self.line.is_closed().then_some(ReceiveError::Disconnected);
+        }
+        match (self.next_durable(), ended) {
+            (None, Some(error)) if self.is_over(error) => Err(error),
+            (reply, _) => Ok(reply),
+        }
     }
 
     /// True if what is held back never comes: the engine answers a logout before the disk does, and goes on
