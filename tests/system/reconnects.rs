@@ -163,7 +163,7 @@ fn an_engine_that_is_stopped_has_answered_what_it_has_decided() {
             let mut venue = Venue::separate(&arguments(&[]));
             let mut wishes = options(endpoint(&venue), "steady", (KEY_A, &venue.key_a()));
             wishes.acknowledgement = acknowledgement;
-            // The engine waits a second for who does not read, and this machine may stand still for longer.
+            // The engine waits a second for who does not read; a loaded machine may stand still for longer.
             let mut tries = (0..3).map(|_| through_a_stop(&mut venue, wishes.clone()));
             assert!(tries.any(|left| left.is_empty()), "{acknowledgement:?}: answers are lost");
         }

@@ -76,7 +76,8 @@ pub enum Notice {
     Order(OrderState),
     /// The state is complete.
     State(StateEnd),
-    /// The engine ends the connection; `None` for a reason that this client does not know.
+    /// The engine ends the connection; `None` for a reason that this client does not know. By this client
+    /// itself it is told with [`CloseReason::Silent`], of an engine that is out of reach.
     Closed(Option<CloseReason>),
 }
 
