@@ -11,7 +11,7 @@ use crate::log::{self, LogOptions};
 /// What the help ends with.
 pub(super) const HELP: &str = "\
 No engine process runs: writer, keeper, recovery and verification are the engine's own, on logs in a
-temporary folder (some 700 MB) with the live window in shared memory. In each round
+temporary folder (some 1 GB) with the live window in shared memory. In each round
 
   append     a 128-byte command with the 160 bytes of events of a resting order is compared with a copy
              of the same bytes and their crc32c into a mapped file of shared memory; the keeper sleeps
