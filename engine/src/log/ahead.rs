@@ -28,20 +28,18 @@ use crate::notice::alert;
 /// Pause before a segment that could not be made is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Zeros written at once while nobody waits for them: so small that what becomes durable meanwhile hardly
-/// waits behind them.
-const SMALL_PART: u64 = 256 << 10;
+/// Zeros written at once while there is time.
+const SMALL_PART: u64 = 128 << 10;
 
-/// Zeros written at once while somebody does.
+/// Zeros written at once while there is none.
 const LARGE_PART: u64 = 1 << 20;
 
-/// Pause behind a small part, if the zeros lead.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Pause behind a small part.
+const PAUSE: Duration = Duration::from_millis(1);
 
-/// By this share of what is written into the present segment the zeros of the next one are to lead: by
-/// nothing where the segment begins, since making up for a lead all at once would hold up whatever is
-/// written then, and by enough where it ends to name the next one in time.
-const LEAD_SHARE: u64 = 8;
+/// Bytes by which the zeros of the next segment lead the writes into the present one, at least: as much
+/// as may be written during a pause.
+const LEAD: u64 = 2 << 20;
 
 /// What keeper and maker tell each other.
 #[derive(Default)]
@@ -172,14 +170,13 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
             State { is_needed, .. } => Turn::Make { is_needed: *is_needed },
         };
         let Turn::Make { is_needed } = turn else { return };
-        let written = shared.written.load(Ordering::Relaxed);
-        let leads = maker.zeroed() >= written + written / LEAD_SHARE;
+        let leads = maker.zeroed() >= shared.written.load(Ordering::Relaxed) + LEAD;
         let is_behind = shared.is_behind.load(Ordering::Relaxed);
         let has_time = leads && !is_needed && !is_behind;
         let made = if is_behind {
             maker.make_unfilled(LARGE_PART)
         } else {
-            maker.make_some(if is_needed { LARGE_PART } else { SMALL_PART })
+            maker.make_some(if has_time { SMALL_PART } else { LARGE_PART })
         };
         match made {
             Ok(()) => {

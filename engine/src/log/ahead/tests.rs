@@ -16,7 +16,7 @@ use crate::log::{
 };
 use crate::patience::eventually;
 
-/// Many parts, so that the zeros are spread.
+/// Larger than what the zeros lead by, so that they are spread.
 const SEGMENT: u64 = 16 << 20;
 
 fn segment_bytes(folder: &Path, number: u64) -> Vec<u8> {
@@ -61,31 +61,6 @@ fn a_segment_is_made_though_nothing_is_written() {
     let path = segment_path(folder.path(), 1);
     assert!(eventually(|| path.exists()), "no segment is made");
     assert!(segment_bytes(folder.path(), 1).iter().all(|&byte| byte == 0));
-}
-
-#[test]
-fn zeros_that_nobody_waits_for_are_written_little_by_little() {
-    let folder = tempfile::tempdir().unwrap();
-    let identity = LogIdentity { log_id: [1; 16], salt: 2, segment_bytes: SEGMENT };
-    let largest = Arc::new(AtomicU64::new(0));
-    let seen = Arc::clone(&largest);
-    let storage = GatedStorage::new(move |write| {
-        if let Write::Unsynced(bytes) = write {
-            seen.fetch_max(bytes as u64, Ordering::Relaxed);
-        }
-        Ok(true)
-    });
-    let mut disk = DiskLog::new(Arc::new(storage), folder.path().to_owned(), identity, 0).unwrap();
-    disk.create_first().unwrap();
-    largest.store(0, Ordering::Relaxed);
-    let mut disk = disk.make_ahead().unwrap();
-    let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
-    block.fill(7);
-    // Also where the zeros of the second segment begin behind what is written into the first.
-    disk.write(SEGMENT / 2, &block).unwrap();
-    let path = segment_path(folder.path(), 1);
-    assert!(eventually(|| path.exists()), "no segment is made");
-    assert_eq!(largest.load(Ordering::Relaxed), super::SMALL_PART);
 }
 
 #[test]
