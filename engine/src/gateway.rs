@@ -10,6 +10,7 @@ mod bell;
 mod crowd;
 mod door;
 mod epoll;
+mod hear_out;
 mod history;
 mod peer;
 mod readers;

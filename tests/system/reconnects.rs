@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{
-    Acknowledgement, Back, CallError, ClientOptions, ConnectError, Endpoint, Notice, SteadyClient,
-    Told,
+    Acknowledgement, Back, CallError, Client, ClientOptions, ConnectError, Endpoint, Notice,
+    SteadyClient, Told,
 };
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::Event;
@@ -170,6 +170,50 @@ fn an_engine_that_is_stopped_has_answered_what_it_has_decided() {
     }
 }
 
+/// Sends orders over TCP, stops the engine in the middle: gives how many were answered, and how many decided.
+fn over_tcp_through_a_stop(venue: &mut Venue, name: &str) -> (u64, u64) {
+    const ORDERS: usize = 20_000;
+    let wishes = options(tcp(venue), name, (KEY_A, &venue.key_a()));
+    let mut client = Client::connect(&wishes).expect("an honest client is let in");
+    let time_in_force = TimeInForce::Ioc.to_wire();
+    for number in 0..ORDERS {
+        let mut order = NewOrder { time_in_force, ..numbered(number) };
+        client.sender().send(&mut order).expect("there is room");
+    }
+    // The gateway has passed on as much as there is room for, and reads no more.
+    thread::sleep(Duration::from_millis(300));
+    venue.part(Part::Engine).signal(Signal::TERM);
+    thread::sleep(Duration::from_millis(100));
+    let begin = Instant::now();
+    let mut answered = 0;
+    loop {
+        match client.receiver().poll() {
+            Ok(Some(reply)) => answered += u64::from(reply.is_terminal()),
+            Ok(None) => client.receiver().wait(Duration::from_millis(50)),
+            Err(_) => break,
+        }
+        assert!(begin.elapsed() < WATCHDOG, "{answered} are answered, and there is no end");
+    }
+    drop(client);
+    assert!(venue.part(Part::Engine).wait_for_end().success());
+    venue.start_engine();
+    let wishes = options(shared(venue), name, (KEY_A, &venue.key_a()));
+    let member = Member::open(&wishes).expect("it is let in again");
+    (answered, member.client.welcome().last_sequence.0)
+}
+
+#[test]
+fn what_a_stopped_engine_has_answered_arrives_over_tcp_though_commands_are_left() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    // The engine waits a second for who does not read; a loaded machine may stand still for longer.
+    let mut tries = ["first", "second", "third"].map(|name| (name, 0, 0));
+    let is_whole = tries.iter_mut().any(|(name, answered, decided)| {
+        (*answered, *decided) = over_tcp_through_a_stop(&mut venue, name);
+        answered == decided
+    });
+    assert!(is_whole, "answered of decided: {tries:?}");
+}
+
 #[test]
 fn a_power_cut_takes_back_nothing_durable_and_tells_what_else() {
     for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
@@ -326,4 +370,7 @@ fn a_client_that_finds_no_place_tries_again_until_there_is_one() {
     assert!(other.is_none(), "there was no place before");
 }
 
-over_epoll!(an_engine_that_is_stopped_has_answered_what_it_has_decided);
+over_epoll!(
+    an_engine_that_is_stopped_has_answered_what_it_has_decided,
+    what_a_stopped_engine_has_answered_arrives_over_tcp_though_commands_are_left,
+);

@@ -72,6 +72,9 @@ pub(super) trait Backend {
 
     /// The bytes of a [`Happened::Received`] of the last turn.
     fn bytes(&self, at: &Range<usize>) -> &[u8];
+
+    /// Ends it, and gives the sockets that it watched.
+    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>>;
 }
 
 #[cfg(test)]

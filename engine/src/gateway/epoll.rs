@@ -252,4 +252,8 @@ impl Backend for Epoll {
     fn bytes(&self, at: &Range<usize>) -> &[u8] {
         &self.buffer[at.clone()]
     }
+
+    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
+        self.sockets.into_values().map(|watched| watched.socket).collect()
+    }
 }

@@ -4,6 +4,7 @@
 use super::backend::{ACCEPTS_MAX, Backend, Happened};
 use super::crowd::Crowd;
 use super::door::{ARRIVALS_MAX, Arrival, HANDSHAKE_LIMIT, PEERS_MAX};
+use super::hear_out::hear_out;
 use super::history::{Answer, History};
 use super::peer::{Peer, Progress, Welcomed};
 use super::readers::Readers;
@@ -103,13 +104,15 @@ impl Gateway {
                 waiter.reset();
             }
         }
-        self.say_last_words()
+        let limit = Instant::now() + LAST_WORDS;
+        self.say_last_words(limit)?;
+        hear_out(self.backend.into_sockets(), limit);
+        Ok(())
     }
 
     /// Log and feed have ended in front of the gateway: sessions get what they are told, and readers over
     /// streams the rest of the feed. A backend may hand over what a turn gave it only in its next one.
-    fn say_last_words(&mut self) -> io::Result<()> {
-        let limit = Instant::now() + LAST_WORDS;
+    fn say_last_words(&mut self, limit: Instant) -> io::Result<()> {
         self.turn(Duration::ZERO)?;
         while self.has_last_words() && self.now < limit {
             let has_work = self.readers.has_work() || self.sessions.has_replies();

@@ -43,6 +43,10 @@ impl Backend for Failing {
     fn bytes(&self, _: &Range<usize>) -> &[u8] {
         &[]
     }
+
+    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
+        Vec::new()
+    }
 }
 
 /// A new log with a small window in its folder.

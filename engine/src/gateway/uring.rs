@@ -321,6 +321,10 @@ impl Backend for Uring {
     fn bytes(&self, at: &Range<usize>) -> &[u8] {
         self.ring.bytes(at)
     }
+
+    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
+        self.sockets.into_values().map(|watched| watched.socket).collect()
+    }
 }
 
 /// Receives a byte over a pair of sockets, as sessions will.

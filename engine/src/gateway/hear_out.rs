@@ -1,0 +1,132 @@
+//! The end of sockets whose peers still send, behind the gateway's last words. Called by the gateway's thread
+//! when it has nothing more to say.
+//!
+//! A TCP socket that is closed with something unread is reset, and the kernel takes back what it has not
+//! delivered yet. So whoever sends is told of the end first, and what comes is read and dropped until the
+//! peer ends the connection too.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Reads of one socket between two looks at the others and at the clock, at most.
+const READS_MAX: usize = 16;
+
+/// What came of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heard {
+    Nothing,
+    Something,
+    End,
+}
+
+/// Ends the connections of sockets to which all was given that they are to say. Waits for the peers that
+/// have sent something that nobody read, until they end too, at most until `limit`; for no others.
+pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, limit: Instant) {
+    let mut unread = vec![0; READ_BYTES];
+    let mut sending = sockets;
+    sending.retain(|socket| drop_what_came(socket, &mut unread) == Heard::Something);
+    for socket in &sending {
+        // One that is not connected any more has nothing to wait for.
+        let _gone = shutdown(socket, Shutdown::Write);
+    }
+    while !sending.is_empty() {
+        let left = limit.saturating_duration_since(Instant::now());
+        let Ok(left) = Timespec::try_from(left) else { return };
+        let mut polled: Vec<_> =
+            sending.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        match poll(&mut polled, Some(&left)) {
+            Ok(0) => return,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if Instant::now() >= limit {
+            return;
+        }
+        sending.retain(|socket| drop_what_came(socket, &mut unread) != Heard::End);
+    }
+}
+
+/// Reads what a socket has, without waiting and not without a bound.
+fn drop_what_came(socket: &OwnedFd, unread: &mut [u8]) -> Heard {
+    let mut heard = Heard::Nothing;
+    for _ in 0..READS_MAX {
+        match recv(socket, &mut *unread, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Heard::End,
+            Ok(_) => heard = Heard::Something,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return heard,
+            Err(_) => return Heard::End,
+        }
+    }
+    heard
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patience::{PATIENCE, eventually, join};
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    /// Two ends of a connection, of which the first has been given as much as the kernel takes.
+    fn given() -> (TcpStream, TcpStream, usize) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut near, _) = listener.accept().unwrap();
+        near.set_nonblocking(true).unwrap();
+        let mut given = 0;
+        loop {
+            match near.write(&[7; 1 << 16]) {
+                Ok(count) => given += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return (near, peer, given),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn all_that_a_socket_was_given_arrives_though_its_peer_sends_on() {
+        let (near, mut peer, given) = given();
+        peer.write_all(&[1; 1000]).unwrap();
+        assert!(eventually(|| near.peek(&mut [0]).is_ok()), "what was sent does not come");
+        let near = vec![Arc::new(OwnedFd::from(near))];
+        let ending = thread::spawn(move || hear_out(near, Instant::now() + PATIENCE));
+        let mut taken = 0;
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            match peer.read(&mut bytes).unwrap() {
+                0 => break,
+                count => taken += count,
+            }
+            peer.write_all(&[1; 10]).unwrap();
+        }
+        assert_eq!(taken, given);
+        drop(peer);
+        join(ending, "the wait for a peer that has ended");
+    }
+
+    #[test]
+    fn nobody_waits_for_who_has_said_nothing_or_beyond_the_limit() {
+        let (near, mut peer, _) = given();
+        let near = vec![Arc::new(OwnedFd::from(near))];
+        let until = |near: &Vec<_>, limit| {
+            let near = near.clone();
+            join(
+                thread::spawn(move || hear_out(near, limit)),
+                "the wait for a peer that reads nothing",
+            );
+        };
+        // It would wait for longer than this test has patience.
+        until(&near, Instant::now() + 10 * PATIENCE);
+        peer.write_all(&[1; 1000]).unwrap();
+        until(&near, Instant::now());
+    }
+}
