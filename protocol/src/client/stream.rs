@@ -314,6 +314,7 @@ mod tests {
     use crate::message::command::NewOrder;
     use crate::message::enums::{Lane, Role};
     use crate::message::stream::SessionClosed;
+    use crate::patience::PATIENCE;
     use crate::text::Name;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
@@ -340,7 +341,8 @@ mod tests {
     #[test]
     fn an_engine_of_which_nothing_came_for_three_intervals_is_given_up() {
         let (near, mut far) = UnixStream::pair().unwrap();
-        let interval = Duration::from_secs(10);
+        // However long the test stands still, it is less than one of them.
+        let interval = 10 * PATIENCE;
         let line = Arc::new(StreamLine::new(near.into(), interval));
         let name = Name::new("client").unwrap();
         let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
