@@ -183,10 +183,12 @@ impl SteadyClient {
                 Ok(Some(Told::Reply(Box::new(reply))))
             }
             Ok(None) => {
+                // Notices that no reply follows come with a poll that finds none.
+                let notice = client.receiver.next_notice();
                 if self.undecided.back().is_some_and(|last| !last.has_left) {
                     self.send_waiting();
                 }
-                Ok(None)
+                Ok(notice.map(Told::Notice))
             }
             Err(_) => {
                 // Why the engine closed it may have come with its end.

@@ -185,3 +185,25 @@ fn all_that_the_engine_says_is_told_in_its_order() {
         assert_eq!(told, "BSRSRSL");
     });
 }
+
+#[test]
+fn a_notice_that_no_reply_follows_is_told_by_the_poll_that_finds_it() {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+    client.options.handshake_timeout = PATIENCE;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut socket = accepted(&tcp);
+            socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+            socket.write_all(bytemuck::bytes_of(&Welcome::default())).unwrap();
+            socket.write_all(bytemuck::bytes_of(&StateEnd::default())).unwrap();
+            let _until_the_client_goes = socket.read(&mut [0]);
+        });
+        let back = client.poll();
+        assert!(matches!(back, Ok(Some(Told::Connection(Back::Returned { .. })))), "{back:?}");
+        client.wait(PATIENCE);
+        let told = client.poll();
+        client.client = None;
+        assert!(matches!(told, Ok(Some(Told::Notice(Notice::State(_))))), "{told:?}");
+    });
+}
