@@ -7,6 +7,7 @@ use super::stream_client::{Member, address, arguments, limit, options, over_epol
 use super::venue::{Part, Venue};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{
@@ -59,7 +60,7 @@ fn through_a_kill(venue: &mut Venue, options: ClientOptions, count: usize, lose_
     let mut is_killed = false;
     let mut returns = 0;
     let (first, rest) = (0..count / 2, count / 2..count);
-    let send = |client: &mut SteadyClient, numbers: std::ops::Range<usize>| {
+    let send = |client: &mut SteadyClient, numbers: Range<usize>| {
         numbers.for_each(|number| {
             client.send(&mut numbered(number)).expect("there is room");
         });
@@ -109,32 +110,41 @@ fn through_a_kill(venue: &mut Venue, options: ClientOptions, count: usize, lose_
     assert_eq!((open.len(), distinct.len()), (count, count), "each is there once");
 }
 
-#[test]
-fn an_engine_killed_in_the_middle_does_everything_once() {
+/// At either level, over rings and over a socket, to a venue of its own each.
+fn in_each_way(through: impl Fn(&mut Venue, ClientOptions)) {
     for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
         for endpoint in [shared, unix] {
             let mut venue = Venue::separate(&arguments(&[]));
             let mut wishes = options(endpoint(&venue), "steady", (KEY_A, &venue.key_a()));
             wishes.acknowledgement = acknowledgement;
-            through_a_kill(&mut venue, wishes, 150, false);
+            through(&mut venue, wishes);
         }
     }
 }
 
+#[test]
+fn an_engine_killed_in_the_middle_does_everything_once() {
+    in_each_way(|venue, wishes| through_a_kill(venue, wishes, 150, false));
+}
+
+/// More orders than an engine decides before it is stopped.
+const ORDERS: Range<usize> = 0..20_000;
+
+/// An order that leaves nothing behind, of which there may be any number.
+fn immediate(number: usize) -> NewOrder {
+    NewOrder { time_in_force: TimeInForce::Ioc.to_wire(), ..numbered(number) }
+}
+
 /// Sends orders, stops the engine in the middle, and comes back: gives what was decided without an answer.
 fn through_a_stop(venue: &mut Venue, options: ClientOptions) -> Vec<Sequence> {
-    const ORDERS: usize = 20_000;
     let mut client = SteadyClient::connect(options).expect("an honest client is let in");
     let begin = Instant::now();
-    // Orders that leave nothing behind, of which there may be any number.
-    let time_in_force = TimeInForce::Ioc.to_wire();
-    for number in 0..ORDERS {
-        let mut order = NewOrder { time_in_force, ..numbered(number) };
+    for mut order in ORDERS.map(immediate) {
         client.send(&mut order).expect("there is room");
     }
     let mut is_stopped = false;
     loop {
-        if client.undecided() < ORDERS - 10 && !is_stopped {
+        if client.undecided() < ORDERS.len() - 10 && !is_stopped {
             is_stopped = true;
             // As many answers as may wait for a client do, and some still do when the log is closed.
             thread::sleep(Duration::from_millis(300));
@@ -158,26 +168,22 @@ fn through_a_stop(venue: &mut Venue, options: ClientOptions) -> Vec<Sequence> {
 
 #[test]
 fn an_engine_that_is_stopped_has_answered_what_it_has_decided() {
-    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
-        for endpoint in [shared, unix] {
-            let mut venue = Venue::separate(&arguments(&[]));
-            let mut wishes = options(endpoint(&venue), "steady", (KEY_A, &venue.key_a()));
-            wishes.acknowledgement = acknowledgement;
-            // The engine waits a second for who does not read; a loaded machine may stand still for longer.
-            let mut tries = (0..3).map(|_| through_a_stop(&mut venue, wishes.clone()));
-            assert!(tries.any(|left| left.is_empty()), "{acknowledgement:?}: answers are lost");
-        }
-    }
+    in_each_way(|venue, wishes| {
+        // The engine waits a second for who does not read; a loaded machine may stand still for longer.
+        let mut tries = (0..3).map(|_| through_a_stop(venue, wishes.clone()));
+        assert!(
+            tries.any(|left| left.is_empty()),
+            "{:?}: answers are lost",
+            wishes.acknowledgement
+        );
+    });
 }
 
 /// Sends orders over TCP, stops the engine in the middle: gives how many were answered, and how many decided.
 fn over_tcp_through_a_stop(venue: &mut Venue, name: &str) -> (u64, u64) {
-    const ORDERS: usize = 20_000;
     let wishes = options(tcp(venue), name, (KEY_A, &venue.key_a()));
     let mut client = Client::connect(&wishes).expect("an honest client is let in");
-    let time_in_force = TimeInForce::Ioc.to_wire();
-    for number in 0..ORDERS {
-        let mut order = NewOrder { time_in_force, ..numbered(number) };
+    for mut order in ORDERS.map(immediate) {
         client.sender().send(&mut order).expect("there is room");
     }
     // The gateway has passed on as much as there is room for, and reads no more.

@@ -298,6 +298,16 @@ mod tests {
         engine.output.try_push(&enclosed[..length]).unwrap();
     }
 
+    /// An engine that is gone is waited for, and not without an end.
+    fn is_given_up(client: &mut Client) {
+        let wait = Wait::begin();
+        while matches!(client.receiver().poll(), Ok(None)) {
+            wait.go_on("it is waited for without an end");
+            client.receiver().wait(Duration::from_millis(50));
+        }
+        assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+    }
+
     #[test]
     fn an_engine_that_closes_a_connection_may_still_write_to_disk_what_it_has_answered() {
         let (mut client, mut engine, page, far) = over_rings(Acknowledgement::Durable);
@@ -315,12 +325,7 @@ mod tests {
         let (mut client, mut engine, _page, far) = over_rings(Acknowledgement::Durable);
         answer(&mut engine);
         drop(far);
-        let wait = Wait::begin();
-        while matches!(client.receiver().poll(), Ok(None)) {
-            wait.go_on("it is waited for without an end");
-            client.receiver().wait(Duration::from_millis(50));
-        }
-        assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+        is_given_up(&mut client);
     }
 
     #[test]
@@ -332,12 +337,7 @@ mod tests {
             assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
         }
         drop(far);
-        let wait = Wait::begin();
-        while matches!(client.receiver().poll(), Ok(None)) {
-            wait.go_on("it never is");
-            client.receiver().wait(Duration::from_millis(50));
-        }
-        assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+        is_given_up(&mut client);
     }
 
     #[test]

@@ -83,21 +83,26 @@ impl SteadyClient {
     /// See [`ConnectError`].
     pub fn connect(options: ClientOptions) -> Result<Self, ConnectError> {
         let client = Client::connect(&options)?;
-        let last_sequence = client.welcome().last_sequence;
-        let mut steady = Self {
+        let mut steady = Self::without_connection(options);
+        steady.last_sequence = client.welcome().last_sequence;
+        steady.client = Some(client);
+        steady.saw_welcome();
+        Ok(steady)
+    }
+
+    fn without_connection(options: ClientOptions) -> Self {
+        Self {
             options,
-            client: Some(client),
+            client: None,
             undecided: VecDeque::new(),
-            last_sequence,
+            last_sequence: Sequence(0),
             told_to: None,
             next_reply: None,
             try_at: Instant::now(),
             pause: PAUSES[0],
             since: Instant::now(),
             crowded_since: None,
-        };
-        steady.saw_welcome();
-        Ok(steady)
+        }
     }
 
     /// The connection, while there is one: for requests that need not survive it.

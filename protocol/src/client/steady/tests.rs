@@ -23,18 +23,15 @@ fn lost(endpoint: Endpoint) -> SteadyClient {
     let name = Name::new("steady").unwrap();
     let mut options = ClientOptions::new(endpoint, Role::ReadOnly, Lane::Hot, name);
     options.handshake_timeout = Duration::from_millis(500);
-    SteadyClient {
-        options,
-        client: None,
-        undecided: VecDeque::new(),
-        last_sequence: Sequence(0),
-        told_to: None,
-        next_reply: None,
-        try_at: Instant::now(),
-        pause: PAUSES[0],
-        since: Instant::now(),
-        crowded_since: None,
-    }
+    SteadyClient::without_connection(options)
+}
+
+/// An engine's door, and a client that has lost its connection to it and is patient.
+fn lost_and_patient() -> (TcpListener, SteadyClient) {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
+    client.options.handshake_timeout = PATIENCE;
+    (tcp, client)
 }
 
 /// Whoever comes next to a listener, if somebody comes.
@@ -45,6 +42,14 @@ fn accepted(listener: impl AsFd) -> File {
     let socket = rustix::net::accept(&listener).unwrap();
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).unwrap();
     socket.into()
+}
+
+/// Says this to whoever comes next, behind the Hello.
+fn say(listener: &TcpListener, said: &[u8]) -> File {
+    let mut socket = accepted(listener);
+    socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+    socket.write_all(said).unwrap();
+    socket
 }
 
 /// An engine that is gone, or stands still, behind the Hello of whoever comes next.
@@ -82,7 +87,6 @@ fn an_engine_that_breaks_off_the_handshake_is_tried_again() {
 
 #[test]
 fn a_logon_that_finds_no_room_now_is_tried_again() {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     for (reason, passes) in [
         (RejectReason::LogUnavailable, true),
         (RejectReason::CapacityReached, true),
@@ -93,50 +97,40 @@ fn a_logon_that_finds_no_room_now_is_tried_again() {
             reject_reason: reason.to_wire(),
             ..Default::default()
         };
-        let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
-        client.options.handshake_timeout = PATIENCE;
+        let (tcp, mut client) = lost_and_patient();
         thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut socket = accepted(&tcp);
-                socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
-                socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
-            });
+            scope.spawn(|| say(&tcp, bytemuck::bytes_of(&refused)));
             let told = client.poll();
             assert_eq!(matches!(told, Ok(None)), passes, "{reason:?}: {told:?}");
         });
     }
 }
 
-fn trade(position: u64) -> Reply {
+/// A trade as the engine says it.
+fn trade(position: u64) -> Vec<u8> {
     let (position, flags) = (Position(position), ENVELOPE_UNSOLICITED);
     let envelope = Envelope { position, flags, ..Default::default() };
     let mut enclosed = [0; ENVELOPED_BYTES_MAX];
     let event = Trade::default();
     let length = enclose(&envelope, bytemuck::bytes_of(&event), &mut enclosed).unwrap();
-    let (envelope, event) = disclose(&enclosed[..length]).unwrap();
-    Reply { envelope, event }
+    enclosed[..length].to_vec()
 }
 
 #[test]
 fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
-    client.options.handshake_timeout = PATIENCE;
+    let (tcp, mut client) = lost_and_patient();
     client.options.last_seen = Some((Incarnation(1), Position(64)));
     // The line may have been cut in the middle of the last one.
     for position in [128, 192, 192] {
-        client.saw(&trade(position));
+        let (envelope, event) = disclose(&trade(position)).unwrap();
+        client.saw(&Reply { envelope, event });
     }
     assert_eq!(client.last_seen(), Some((Incarnation(1), Position(192))));
     let mut come_back = |position: u64| {
         let (incarnation, position) = (Incarnation(1), Position(position));
         let welcome = Welcome { incarnation, position, ..Default::default() };
         thread::scope(|scope| {
-            scope.spawn(|| {
-                let mut socket = accepted(&tcp);
-                socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
-                socket.write_all(bytemuck::bytes_of(&welcome)).unwrap();
-            });
+            scope.spawn(|| say(&tcp, bytemuck::bytes_of(&welcome)));
             let told = client.poll();
             let Ok(Some(Told::Connection(Back::Returned { missed_from, .. }))) = told else {
                 panic!("{told:?}");
@@ -151,25 +145,16 @@ fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
 
 #[test]
 fn all_that_the_engine_says_is_told_in_its_order() {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
-    client.options.handshake_timeout = PATIENCE;
+    let (tcp, mut client) = lost_and_patient();
     let state = |correlation| StateEnd { correlation, ..Default::default() };
     let mut said = bytemuck::bytes_of(&Welcome::default()).to_vec();
     for number in [1, 3] {
         said.extend_from_slice(bytemuck::bytes_of(&state(number)));
-        let (envelope, trade) = (trade(64).envelope, Trade::default());
-        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
-        let length = enclose(&envelope, bytemuck::bytes_of(&trade), &mut enclosed).unwrap();
-        said.extend_from_slice(&enclosed[..length]);
+        said.extend(trade(64));
     }
     said.extend_from_slice(bytemuck::bytes_of(&state(5)));
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut socket = accepted(&tcp);
-            socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
-            socket.write_all(&said).unwrap();
-        });
+        scope.spawn(|| say(&tcp, &said));
         let (wait, mut told) = (Wait::begin(), String::new());
         while !told.ends_with('L') {
             wait.go_on(&told);
@@ -188,15 +173,12 @@ fn all_that_the_engine_says_is_told_in_its_order() {
 
 #[test]
 fn a_notice_that_no_reply_follows_is_told_by_the_poll_that_finds_it() {
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = lost(Endpoint::Tcp(tcp.local_addr().unwrap()));
-    client.options.handshake_timeout = PATIENCE;
+    let (tcp, mut client) = lost_and_patient();
+    let welcome = Welcome::default();
+    let said = [bytemuck::bytes_of(&welcome), bytemuck::bytes_of(&StateEnd::default())].concat();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut socket = accepted(&tcp);
-            socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
-            socket.write_all(bytemuck::bytes_of(&Welcome::default())).unwrap();
-            socket.write_all(bytemuck::bytes_of(&StateEnd::default())).unwrap();
+            let mut socket = say(&tcp, &said);
             let _until_the_client_goes = socket.read(&mut [0]);
         });
         let back = client.poll();
