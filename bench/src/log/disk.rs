@@ -27,7 +27,7 @@ use crate::machine::nanoseconds;
 const WRITES: u64 = 500;
 
 /// Bytes of the largest write: as many as the keeper writes at once when the disk has fallen behind.
-pub(super) const PIECE_BYTES: u64 = 4 * WINDOW_SEGMENT_BYTES;
+const PIECE_BYTES: u64 = 4 * WINDOW_SEGMENT_BYTES;
 
 /// Bytes of the file, which is written over and over.
 const FILE_BYTES: u64 = 4 * SEGMENT_BYTES_DEFAULT;

@@ -38,6 +38,9 @@ pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, limit: Instant) {
     }
     while !sending.is_empty() {
         let left = limit.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
         let Ok(left) = Timespec::try_from(left) else { return };
         let mut polled: Vec<_> =
             sending.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
@@ -45,9 +48,6 @@ pub(super) fn hear_out(sockets: Vec<Arc<OwnedFd>>, limit: Instant) {
             Ok(0) => return,
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
-        }
-        if Instant::now() >= limit {
-            return;
         }
         sending.retain(|socket| drop_what_came(socket, &mut unread) != Heard::End);
     }
