@@ -184,9 +184,19 @@ impl Venue {
 
     /// Starts the engine alone and waits until it is ready.
     pub(crate) fn start_engine(&mut self) {
-        let process = Process::start(&borrowed(&self.arguments("engine", false)));
-        process.wait_for(0, "engine's ready line", |line| line.starts_with("engine ready"));
-        self.engine = Some(process);
+        self.begin_engine();
+        self.wait_for_engine();
+    }
+
+    /// Starts the engine alone.
+    pub(crate) fn begin_engine(&mut self) {
+        self.engine = Some(Process::start(&borrowed(&self.arguments("engine", false))));
+    }
+
+    /// Waits until the engine that was started alone is ready.
+    pub(crate) fn wait_for_engine(&mut self) {
+        let ready = |line: &str| line.starts_with("engine ready");
+        self.part(Part::Engine).wait_for(0, "engine's ready line", ready);
     }
 
     /// Starts the adapter alone and waits until it is ready.

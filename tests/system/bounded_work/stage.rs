@@ -4,7 +4,7 @@
 use super::super::audit::{Acknowledged, Audit};
 use super::super::binary::{options, socket, whole};
 use super::super::http::Key;
-use super::super::process::{Process, WATCHDOG};
+use super::super::process::{Process, WATCHDOG, eventually};
 use super::super::random::Random;
 use super::super::venue::{Part, Venue, borrowed};
 use rustix::process::Signal;
@@ -28,7 +28,7 @@ const DEFINITION: &str = r#"
 [limits]
 accounts = 4
 open_orders = 131072
-price_levels = 32768
+price_levels = 131072
 max_steps = 1
 orders_per_interval_0 = 0
 orders_per_interval_1 = 0
@@ -50,14 +50,14 @@ name = "A"
 maker_rate = "0.001"
 taker_rate = "0.002"
 keys = 1
-balances = { BASE = "10000000", QUOTE = "1000000000" }
+balances = { BASE = "10000000", QUOTE = "10000000000" }
 
 [[accounts]]
 name = "B"
 maker_rate = "0.003"
 taker_rate = "0.004"
 keys = 1
-balances = { BASE = "10000000", QUOTE = "1000000000" }
+balances = { BASE = "10000000", QUOTE = "10000000000" }
 "#;
 
 /// An engine of a venue of its own.
@@ -110,7 +110,8 @@ impl Stage {
         reader
     }
 
-    /// Kills two engines in the middle of pending work of at least so many transactions, and starts the next; `is_last` knows the work's end.
+    /// Kills two engines in the middle of pending work of at least so many transactions, and starts the
+    /// next; `is_last` knows the work's end.
     pub(crate) fn crash_twice(
         &mut self,
         reader: &mut LogReader,
@@ -119,13 +120,14 @@ impl Stage {
     ) {
         for _ in 0..2 {
             watch(reader, 1 + self.random.below(parts / 8), &is_last);
-            self.crash();
-            reader.attach().expect("the log goes on");
+            self.crash(reader);
         }
+        self.venue.wait_for_engine();
     }
 
-    /// Kills the engine, and sometimes the next one too while it recovers; starts it for good.
-    fn crash(&mut self) {
+    /// Kills the engine, and sometimes the next one too while it recovers. Back as soon as the reader has
+    /// found the one that is started for good, which may not be ready by then.
+    fn crash(&mut self, reader: &mut LogReader) {
         self.venue.kill9(Part::Engine);
         if self.random.below(2) == 0 {
             let arguments = self.venue.arguments("engine", false);
@@ -133,7 +135,10 @@ impl Stage {
             again.wait_for(0, "any line", |_| true);
             again.kill();
         }
-        self.venue.start_engine();
+        reader.attach().expect("the log goes on");
+        self.venue.begin_engine();
+        let is_found = eventually(|| reader.attach().expect("the log goes on"));
+        assert!(is_found, "the next engine shows no log");
     }
 
     /// Ends the engine in good order and reads its log.
