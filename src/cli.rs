@@ -163,8 +163,8 @@ pub(crate) enum LogAction {
     /// Every snapshot is read to its end first; without one, or if any is not whole, nothing is removed.
     /// What cannot be rebuilt any more: states before the oldest snapshot (`replay`, `dump`, `diff`), and
     /// whatever reads the log from its beginning. The REST adapter goes on from its own history, which
-    /// cannot be made anew then if it is lost. Nothing tells which other readers still need the segments,
-    /// so --yes is required.
+    /// cannot be made anew then if it is lost. What a reader holds by a lease is kept, as the adapter holds
+    /// what its history does not have yet; other readers are not known, so --yes is required.
     Prune(PruneArguments),
 }
 
@@ -184,7 +184,7 @@ pub(crate) struct PruneArguments {
     /// Only list what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove it: nothing that still reads those segments is told
+    /// Remove it: a reader without a lease that still reads those segments is not asked
     #[arg(long)]
     pub(crate) yes: bool,
 }

@@ -19,6 +19,7 @@ use signal_hook::iterator::Signals;
 use thiserror::Error;
 use touchline_protocol::client::{ClientOptions, SOCKET_NAME};
 use touchline_protocol::credentials::{MasterKey, MasterKeyError};
+use touchline_protocol::log::lease::LeaseError;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment::SegmentError;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -95,6 +96,9 @@ pub enum RunError {
     /// The history cannot be read or written.
     #[error(transparent)]
     History(#[from] HistoryError),
+    /// What the history needs of the log cannot be said.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
     /// An empty history cannot be begun.
     #[error(transparent)]
     Restore(#[from] RestoreError),
@@ -271,6 +275,7 @@ impl Parts {
         let EngineFiles { mut reader, appended, durable, keys } = files;
         let config = &options.config;
         let (archive, state) = archive::open(options, &mut reader)?;
+        let lease = archive::hold(options, &reader, &archive)?;
         let (appended, durable) =
             (Arc::new(Watermark::new(appended)), Arc::new(Watermark::new(durable)));
         let watermark = Arc::clone(match config.acknowledge.into() {
@@ -280,8 +285,13 @@ impl Parts {
         let views = Arc::new(Views::new(state, move || watermark.now()));
         let gate = Arc::new(Gate::default());
         let on_disk = Arc::clone(&durable);
-        let work =
-            Work::new(Arc::clone(&views), &archive, move || on_disk.now(), Arc::clone(&gate));
+        let work = Work::new(
+            Arc::clone(&views),
+            &archive,
+            move || on_disk.now(),
+            Arc::clone(&gate),
+            lease,
+        );
         let history_ended = sender.clone();
         let history = Writer::start(work, move |error| {
             // The main thread may be gone already: then nobody needs to be told.

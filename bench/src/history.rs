@@ -14,6 +14,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use touchline_adapter::views::state::Archive;
+use touchline_protocol::log::lease::Lease;
+use touchline_protocol::units::Position;
 
 use crate::interrupt;
 use crate::latency::Percentiles;
@@ -102,7 +104,8 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
         }
     }
     archive.save(&mut state)?;
-    let (pages, lag_bytes) = pages::measure(options, flow, &archive, state)?;
+    let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Position(0))?;
+    let (pages, lag_bytes) = pages::measure(options, flow, &archive, lease, state)?;
     let (orders, pages) = (pages.orders, pages.kinds);
     Ok(HistoryReport { lines, orders, pages, rate: options.rate, lag_bytes })
 }

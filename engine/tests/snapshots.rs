@@ -24,6 +24,7 @@ use touchline_engine::recovery::Replayed;
 use touchline_engine::snapshot::{
     Made, MakeError, MakeOptions, PruneError, SnapshotFault, list, load, make, prune,
 };
+use touchline_protocol::log::lease::{LEASE_FOLDER, Lease};
 use touchline_protocol::log::segment::LogIdentity;
 use touchline_protocol::log::{MAX_FRAME_BYTES, WINDOW_SEGMENT_BYTES, segment_path};
 use touchline_protocol::message::command::{Deposit, EngineStarted};
@@ -388,4 +389,47 @@ fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
     let refused = venue.try_make(3).unwrap_err();
     assert!(matches!(&refused, MakeError::NoBeginning { begin, .. } if *begin == pruned.now.0));
     assert_eq!(refused.to_string().matches(".snap: ").count(), 2, "{refused}");
+}
+
+#[test]
+fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
+    let mut venue = Venue::new();
+    // A segment holds some 10,000 deposits.
+    venue.grow(40_000);
+    let made = venue.make(1);
+    let kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
+    assert!(kept > 2, "the log is of several segments");
+    let log_id = venue.identity().log_id;
+    let hold =
+        |name, log_id, needed| Lease::hold(venue.path(), name, log_id, Position(needed)).unwrap();
+    // Another log's, as a copied folder may have it, and one that needs nothing of what would go.
+    hold("foreign", [0; 16], 0);
+    hold("far", log_id, kept * WINDOW_SEGMENT_BYTES);
+    let history = hold("history", log_id, WINDOW_SEGMENT_BYTES - 1);
+    hold("other", log_id, 2 * WINDOW_SEGMENT_BYTES);
+    let pruned_for = |dry_run| {
+        let pruned = prune(venue.path(), dry_run).unwrap();
+        let names: Vec<String> = pruned.kept_for.into_iter().map(|lease| lease.name).collect();
+        (pruned.segments.len(), pruned.now.0 / WINDOW_SEGMENT_BYTES, names.join(" "))
+    };
+    assert_eq!(pruned_for(false), (0, 0, "history other".to_owned()));
+    history.advance(Position(WINDOW_SEGMENT_BYTES)).unwrap();
+    assert_eq!(pruned_for(true), (1, 1, "history other".to_owned()));
+    assert_eq!(pruned_for(false), (1, 1, "history other".to_owned()));
+    // One that needs what is gone holds the rest.
+    hold("late", log_id, 0);
+    assert_eq!(pruned_for(false), (0, 1, "history late other".to_owned()));
+    fs::remove_file(venue.path().join(LEASE_FOLDER).join("late.lease")).unwrap();
+    history.advance(Position(made.position.0)).unwrap();
+    assert_eq!(pruned_for(false), (1, 2, "other".to_owned()));
+
+    // Nobody knows what one holds that is not whole.
+    let other = venue.path().join(LEASE_FOLDER).join("other.lease");
+    edit(&other, |bytes| bytes[24] ^= 1);
+    let refused = prune(venue.path(), false).unwrap_err();
+    assert!(
+        matches!(&refused, PruneError::Lease(_)) && refused.to_string().contains("other.lease")
+    );
+    fs::remove_file(other).unwrap();
+    assert_eq!(pruned_for(false), (kept as usize - 2, kept, String::new()));
 }

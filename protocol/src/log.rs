@@ -15,12 +15,13 @@
 //! ```
 //!
 //! [`segment`] describes the segment header, [`frame`] what stands between the headers, [`control`]
-//! the page of watermarks beside the window, [`place`] where window and control page lie, and
-//! [`reader`] follows it all.
+//! the page of watermarks beside the window, [`place`] where window and control page lie, [`reader`]
+//! follows it all, and [`lease`] is how a reader says what it still needs.
 
 mod checksum;
 pub mod control;
 pub mod frame;
+pub mod lease;
 pub mod place;
 pub mod reader;
 pub mod segment;

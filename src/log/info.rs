@@ -3,12 +3,13 @@
 use super::check::{progress, verdict_object, verdict_text};
 use crate::notice;
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use touchline_engine::inspect::{Inspection, inspect};
 use touchline_engine::snapshot::{Listed, list};
+use touchline_protocol::log::lease::{HeldLease, leases};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
 
 pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
@@ -22,6 +23,8 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         *commands.entry(name).or_default() += 1;
     })?;
     let snapshots = list(data)?;
+    let mut leases = leases(data)?;
+    leases.retain(|lease| lease.log_id == found.identity.log_id);
     let id = base16ct::lower::encode_string(&found.identity.log_id);
     if json {
         notice::say!(
@@ -39,6 +42,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "lastTimeNs": found.last_time_ns,
                 "cleanEnd": found.closed,
                 "snapshots": snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
+                "leases": leases.iter().map(lease_object).collect::<Vec<_>>(),
                 "commands": commands,
                 "verdict": verdict_object(&found.verdict),
             })
@@ -55,8 +59,16 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 Err(why) => notice::say!("snapshot      at {position}: not usable: {why}"),
             }
         }
+        for lease in &leases {
+            notice::say!("lease         of {}: from {} on", lease.name, lease.needed);
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A lease as the tools tell it.
+pub(super) fn lease_object(lease: &HeldLease) -> Value {
+    json!({ "name": lease.name, "needed": lease.needed.0 })
 }
 
 fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u64>) {

@@ -1,5 +1,7 @@
-//! `touchline log prune`: removes the segments before the oldest snapshot. Called by [`super`].
+//! `touchline log prune`: removes the segments before the oldest snapshot that no lease holds. Called by
+//! [`super`].
 
+use super::info::lease_object;
 use crate::cli::PruneArguments;
 use crate::notice;
 use anyhow::{Result, ensure};
@@ -11,11 +13,11 @@ use touchline_engine::snapshot::{Pruned, prune};
 pub(super) fn run(data: &Path, options: &PruneArguments, json: bool) -> Result<ExitCode> {
     ensure!(
         options.dry_run || options.yes,
-        "nothing tells which readers still need the segments; see --help, look with --dry-run, and say \
+        "readers without a lease may still need the segments; see --help, look with --dry-run, and say \
          --yes"
     );
     let pruned = prune(data, options.dry_run)?;
-    let Pruned { begin, now, oldest_snapshot, segments } = &pruned;
+    let Pruned { begin, now, oldest_snapshot, segments, kept_for } = &pruned;
     if json {
         notice::say!(
             "{}",
@@ -25,6 +27,7 @@ pub(super) fn run(data: &Path, options: &PruneArguments, json: bool) -> Result<E
                 "beginAfter": now.0,
                 "oldestSnapshot": oldest_snapshot.0,
                 "segments": segments,
+                "keptFor": kept_for.iter().map(lease_object).collect::<Vec<_>>(),
             })
         );
         return Ok(ExitCode::SUCCESS);
@@ -33,11 +36,21 @@ pub(super) fn run(data: &Path, options: &PruneArguments, json: bool) -> Result<E
     for path in segments {
         notice::say!("{} {verb}", path.display());
     }
-    if segments.is_empty() {
+    for lease in kept_for {
+        notice::say!(
+            "reader {} has the log only up to position {} and still needs what lies behind: segments \
+             before the oldest snapshot, at position {oldest_snapshot}, are kept for it. If it never reads \
+             on, remove {}",
+            lease.name,
+            lease.needed,
+            lease.path.display()
+        );
+    }
+    if segments.is_empty() && kept_for.is_empty() {
         notice::say!(
             "no segment lies wholly before the oldest snapshot, at position {oldest_snapshot}"
         );
-    } else {
+    } else if !segments.is_empty() {
         notice::say!(
             "the log begins at position {now}{}: states before position {oldest_snapshot} cannot be \
              rebuilt from it, nor anything that is made from its beginning, such as the adapter's views",

@@ -3,7 +3,7 @@
 
 use super::json::Json;
 use super::log_tools::log;
-use super::process::Process;
+use super::process::{Process, eventually, send_signal, stop};
 use super::readers::Load;
 use super::trader::Trader;
 use super::units::units;
@@ -149,14 +149,29 @@ fn an_adapter_goes_on_with_its_history_on_a_pruned_log() {
     let mut venue = Venue::separate(&UNLIMITED);
     trade(&venue, 20);
     let open = venue.a().limit("BTCUSDT", "SELL", "0.02", "50000");
+    // However far behind the log the history is, nothing that it needs is removed.
+    let adapter = venue.pid("adapter").expect("its pid file is there while it runs");
+    stop(adapter);
     let mut load = Load::new(&venue);
     load.pass(2 * SEGMENT + MIB);
     let before = Past::of_log(venue.data());
     let (code, _, errors) = log(venue.data(), &["snapshot"]);
     assert_eq!(code, Some(0), "{errors}");
     load.pass(load.position + MIB);
-    let (code, _, errors) = log(venue.data(), &["prune", "--yes"]);
-    assert_eq!(code, Some(0), "{errors}");
+    let prune = || {
+        let (code, printed, errors) = log(venue.data(), &["prune", "--yes"]);
+        assert_eq!(code, Some(0), "{errors}");
+        printed
+    };
+    let printed = prune();
+    assert!(printed.contains("reader history-adapter"), "{printed}");
+    let (_, info, _) = log(venue.data(), &["info"]);
+    assert!(info.contains("lease         of history-adapter: from "), "{info}");
+    let first = venue.data().join("log/00000000.seg");
+    assert!(first.exists());
+    send_signal(adapter, Signal::CONT);
+    assert!(eventually(|| prune().contains("the log begins at position")), "the history stands");
+    assert!(!first.exists());
     drop(load);
     let mut a = venue.a();
     let balances = a.balances();

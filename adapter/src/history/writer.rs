@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use touchline_protocol::log::lease::Lease;
 use touchline_protocol::units::Position;
 
 use super::store::{HistoryError, Store};
@@ -114,6 +115,7 @@ pub struct Work {
     store: Store,
     durable: Box<dyn Fn() -> Position + Send>,
     gate: Arc<Gate>,
+    lease: Lease,
 }
 
 impl Writer {
@@ -162,19 +164,20 @@ impl Drop for StopGate {
 impl Work {
     /// The history of `views`, which were restored from `archive`, is to be written to it. `durable`
     /// tells how far the log is durable: the views may be ahead of that. Whoever fills the history
-    /// tells `gate`.
+    /// tells `gate`. `lease` holds the log from the last transaction of `archive` on.
     #[must_use]
     pub fn new(
         views: Arc<Views>,
         archive: &Archive,
         durable: impl Fn() -> Position + Send + 'static,
         gate: Arc<Gate>,
+        lease: Lease,
     ) -> Self {
-        Self { views, store: archive.store(), durable: Box::new(durable), gate }
+        Self { views, store: archive.store(), durable: Box::new(durable), gate, lease }
     }
 
     fn run(&self) -> Result<(), HistoryError> {
-        let mut told: Option<Instant> = None;
+        let (mut lag_told, mut lease_told) = (Told::default(), Told::default());
         loop {
             let is_last = self.gate.wait_for_batch();
             let Some(batch) = self.views.write(|state| state.freeze()) else {
@@ -189,15 +192,19 @@ impl Work {
                 return Ok(());
             }
             self.store.commit(&batch)?;
+            if let Err(error) = self.lease.advance(Position(batch.reached.position)) {
+                // The next batch tries again; until then more of the log is held than is needed.
+                lease_told.tell(|| alert!("adapter: the history's lease on the log: {error}"));
+            }
             let (written, rows) =
                 self.views.write(|state| (state.history.thaw(), state.history.waiting()));
             self.gate.written(rows);
             // Thousands of rows are given back here, not while readers wait.
             drop((batch, written));
             let lag = self.views.current().0.saturating_sub(end.0);
-            if lag > LAG_TOLD && told.is_none_or(|told| told.elapsed() > NOTICE_PAUSE) {
-                told = Some(Instant::now());
-                alert!("adapter: the history is {} MiB behind the log", lag >> 20);
+            if lag > LAG_TOLD {
+                lag_told
+                    .tell(|| alert!("adapter: the history is {} MiB behind the log", lag >> 20));
             }
         }
     }
@@ -211,6 +218,20 @@ impl Work {
             thread::sleep(DURABLE_LOOK);
         }
         true
+    }
+}
+
+/// When something was told last.
+#[derive(Default)]
+struct Told(Option<Instant>);
+
+impl Told {
+    /// Tells it, unless that was done a moment ago.
+    fn tell(&mut self, tell: impl FnOnce()) {
+        if self.0.is_none_or(|told| told.elapsed() > NOTICE_PAUSE) {
+            self.0 = Some(Instant::now());
+            tell();
+        }
     }
 }
 
@@ -229,7 +250,8 @@ mod tests {
         state.fold_transaction(&definition(0, 4096).transaction()).unwrap();
         let views = Arc::new(Views::new(state, || Position(0)));
         let gate = Arc::new(Gate::default());
-        let work = Work::new(views, &archive, || panic!("asked to"), Arc::clone(&gate));
+        let lease = Lease::hold(folder.path(), "history", [7; 16], Position(0)).unwrap();
+        let work = Work::new(views, &archive, || panic!("asked to"), Arc::clone(&gate), lease);
         let (sender, told) = mpsc::channel();
         let writer =
             Writer::start(work, move |error| sender.send(error.is_none()).unwrap()).unwrap();

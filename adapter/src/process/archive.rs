@@ -1,6 +1,7 @@
 //! Where the views begin: with what the adapter's own history holds, if the log goes on behind it, else
 //! at the log's beginning. Called by the adapter's start.
 
+use touchline_protocol::log::lease::{Lease, LeaseError};
 use touchline_protocol::log::reader::{LogReader, ReadError};
 
 use super::{AdapterOptions, RunError};
@@ -63,4 +64,19 @@ pub(super) fn open(
     reader.seek(begin);
     let state = archive.restore()?;
     Ok((archive, state))
+}
+
+/// Holds what the history does not have yet, and the last transaction that it has, by which it is known to
+/// be of the log. `reader` stands where the history ends.
+///
+/// # Errors
+/// When the lease cannot be written.
+pub(super) fn hold(
+    options: &AdapterOptions,
+    reader: &LogReader,
+    archive: &Archive,
+) -> Result<Lease, LeaseError> {
+    let name = format!("{HISTORY_FOLDER}-{}", options.config.instance);
+    let needed = archive.last().map_or(reader.position(), |(bookmark, _)| bookmark.position);
+    Lease::hold(&options.data, &name, reader.log_id(), needed)
 }

@@ -18,6 +18,7 @@ use touchline_adapter::views::Views;
 use touchline_adapter::views::state::{Archive, State};
 use touchline_adapter::views::tailer::{Source, Tailer};
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::lease::Lease;
 use touchline_protocol::log::reader::ReadError;
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::{KeyId, Position};
@@ -92,6 +93,7 @@ pub(super) fn measure(
     options: &HistoryOptions,
     flow: Flow,
     archive: &Archive,
+    lease: Lease,
     state: State,
 ) -> Result<(Measured, u64)> {
     let orders = flow.placed();
@@ -107,7 +109,7 @@ pub(super) fn measure(
     };
     let tell_too = tell.clone();
     let everything = || Position(u64::MAX);
-    let work = Work::new(Arc::clone(&views), archive, everything, Arc::clone(&gate));
+    let work = Work::new(Arc::clone(&views), archive, everything, Arc::clone(&gate), lease);
     let writer = Writer::start(work, move |error| {
         tell(error.map_or_else(|| "a panic".to_owned(), |error| error.to_string()));
     })?;

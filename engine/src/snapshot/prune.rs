@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use touchline_protocol::log::lease::{HeldLease, LeaseError, leases};
 use touchline_protocol::log::segment_path;
 use touchline_protocol::units::Position;
 
@@ -26,6 +27,9 @@ pub enum PruneError {
     /// A segment cannot be removed.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// What a reader still needs cannot be told.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
     /// A snapshot that is to stand for what is removed is not whole.
     #[error(
         "{}: {why}; move it out of the folder, or have later ones take its place first: touchline log \
@@ -56,10 +60,13 @@ pub struct Pruned {
     pub oldest_snapshot: Position,
     /// The segments, oldest first.
     pub segments: Vec<PathBuf>,
+    /// The leases without which more would be removed, by name.
+    pub kept_for: Vec<HeldLease>,
 }
 
-/// Removes the segments that lie wholly before the last transaction of the oldest snapshot, after every
-/// snapshot was read and found whole; only tells which, if `dry_run`. Safe beside a running engine.
+/// Removes the segments that lie wholly before the last transaction of the oldest snapshot and before what
+/// any lease on this log holds, after every snapshot was read and found whole; only tells which, if
+/// `dry_run`. Safe beside a running engine and beside whoever holds a lease.
 ///
 /// # Errors
 /// See [`PruneError`]. After a [`DiskError`] some may be gone: the oldest ones, with no hole.
@@ -76,7 +83,14 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
     let oldest = oldest.ok_or(PruneError::NoSnapshot)?;
     let segment_bytes = segments.identity.segment_bytes;
     // The segment with the snapshot's last transaction stays: by that it is known to be of this log.
-    let first_kept = (oldest.last_position / segment_bytes).max(segments.first);
+    let by_snapshot = (oldest.last_position / segment_bytes).max(segments.first);
+    let segment_of = |lease: &HeldLease| lease.needed.0 / segment_bytes;
+    let mut kept_for = leases(data)?;
+    kept_for.retain(|lease| {
+        lease.log_id == segments.identity.log_id && segment_of(lease) < by_snapshot
+    });
+    let by_leases = kept_for.iter().map(segment_of).min();
+    let first_kept = by_leases.map_or(by_snapshot, |kept| kept.max(segments.first));
     let gone: Vec<PathBuf> =
         (segments.first..first_kept).map(|number| segment_path(&segments.folder, number)).collect();
     if !dry_run {
@@ -87,6 +101,7 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
         now: Position(first_kept * segment_bytes),
         oldest_snapshot: Position(oldest.position),
         segments: gone,
+        kept_for,
     })
 }
 

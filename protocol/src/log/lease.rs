@@ -1,0 +1,331 @@
+//! Leases: how far back those who keep something made from the log still need it. A reader that goes on
+//! where it stopped, in whichever process and after any pause, holds one; `touchline log prune` leaves what
+//! it needs. Held by the adapter for its history, read by prune and `touchline log info`.
+//!
+//! A lease is a file of its own, so that it holds while nobody runs, and whoever gives a reader up removes
+//! it. All integers little-endian, offsets in bytes:
+//!
+//! ```text
+//!  offset  size
+//!       0     8   magic      "TLLEASE1"
+//!       8    16   log id     of the log that is read
+//!      24     8   needed u64 nothing before this position is needed
+//!      32    28   zero
+//!      60     4   crc    u32 crc32c of bytes 0..60
+//! ```
+//!
+//! It is made durably and then written in place, without a sync: what a power cut brings back is an older
+//! lease, which holds more.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use bytemuck::{Pod, Zeroable};
+use thiserror::Error;
+
+use crate::units::Position;
+
+/// Name of the folder of leases within the data folder.
+pub const LEASE_FOLDER: &str = "leases";
+
+/// The first eight bytes of every lease, its format's number included.
+pub const MAGIC: [u8; 8] = *b"TLLEASE1";
+
+/// Bytes of a lease.
+pub const LEASE_BYTES: usize = 64;
+
+/// Longest name in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+
+const SUFFIX: &str = ".lease";
+const CRC_OFFSET: usize = LEASE_BYTES - 4;
+
+/// Looks at a lease before it is called damaged: its holder may be writing it.
+const LOOKS: usize = 8;
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct RawLease {
+    magic: [u8; 8],
+    log_id: [u8; 16],
+    needed: u64,
+    reserved: [u8; 28],
+    crc: u32,
+}
+
+const _: () = {
+    assert!(size_of::<RawLease>() == LEASE_BYTES);
+    assert!(core::mem::offset_of!(RawLease, needed) == 24);
+    assert!(core::mem::offset_of!(RawLease, crc) == CRC_OFFSET);
+};
+
+/// Why a lease cannot be held or read.
+#[derive(Debug, Error)]
+pub enum LeaseError {
+    /// A call of the operating system failed.
+    #[error("{what} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The name is none that a lease may have.
+    #[error("{name:?} is no name of a lease: 1 to {NAME_BYTES_MAX} letters, digits and dashes")]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// The file is not a lease, or not whole.
+    #[error(
+        "{} is no lease: {why}; its reader writes it anew at its next start, and if it has none any more \
+         the file may be removed",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LeaseError {
+    move |source| LeaseError::Io { what, path: path.to_owned(), source }
+}
+
+/// A lease as its holder has it. Dropping it leaves the file: the reader goes on some other day.
+#[derive(Debug)]
+pub struct Lease {
+    path: PathBuf,
+    log_id: [u8; 16],
+}
+
+impl Lease {
+    /// Holds the log with this id from position `needed` on, in place of what the lease of this name held
+    /// before. On disk when this returns. One reader has the name: nothing keeps two apart.
+    ///
+    /// # Errors
+    /// If the name is none, or the file cannot be written.
+    pub fn hold(
+        data: &Path,
+        name: &str,
+        log_id: [u8; 16],
+        needed: Position,
+    ) -> Result<Self, LeaseError> {
+        if !is_name(name) {
+            return Err(LeaseError::Name { name: name.to_owned() });
+        }
+        let folder = data.join(LEASE_FOLDER);
+        let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id };
+        let make = || DirBuilder::new().mode(0o700).recursive(true).create(&folder);
+        make().map_err(failed("making", &folder))?;
+        sync_folder(data)?;
+        lease.make(needed)?;
+        Ok(lease)
+    }
+
+    /// Nothing before `needed` is needed any more. What is made from what is before it must be on disk.
+    ///
+    /// # Errors
+    /// If the file cannot be written. It then holds what it held, or is told as damaged: no more is let go
+    /// either way.
+    pub fn advance(&self, needed: Position) -> Result<(), LeaseError> {
+        match OpenOptions::new().write(true).open(&self.path) {
+            Ok(file) => file
+                .write_all_at(&encode(self.log_id, needed), 0)
+                .map_err(failed("writing", &self.path)),
+            // Somebody gave the reader up, which is still here.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make(needed),
+            Err(error) => Err(failed("opening", &self.path)(error)),
+        }
+    }
+
+    fn make(&self, needed: Position) -> Result<(), LeaseError> {
+        let new = self.path.with_extension("new");
+        let write = || -> io::Result<()> {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&new)?;
+            file.write_all(&encode(self.log_id, needed))?;
+            file.sync_all()
+        };
+        write().map_err(failed("writing", &new))?;
+        fs::rename(&new, &self.path).map_err(failed("naming", &self.path))?;
+        self.path.parent().map_or(Ok(()), sync_folder)
+    }
+}
+
+fn sync_folder(folder: &Path) -> Result<(), LeaseError> {
+    let sync = || File::open(folder)?.sync_all();
+    sync().map_err(failed("syncing", folder))
+}
+
+/// A lease that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldLease {
+    /// Of the reader.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Of the log that it is about.
+    pub log_id: [u8; 16],
+    /// Nothing before this position is needed.
+    pub needed: Position,
+}
+
+/// The leases in the data folder `data`, by name. A data folder without any has none.
+///
+/// # Errors
+/// If the folder or a file cannot be read, or a file is not a lease.
+pub fn leases(data: &Path) -> Result<Vec<HeldLease>, LeaseError> {
+    let folder = data.join(LEASE_FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed("listing", &folder)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed("listing", &folder))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(name) = name.and_then(|name| name.strip_suffix(SUFFIX)) else { continue };
+        let (log_id, needed) = read(&path)?;
+        found.push(HeldLease { name: name.to_owned(), path: path.clone(), log_id, needed });
+    }
+    found.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<([u8; 16], Position), LeaseError> {
+    let mut why = "";
+    for _ in 0..LOOKS {
+        let mut bytes = Vec::new();
+        let most = LEASE_BYTES as u64 + 1;
+        File::open(path)
+            .and_then(|file| file.take(most).read_to_end(&mut bytes))
+            .map_err(failed("reading", path))?;
+        match decode(&bytes) {
+            Ok(lease) => return Ok(lease),
+            Err(found) => why = found,
+        }
+    }
+    Err(LeaseError::Damaged { path: path.to_owned(), why })
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+fn encode(log_id: [u8; 16], needed: Position) -> [u8; LEASE_BYTES] {
+    let mut raw =
+        RawLease { magic: MAGIC, log_id, needed: needed.0.to_le(), reserved: [0; 28], crc: 0 };
+    raw.crc = crc32c::crc32c(&bytemuck::bytes_of(&raw)[..CRC_OFFSET]).to_le();
+    bytemuck::cast(raw)
+}
+
+fn decode(bytes: &[u8]) -> Result<([u8; 16], Position), &'static str> {
+    let raw: RawLease =
+        bytemuck::try_pod_read_unaligned(bytes).map_err(|_| "it is not 64 bytes")?;
+    if raw.magic != MAGIC {
+        return Err("it does not begin with the mark of a lease of this format");
+    }
+    if u32::from_le(raw.crc) != crc32c::crc32c(&bytes[..CRC_OFFSET]) {
+        return Err("its checksum is wrong");
+    }
+    Ok((raw.log_id, Position(u64::from_le(raw.needed))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: [u8; 16] = [7; 16];
+
+    fn names(data: &Path) -> Vec<(String, u64)> {
+        leases(data).unwrap().into_iter().map(|lease| (lease.name, lease.needed.0)).collect()
+    }
+
+    fn owned(all: &[(&str, u64)]) -> Vec<(String, u64)> {
+        all.iter().map(|(name, needed)| ((*name).to_owned(), *needed)).collect()
+    }
+
+    #[test]
+    fn the_bytes_of_a_lease() {
+        let mut wanted = [0; 64];
+        wanted[..8].copy_from_slice(b"TLLEASE1");
+        wanted[8..24].fill(7);
+        wanted[24..32].copy_from_slice(&[0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
+        wanted[60..].copy_from_slice(&[0xf5, 0xa6, 0x08, 0xd6]);
+        assert_eq!(encode(LOG, Position(0x1122_3344_5566_7788)), wanted);
+    }
+
+    #[test]
+    fn a_lease_holds_what_its_reader_needs_until_it_is_removed() {
+        let data = tempfile::tempdir().unwrap();
+        assert_eq!(names(data.path()), []);
+        let second = Lease::hold(data.path(), "second", LOG, Position(9)).unwrap();
+        let first = Lease::hold(data.path(), "first", LOG, Position(4096)).unwrap();
+        assert_eq!(names(data.path()), owned(&[("first", 4096), ("second", 9)]));
+        first.advance(Position(8192)).unwrap();
+        assert_eq!(names(data.path()), owned(&[("first", 8192), ("second", 9)]));
+        // Nobody need run for it to hold.
+        drop(first);
+        assert_eq!(names(data.path()), owned(&[("first", 8192), ("second", 9)]));
+        // What is begun anew needs more than before.
+        let first = Lease::hold(data.path(), "first", [8; 16], Position(64)).unwrap();
+        let found = leases(data.path()).unwrap();
+        assert_eq!((found[0].log_id, found[0].needed), ([8; 16], Position(64)));
+        fs::remove_file(&found[1].path).unwrap();
+        assert_eq!(names(data.path()), owned(&[("first", 64)]));
+        // A reader that lives says again what it needs, though it was given up.
+        second.advance(Position(10)).unwrap();
+        assert_eq!(names(data.path()), owned(&[("first", 64), ("second", 10)]));
+        fs::remove_dir_all(data.path().join(LEASE_FOLDER)).unwrap();
+        assert!(matches!(first.advance(Position(128)), Err(LeaseError::Io { .. })));
+    }
+
+    #[test]
+    fn only_plain_names_are_names() {
+        let data = tempfile::tempdir().unwrap();
+        for name in ["", "a/b", "..", "a b", "ä", &"n".repeat(NAME_BYTES_MAX + 1)] {
+            let refused = Lease::hold(data.path(), name, LOG, Position(0)).unwrap_err();
+            assert!(matches!(&refused, LeaseError::Name { name: told } if told == name));
+        }
+        let longest = "n".repeat(NAME_BYTES_MAX);
+        Lease::hold(data.path(), &longest, LOG, Position(0)).unwrap();
+        assert_eq!(names(data.path()), owned(&[(&longest, 0)]));
+    }
+
+    #[test]
+    fn whatever_is_not_whole_is_told_with_its_file() {
+        let data = tempfile::tempdir().unwrap();
+        Lease::hold(data.path(), "reader", LOG, Position(4096)).unwrap();
+        let path = data.path().join("leases/reader.lease");
+        let good = fs::read(&path).unwrap();
+        // What is no lease by its name is nobody's.
+        fs::write(data.path().join("leases/reader.new"), "half").unwrap();
+        assert_eq!(names(data.path()), owned(&[("reader", 4096)]));
+        let mut bad = Vec::new();
+        for at in 0..LEASE_BYTES {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1;
+            bad.push(bytes);
+            bad.push(good[..at].to_vec());
+        }
+        bad.push([&good[..], &[0]].concat());
+        for bytes in bad {
+            fs::write(&path, &bytes).unwrap();
+            let told = leases(data.path()).unwrap_err().to_string();
+            assert!(told.contains(&path.display().to_string()), "{told}");
+        }
+    }
+}
