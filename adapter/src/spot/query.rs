@@ -91,10 +91,11 @@ pub(super) fn open_orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
 /// GET /rateLimit/order: the order counts that are limited.
 pub(super) fn order_counts(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let account = intake.signed()?.caller.account;
-    let now_ns = intake.now_ns();
     let (limits, counts) = intake
         .read(|state| {
             let limits = state.venue.limits;
+            // The engine counts by its own clock, which may be ahead.
+            let now_ns = intake.now_ns().max(state.time_ns);
             Some((limits, state.accounts.get(account)?.order_counts(&limits, now_ns)))
         })
         .ok_or(ApiError::api_key_rejected())?;

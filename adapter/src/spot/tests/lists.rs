@@ -279,6 +279,21 @@ fn order_counts_are_those_of_the_present_windows() {
     assert_eq!(body(&site.reply(site.signed(Get, "rateLimit/order", ""))), expected);
 }
 
+/// The engine's clock may be ahead of the adapter's: what it counts in a window that has only begun for it is
+/// shown all the same.
+#[test]
+fn order_counts_are_those_of_the_engines_windows() {
+    let mut log = log();
+    // 20 s behind the request, by the adapter's clock.
+    log.time_ns += 120_000_000_000;
+    place_list(&mut log);
+    let site = Site::new(log);
+    let reply = site.reply(site.signed(Get, "rateLimit/order", ""));
+    let shown: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+    let counts: Vec<_> = shown.as_array().unwrap().iter().map(|limit| &limit["count"]).collect();
+    assert_eq!(counts, [2, 2]);
+}
+
 #[test]
 fn lists_that_the_engine_never_sees() {
     let site = Site::new(log());
