@@ -42,7 +42,8 @@ pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
     /// The engine's last word on a command.
     type Terminal: Debug + Clone + Eq + Send + 'static;
 
-    /// A command's header.
+    /// A command's header. Its `not_after_ns` is by this machine's clock, until the link puts it in the
+    /// engine's time.
     fn header_mut(command: &mut Self::Command) -> &mut CommandHeader;
 
     /// Sends a command.
@@ -221,7 +222,9 @@ impl<T: Traffic> Submit<T> for Link<T> {
             };
             // Registered before it is sent: the reply may be faster than this thread.
             let correlation = self.shared.pending.register(deadline, done);
-            T::header_mut(&mut command).correlation = correlation;
+            let header = T::header_mut(&mut command);
+            header.correlation = correlation;
+            header.not_after_ns = self.shared.pending.in_engine_time(header.not_after_ns);
             let Err(error) = open.send(&mut command) else { return };
             if matches!(error, SendError::Ring(_)) {
                 self.shared.broken.store(true, Ordering::Release);

@@ -2,8 +2,9 @@
 //! link's thread answers from it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 use touchline_protocol::client::Reply;
@@ -25,11 +26,15 @@ struct Table<T: Traffic> {
 /// The pending commands.
 pub(super) struct Pending<T: Traffic> {
     table: Mutex<Table<T>>,
+    /// What the engine's clock was ahead of this machine's at the last reply, at the least, ns: it does not
+    /// follow one that is set back while it runs, and may have begun ahead.
+    ahead_ns: AtomicU64,
 }
 
 impl<T: Traffic> Default for Pending<T> {
     fn default() -> Self {
-        Self { table: Mutex::new(Table { commands: FxHashMap::default(), last: 0 }) }
+        let table = Mutex::new(Table { commands: FxHashMap::default(), last: 0 });
+        Self { table, ahead_ns: AtomicU64::new(0) }
     }
 }
 
@@ -41,6 +46,14 @@ impl<T: Traffic> Pending<T> {
         let correlation = table.last;
         table.commands.insert(correlation, Command { deadline, told: T::Told::default(), done });
         correlation
+    }
+
+    /// A moment of this machine's clock, ns since the epoch, as the engine's shows it; 0, which is never, stays.
+    pub(super) fn in_engine_time(&self, time_ns: u64) -> u64 {
+        match time_ns {
+            0 => 0,
+            moment => moment.saturating_add(self.ahead_ns.load(Ordering::Relaxed)),
+        }
     }
 
     /// Takes back a command that could not be sent.
@@ -64,6 +77,9 @@ impl<T: Traffic> Pending<T> {
             }
             return;
         }
+        // Decided before now, so that it is ahead by this at the least.
+        let ahead = reply.envelope.time_ns.saturating_sub(unix_ns());
+        self.ahead_ns.store(ahead, Ordering::Relaxed);
         let Some(command) = self.table().commands.remove(&correlation) else { return };
         let Some(terminal) = event.ok().and_then(T::terminal) else {
             return answer(command.done, Outcome::Unknown(Doubt::UnexpectedReply));
@@ -102,4 +118,9 @@ impl<T: Traffic> Pending<T> {
 /// A callback that panics costs its own request only: what it holds is dropped, which answers it.
 fn answer<T: Traffic>(done: Done<T>, outcome: Outcome<T>) {
     let _panicked = catch_unwind(AssertUnwindSafe(|| done(outcome)));
+}
+
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -7,7 +7,7 @@ use super::*;
 use std::cell::RefCell;
 use std::sync::Condvar;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchline_protocol::client::{ConnectError, ReceiveError, Reply};
 use touchline_protocol::message::command::{CancelAll, CancelOrderNamed, NewOrder};
@@ -109,7 +109,18 @@ impl EngineEnd {
     }
 
     fn reply(&self, correlation: u64, flags: u8, event: Event<'_>) {
-        let reply = Self::made(correlation, flags, event);
+        self.send(Self::made(correlation, flags, event));
+    }
+
+    /// Refuses a command at this moment of the engine's clock.
+    fn reject_at(&self, correlation: u64, time_ns: u64) {
+        let rejected = Event::Rejected(&Rejected::default());
+        let mut reply = Self::made(correlation, ENVELOPE_TERMINAL, rejected);
+        reply.envelope.time_ns = time_ns;
+        self.send(reply);
+    }
+
+    fn send(&self, reply: Reply) {
         self.moves.send(Move::Reply(Box::new(reply))).unwrap();
         self.bell.ring();
     }
@@ -318,6 +329,41 @@ fn a_decision_comes_with_its_own_fills() {
         second.recv_timeout(PATIENCE).unwrap(),
         decided(vec![trade(2)], Terminal::Rejected(rejected))
     );
+}
+
+/// A clock that is set back while the engine runs is not followed by it: what a command is good for is told in
+/// the engine's time, or it would be of no use any more whatever its client asked for.
+#[test]
+fn how_long_a_command_is_good_for_is_told_in_the_engines_time() {
+    const SECOND: u64 = 1_000_000_000;
+    let site = Site::start();
+    let engine = site.connect(None);
+    let now = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        u64::try_from(since.as_nanos()).unwrap()
+    };
+    let told = |not_after_ns| {
+        let header = CommandHeader { not_after_ns, ..Default::default() };
+        let order = NewOrder { command: header, ..Default::default() };
+        let (sender, outcome) = mpsc::channel();
+        let done = Box::new(move |outcome| sender.send(outcome).unwrap());
+        site.link.submit(OrderCommand::Place(order), far(), done);
+        let command = engine.commands.recv_timeout(PATIENCE).unwrap();
+        (*command.header(), outcome)
+    };
+    let end = 2_000_000_000 * SECOND;
+    let (first, outcome) = told(end);
+    assert_eq!(first.not_after_ns, end, "nothing is known of its clock yet");
+    engine.reject_at(first.correlation, now() + 3600 * SECOND);
+    outcome.recv_timeout(PATIENCE).unwrap();
+    let (second, outcome) = told(end);
+    let later = second.not_after_ns - end;
+    assert!((1800 * SECOND..=3600 * SECOND).contains(&later), "{later}");
+    // The engine was started again, and follows the clock that was set.
+    engine.reject_at(second.correlation, now() - SECOND);
+    outcome.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(told(end).0.not_after_ns, end);
+    assert_eq!(told(0).0.not_after_ns, 0, "never");
 }
 
 #[test]
