@@ -280,6 +280,25 @@ mod tests {
         assert_eq!(limits.bans().end_ms(client, NOW), None);
     }
 
+    /// It was ahead for a while, and is right again: neither what was used up then nor a ban holds until the
+    /// time that it showed.
+    #[test]
+    fn a_clock_that_was_set_back_locks_nobody_out() {
+        const DAY: u64 = 86_400_000;
+        let limits = limits();
+        let (busy, banned) = (ip("198.51.100.1"), ip("198.51.100.2"));
+        assert_eq!(limits.admit(busy, 10, NOW + DAY).refusal, None);
+        for _ in 0..4 {
+            limits.admit(banned, 10, NOW + DAY);
+        }
+        assert_eq!(limits.admit(busy, 10, NOW).refusal, None);
+        let refused = limits.admit(busy, 10, NOW).refusal.map(ApiError::from).unwrap();
+        assert_eq!((refused.status, refused.retry_after_s), (429, Some(60)));
+        let still = limits.admit(banned, 10, NOW).refusal.map(ApiError::from).unwrap();
+        assert_eq!((still.status, still.retry_after_s), (418, Some(120)));
+        assert_eq!(limits.admit(banned, 10, NOW + 120_000).refusal, None);
+    }
+
     #[test]
     fn a_ban_costs_nothing_and_still_shows_what_was_used() {
         let limits = limits();

@@ -39,6 +39,13 @@ struct Ban {
     times: usize,
 }
 
+impl Ban {
+    /// One that would end later than it is long from now was made while the clock was wrong.
+    fn cut(&mut self, now_ms: u64) {
+        self.end_ms = self.end_ms.min(now_ms.saturating_add(LENGTHS_MS[self.times - 1]));
+    }
+}
+
 /// The bans of all addresses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Bans {
@@ -47,8 +54,9 @@ pub(super) struct Bans {
 
 impl Bans {
     /// When the ban of an address ends, ms since the epoch; `None` if it has none now.
-    pub(super) fn end_ms(&self, address: IpAddr, now_ms: u64) -> Option<u64> {
-        let ban = self.by_address.get(&address)?;
+    pub(super) fn end_ms(&mut self, address: IpAddr, now_ms: u64) -> Option<u64> {
+        let ban = self.by_address.get_mut(&address)?;
+        ban.cut(now_ms);
         (ban.end_ms > now_ms).then_some(ban.end_ms)
     }
 
@@ -85,16 +93,14 @@ impl Bans {
         text
     }
 
-    /// Reads what [`Bans::to_text`] wrote; gives the number of lines that are no bans, too. A ban that
-    /// would end later than the longest one from now is cut: the clock was set.
+    /// Reads what [`Bans::to_text`] wrote; gives the number of lines that are no bans, too.
     pub(super) fn from_text(text: &str, now_ms: u64) -> (Self, usize) {
         let (mut bans, mut bad_lines) = (Self::default(), 0);
         for line in text.lines() {
             match read(line) {
-                Some((address, ban)) if bans.by_address.len() < BANS_MAX => {
-                    let latest = now_ms.saturating_add(LENGTHS_MS[ban.times - 1]);
-                    let end_ms = ban.end_ms.min(latest);
-                    bans.by_address.insert(address, Ban { end_ms, ..ban });
+                Some((address, mut ban)) if bans.by_address.len() < BANS_MAX => {
+                    ban.cut(now_ms);
+                    bans.by_address.insert(address, ban);
                 }
                 _ => bad_lines += 1,
             }
@@ -182,7 +188,7 @@ mod tests {
         assert_eq!(Bans::from_text(&bans.to_text(), NOW), (bans, 0));
         let text = "x 1 5\n10.0.0.1 0 5\n10.0.0.1 7 5\n10.0.0.1 1\n10.0.0.1 1 5 5\n\n10.0.0.1 1 -5";
         assert_eq!(Bans::from_text(text, NOW), (Bans::default(), 7));
-        let (bans, _) = Bans::from_text(&format!("10.0.0.1 1 {}", u64::MAX), NOW);
+        let (mut bans, _) = Bans::from_text(&format!("10.0.0.1 1 {}", u64::MAX), NOW);
         assert_eq!(bans.end_ms("10.0.0.1".parse().unwrap(), NOW), Some(NOW + 2 * MINUTE_MS));
     }
 }

@@ -201,10 +201,16 @@ struct Window {
     used: u64,
 }
 
+/// Whether the window with this number counts while it is `present`: it may be the next one where the clock
+/// has gone back a little. One further on is of a clock that was wrong.
+const fn is_present(number: u64, present: u64) -> bool {
+    number == present || number == present.saturating_add(1)
+}
+
 impl Window {
-    /// Adds to the window that has this number, or to the latest one that was seen.
+    /// Adds to the window that has this number, or to the next one if that was seen already.
     fn add(&mut self, number: u64, amount: u64) -> u64 {
-        if number > self.number {
+        if !is_present(self.number, number) {
             *self = Self { number, used: 0 };
         }
         self.used = self.used.saturating_add(amount);
@@ -271,8 +277,8 @@ impl<K: Eq + Hash> Counts<K> {
 
     /// Charges a request. Refused requests are charged too: who keeps sending stays refused.
     ///
-    /// `now_ms` is the time in milliseconds since the Unix epoch. Should it go back, the charge
-    /// goes to the latest window seen.
+    /// `now_ms` is the time in milliseconds since the Unix epoch. Should it go back over the beginning of a
+    /// window, the charge goes to that window all the same; what was charged later than that is forgotten.
     pub fn charge_key(&self, key: K, weight: u32, now_ms: u64) -> Charge {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let row = self.row(&mut table, key, now_ms);
@@ -341,7 +347,7 @@ impl<K: Eq + Hash> Counts<K> {
     /// of its longest window, so this is worth a pass over the table once per longest window.
     fn make_room(&self, table: &mut Table<K>, now_ms: u64) {
         let longest = now_ms / self.longest_ms;
-        if table.cleared_in.is_some_and(|cleared| cleared >= longest) {
+        if table.cleared_in.is_some_and(|cleared| is_present(cleared, longest)) {
             return;
         }
         table.cleared_in = Some(longest);
@@ -351,7 +357,7 @@ impl<K: Eq + Hash> Counts<K> {
                 .limits
                 .iter()
                 .zip(&used[*row].limits)
-                .any(|(limit, window)| window.number >= now_ms / limit.window_ms());
+                .any(|(limit, window)| is_present(window.number, now_ms / limit.window_ms()));
             if !current {
                 free.push(*row);
             }
@@ -373,7 +379,8 @@ impl Counts {
         let mut used = [0; MAX_LIMITS];
         for (index, limit) in self.limits.iter().enumerate() {
             let window = row.limits[index];
-            used[index] = if window.number >= now_ms / limit.window_ms() { window.used } else { 0 };
+            let is_shown = is_present(window.number, now_ms / limit.window_ms());
+            used[index] = if is_shown { window.used } else { 0 };
         }
         Charge { used, exceeded: None, refusals: 0 }
     }
@@ -481,6 +488,20 @@ mod tests {
         assert_eq!((exceeded.limit, exceeded.retry_after_s), (per_minute(1), 55));
         let exceeded = weights.charge(ip(1), 2, START + 55_000).exceeded.unwrap();
         assert_eq!((exceeded.limit, exceeded.retry_after_s), (ten_seconds(1), 5));
+    }
+
+    #[test]
+    fn rows_of_a_time_that_was_never_reached_make_room() {
+        let weights = Counts::new(vec![per_minute(10)], 2, 1).unwrap();
+        for last in 1..=3 {
+            weights.charge(ip(last), 10, START + 60 * MINUTE);
+        }
+        // The clock is set back; the table was cleared, in vain, at the time that it showed.
+        for last in 3..=4 {
+            assert_eq!(weights.charge(ip(last), 10, START).exceeded, None);
+            assert_eq!(weights.peek(ip(last), START).used[0], 10);
+        }
+        assert_eq!(weights.peek(ip(1), START).used[0], 0);
     }
 
     #[test]
