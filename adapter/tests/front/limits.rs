@@ -1,12 +1,37 @@
 //! The front against slow, greedy and hostile clients: every limit, and malformed requests.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use proptest::prelude::*;
 use touchline_adapter::http::Reply;
 
-use crate::toy::{BIG, PATIENCE, Site};
+use crate::patience::Wait;
+use crate::toy::{BIG, Client, PATIENCE, Site, wait_for};
 use crate::{SHORT, defaults, get};
+
+/// A client whose request has come in time, however long this thread stood still between connecting and
+/// sending: one that was let go before begins again.
+fn client_in_time(site: &Site, request: &str) -> Client {
+    let wait = Wait::begin();
+    loop {
+        let (before, mut client) = (site.calls(), site.client());
+        // It may be closed already.
+        let _ = client.stream.write_all(request.as_bytes());
+        client.stream.set_nonblocking(true).unwrap();
+        let waits = |seen: std::io::Result<usize>| {
+            seen.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+        };
+        while site.calls() == before && waits(client.stream.peek(&mut [0])) {
+            wait.go_on("neither called nor let go");
+            std::thread::yield_now();
+        }
+        client.stream.set_nonblocking(false).unwrap();
+        // Whoever is let go has not been called, and is not any more.
+        if site.calls() > before {
+            return client;
+        }
+    }
+}
 
 #[test]
 fn malformed_requests_are_refused_and_never_executed() {
@@ -206,11 +231,9 @@ fn an_idle_connection_is_closed_but_a_waiting_one_is_not() {
         config.idle_timeout = SHORT;
         config.head_timeout = SHORT;
     });
-    let mut waiting = site.client();
-    waiting.send(get("/hold"));
+    let mut waiting = client_in_time(&site, &get("/hold"));
     let done = site.held.recv_timeout(PATIENCE).unwrap();
-    let mut idle = site.client();
-    idle.send(get("/a"));
+    let mut idle = client_in_time(&site, &get("/a"));
     assert_eq!(idle.answer().status, 200);
     idle.assert_ended();
     done.send(Reply::empty(200));
@@ -231,7 +254,7 @@ fn a_client_that_does_not_read_is_cut_off() {
     let site = Site::start(|config| config.write_timeout = SHORT);
     let mut client = site.client();
     client.send(get("/big"));
-    site.wait_for_connections(1);
+    wait_for("the request", || site.calls() == 1);
     site.wait_for_connections(0);
     assert!(client.rest().len() < BIG);
     site.assert_alive();
