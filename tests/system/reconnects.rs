@@ -240,14 +240,17 @@ fn two_clients_of_one_session_throw_each_other_out_ever_more_slowly() {
     });
     let begin = Instant::now();
     let mut losses = 0;
-    while begin.elapsed() < Duration::from_secs(1) {
+    // On a machine that stands still a second may pass without any.
+    while begin.elapsed() < Duration::from_secs(1) || losses < 2 {
+        assert!(begin.elapsed() < WATCHDOG, "they leave each other alone");
         for twin in &mut twins {
             let told = twin.poll().expect("nothing that an attempt would not mend");
             losses += u32::from(matches!(told, Some(Told::Connection(Back::Lost))));
             twin.wait(Duration::from_millis(1));
         }
     }
-    assert!((2..=16).contains(&losses), "{losses} in a second");
+    let seconds = begin.elapsed().as_secs() as u32;
+    assert!(losses <= 16 * seconds, "{losses} in {seconds} s");
 }
 
 #[test]
