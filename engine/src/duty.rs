@@ -10,6 +10,7 @@ mod clients;
 mod connection;
 mod haste;
 mod lanes;
+mod presence;
 mod rate;
 mod state;
 mod streams;
@@ -23,25 +24,21 @@ use crate::log::{BeginError, CloseError, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
-use clients::{ClientIndex, Clients, Terms};
+use clients::{ClientIndex, Clients};
 use connection::Connection;
-use rate::RateLimit;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use streams::Streams;
 use touchline_core::{Addressees, Core, Reject};
-use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, Logon, RunPending};
-use touchline_protocol::message::decode::{self, Command, Event};
-use touchline_protocol::message::enums::{CloseReason, Lane, RejectReason, Role};
-use touchline_protocol::message::event::{
-    ENVELOPE_TERMINAL, Envelope, OrderContinues, SessionStarted,
-};
+use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
+use touchline_protocol::message::decode::{self, Command};
+use touchline_protocol::message::enums::{CloseReason, RejectReason};
+use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, OrderContinues};
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
-use touchline_protocol::units::{Epoch, Position, SessionId};
 use touchline_protocol::wait::Waiter;
 use transaction::{Refusal, Venue, transact};
 
@@ -324,155 +321,9 @@ impl Duty {
         letters
     }
 
-    /// The logon is one logged command: it raises the epoch, which fences the session's older
-    /// connection, whose end is dropped here. Without rings of its own it is a stream's.
-    fn log_on(
-        &mut self,
-        ticket: usize,
-        logon: &Logon,
-        end: Option<Box<SessionEnd>>,
-        awaits_disk: bool,
-    ) {
-        let before = self.writer.position();
-        match self.log_own(logon) {
-            Ok((started, position)) => {
-                if let Some(older) = self.clients.of_session(started.session) {
-                    self.close(older, CloseReason::Replaced, "replaced by a newer logon");
-                }
-                self.open(&started, end, awaits_disk, before);
-                // Before anything for it is in the ring: the gateway drops what is for nobody.
-                let logon = before..position;
-                self.mail.tell_gateway(FromDuty::Opened { ticket, started, logon });
-                // What the end of the older connection took away.
-                self.tell_others(None, position);
-            }
-            Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
-        }
-    }
-
-    /// Serves a session from now on, whose logon lies behind the position `before`.
-    fn open(
-        &mut self,
-        started: &SessionStarted,
-        end: Option<Box<SessionEnd>>,
-        awaits_disk: bool,
-        before: Position,
-    ) {
-        let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
-        let role = Role::from_wire(started.role).unwrap_or(Role::ReadOnly);
-        let identity = (started.session, started.epoch);
-        let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
-        let account = watches.then_some(started.account);
-        let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
-        let is_adapter = role == Role::Adapter;
-        if awaits_disk || is_adapter {
-            // What came before it is what it may ask for first.
-            self.writer.want_durable();
-        }
-        let terms = Terms { account, rate: RateLimit::new(limited), awaits_disk };
-        match end {
-            None => {
-                let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };
-                self.clients.streams.add(identity, terms, before);
-            }
-            Some(end) => {
-                let connection = Connection::new(identity, (role, lane), terms, end, before);
-                self.clients.connections.push(connection);
-            }
-        }
-    }
-
     const fn venue(&mut self) -> Venue<'_> {
         let Self { core, writer, addressees, now_ns, .. } = self;
         Venue { core, writer, addressees, now_ns: *now_ns }
-    }
-
-    fn log_own(&mut self, logon: &Logon) -> Result<(SessionStarted, Position), RejectReason> {
-        let command = Command::Logon(logon);
-        let position = transact(&mut self.venue(), command.bytes(), &command, |_| {})
-            .map_err(|refusal| match refusal {
-                Refusal::Log(_) => RejectReason::LogUnavailable,
-                Refusal::Core(reject) => reject.reason,
-            })?
-            .expect("a logon is never only validated");
-        let started = self.writer.committed_events().find_map(|event| match decode::event(event) {
-            Ok(Event::SessionStarted(started)) => Some(*started),
-            _ => None,
-        });
-        Ok((started.expect("an accepted logon starts a session"), position))
-    }
-
-    /// Ends a connection: what was not yet polled is discarded, and the end is logged.
-    fn end_connection(&mut self, client: ClientIndex, reason: CloseReason, why: &str) {
-        let (ended_session, ended_epoch) = self.clients.identity(client);
-        self.close(client, reason, why);
-        self.report_end(ConnectionEnded { ended_session, ended_epoch, ..Default::default() });
-    }
-
-    /// Logs the end of a connection, now or when there is room for it and for what it cancels.
-    fn report_end(&mut self, ended: ConnectionEnded) {
-        use OwnCommandError::{Log, Rejected};
-        use RejectReason::{CapacityReached, StaleEpoch};
-        match self.own_command(bytemuck::bytes_of(&ended)) {
-            Ok(_) => {}
-            Err(
-                Rejected { reason: CapacityReached, .. }
-                | Log { source: BeginError::Full { .. }, .. },
-            ) => self.ends_owed.push(ended),
-            // A logon or a revocation since has ended it already.
-            Err(Rejected { reason: StaleEpoch, .. }) => {}
-            // A log that has failed loses nothing here: the next start ends every connection.
-            Err(error) => alert!("engine: {error}"),
-        }
-    }
-
-    /// Reports the end of one session that did not come back after a start, if nothing else is to be
-    /// done first; gives the amount of work.
-    fn report_absent(&mut self) -> u32 {
-        if self.core.pending_head().is_some() || !self.writer.can_take() {
-            return 0;
-        }
-        let Some(ended) = self.absent.next(&self.core, self.now_ns) else { return 0 };
-        self.report_end(ended);
-        1
-    }
-
-    fn report_owed_ends(&mut self) {
-        for ended in core::mem::take(&mut self.ends_owed) {
-            self.report_end(ended);
-        }
-    }
-
-    /// Ends the connections whose session was ended by a command, as a revoked key's are.
-    #[cold]
-    fn close_fenced(&mut self) {
-        let is_fenced = |core: &Core, session: SessionId, epoch: Epoch| {
-            core.session(session).is_none_or(|session| session.epoch != epoch)
-        };
-        while let Some(client) =
-            self.clients.any(|session, epoch| is_fenced(&self.core, session, epoch))
-        {
-            self.close(client, CloseReason::KeyRevoked, "its key was revoked");
-        }
-    }
-
-    fn close(&mut self, client: ClientIndex, reason: CloseReason, why: &str) {
-        let (session, epoch) = self.clients.identity(client);
-        let end = match client {
-            ClientIndex::Ring(index) => {
-                let mut connection = self.clients.connections.swap_remove(index);
-                if connection.wake_if_replied(self.now_ns) {
-                    self.writer.want_durable();
-                }
-                Some(connection.into_end())
-            }
-            ClientIndex::Stream(index) => {
-                self.clients.streams.remove(index);
-                None
-            }
-        };
-        let why = why.to_owned();
-        self.mail.tell_gateway(FromDuty::Closed { session, epoch, reason, why, end });
     }
 
     /// Continues the pending work, a bounded number of times.
