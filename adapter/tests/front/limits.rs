@@ -17,7 +17,7 @@ fn client_in_time(site: &Site, request: &str) -> Client {
         let (before, mut client) = (site.calls(), site.client());
         // It may be closed already.
         let _ = client.stream.write_all(request.as_bytes());
-        client.stream.set_nonblocking(true).unwrap();
+        client.stream.set_nonblocking(true).expect("a socket");
         let waits = |seen: std::io::Result<usize>| {
             seen.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
         };
@@ -25,7 +25,7 @@ fn client_in_time(site: &Site, request: &str) -> Client {
             wait.go_on("neither called nor let go");
             std::thread::yield_now();
         }
-        client.stream.set_nonblocking(false).unwrap();
+        client.stream.set_nonblocking(false).expect("a socket");
         // Whoever is let go has not been called, and is not any more.
         if site.calls() > before {
             return client;
