@@ -42,6 +42,9 @@ pub trait Traffic: Debug + Clone + Eq + Send + Sync + 'static {
     /// The engine's last word on a command.
     type Terminal: Debug + Clone + Eq + Send + 'static;
 
+    /// Slots of the ring that the engine's replies come in, a power of two, 1,024 to 16,384.
+    const REPLY_SLOTS: u32;
+
     /// A command's header. Its `not_after_ns` is by this machine's clock, until the link puts it in the
     /// engine's time.
     fn header_mut(command: &mut Self::Command) -> &mut CommandHeader;
@@ -153,7 +156,7 @@ impl<T: Traffic> Link<T> {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(options: ClientOptions) -> io::Result<Self> {
-        Self::start_on(EngineSocket(options))
+        Self::start_on(EngineSocket(ClientOptions { reply_slots: T::REPLY_SLOTS, ..options }))
     }
 
     fn start_on(wire: impl Wire<T>) -> io::Result<Self> {

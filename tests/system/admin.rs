@@ -17,7 +17,7 @@ fn run(venue: &Venue, arguments: &[&str]) -> (bool, String) {
     (status.success(), process.lines().join("\n"))
 }
 
-fn admin(venue: &Venue, arguments: &[&str]) -> Json {
+pub(crate) fn admin(venue: &Venue, arguments: &[&str]) -> Json {
     let (success, output) = run(venue, arguments);
     assert!(success, "admin {arguments:?} failed: {output}");
     Json::parse(&output)

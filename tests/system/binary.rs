@@ -67,7 +67,7 @@ pub(crate) fn whole(units: i64) -> i64 {
     units * 100_000_000
 }
 
-fn limit(side: Side, price: i64, quantity: i64) -> NewOrder {
+pub(crate) fn limit(side: Side, price: i64, quantity: i64) -> NewOrder {
     NewOrder {
         symbol: SymbolId(0),
         side: side.to_wire(),
@@ -80,7 +80,7 @@ fn limit(side: Side, price: i64, quantity: i64) -> NewOrder {
 }
 
 /// Places an order; its result and the trades before it.
-fn place(member: &mut Member, mut order: NewOrder) -> (OrderResult, Vec<Trade>) {
+pub(crate) fn place(member: &mut Member, mut order: NewOrder) -> (OrderResult, Vec<Trade>) {
     let begin = Instant::now();
     order.command.key_id = member.key;
     let client = &mut member.client;

@@ -1,10 +1,14 @@
 //! Cancels, client order ids, the places where clients put parameters, and the limit on open orders.
 
+use super::admin::admin;
+use super::binary::{KEY_A, connect, limit, place, whole};
 use super::http::Request;
 use super::orders::{assert_texts, is_generated_id};
 use super::trader::{Trader, levels};
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
+use std::collections::BTreeSet;
+use touchline_protocol::message::enums::Side;
 
 const CANCEL_KEYS: [&str; 13] = [
     "symbol",
@@ -148,4 +152,21 @@ fn open_orders_per_account_and_symbol_are_limited() {
     b.limit("BTCUSDT", "SELL", "0.01", "1000");
     a.limit("BTCUSDT", "BUY", "0.01", "1000");
     assert_eq!(a.call("POST", "/api/v3/order", order).status, 400);
+}
+
+/// The engine ends thousands of orders before the adapter has woken: it reports all of them.
+#[test]
+fn thousands_of_orders_are_cancelled_at_once_and_each_is_reported() {
+    let venue = Venue::up(&UNLIMITED);
+    admin(&venue, &["symbol", "change", "BTCUSDT", "max_orders=0"]);
+    let mut maker = connect(&venue, "maker", KEY_A, &venue.key_a());
+    let orders: BTreeSet<i128> = (0..4_000)
+        .map(|_| i128::from(place(&mut maker, limit(Side::Buy, whole(10), whole(1))).0.order_id.0))
+        .collect();
+    let reports = venue.a().call("DELETE", "/api/v3/openOrders", "symbol=BTCUSDT").ok();
+    let ended = |report: &super::json::Json| {
+        assert_eq!(report.text_at("status"), "CANCELED");
+        report.integer_at("orderId")
+    };
+    assert_eq!(reports.items().iter().map(ended).collect::<BTreeSet<_>>(), orders);
 }

@@ -38,6 +38,9 @@ impl Traffic for Records {
     type Told = ();
     type Terminal = RecordTerminal;
 
+    /// One reply a command.
+    const REPLY_SLOTS: u32 = 4_096;
+
     fn header_mut(command: &mut RecordCommand) -> &mut CommandHeader {
         match command {
             RecordCommand::Put(write) => write.command_mut(),
