@@ -175,9 +175,16 @@ fn pruned() -> Venue {
     };
     // The adapter that was killed would go on, until its history is given up.
     assert_eq!(listed(), (0, vec!["history-adapter".to_owned()]));
-    fs::remove_file(data.join("leases/history-adapter.lease")).expect("it was held");
-    assert_eq!(listed(), (2, Vec::new()));
     assert!(!lock.exists());
+    let lease = data.join("leases/history-adapter.lease");
+    fs::write(&lease, "half").expect("it was held");
+    let name = lease.display().to_string();
+    let (code, _, errors) = log(data, &["prune", "--yes"]);
+    assert!(code == Some(1) && errors.contains(&name), "{errors}");
+    let (code, _, errors) = log(data, &["info"]);
+    assert!(code == Some(0) && errors.contains(&name), "{errors}");
+    fs::remove_file(lease).expect("it is there");
+    assert_eq!(listed(), (2, Vec::new()));
     assert!(data.join("log/00000000.seg").exists());
     let path = snapshots(data).pop().expect("one was made");
     let good = fs::read(&path).expect("it can be read");
