@@ -5,6 +5,7 @@ use super::binary::KEY_A;
 use super::process::WATCHDOG;
 use super::stream_client::{Member, address, arguments, limit, options, over_epoll, unix};
 use super::venue::{Part, Venue};
+use crate::patience::Wait;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -170,12 +171,10 @@ fn through_a_stop(venue: &mut Venue, options: ClientOptions) -> Vec<Sequence> {
 fn an_engine_that_is_stopped_has_answered_what_it_has_decided() {
     in_each_way(|venue, wishes| {
         // The engine waits a second for who does not read; a loaded machine may stand still for longer.
-        let mut tries = (0..3).map(|_| through_a_stop(venue, wishes.clone()));
-        assert!(
-            tries.any(|left| left.is_empty()),
-            "{:?}: answers are lost",
-            wishes.acknowledgement
-        );
+        let wait = Wait::begin();
+        while !through_a_stop(venue, wishes.clone()).is_empty() {
+            wait.go_on(format_args!("{:?}: answers are lost", wishes.acknowledgement));
+        }
     });
 }
 
@@ -212,12 +211,15 @@ fn over_tcp_through_a_stop(venue: &mut Venue, name: &str) -> (u64, u64) {
 fn what_a_stopped_engine_has_answered_arrives_over_tcp_though_commands_are_left() {
     let mut venue = Venue::separate(&arguments(&[]));
     // The engine waits a second for who does not read; a loaded machine may stand still for longer.
-    let mut tries = ["first", "second", "third"].map(|name| (name, 0, 0));
-    let is_whole = tries.iter_mut().any(|(name, answered, decided)| {
-        (*answered, *decided) = over_tcp_through_a_stop(&mut venue, name);
-        answered == decided
-    });
-    assert!(is_whole, "answered of decided: {tries:?}");
+    let wait = Wait::begin();
+    for number in 0_u32.. {
+        let name = format!("try-{number}");
+        let (answered, decided) = over_tcp_through_a_stop(&mut venue, &name);
+        if answered == decided {
+            return;
+        }
+        wait.go_on(format_args!("{answered} of {decided} are answered"));
+    }
 }
 
 #[test]
