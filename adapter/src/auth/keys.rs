@@ -149,6 +149,16 @@ impl KeyRing {
         if self.looked_s.swap(now_s, Ordering::AcqRel) != now_s {
             self.look();
         }
+        self.known_keys()
+    }
+
+    /// The keys as of this moment, whenever the file was looked at last.
+    pub(super) fn present_keys(&self) -> Arc<Keys> {
+        self.look();
+        self.known_keys()
+    }
+
+    fn known_keys(&self) -> Arc<Keys> {
         Arc::clone(&self.read.read().unwrap_or_else(PoisonError::into_inner).1)
     }
 
