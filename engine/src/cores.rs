@@ -23,9 +23,26 @@ pub fn keep_off(core: usize) -> io::Result<CpuSet> {
     Ok(before)
 }
 
+/// Pins the calling thread to `core`; false, and it stays where it was, if there is no such core or the system
+/// refuses.
+#[must_use]
+pub fn stay_on(core: usize) -> bool {
+    // Beyond the set's end the call would panic.
+    core < CpuSet::MAX_CPU && core_affinity::set_for_current(core_affinity::CoreId { id: core })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_core_that_no_machine_has_is_told_and_nothing_else() {
+        let before = sched_getaffinity(None).unwrap();
+        for core in [CpuSet::MAX_CPU, usize::MAX] {
+            assert!(!stay_on(core), "{core}");
+        }
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+    }
 
     #[test]
     fn a_core_is_left_only_for_another_one() {

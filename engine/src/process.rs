@@ -362,7 +362,7 @@ fn start_feed(
 fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogWriter>> {
     let handle = thread::Builder::new().name("duty".to_owned()).spawn(move || {
         if let Some(id) = core
-            && !core_affinity::set_for_current(core_affinity::CoreId { id })
+            && !cores::stay_on(id)
         {
             alert!("engine: cannot pin the duty thread to core {id}; it runs unpinned");
         }
