@@ -6,17 +6,18 @@
 
 use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection};
 use std::collections::HashMap;
-use touchline_core::RecordLimits;
 use touchline_core::limits::MAXIMA;
+use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox, RecordLimits};
 use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
     DefineAsset, DefineSymbol, Deposit, KEY_ALL, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
     SYMBOL_QUOTE_QUANTITY, SetLimits, SetRecordLimits, SetRules, SetVenueFilters, SymbolFilters,
 };
+use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::SymbolStatus;
 use touchline_protocol::text::{AssetName, Name, SymbolName};
-use touchline_protocol::units::{AccountId, AssetId, Sequence};
+use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
 
 /// The behaviour version of a new venue. A venue that has a log keeps the version of its log until it
 /// is raised by a command.
@@ -71,6 +72,32 @@ impl Genesis {
             genesis.account(AccountId(index as u32 + 1), account, &assets)?;
         }
         Ok(genesis)
+    }
+
+    /// Applies the commands to a venue that is thrown away: what the core would refuse is told before
+    /// anything is logged, for a log that holds a part of a definition takes no other one.
+    ///
+    /// # Errors
+    /// Names the first command that is refused, and why.
+    pub fn try_out(&self) -> Result<(), ConfigError> {
+        self.venue().map(|_| ())
+    }
+
+    /// The venue that the commands make.
+    fn venue(&self) -> Result<Core, ConfigError> {
+        let refused = |problem| ConfigError { key: "definition".to_owned(), problem };
+        let mut core = Core::new();
+        let mut area = vec![0u64; OUTBOX_BYTES_MAX.div_ceil(8)];
+        let context = Context { position: Position(0), time_ns: 1 };
+        for bytes in self.remaining(Sequence(0)) {
+            let command = decode::command(bytes).map_err(|error| refused(error.to_string()))?;
+            let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut area));
+            core.apply(&context, &command, &mut outbox).map_err(|reject| {
+                let (what, reason, detail) = (subject(&command), reject.reason, reject.detail);
+                refused(format!("{what} is rejected: {reason:?} (detail {detail})"))
+            })?;
+        }
+        Ok(core)
     }
 
     /// The commands behind the first `done`, as messages in 8-byte aligned words.
@@ -194,6 +221,17 @@ pub fn symbol_filters(symbol: &SymbolSection) -> SymbolFilters {
     }
 }
 
+/// A command of a definition, with the name of what it makes.
+fn subject(command: &Command<'_>) -> String {
+    let name = match command {
+        Command::DefineAsset(message) => message.name.to_string(),
+        Command::DefineSymbol(message) => message.name.to_string(),
+        Command::CreateAccount(message) => message.name.to_string(),
+        _ => return command.name().to_owned(),
+    };
+    format!("{} of {name:?}", command.name())
+}
+
 fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
     ConfigError { key: key.to_owned(), problem: format!("{found:?} is not {expected}") }
 }
@@ -201,9 +239,8 @@ fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox, SymbolView};
-    use touchline_protocol::message::decode;
-    use touchline_protocol::units::{Position, SymbolId};
+    use touchline_core::SymbolView;
+    use touchline_protocol::units::SymbolId;
 
     const ASSETS: &str = "[[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\n";
 
@@ -212,17 +249,8 @@ mod tests {
         let text =
             format!("{ASSETS}[[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n{keys}");
         let config: EngineConfig = toml::from_str(&text).map_err(|error| error.to_string())?;
-        let genesis = Genesis::new(&config).map_err(|error| error.to_string())?;
-        let mut core = Core::new();
-        let mut memory = vec![0u64; OUTBOX_BYTES_MAX.div_ceil(8)];
-        for command in genesis.remaining(Sequence(0)) {
-            let command = decode::command(command).expect("genesis makes commands");
-            let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut memory));
-            let context = Context { position: Position(0), time_ns: 1 };
-            core.apply(&context, &command, &mut outbox)
-                .map_err(|reject| format!("{}: {reject:?}", command.name()))?;
-        }
-        Ok(core)
+        let venue = Genesis::new(&config).and_then(|genesis| genesis.venue());
+        venue.map_err(|error| error.to_string())
     }
 
     fn symbol(keys: &str) -> SymbolView {
@@ -298,6 +326,20 @@ mod tests {
         for keys in ["4097", "4294967295"] {
             let error = with(keys).unwrap_or_default();
             assert!(error.contains("accounts.keys") && error.contains(keys), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_the_core_refuses_is_named_when_the_definition_is_tried_out() {
+        let refused = |keys: &str| venue(keys).err().unwrap_or_default();
+        let twice = "[[accounts]]\nname = \"X\"\n[[accounts]]\nname = \"X\"";
+        for (keys, named) in [
+            ("[limits]\nsymbols = 0", "DefineSymbol of \"AB\" is rejected: CapacityReached"),
+            ("[limits]\nmax_steps = 0", "SetLimits is rejected: LimitOutOfRange (detail 8)"),
+            (twice, "CreateAccount of \"X\" is rejected: AlreadyDefined"),
+        ] {
+            let error = refused(keys);
+            assert!(error.contains(named), "{error}");
         }
     }
 

@@ -109,6 +109,9 @@ pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     let genesis = Genesis::new(&options.config)?;
     check_data_path(&options.data)?;
+    if !has_log(&options.data) {
+        genesis.try_out()?;
+    }
     open_files::make_room(&options.config);
     let master_key = master_key(&options.data)?;
     use_huge_pages(options.config.engine.huge_pages);

@@ -329,6 +329,20 @@ fn a_data_path_too_long_for_a_socket_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn a_definition_that_the_core_refuses_is_told_before_anything_is_made() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let name = data.to_str().expect("temporary folders have plain names");
+    let arguments = ["engine", "--data", name, "--set", "limits.symbols=1"].map(str::to_owned);
+    let output = refused(&arguments);
+    assert!(
+        output.contains("DefineSymbol of \"ETHUSDT\" is rejected: CapacityReached"),
+        "{output}"
+    );
+    assert!(!data.exists(), "what is made of a wrong definition takes no other one");
+}
+
+#[test]
 fn a_second_supervisor_leaves_the_first_ones_files_alone() {
     let venue = Venue::up(&[]);
     let read = |name: &str| fs::read_to_string(venue.data().join(name)).expect("it is there");
