@@ -5,7 +5,7 @@ use super::{MASTER_KEY_FILE, Report, bits, send};
 use crate::names::Names;
 use anyhow::{Context, Result};
 use serde_json::json;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -39,14 +39,22 @@ pub(super) fn create(
     let networks: Vec<_> =
         addresses.into_iter().flat_map(|list| list.split(',')).map(str::trim).collect();
     let networks = networks_of(&networks)?;
+    // A file that cannot be changed is told before there is a key.
+    let lists = match networks.is_empty() {
+        true => None,
+        false => Some(read_addresses(data)?),
+    };
     let mut command = CreateKey {
         account: Names::read(data)?.account(account)?,
         permissions: bits("kind", &KINDS, kinds)?,
         ..Default::default()
     };
     let number = KeyId(send(data, &mut command)?.id);
-    if !networks.is_empty() {
-        write_addresses(data, number, networks)?;
+    if let Some(mut lists) = lists {
+        lists.set(number, networks);
+        write_addresses(data, &lists).with_context(|| {
+            format!("key {number} was made, and may be used from anywhere: revoke it")
+        })?;
     }
     let (key, secret) = (master.api_key(number), master.secret(number));
     Ok((
@@ -67,7 +75,9 @@ pub(super) fn set_addresses(data: &Path, key: &str, networks: &[String]) -> Resu
     Names::read(data)?.key(key)?;
     let networks = networks_of(networks)?;
     let shown: Vec<_> = networks.iter().map(ToString::to_string).collect();
-    write_addresses(data, key, networks)?;
+    let mut lists = read_addresses(data)?;
+    lists.set(key, networks);
+    write_addresses(data, &lists)?;
     let from = if shown.is_empty() { "anywhere".to_owned() } else { shown.join(", ") };
     Ok((
         format!("key {} may be used from {from}", key.0),
@@ -100,8 +110,8 @@ fn networks_of(texts: &[impl AsRef<str>]) -> Result<Vec<Network>> {
     texts.iter().map(|text| Ok(text.as_ref().parse()?)).collect()
 }
 
-/// Changes one key's line. Adapters see the old file or the new one.
-fn write_addresses(data: &Path, key: KeyId, networks: Vec<Network>) -> Result<()> {
+/// The lists of all keys; none where there is no file.
+fn read_addresses(data: &Path) -> Result<KeyAddresses> {
     let path = data.join(KEY_ADDRESSES_FILE);
     let shown = || path.display().to_string();
     let text = match fs::read_to_string(&path) {
@@ -109,8 +119,13 @@ fn write_addresses(data: &Path, key: KeyId, networks: Vec<Network>) -> Result<()
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(shown),
     };
-    let mut lists = KeyAddresses::from_text(&text).with_context(shown)?;
-    lists.set(key, networks);
+    KeyAddresses::from_text(&text).with_context(shown)
+}
+
+/// Writes all lists. Adapters see the old file or the new one.
+fn write_addresses(data: &Path, lists: &KeyAddresses) -> Result<()> {
+    let path = data.join(KEY_ADDRESSES_FILE);
+    let shown = || path.display().to_string();
     let beside = path.with_extension("new");
     let mut file = OpenOptions::new()
         .write(true)
@@ -121,5 +136,7 @@ fn write_addresses(data: &Path, key: KeyId, networks: Vec<Network>) -> Result<()
         .with_context(shown)?;
     file.write_all(lists.to_text().as_bytes()).with_context(shown)?;
     file.sync_data().with_context(shown)?;
-    fs::rename(&beside, &path).with_context(shown)
+    fs::rename(&beside, &path).with_context(shown)?;
+    // A list that a power cut takes back would leave its key to be used from anywhere.
+    File::open(data).and_then(|folder| folder.sync_all()).with_context(shown)
 }

@@ -8,6 +8,7 @@ use super::trader::Trader;
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
 use rustix::process::Signal;
+use std::fs;
 
 /// Runs `touchline admin --json` to its end; success and what it printed.
 fn run(venue: &Venue, arguments: &[&str]) -> (bool, String) {
@@ -203,6 +204,21 @@ fn keys_are_limited_to_kinds_and_addresses_and_can_be_revoked() {
     refused(&venue, &["revoke-key", "9999"], "9999");
     refused(&venue, &["key-addresses", "1", "10.0.0.1/8"], "10.0.0.1/8");
     refused(&venue, &["key", "A", "--kinds", "trade,fly"], "fly");
+}
+
+#[test]
+fn a_key_whose_addresses_cannot_be_kept_is_not_made_or_is_named() {
+    let venue = Venue::up(&[]);
+    let lists = venue.data().join("key-addresses");
+    fs::write(&lists, "no number\n").expect("the folder is ours");
+    let arguments = ["key", "A", "--addresses", "192.0.2.1"];
+    refused(&venue, &arguments, "line 1");
+    let number = admin(&venue, &["key", "A"]).integer_at("number");
+    assert_eq!(number, 3, "the two of the demo are 1 and 2: none was made in vain");
+    fs::remove_file(&lists).expect("it is there");
+    fs::create_dir(lists.with_extension("new")).expect("the folder is ours");
+    refused(&venue, &arguments, "key 4 was made");
+    admin(&venue, &["revoke-key", "4"]);
 }
 
 #[test]
