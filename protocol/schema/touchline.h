@@ -173,6 +173,20 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_RECORD_IN_USE = 63, /* The record owns others; `detail` is how many. */
 };
 
+/* Why a handshake was refused. */
+enum touchline_refusal_reason {
+    TOUCHLINE_REFUSAL_REASON_MALFORMED = 1, /* Not a message of the handshake. */
+    TOUCHLINE_REFUSAL_REASON_VERSION = 2, /* Another protocol major. */
+    TOUCHLINE_REFUSAL_REASON_NOT_AUTHENTICATED = 3, /* Unknown key or wrong proof; which one is not said. */
+    TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role needs the engine's own user on the local socket. */
+    TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */
+    TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place for another session. */
+    TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. */
+    TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log: try again. */
+    TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told since `position` may not have happened. To go on, log on again without naming them. */
+    TOUCHLINE_REFUSAL_REASON_NO_FEED = 10, /* There is no public feed, or it has ended. */
+};
+
 /* Why the engine ends a stream session, or a reader of the public feed over a stream. */
 enum touchline_close_reason {
     TOUCHLINE_CLOSE_REASON_LOGGED_OUT = 1, /* The client logged out, and all its commands before that are decided. */

@@ -350,6 +350,33 @@ wire_enum! {
 }
 
 wire_enum! {
+    /// Why a handshake was refused.
+    RefusalReason: u16 {
+        /// Not a message of the handshake.
+        Malformed = 1,
+        /// Another protocol major.
+        Version = 2,
+        /// Unknown key or wrong proof; which one is not said.
+        NotAuthenticated = 3,
+        /// The role needs the engine's own user on the local socket.
+        RoleNotPermitted = 4,
+        /// A field of the Hello is out of its range.
+        InvalidHello = 5,
+        /// No place for another session.
+        TooManySessions = 6,
+        /// The core rejected the logon: see `reject_reason`.
+        Rejected = 7,
+        /// The engine cannot read what the client saw last in its log: try again.
+        LogUnavailable = 8,
+        /// The log does not have the incarnation and position that the client saw last: what it was told
+        /// since `position` may not have happened. To go on, log on again without naming them.
+        HistoryLost = 9,
+        /// There is no public feed, or it has ended.
+        NoFeed = 10,
+    }
+}
+
+wire_enum! {
     /// Why the engine ends a stream session, or a reader of the public feed over a stream.
     CloseReason: u16 {
         /// The client logged out, and all its commands before that are decided.

@@ -2,6 +2,7 @@
 //! by the engine's gateway and by the client library, on the engine's Unix socket and over TCP.
 //! Template ids 300-319.
 
+pub use super::enums::RefusalReason;
 use super::{MessageHeader, message};
 use crate::text::Name;
 use crate::units::{Epoch, Incarnation, KeyId, Position, Sequence, SessionId};
@@ -131,51 +132,4 @@ message! {
         16 position: Position,
     }
     reserved {} texts {}
-}
-
-/// Why a handshake was refused (wire numbers of [`Refused::reason`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u16)]
-pub enum RefusalReason {
-    /// Not a message of the handshake.
-    Malformed = 1,
-    /// Another protocol major.
-    Version = 2,
-    /// Unknown key or wrong proof; which one is not said.
-    NotAuthenticated = 3,
-    /// The role needs the engine's own user on the local socket.
-    RoleNotPermitted = 4,
-    /// A field of the Hello is out of its range.
-    InvalidHello = 5,
-    /// No place for another session.
-    TooManySessions = 6,
-    /// The core rejected the logon: see `reject_reason`.
-    Rejected = 7,
-    /// The engine cannot read what the client saw last in its log: try again.
-    LogUnavailable = 8,
-    /// The log does not have the incarnation and position that the client saw last: what it was told
-    /// since `position` may not have happened. To go on, log on again without naming them.
-    HistoryLost = 9,
-    /// There is no public feed, or it has ended.
-    NoFeed = 10,
-}
-
-impl RefusalReason {
-    /// The reason of a wire number, or `None`.
-    #[must_use]
-    pub const fn from_wire(number: u16) -> Option<Self> {
-        Some(match number {
-            1 => Self::Malformed,
-            2 => Self::Version,
-            3 => Self::NotAuthenticated,
-            4 => Self::RoleNotPermitted,
-            5 => Self::InvalidHello,
-            6 => Self::TooManySessions,
-            7 => Self::Rejected,
-            8 => Self::LogUnavailable,
-            9 => Self::HistoryLost,
-            10 => Self::NoFeed,
-            _ => return None,
-        })
-    }
 }

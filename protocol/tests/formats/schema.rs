@@ -221,6 +221,20 @@ fn the_schema_is_that_of_the_declarations() {
     compare_file("schema/touchline.xml", &schema.text());
 }
 
+/// A number that the sources explain by the name of an enumeration is one of it, in each of the files.
+#[test]
+fn every_enumeration_that_a_field_names_is_there() {
+    let schema = Schema::read();
+    for field in schema.fields() {
+        let name = field.about.strip_prefix('`').and_then(|rest| rest.split_once('`'));
+        let Some((name, _)) = name else { continue };
+        // Flags are named in capitals; what is longer counts messages.
+        let is_one = name.contains(char::is_lowercase) && field.size <= 2;
+        let is_known = enumeration_of(field, &schema.enumerations).is_some();
+        assert_eq!(is_one, is_known, "{}: {name} of {}", field.name, field.of_type);
+    }
+}
+
 /// Every type that is used is declared in front of its use, once.
 #[test]
 fn the_schema_names_nothing_that_it_does_not_have() {
