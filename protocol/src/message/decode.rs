@@ -390,8 +390,15 @@ mod tests {
 
     #[test]
     fn template_ids_are_unique() {
-        let all = [Command::TEMPLATES, Event::TEMPLATES, Handshake::TEMPLATES, Stream::TEMPLATES]
-            .concat();
+        let all = [
+            Command::TEMPLATES,
+            Event::TEMPLATES,
+            Handshake::TEMPLATES,
+            Stream::TEMPLATES,
+            FeedMessage::TEMPLATES,
+            FeedTalk::TEMPLATES,
+        ]
+        .concat();
         let distinct: HashSet<u16> = all.iter().map(|(template, _)| *template).collect();
         assert_eq!(distinct.len(), all.len());
     }
