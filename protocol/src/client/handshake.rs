@@ -7,6 +7,9 @@ use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use crate::text::Name;
 use crate::units::KeyId;
 use hmac::{Hmac, KeyInit, Mac};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use sha2::Sha256;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,11 +30,21 @@ pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
 }
 
 /// Connects to the engine's socket, for a handshake each of whose steps takes `limit` at the most.
-pub(crate) fn dial(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
-    let socket = UnixStream::connect(socket)?;
-    socket.set_read_timeout(Some(limit))?;
-    socket.set_write_timeout(Some(limit))?;
-    Ok(socket)
+pub(crate) fn dial(path: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // Before it connects: an engine that accepts nobody while many wait would be waited for without an end.
+    for which in [Timeout::Send, Timeout::Recv] {
+        set_socket_timeout(&socket, which, Some(limit))?;
+    }
+    let address = SocketAddrUnix::new(path)?;
+    loop {
+        match connect(&socket, &address) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            done => break done?,
+        }
+    }
+    Ok(socket.into())
 }
 
 /// As [`dial`], to the engine's TCP address.
@@ -90,4 +103,33 @@ pub(crate) fn read_message<E: From<io::Error> + From<DecodeError>>(
         .get_mut(MessageHeader::BYTES..end)
         .ok_or(DecodeError::Template { template: header.template_id })?;
     Ok(socket.read_exact(block)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patience::join;
+    use rustix::net::{bind, listen};
+    use std::thread;
+
+    #[test]
+    fn an_engine_that_accepts_nobody_is_waited_for_no_longer_than_is_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let address = SocketAddrUnix::new(&path).unwrap();
+        let socket = |flags| socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        let engine = socket(SocketFlags::CLOEXEC).unwrap();
+        bind(&engine, &address).unwrap();
+        listen(&engine, 0).unwrap();
+        let mut crowd = Vec::new();
+        loop {
+            crowd.push(socket(SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).unwrap());
+            if connect(crowd.last().unwrap(), &address).is_err() {
+                break;
+            }
+        }
+        let dialling = thread::spawn(move || dial(&path, Duration::from_millis(20)));
+        let error = join(dialling, "dialling").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
 }
