@@ -153,6 +153,9 @@ fn over_shared_memory(
     let mut words = [0u64; size_of::<FeedOpened>() / 8];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
     let (length, descriptors) = receive_with_descriptors(&socket, bytes, 1)?;
+    if length == 0 {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
     let opened = opened(&bytemuck::cast_slice::<u64, u8>(&words)[..length])?;
     let [memory] = <[OwnedFd; 1]>::try_from(descriptors)
         .map_err(|_| FeedConnectError::Unexpected("number of descriptors"))?;
@@ -208,5 +211,29 @@ fn refusal(refused: &Refused) -> FeedConnectError {
     FeedConnectError::Refused {
         reason: RefusalReason::from_wire(refused.reason),
         reject: RejectReason::from_wire(refused.reject_reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patience::join;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    #[test]
+    fn an_engine_that_closes_without_a_word_has_said_nothing_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let engine = thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+        });
+        let error = connect(&FeedOptions::new(path, Name::new("reader").unwrap())).err().unwrap();
+        join(engine, "the engine");
+        let is_end = matches!(&error, FeedConnectError::Io(error)
+            if error.kind() == io::ErrorKind::UnexpectedEof);
+        assert!(is_end, "{error}");
     }
 }
