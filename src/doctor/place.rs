@@ -21,7 +21,7 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let folder = existing(data);
     vec![
         socket(data),
-        room(&folder, config),
+        room(&folder, Path::new(SHARED_MEMORY), config),
         disk(&folder),
         window(Path::new(SHARED_MEMORY), config),
         io_uring(config),
@@ -53,17 +53,31 @@ fn told(free: u64, folder: &Path) -> String {
     }
 }
 
-fn room(folder: &Path, config: &EngineConfig) -> Finding {
+fn room(folder: &Path, shared_memory: &Path, config: &EngineConfig) -> Finding {
     let name = "room";
-    let needed = config.log.segment_mib.saturating_mul(SEGMENTS);
+    let window = window_beside_the_log(shared_memory, config);
+    let needed = config.log.segment_mib.saturating_mul(SEGMENTS).saturating_add(window);
     match free_bytes(folder) {
         Err(error) => Finding::wrong(name, format!("{}: {error}", folder.display()), ""),
-        Ok(free) if free / MIB < needed => Finding::wrong(
-            name,
-            told(free, folder),
-            format!("{needed} MiB are the least: {SEGMENTS} segments of the log"),
-        ),
+        Ok(free) if free / MIB < needed => {
+            let window = if window == 0 { "" } else { ", and the live window" };
+            let advice =
+                format!("{needed} MiB are the least: {SEGMENTS} segments of the log{window}");
+            Finding::wrong(name, told(free, folder), advice)
+        }
         Ok(free) => Finding::good(name, told(free, folder)),
+    }
+}
+
+/// MiB that a live window of a given size takes of the data folder's disk. One without takes a quarter of
+/// what is free at the most.
+fn window_beside_the_log(shared_memory: &Path, config: &EngineConfig) -> u64 {
+    let wanted = config.log.window_mib;
+    let has_room = || free_bytes(shared_memory).is_ok_and(|free| free / MIB >= wanted);
+    match config.log.window {
+        WindowPlace::Data => wanted,
+        WindowPlace::Auto if !has_room() => wanted,
+        WindowPlace::Auto | WindowPlace::SharedMemory => 0,
     }
 }
 
@@ -207,9 +221,17 @@ mod tests {
     #[test]
     fn too_little_room_is_wrong() {
         let folder = tempfile::tempdir().unwrap();
-        let state = |mib| room(folder.path(), &config(|config| config.log.segment_mib = mib)).state;
+        let room = |config| room(folder.path(), folder.path(), &config).state;
+        let state = |mib| room(config(|config| config.log.segment_mib = mib));
         assert_eq!(state(2), State::Good);
         assert_eq!(state(u64::MAX), State::Wrong);
+        let with_window = |place, mib| {
+            room(config(|config| (config.log.window, config.log.window_mib) = (place, mib)))
+        };
+        assert_eq!(with_window(WindowPlace::Data, 8), State::Good);
+        assert_eq!(with_window(WindowPlace::Data, u64::MAX), State::Wrong);
+        assert_eq!(with_window(WindowPlace::Auto, u64::MAX), State::Wrong, "it goes there, too");
+        assert_eq!(with_window(WindowPlace::SharedMemory, u64::MAX), State::Good);
     }
 
     #[test]
