@@ -57,7 +57,13 @@ impl Host {
             "" => format!("{cores}, none isolated"),
             isolated => format!("{cores}, isolated: {isolated}"),
         };
+        let online = self.read("sys/devices/system/cpu/online").unwrap_or_default();
         match (config.engine.wait, config.engine.core) {
+            (_, Some(core)) if !online.is_empty() && !is_listed(&online, core) => Finding::could(
+                name,
+                format!("{have}; there is no core {core}, and the engine runs unpinned"),
+                format!("--set engine.core=N with one of {online}"),
+            ),
             (Wait::Adaptive, _) if cores >= CORES_TO_SPIN && !isolated.is_empty() => {
                 Finding::could(
                     name,
@@ -177,6 +183,7 @@ mod tests {
     }
 
     const ISOLATED: (&str, &str) = ("sys/devices/system/cpu/isolated", "2-3\n");
+    const ONLINE: (&str, &str) = ("sys/devices/system/cpu/online", "0-3\n");
 
     fn config(set: impl FnOnce(&mut EngineConfig)) -> EngineConfig {
         let mut config = EngineConfig::default();
@@ -202,6 +209,11 @@ mod tests {
         assert_eq!(cores(&isolated, spinning(Some(1))), ("cores", State::Could));
         assert_eq!(cores(&bare, spinning(None)), ("cores", State::Could));
         assert_eq!(cores(&Picture::new(1, &[]), spinning(None)), ("cores", State::Wrong));
+        let four = Picture::new(4, &[ISOLATED, ONLINE]);
+        assert_eq!(cores(&four, spinning(Some(3))), ("cores", State::Good));
+        assert_eq!(cores(&four, spinning(Some(4))), ("cores", State::Could), "there is none");
+        let pinned = config(|config| config.engine.core = Some(4));
+        assert_eq!(cores(&four, pinned), ("cores", State::Could));
     }
 
     #[test]
