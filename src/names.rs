@@ -233,10 +233,17 @@ impl Sought {
     }
 }
 
+/// Names that are told where one is not known.
+const TOLD: usize = 20;
+
 fn find<I: Copy>(known: &[(String, I)], what: &str, name: &str) -> Result<I> {
     known.iter().find(|(one, _)| one == name).map(|(_, id)| *id).with_context(|| {
-        let names: Vec<&str> = known.iter().map(|(one, _)| one.as_str()).collect();
-        format!("no {what} {name:?}; there is {}", names.join(", "))
+        let names: Vec<&str> = known.iter().map(|(one, _)| one.as_str()).take(TOLD).collect();
+        let more = match known.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("no {what} {name:?}; there is {}{more}", names.join(", "))
     })
 }
 
@@ -260,6 +267,17 @@ mod tests {
         sought.learn("B", 2).unwrap();
         sought.learn("2", 3).unwrap();
         assert_eq!(sought.number(), Some(2));
+    }
+
+    #[test]
+    fn who_misspells_a_name_is_told_some_and_not_a_million() {
+        let known: Vec<_> = (0..1_000_000).map(|number| (format!("N{number}"), number)).collect();
+        assert_eq!(find(&known, "account", "N7").unwrap(), 7);
+        let told = |most: usize| find(&known[..most], "account", "X").unwrap_err().to_string();
+        assert_eq!(told(2), "no account \"X\"; there is N0, N1");
+        assert!(
+            told(20).ends_with(", N19") && told(known.len()).ends_with(", N19 and 999980 more")
+        );
     }
 
     #[test]
