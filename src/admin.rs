@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 type Report = (String, Value);
 
 pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
-    let data = &arguments.data.data;
+    let data = &arguments.data;
     // One admin at a time: a second logon of the same session would cut the first one off.
     let _turn = take_turn(data)?;
     let (text, object) = perform(data, &arguments.action)?;

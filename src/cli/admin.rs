@@ -1,12 +1,13 @@
 //! The command line of `touchline admin`.
 
-use super::DataArguments;
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct AdminArguments {
-    #[command(flatten)]
-    pub(crate) data: DataArguments,
+    /// Data folder of the running venue
+    #[arg(long, global = true, value_name = "DIR", default_value = "./touchline-data")]
+    pub(crate) data: PathBuf,
     /// Print one JSON object instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
