@@ -109,6 +109,7 @@ mod tests {
         assert_eq!(engine.engine, defaults.engine);
         assert_eq!(engine.gateway, defaults.gateway);
         assert_eq!(engine.log, defaults.log);
+        assert_eq!(engine.feed, defaults.feed);
         assert_eq!(engine.limits, defaults.limits);
         assert_eq!(engine.exchange, defaults.exchange);
         let [first, second, third] = &*engine.symbols else { panic!("three symbols") };
@@ -132,6 +133,7 @@ mod tests {
         assert_eq!(named("gateway"), 6);
         assert!(REFERENCE.contains("# core = "));
         assert_eq!(named("log"), 6);
+        assert_eq!(named("feed"), 4);
         assert_eq!(named("limits"), 15);
         assert_eq!(named("exchange"), 2);
         assert_eq!(named("adapter"), 12);
