@@ -75,3 +75,48 @@ fn the_versions_are_those_of_the_sources() {
         assert!(file.contains(&line), "{line}");
     }
 }
+
+/// So is what is written by hand about words that two processes share.
+#[test]
+fn shared_words_are_where_the_sources_have_them() {
+    use touchline_protocol::feed::layout as feed;
+    use touchline_protocol::log::control;
+    use touchline_protocol::ring::layout as ring;
+    let file = std::fs::read_to_string(path("FORMATS.md")).unwrap();
+    let section = |heading: &str| {
+        let (_, rest) = file.split_once(&format!("\n### {heading}")).unwrap();
+        rest.split("\n### ").next().unwrap()
+    };
+    let has = |heading: &str, size: &str, words: &[(usize, &str)]| {
+        for (offset, name) in words {
+            let row = format!("| {offset} | {size} | {name} |");
+            assert!(section(heading).contains(&row), "{heading}: {row}");
+        }
+    };
+    let slots = format!("{} each", ring::SLOT_BYTES);
+    has("In shared memory", "8", &[(ring::TAIL_OFFSET, "tail"), (ring::HEAD_OFFSET, "head")]);
+    let small = [(ring::PARKED_OFFSET, "parked"), (ring::DOORBELL_OFFSET, "doorbell")];
+    has("In shared memory", "4", &small);
+    has("In shared memory", &slots, &[(ring::SLOTS_OFFSET, "slots")]);
+    let slots = format!("{} each", feed::SLOT_BYTES);
+    has("The public feed", "8", &[(feed::PUBLISHED_OFFSET, "published")]);
+    has("The public feed", "4", &[(feed::EVENT_OFFSET, "event"), (feed::STATE_OFFSET, "state")]);
+    has("The public feed", &slots, &[(feed::SLOTS_OFFSET, "slots")]);
+    let positions = [
+        (control::APPENDED_OFFSET, "appended"),
+        (control::DURABLE_OFFSET, "durable"),
+        (control::WINDOW_BASE_OFFSET, "window base"),
+        (control::PREPARED_UNTIL_OFFSET, "prepared until"),
+        (control::HEARTBEAT_NS_OFFSET, "heartbeat"),
+    ];
+    has("Control page", "8", &positions);
+    let words = [
+        (control::DUTY_PARKED_OFFSET, "duty parked"),
+        (control::KEEPER_PARKED_OFFSET, "keeper parked"),
+        (control::DURABLE_EVENT_OFFSET, "durable event"),
+        (control::STATE_OFFSET, "state"),
+        (control::DUTY_DOORBELL_OFFSET, "duty doorbell"),
+        (control::KEEPER_DOORBELL_OFFSET, "keeper doorbell"),
+    ];
+    has("Control page", "4", &words);
+}
