@@ -28,7 +28,8 @@ const KINDS: [(&str, u8); 5] = [
     ("binary", KEY_BINARY),
 ];
 
-/// A key that may be used from some addresses only gets its list in front of anybody who knows it.
+/// A key that may be used from some addresses only has its list before anybody is shown it; running adapters
+/// read that a second or two later, and take the key from anywhere until then.
 pub(super) fn create(
     data: &Path,
     account: &str,
