@@ -5,7 +5,7 @@ use crate::pruned;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
-use touchline_engine::inspect::Replica;
+use touchline_engine::snapshot::{Definitions, list};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     ChangeSymbol, CommandHeader, CreateAccount, DefineSymbol, SetAccount,
@@ -25,13 +25,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Reads the whole log, as far as it is on disk; of one that was pruned, the snapshot that stands for
-    /// what is gone.
+    /// Reads the newest snapshot's definitions and the log behind it, as far as it is on disk; without a
+    /// snapshot the whole log. So a kill switch waits for what came since the last snapshot, and not for years.
     pub(crate) fn read(data: &Path) -> Result<Self> {
         let mut reader = LogReader::open(data, Follow::Durable)?;
-        let mut names = match reader.position() {
-            Position(0) => Self::default(),
-            _ => Self::of(&pruned::replica(data, &mut reader)?),
+        let mut names = match pruned::definitions(data, &mut reader, list(data)?)? {
+            Some(defined) => Self::of(&defined),
+            None if reader.position() == Position(0) => Self::default(),
+            None => bail!(pruned::unknown(reader.position())),
         };
         while let Some(transaction) = reader.next()? {
             let done = transaction.events().find_map(|event| match event {
@@ -46,14 +47,19 @@ impl Names {
 
     /// What a log that was pruned does not define itself: as the snapshot has it that stands for what is gone.
     pub(crate) fn of_pruned(data: &Path) -> Result<Self> {
-        Ok(Self::of(&pruned::replica(data, &mut LogReader::open(data, Follow::Durable)?)?))
+        let mut reader = LogReader::open(data, Follow::Durable)?;
+        let oldest_first = list(data)?.into_iter().rev();
+        match pruned::definitions(data, &mut reader, oldest_first)? {
+            Some(defined) => Ok(Self::of(&defined)),
+            None => bail!(pruned::unknown(reader.position())),
+        }
     }
 
     /// All that a venue has; the fee account is nobody's.
-    fn of(venue: &Replica) -> Self {
-        let (core, mut names) = (venue.core(), Self::default());
+    fn of(venue: &Definitions) -> Self {
+        let mut names = Self::default();
         let accounts = (AccountId::FEES.0 + 1..).map(AccountId);
-        for (account, view) in accounts.map_while(|id| Some((id, core.account(id)?))) {
+        for (account, view) in accounts.map_while(|id| Some((id, venue.account(id)?))) {
             let set = SetAccount {
                 account,
                 flags: view.flags,
@@ -64,12 +70,12 @@ impl Names {
             names.accounts.push((view.name.to_string(), account));
             names.settings.insert(account, set);
         }
-        let assets = (0..).map(AssetId).map_while(|id| Some((core.asset(id)?.name, id)));
+        let assets = (0..).map(AssetId).map_while(|id| Some((venue.asset(id)?.name, id)));
         names.assets = assets.map(|(name, id)| (name.to_string(), id)).collect();
-        let keys = (1..).map(KeyId).map_while(|id| Some((id, core.key(id)?)));
+        let keys = (1..).map(KeyId).map_while(|id| Some((id, venue.key(id)?)));
         let live = keys.filter(|(_, key)| !key.revoked);
         names.keys = live.map(|(id, key)| (id, key.account)).collect();
-        for (symbol, view) in (0..).map(SymbolId).map_while(|id| Some((id, core.symbol(id)?))) {
+        for (symbol, view) in (0..).map(SymbolId).map_while(|id| Some((id, venue.symbol(id)?))) {
             let definition = ChangeSymbol {
                 symbol,
                 order_types: view.order_types,

@@ -1,12 +1,13 @@
-//! What stands for the removed beginning of a log: its oldest snapshot. Called by `log replay`, and by
-//! [`crate::names`].
+//! What stands for the removed beginning of a log, or is read in its place: its snapshots. Called by
+//! `log replay`, and by [`crate::names`].
 
 use anyhow::{Result, bail};
 use std::path::Path;
 use touchline_engine::inspect::Replica;
-use touchline_engine::snapshot::{list, load};
+use touchline_engine::snapshot::{self, Definitions, Listed, list, load};
 use touchline_protocol::log::reader::LogReader;
 use touchline_protocol::snapshot::SnapshotHeader;
+use touchline_protocol::units::Position;
 
 /// The venue of the oldest snapshot that is whole; the reader is moved behind it.
 ///
@@ -14,13 +15,45 @@ use touchline_protocol::snapshot::SnapshotHeader;
 /// If there is none, or the log cannot be read.
 pub(crate) fn replica(data: &Path, reader: &mut LogReader) -> Result<Replica> {
     let begin = reader.position();
-    for listed in list(data)?.into_iter().rev() {
+    let oldest_first = list(data)?.into_iter().rev();
+    match first(reader, oldest_first, |listed| load(data, listed).ok())? {
+        Some(replica) => Ok(replica),
+        None => bail!(unknown(begin)),
+    }
+}
+
+/// What the venue of the first of these snapshots is defined as that can be used; the reader is moved behind it,
+/// and stays where it is without one.
+///
+/// # Errors
+/// If the log cannot be read.
+pub(crate) fn definitions(
+    data: &Path,
+    reader: &mut LogReader,
+    listed: impl IntoIterator<Item = Listed>,
+) -> Result<Option<Definitions>> {
+    first(reader, listed, |listed| snapshot::definitions(data, listed).ok())
+}
+
+/// Why a log that was pruned up to `begin` cannot be read.
+pub(crate) fn unknown(begin: Position) -> String {
+    format!("the log begins at position {begin}, and no snapshot stands for what was before it")
+}
+
+fn first<T>(
+    reader: &mut LogReader,
+    listed: impl IntoIterator<Item = Listed>,
+    mut read: impl FnMut(Listed) -> Option<T>,
+) -> Result<Option<T>> {
+    let begin = reader.position();
+    for listed in listed {
         let last = listed.header.as_ref().ok().map(SnapshotHeader::last);
-        if let (Some(last), Ok(replica)) = (last, load(data, listed))
-            && reader.resume(&last)?
-        {
-            return Ok(replica);
+        if let (Some(last), Some(found)) = (last, read(listed)) {
+            if reader.resume(&last)? {
+                return Ok(Some(found));
+            }
+            reader.seek(begin);
         }
     }
-    bail!("the log begins at position {begin}, and no snapshot stands for what was before it")
+    Ok(None)
 }

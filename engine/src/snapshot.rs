@@ -23,6 +23,7 @@ pub use child::SnapshotSchedule;
 pub(crate) use child::SnapshotStarter;
 pub use file::{Portions, SnapshotContent, SnapshotFault, write_file};
 pub(crate) use folder::{Attesting, Restored, drop_behind, list_in, newest_path, restore_newest};
-pub use folder::{Listed, list, load};
+pub use folder::{Listed, definitions, list, load};
 pub use make::{Made, MakeError, MakeOptions, lower_priority, make};
 pub use prune::{PruneError, Pruned, prune};
+pub use touchline_core::Definitions;

@@ -7,7 +7,8 @@ use super::process::{Process, eventually, is_alive, processes_on};
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use rustix::process::Signal;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::units::Position;
@@ -287,4 +288,40 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_whose_history_ends_before_it_s
     assert!(!engine.wait_for_end().success());
     let (code, text, _) = log(venue.data(), &["verify"]);
     assert!(code == Some(3) && text.contains("no snapshot stands for"), "{text}");
+}
+
+/// A kill switch that reads years of log comes too late: names are those of the newest snapshot and of what
+/// came since.
+#[test]
+fn a_name_is_looked_up_in_the_newest_snapshot_and_not_in_all_of_the_log() {
+    let venue = Venue::separate(&options(&[]));
+    let admin = |arguments: &[&str]| {
+        let folder = venue.data().to_str().expect("temporary folders have plain names");
+        let mut admin = Process::start(&[&["admin", "--data", folder], arguments].concat());
+        (admin.wait_for_end().success(), admin.lines())
+    };
+    assert!(admin(&["account", "before"]).0);
+    let mut load = Load::new(&venue);
+    load.pass(2 * SEGMENT);
+    drop(load);
+    object(venue.data(), &["snapshot"]);
+    assert!(admin(&["account", "behind"]).0);
+    // Whoever begins at the log's beginning does not come to its end.
+    let first = venue.data().join("log/00000000.seg");
+    let file = OpenOptions::new().write(true).open(first).expect("it is there");
+    file.write_all_at(&[0; 4096], SEGMENT / 2).expect("it can be written");
+    for account in ["A", "before", "behind"] {
+        let (is_done, lines) = admin(&["deposit", account, "USDT", "1"]);
+        assert!(is_done, "{account}: {lines:?}");
+        assert!(admin(&["kill", account]).0);
+    }
+    let newest = snapshots(venue.data()).pop().expect("one was made");
+    let good = fs::read(&newest).expect("it can be read");
+    let mut rotten = good.clone();
+    rotten[300] ^= 1;
+    fs::write(&newest, rotten).expect("it can be written");
+    let (is_done, lines) = admin(&["unkill", "A"]);
+    assert!(!is_done && lines.iter().any(|line| line.contains("00000000.seg")), "{lines:?}");
+    fs::write(&newest, good).expect("it can be written");
+    assert!(admin(&["unkill", "A"]).0);
 }

@@ -62,7 +62,7 @@ pub use query::{
     SessionView, SymbolView, TakingOrder,
 };
 pub use records::{RecordId, UniqueKey};
-pub use snapshot::SnapshotError;
+pub use snapshot::{Definitions, SnapshotError};
 pub use symbols::SymbolCounters;
 
 use book::BookPools;

@@ -11,6 +11,7 @@
 //! whose hash was right; in the end the state hash is computed and compared. What comes out of it
 //! passes [`Core::validate`], or it is a named error.
 
+mod definitions;
 mod locks;
 mod of_records;
 mod read;
@@ -21,8 +22,9 @@ mod write;
 
 use crate::Core;
 use core::fmt;
+pub use definitions::Definitions;
 use read::Reading;
-use stream::{Reader, Writer};
+use stream::Writer;
 use touchline_protocol::snapshot::records;
 
 /// The version of each section's records that this build writes and reads.
@@ -164,12 +166,7 @@ impl Core {
         read: &mut dyn FnMut(&mut [u8]) -> Result<(), E>,
         table_seed: u64,
     ) -> Result<(Self, u64), SnapshotError<E>> {
-        let mut reading = Reading {
-            core: Self::with_table_seed(table_seed),
-            reader: Reader::new(read),
-            places: alloc::vec::Vec::new(),
-            paired: 0,
-        };
+        let mut reading = Reading::new(read, table_seed);
         reading.definitions()?;
         reading.places()?;
         reading.orders()?;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use std::io;
-use touchline_core::Core;
+use touchline_core::{Core, Definitions};
 use touchline_protocol::snapshot::{
     SNAPSHOT_FOLDER, SnapshotHeader, snapshot_path, snapshot_position,
 };
@@ -123,6 +123,22 @@ pub fn load(data: &Path, listed: Listed) -> Result<Replica, SnapshotFault> {
     })?;
     let core = core.ok_or_else(|| SnapshotFault::State("it was not taken".to_owned()))?;
     Ok(Replica::at(core, Position(header.position), header.transactions))
+}
+
+/// What the venue of a listed snapshot is defined as, which is found to be of the log in `data`. The rest of
+/// the file is not read.
+///
+/// # Errors
+/// Why it is not used.
+pub fn definitions(data: &Path, listed: Listed) -> Result<Definitions, SnapshotFault> {
+    let header = listed.header?;
+    let segments =
+        segments_for_reading(data).map_err(|error| SnapshotFault::Disk(io::Error::other(error)))?;
+    check_in_log(&segments, &header)?;
+    let file = segments.storage.open(&listed.path)?;
+    let mut content = SnapshotContent::new(file.as_ref(), &header)?;
+    Definitions::read(&mut |into| content.fill(into), table_seed())
+        .map_err(|error| SnapshotFault::State(error.to_string()))
 }
 
 /// Gives `take` the content of the newest snapshot that the log has and that is whole; `take` has changed

@@ -31,11 +31,27 @@ pub(super) struct Reading<'source, E> {
     pub(super) places: Vec<ReadPlace>,
     /// Open orders that say that their list is open.
     pub(super) paired: u64,
+    /// False where no orders are read, which then need no room.
+    pub(super) has_orders: bool,
 }
 
 type Outcome<E> = Result<(), SnapshotError<E>>;
 
-impl<E> Reading<'_, E> {
+impl<'source, E> Reading<'source, E> {
+    /// Nothing is read yet; see [`Core::read_snapshot`].
+    pub(super) fn new(
+        read: &'source mut dyn FnMut(&mut [u8]) -> Result<(), E>,
+        table_seed: u64,
+    ) -> Self {
+        Self {
+            core: Core::with_table_seed(table_seed),
+            reader: Reader::new(read),
+            places: Vec::new(),
+            paired: 0,
+            has_orders: true,
+        }
+    }
+
     /// Everything but orders, pending work and balances.
     pub(super) fn definitions(&mut self) -> Outcome<E> {
         self.venue()?;
@@ -71,7 +87,11 @@ impl<E> Reading<'_, E> {
         if limits != Limits::default() {
             let is_known = limits::first_out_of_range(&limits, &Limits::default()).is_none();
             self.reader.require(is_known, "limits out of range")?;
-            core.try_grow(&limits).map_err(|_| SnapshotError::Memory)?;
+            let room = match self.has_orders {
+                true => limits,
+                false => Limits { open_orders: 0, price_levels: 0, pending_work: 0, ..limits },
+            };
+            core.try_grow(&room).map_err(|_| SnapshotError::Memory)?;
             core.limits = limits;
         }
         Ok(())

@@ -1,9 +1,11 @@
 //! Snapshots as bytes, and their sections, found by nothing but what `FORMATS.md` says.
 
 use std::convert::Infallible;
+use std::fmt::Debug;
 use std::ops::Range;
-use touchline_core::{Core, SnapshotError};
+use touchline_core::{Core, Definitions, SnapshotError};
 use touchline_protocol::snapshot::records::*;
+use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId};
 
 /// The source has no more bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +45,40 @@ pub(crate) fn again(core: &Core, seed: u64) -> Core {
     assert_eq!(read.state_hash(), core.state_hash());
     assert_eq!(write(&read), bytes, "nothing of it depends on slots");
     read.validate().unwrap();
+    check_definitions(core, &bytes, seed);
     read
+}
+
+/// What is read of the definitions alone is what the venue is defined as, and needs nothing behind it.
+fn check_definitions(core: &Core, bytes: &[u8], seed: u64) {
+    let all = sections(bytes);
+    let (_, behind, _) = all.iter().find(|(section, ..)| *section == PLACES).unwrap();
+    let mut rest = &bytes[..behind.start];
+    let read: Result<_, SnapshotError<Exhausted>> = Definitions::read(
+        &mut |into| {
+            let (taken, left) = rest.split_at_checked(into.len()).ok_or(Exhausted)?;
+            into.copy_from_slice(taken);
+            rest = left;
+            Ok(())
+        },
+        seed,
+    );
+    let read = read.unwrap_or_else(|error| panic!("{error:?}"));
+    assert!(rest.is_empty());
+    fn same<T: PartialEq + Debug>(of: impl Fn(u32) -> [Option<T>; 2]) {
+        for number in 0.. {
+            let [found, wanted] = of(number);
+            assert_eq!(found, wanted, "{number}");
+            // Keys are numbered from 1 on.
+            if found.is_none() && number > 0 {
+                return;
+            }
+        }
+    }
+    same(|id| [read.account(AccountId(id)), core.account(AccountId(id))]);
+    same(|id| [read.asset(AssetId(id)), core.asset(AssetId(id))]);
+    same(|id| [read.key(KeyId(id.into())), core.key(KeyId(id.into()))]);
+    same(|id| [read.symbol(SymbolId(id)), core.symbol(SymbolId(id))]);
 }
 
 /// Where the sections of a snapshot lie, each with the hash behind it; and how many records it has.
