@@ -17,12 +17,15 @@ use crate::message::decode::{self, FeedTalk, Stream};
 use crate::message::enums::CloseReason;
 use crate::message::feed::{FeedGap, FeedRequest, FeedSnapshot};
 use crate::message::stream::Heartbeat;
+use crate::units::FeedSequence;
 
 /// Room for what came and is not read yet.
 const RECEIVED_BYTES: usize = 256 << 10;
 
 /// Intervals without a sign of life after which the engine counts as gone.
 const SILENT_INTERVALS: u32 = 3;
+
+const ACROSS: FeedConnectError = FeedConnectError::Unexpected("message across a snapshot's end");
 
 /// Template ids of the feed's messages, and of a feed connection's own conversation.
 const FEED: std::ops::RangeInclusive<u16> = 400..=419;
@@ -39,6 +42,19 @@ pub(super) enum Came {
     Snapshot(FeedSnapshot),
 }
 
+/// A snapshot of which a part has come.
+struct Arriving {
+    head: FeedSnapshot,
+    body: Vec<u64>,
+}
+
+impl Arriving {
+    /// Bytes that have not come.
+    fn left(&self) -> u64 {
+        self.head.bytes - self.body.len() as u64 * 8
+    }
+}
+
 /// The socket.
 pub(super) struct FeedLine {
     socket: OwnedFd,
@@ -49,6 +65,11 @@ pub(super) struct FeedLine {
     heartbeat: Option<Duration>,
     said: Instant,
     heard: Instant,
+    /// A snapshot was asked for and has not begun to come. Who asks twice is sent away.
+    is_owed: bool,
+    arriving: Option<Arriving>,
+    /// Bytes of a snapshot that nobody waits for any more: they are passed over when they come.
+    given_up: u64,
     /// It has ended, for this reason if there is one.
     closed: Option<Option<CloseReason>>,
 }
@@ -70,6 +91,9 @@ impl FeedLine {
             heartbeat,
             said: now,
             heard: now,
+            is_owed: false,
+            arriving: None,
+            given_up: 0,
             closed: None,
         })
     }
@@ -87,6 +111,12 @@ impl FeedLine {
                 return Ok(None);
             };
             let length = frame.len();
+            if self.given_up > 0 {
+                let left = self.given_up.checked_sub(length as u64);
+                self.given_up = left.ok_or(ACROSS)?;
+                self.buffer.take(length);
+                continue;
+            }
             let came = match decode::header(frame)?.template_id {
                 template if FEED.contains(&template) => {
                     let bytes: &mut [u8] = bytemuck::cast_slice_mut(message);
@@ -116,13 +146,53 @@ impl FeedLine {
         }
     }
 
-    /// Asks for a snapshot and reads it; passes over all that comes in front of it.
+    /// Asks for a snapshot and reads it; passes over all that comes in front of it. After a call that has
+    /// ended too soon, the same snapshot is waited for and read on.
     pub(super) fn snapshot(&mut self) -> Result<Books, FeedConnectError> {
+        let mut arriving = match self.arriving.take() {
+            Some(arriving) => arriving,
+            None => Arriving { head: self.head()?, body: Vec::new() },
+        };
+        if let Err(error) = self.read_on(&mut arriving) {
+            self.arriving = Some(arriving);
+            return Err(error);
+        }
+        Ok(Books::from_snapshot(&arriving.head, bytemuck::cast_slice(&arriving.body))?)
+    }
+
+    /// The snapshot that was asked for is waited for no longer. Gives the sequence of one whose head has come:
+    /// what is read next comes behind it.
+    pub(super) fn give_up(&mut self) -> Option<FeedSequence> {
+        let arriving = self.arriving.take()?;
+        self.given_up = arriving.left();
+        Some(arriving.head.sequence)
+    }
+
+    /// As [`give_up`](Self::give_up), of one whose head comes now; false if none was asked for.
+    pub(super) const fn give_up_late(&mut self, head: &FeedSnapshot) -> bool {
+        if self.is_owed {
+            self.given_up = head.bytes;
+        }
+        core::mem::replace(&mut self.is_owed, false)
+    }
+
+    /// The head of the next snapshot, which is asked for unless it was.
+    fn head(&mut self) -> Result<FeedSnapshot, FeedConnectError> {
         let mut passed_over = SlotWords::default();
-        if let Err(error) = self.say(bytemuck::bytes_of(&FeedRequest::default())) {
-            // What the engine said last tells more.
-            while self.next(&mut passed_over)?.is_some() {}
-            return Err(error.into());
+        let deadline = Instant::now() + self.timeout;
+        // The engine sends it still.
+        while self.given_up > 0 {
+            if self.next(&mut passed_over)?.is_none() {
+                self.await_more(deadline)?;
+            }
+        }
+        if !self.is_owed {
+            if let Err(error) = self.say(bytemuck::bytes_of(&FeedRequest::default())) {
+                // What the engine said last tells more.
+                while self.next(&mut passed_over)?.is_some() {}
+                return Err(error.into());
+            }
+            self.is_owed = true;
         }
         let deadline = Instant::now() + self.timeout;
         let head = loop {
@@ -132,20 +202,18 @@ impl FeedLine {
                 None => self.await_more(deadline)?,
             }
         };
-        let body = self.body(&head)?;
-        Ok(Books::from_snapshot(&head, bytemuck::cast_slice(&body))?)
-    }
-
-    /// The messages of a snapshot. Memory grows with what has come, not with what was announced.
-    fn body(&mut self, head: &FeedSnapshot) -> Result<Vec<u64>, FeedConnectError> {
+        self.is_owed = false;
         if head.bytes > self.snapshot_bytes_max {
             let (bytes, most) = (head.bytes, self.snapshot_bytes_max);
             return Err(FeedConnectError::TooLong { bytes, most });
         }
-        let mut body = Vec::<u64>::new();
-        let mut left = head.bytes as usize;
+        Ok(head)
+    }
+
+    /// The messages of a snapshot. Memory grows with what has come, not with what was announced.
+    fn read_on(&mut self, arriving: &mut Arriving) -> Result<(), FeedConnectError> {
         let mut deadline = Instant::now() + self.timeout;
-        while left > 0 {
+        while arriving.left() > 0 {
             let Some(frame) = self.buffer.peek()? else {
                 if self.receive()? {
                     deadline = Instant::now() + self.timeout;
@@ -155,16 +223,15 @@ impl FeedLine {
                 continue;
             };
             let length = frame.len();
-            if length > left {
-                return Err(FeedConnectError::Unexpected("message across a snapshot's end"));
+            if length as u64 > arriving.left() {
+                return Err(ACROSS);
             }
-            let from = body.len();
-            body.resize(from + length / 8, 0);
-            bytemuck::cast_slice_mut(&mut body[from..]).copy_from_slice(frame);
+            let from = arriving.body.len();
+            arriving.body.resize(from + length / 8, 0);
+            bytemuck::cast_slice_mut(&mut arriving.body[from..]).copy_from_slice(frame);
             self.buffer.take(length);
-            left -= length;
         }
-        Ok(body)
+        Ok(())
     }
 
     /// True when the next call of [`next`](Self::next) may tell something.
@@ -271,10 +338,12 @@ impl FeedLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::enums::SymbolStatus;
     use crate::message::feed::{FeedSymbolChanged, FeedTrade};
     use crate::message::stream::SessionClosed;
     use crate::text::Name;
-    use std::io::Write;
+    use crate::units::SymbolId;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
 
@@ -324,5 +393,44 @@ mod tests {
         let late = snapshot_of(symbol + 8);
         assert!(matches!(late, FeedConnectError::Io(_)), "the rest never comes: {late}");
         assert!(matches!(snapshot_of(symbol), FeedConnectError::Snapshot(_)), "no status is 0");
+    }
+
+    #[test]
+    fn a_snapshot_that_is_late_is_waited_for_and_not_asked_for_again() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+        options.timeout = Duration::from_millis(20);
+        let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+        let is_late = |line: &mut FeedLine| {
+            let late = line.snapshot().unwrap_err();
+            assert!(
+                matches!(&late, FeedConnectError::Io(error)
+                if error.kind() == io::ErrorKind::TimedOut),
+                "{late}"
+            );
+        };
+        let bytes = 2 * size_of::<FeedSymbolChanged>() as u64;
+        let head =
+            FeedSnapshot { bytes, symbols: 2, sequence: FeedSequence(7), ..Default::default() };
+        let symbol = |symbol| FeedSymbolChanged {
+            symbol: SymbolId(symbol),
+            status: SymbolStatus::Trading.to_wire(),
+            ..Default::default()
+        };
+        is_late(&mut line);
+        is_late(&mut line);
+        far.write_all(bytemuck::bytes_of(&head)).unwrap();
+        is_late(&mut line);
+        far.write_all(bytemuck::bytes_of(&symbol(0))).unwrap();
+        is_late(&mut line);
+        far.write_all(bytemuck::bytes_of(&symbol(1))).unwrap();
+        let books = line.snapshot().unwrap();
+        assert_eq!(books.sequence(), FeedSequence(7));
+        // What comes behind it is the next one's, which is asked for.
+        is_late(&mut line);
+        drop(line);
+        let mut said = Vec::new();
+        far.read_to_end(&mut said).unwrap();
+        assert_eq!(said.len(), 2 * size_of::<FeedRequest>(), "two snapshots were asked for");
     }
 }

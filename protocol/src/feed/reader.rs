@@ -76,7 +76,17 @@ impl StreamSource {
         if let Some(overrun) = self.overrun {
             return Err(overrun.into());
         }
-        let came = line.next(into).map_err(|error| self.fault(error))?;
+        if let Some(last) = line.give_up() {
+            *self = Self::behind(last);
+        }
+        let came = loop {
+            match line.next(into).map_err(|error| self.fault(error))? {
+                Some(Came::Snapshot(head)) if line.give_up_late(&head) => {
+                    *self = Self::behind(head.sequence);
+                }
+                came => break came,
+            }
+        };
         match came {
             None => Ok(false),
             Some(Came::Message) => {
@@ -101,6 +111,12 @@ impl StreamSource {
             }
             error => error.into(),
         }
+    }
+
+    /// What came in front of a snapshot that did not come was passed over.
+    fn lost(&mut self, error: FeedConnectError) -> FeedError {
+        self.overrun.get_or_insert(Overrun { expected: self.next, found: self.next });
+        self.fault(error)
     }
 
     const fn missed(&mut self, gap: FeedGap) -> Overrun {
@@ -242,7 +258,8 @@ impl FeedReader {
     /// is there.
     ///
     /// # Errors
-    /// If no snapshot comes, or the feed overtakes each.
+    /// If no snapshot comes within [`FeedOptions::timeout`], or the feed overtakes each. The next call waits for
+    /// the one that was asked for; until one has come, a poll over a stream says that messages are missing.
     pub fn recover(&mut self) -> Result<Books, FeedError> {
         for _ in 0..ATTEMPTS {
             let books = self.line.snapshot();
@@ -256,7 +273,7 @@ impl FeedReader {
                 }
                 // The engine goes on behind the snapshot, or says that it could not.
                 Source::Stream(stream) => {
-                    let books = books.map_err(|error| stream.fault(error))?;
+                    let books = books.map_err(|error| stream.lost(error))?;
                     *stream = StreamSource::behind(books.sequence());
                     (books, false)
                 }
@@ -335,5 +352,112 @@ impl FeedReader {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.line.is_closed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+    use crate::message::enums::SymbolStatus;
+    use crate::message::feed::{FeedRequest, FeedSnapshot, FeedSymbolChanged, FeedTrade};
+    use crate::text::Name;
+    use crate::units::SymbolId;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
+
+    /// A reader over a stream that waits for hardly anything, and its engine.
+    fn reader() -> (FeedReader, UnixStream) {
+        let (near, far) = UnixStream::pair().unwrap();
+        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+        options.timeout = Duration::from_millis(20);
+        let reader = FeedReader {
+            source: Source::Stream(StreamSource::behind(FeedSequence(0))),
+            line: FeedLine::new(near.into(), &options, None).unwrap(),
+            opened: FeedOpened::default(),
+            wait: options.wait,
+            message: Box::new([0; SLOT_WORDS]),
+            has_books: false,
+        };
+        (reader, far)
+    }
+
+    fn say<M: Message>(far: &mut UnixStream, message: &M) {
+        far.write_all(bytemuck::bytes_of(message)).unwrap();
+    }
+
+    fn trade(sequence: u64) -> FeedTrade {
+        FeedTrade { sequence: FeedSequence(sequence), ..Default::default() }
+    }
+
+    /// The head of a snapshot of two symbols, and one of them.
+    fn snapshot(sequence: u64) -> (FeedSnapshot, FeedSymbolChanged) {
+        let bytes = 2 * size_of::<FeedSymbolChanged>() as u64;
+        let sequence = FeedSequence(sequence);
+        let head = FeedSnapshot { bytes, symbols: 2, sequence, ..Default::default() };
+        let status = SymbolStatus::Trading.to_wire();
+        (head, FeedSymbolChanged { status, ..Default::default() })
+    }
+
+    fn is_late(reader: &mut FeedReader) {
+        let late = reader.recover().unwrap_err();
+        assert!(matches!(late, FeedError::Connection(FeedConnectError::Io(_))), "{late}");
+    }
+
+    fn read(reader: &mut FeedReader) -> Option<FeedSequence> {
+        let is_there = reader.poll().unwrap().is_some();
+        is_there.then(|| FeedSequence(reader.message[MARK_WORD]))
+    }
+
+    #[test]
+    fn until_a_late_snapshot_has_come_messages_are_missing() {
+        let (mut reader, mut far) = reader();
+        say(&mut far, &trade(1));
+        is_late(&mut reader);
+        say(&mut far, &trade(2));
+        for _ in 0..2 {
+            assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))), "1 was passed over");
+        }
+        let (head, symbol) = snapshot(2);
+        say(&mut far, &head);
+        say(&mut far, &symbol);
+        say(&mut far, &FeedSymbolChanged { symbol: SymbolId(1), ..symbol });
+        say(&mut far, &trade(3));
+        assert_eq!(reader.recover().unwrap().sequence(), FeedSequence(2));
+        assert_eq!(read(&mut reader), Some(FeedSequence(3)));
+    }
+
+    #[test]
+    fn who_goes_on_without_a_late_snapshot_reads_what_comes_behind_it() {
+        // As much of it has come when it is given up.
+        for parts in 0..3 {
+            let (mut reader, mut far) = reader();
+            is_late(&mut reader);
+            let (head, symbol) = snapshot(5);
+            if parts > 0 {
+                say(&mut far, &head);
+            }
+            if parts > 1 {
+                say(&mut far, &symbol);
+            }
+            is_late(&mut reader);
+            reader.skip();
+            if parts == 0 {
+                say(&mut far, &head);
+            }
+            assert_eq!(read(&mut reader), None);
+            for _ in parts.max(1)..3 {
+                say(&mut far, &symbol);
+            }
+            say(&mut far, &trade(6));
+            assert_eq!(read(&mut reader), Some(FeedSequence(6)), "{parts}");
+            // The next one is another one.
+            is_late(&mut reader);
+            drop(reader);
+            let mut said = Vec::new();
+            far.read_to_end(&mut said).unwrap();
+            assert_eq!(said.len(), 2 * size_of::<FeedRequest>());
+        }
     }
 }
