@@ -26,8 +26,8 @@ struct Table<T: Traffic> {
 /// The pending commands.
 pub(super) struct Pending<T: Traffic> {
     table: Mutex<Table<T>>,
-    /// What the engine's clock was ahead of this machine's at the last reply, at the least, ns: it does not
-    /// follow one that is set back while it runs, and may have begun ahead.
+    /// What the engine's clock was ahead of this machine's at the last reply of the connection, at the least, ns:
+    /// it does not follow one that is set back while it runs, and may have begun ahead.
     ahead_ns: AtomicU64,
 }
 
@@ -102,8 +102,10 @@ impl<T: Traffic> Pending<T> {
         }
     }
 
-    /// No reply can come any more.
+    /// No reply can come any more. The next engine's clock may be right: an order that is refused for another's
+    /// does less harm than one that is taken behind its time.
     pub(super) fn lose(&self) {
+        self.ahead_ns.store(0, Ordering::Relaxed);
         let lost = std::mem::take(&mut self.table().commands);
         for command in lost.into_values() {
             answer(command.done, Outcome::Unknown(Doubt::ConnectionLost));

@@ -66,7 +66,7 @@ fn how_long_a_command_is_good_for_is_told_in_the_engines_time() {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         u64::try_from(since.as_nanos()).unwrap()
     };
-    let told = |not_after_ns| {
+    let told = |engine: &EngineEnd, not_after_ns| {
         let header = CommandHeader { not_after_ns, ..Default::default() };
         let order = NewOrder { command: header, ..Default::default() };
         let (sender, outcome) = mpsc::channel();
@@ -76,18 +76,29 @@ fn how_long_a_command_is_good_for_is_told_in_the_engines_time() {
         (*command.header(), outcome)
     };
     let end = 2_000_000_000 * SECOND;
-    let (first, outcome) = told(end);
+    let (first, outcome) = told(&engine, end);
     assert_eq!(first.not_after_ns, end, "nothing is known of its clock yet");
     engine.reject_at(first.correlation, now() + 3600 * SECOND);
     outcome.recv_timeout(PATIENCE).unwrap();
-    let (second, outcome) = told(end);
+    let (second, outcome) = told(&engine, end);
     let later = second.not_after_ns - end;
     assert!((1800 * SECOND..=3600 * SECOND).contains(&later), "{later}");
-    // The engine was started again, and follows the clock that was set.
+    assert_eq!(told(&engine, 0).0.not_after_ns, 0, "never");
+    // This machine's clock has caught up.
     engine.reject_at(second.correlation, now() - SECOND);
     outcome.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(told(end).0.not_after_ns, end);
-    assert_eq!(told(0).0.not_after_ns, 0, "never");
+    let (third, outcome) = told(&engine, end);
+    assert_eq!(third.not_after_ns, end);
+    engine.reject_at(third.correlation, now() + 3600 * SECOND);
+    outcome.recv_timeout(PATIENCE).unwrap();
+    engine.hang_up();
+    site.until_connected(false);
+    let next = site.connect(None);
+    assert_eq!(
+        told(&next, end).0.not_after_ns,
+        end,
+        "the next engine may follow the clock that was set"
+    );
 }
 
 #[test]
