@@ -1,7 +1,7 @@
 //! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin` and `log dump`, which
 //! take names, and by the ready block, which shows keys.
 
-use crate::pruned;
+use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,12 @@ impl Names {
     /// snapshot the whole log. So a kill switch waits for what came since the last snapshot, and not for years.
     pub(crate) fn read(data: &Path) -> Result<Self> {
         let mut reader = LogReader::open(data, Follow::Durable)?;
-        let mut names = match pruned::definitions(data, &mut reader, list(data)?)? {
+        // A kill switch is not kept waiting for a folder to be mended while the log has the names, too.
+        let listed = list(data).unwrap_or_else(|error| {
+            notice::alert!("snapshots: {error}");
+            Vec::new()
+        });
+        let mut names = match pruned::definitions(data, &mut reader, listed)? {
             Some(defined) => Self::of(&defined),
             None if reader.position() == Position(0) => Self::default(),
             None => bail!(pruned::unknown(reader.position())),

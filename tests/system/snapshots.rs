@@ -324,4 +324,10 @@ fn a_name_is_looked_up_in_the_newest_snapshot_and_not_in_all_of_the_log() {
     assert!(!is_done && lines.iter().any(|line| line.contains("00000000.seg")), "{lines:?}");
     fs::write(&newest, good).expect("it can be written");
     assert!(admin(&["unkill", "A"]).0);
+    let (folder, aside) = (venue.data().join("snapshots"), venue.data().join("aside"));
+    fs::rename(&folder, &aside).expect("the folder is ours");
+    fs::write(&folder, "no folder").expect("it can be written");
+    let (is_done, lines) = admin(&["kill", "A"]);
+    let tells = |what: &str| lines.iter().any(|line| line.contains(what));
+    assert!(!is_done && tells("snapshots: ") && tells("00000000.seg"), "{lines:?}");
 }
