@@ -28,8 +28,8 @@ const KINDS: [(&str, u8); 5] = [
     ("binary", KEY_BINARY),
 ];
 
-/// A key that may be used from some addresses only has its list before anybody is shown it; running adapters
-/// read that a second or two later, and take the key from anywhere until then.
+/// A key that may be used from some addresses only has its list before anybody is shown it; adapters read the
+/// lists again before they take a key for the first time.
 pub(super) fn create(
     data: &Path,
     account: &str,

@@ -88,8 +88,7 @@ pub(crate) enum AdminAction {
         /// What it is for: trade, user-data, user-stream, market-data, binary, with commas
         #[arg(long, default_value = "trade,user-data,user-stream,market-data,binary")]
         kinds: String,
-        /// Addresses and networks that it may be used from over REST, with commas; without it any. Running
-        /// adapters notice within a second or two
+        /// Addresses and networks that it may be used from over REST, with commas; without it any
         #[arg(long, value_name = "NETWORKS")]
         addresses: Option<String>,
     },

@@ -191,7 +191,7 @@ fn keys_are_limited_to_kinds_and_addresses_and_can_be_revoked() {
         trader.http.call(&request.header("X-Forwarded-For", client)).status
     };
     let number = number.to_string();
-    assert!(eventually(|| status_from("198.51.100.1") == 401));
+    assert_eq!(status_from("198.51.100.1"), 401, "from its first request on");
     assert_eq!((status_from("192.0.2.9"), status_from("2001:db8::9")), (200, 200));
     admin(&venue, &["key-addresses", &number, "198.51.100.1"]);
     assert!(eventually(|| status_from("198.51.100.1") == 200));
