@@ -73,10 +73,13 @@ fn room(folder: &Path, shared_memory: &Path, config: &EngineConfig) -> Finding {
 /// what is free at the most.
 fn window_beside_the_log(shared_memory: &Path, config: &EngineConfig) -> u64 {
     let wanted = config.log.window_mib;
-    let has_room = || free_bytes(shared_memory).is_ok_and(|free| free / MIB >= wanted);
+    let may_be_there = || {
+        let has_room = free_bytes(shared_memory).is_ok_and(|free| free / MIB >= wanted);
+        has_room && host::try_shared_memory(shared_memory).is_ok()
+    };
     match config.log.window {
         WindowPlace::Data => wanted,
-        WindowPlace::Auto if !has_room() => wanted,
+        WindowPlace::Auto if !may_be_there() => wanted,
         WindowPlace::Auto | WindowPlace::SharedMemory => 0,
     }
 }
@@ -232,6 +235,11 @@ mod tests {
         assert_eq!(with_window(WindowPlace::Data, u64::MAX), State::Wrong);
         assert_eq!(with_window(WindowPlace::Auto, u64::MAX), State::Wrong, "it goes there, too");
         assert_eq!(with_window(WindowPlace::SharedMemory, u64::MAX), State::Good);
+        let beside =
+            || window_beside_the_log(folder.path(), &config(|config| config.log.window_mib = 8));
+        assert_eq!(beside(), 0);
+        DirBuilder::new().mode(0o755).create(user_folder(folder.path())).unwrap();
+        assert_eq!(beside(), 8, "others may enter the user's folder");
     }
 
     #[test]
