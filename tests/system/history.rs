@@ -210,6 +210,14 @@ fn a_history_of_another_past_is_told_and_made_anew() {
     // The log goes back to where it was, as it does when an older copy is brought back.
     fs::write(&segment, copy).expect("it can be written");
     venue.forget_live_window();
+    // Its lease holds the whole log before anything of it is forgotten, or nothing is.
+    let (leases, aside) = (venue.data().join("leases"), venue.data().join("aside"));
+    fs::rename(&leases, &aside).expect("the folder is ours");
+    fs::write(&leases, "no folder").expect("it can be written");
+    let mut refused = Process::start(&borrowed(&venue.arguments("adapter", true)));
+    assert!(!refused.wait_for_end().success());
+    assert!(refused.lines().iter().any(|line| line.contains("leases")), "{:?}", refused.lines());
+    fs::remove_file(&leases).and_then(|()| fs::rename(&aside, &leases)).expect("it is ours");
     venue.start_up();
     venue.supervisor().wait_for(0, "a history made anew", |line| {
         line.contains("the history is made anew from the log's beginning")

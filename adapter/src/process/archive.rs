@@ -3,6 +3,7 @@
 
 use touchline_protocol::log::lease::{Lease, LeaseError};
 use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::units::Position;
 
 use super::{AdapterOptions, RunError};
 use crate::history::HistoryError;
@@ -13,7 +14,8 @@ use crate::views::state::{Archive, State};
 const HISTORY_FOLDER: &str = "history";
 
 /// Opens the history of the instance and moves the reader behind the last transaction that it holds. A
-/// history that does not belong to the log is told and made anew.
+/// history that does not belong to the log is told and made anew, once its lease holds all of the log: whatever
+/// ends the adapter in between, nothing that is needed again is let go.
 ///
 /// # Errors
 /// [`RunError::Pruned`] if it would have to be made anew from a beginning that is gone.
@@ -31,6 +33,7 @@ pub(super) fn open(
             return Err(RunError::Pruned { position: begin.0 });
         }
         Err(error @ HistoryError::Foreign { .. }) => {
+            hold_from(options, reader, begin)?;
             alert!("adapter: the history is made anew from the log's beginning: {error}");
             Archive::open(&folder, reader.log_id())?
         }
@@ -58,6 +61,7 @@ pub(super) fn open(
         return Err(RunError::Pruned { position: begin.0 });
     }
     if let Some(why) = why {
+        hold_from(options, reader, begin)?;
         alert!("adapter: the history is made anew from the log's beginning: {why}");
         archive.clear()?;
     }
@@ -76,7 +80,15 @@ pub(super) fn hold(
     reader: &LogReader,
     archive: &Archive,
 ) -> Result<Lease, LeaseError> {
-    let name = format!("{HISTORY_FOLDER}-{}", options.config.instance);
     let needed = archive.last().map_or(reader.position(), |(bookmark, _)| bookmark.position);
+    hold_from(options, reader, needed)
+}
+
+fn hold_from(
+    options: &AdapterOptions,
+    reader: &LogReader,
+    needed: Position,
+) -> Result<Lease, LeaseError> {
+    let name = format!("{HISTORY_FOLDER}-{}", options.config.instance);
     Lease::hold(&options.data, &name, reader.log_id(), needed)
 }
