@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use touchline_adapter::views::state::Archive;
 use touchline_protocol::log::lease::Lease;
-use touchline_protocol::units::Position;
+use touchline_protocol::log::transaction::Bookmark;
 
 use crate::interrupt;
 use crate::latency::Percentiles;
@@ -104,7 +104,7 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
         }
     }
     archive.save(&mut state)?;
-    let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Position(0))?;
+    let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Bookmark::default())?;
     let (pages, lag_bytes) = pages::measure(options, flow, &archive, lease, state)?;
     let (orders, pages) = (pages.orders, pages.kinds);
     Ok(HistoryReport { lines, orders, pages, rate: options.rate, lag_bytes })

@@ -26,6 +26,7 @@ use touchline_engine::snapshot::{
 };
 use touchline_protocol::log::lease::{LEASE_FOLDER, Lease};
 use touchline_protocol::log::segment::LogIdentity;
+use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::log::{MAX_FRAME_BYTES, WINDOW_SEGMENT_BYTES, segment_path};
 use touchline_protocol::message::command::{Deposit, EngineStarted};
 use touchline_protocol::message::decode;
@@ -400,8 +401,8 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
     let kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
     assert!(kept > 2, "the log is of several segments");
     let log_id = venue.identity().log_id;
-    let hold =
-        |name, log_id, needed| Lease::hold(venue.path(), name, log_id, Position(needed)).unwrap();
+    let at = |needed| Bookmark { position: Position(needed), ..Default::default() };
+    let hold = |name, log_id, needed| Lease::hold(venue.path(), name, log_id, at(needed)).unwrap();
     // Another log's, as a copied folder may have it, and one that needs nothing of what would go.
     hold("foreign", [0; 16], 0);
     hold("far", log_id, kept * WINDOW_SEGMENT_BYTES);
@@ -413,14 +414,19 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
         (pruned.segments.len(), pruned.now.0 / WINDOW_SEGMENT_BYTES, names.join(" "))
     };
     assert_eq!(pruned_for(false), (0, 0, "history other".to_owned()));
-    history.advance(Position(WINDOW_SEGMENT_BYTES)).unwrap();
+    history.advance(at(WINDOW_SEGMENT_BYTES)).unwrap();
     assert_eq!(pruned_for(true), (1, 1, "history other".to_owned()));
     assert_eq!(pruned_for(false), (1, 1, "history other".to_owned()));
     // One that needs what is gone holds the rest.
     hold("late", log_id, 0);
     assert_eq!(pruned_for(false), (0, 1, "history late other".to_owned()));
     fs::remove_file(venue.path().join(LEASE_FOLDER).join("late.lease")).unwrap();
-    history.advance(Position(made.position.0)).unwrap();
+    let listed = list(venue.path()).unwrap().remove(0);
+    let last = listed.header.unwrap().last();
+    // Of a reader whose past the log does not have: it will begin anew.
+    history.advance(Bookmark { crc: last.crc ^ 1, ..last }).unwrap();
+    assert_eq!(pruned_for(false), (0, 1, "history other".to_owned()));
+    history.advance(last).unwrap();
     assert_eq!(pruned_for(false), (1, 2, "other".to_owned()));
 
     // Nobody knows what one holds that is not whole.

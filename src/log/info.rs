@@ -23,7 +23,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         *commands.entry(name).or_default() += 1;
     })?;
     let snapshots = list(data)?;
-    // One that is not whole keeps nobody from seeing the rest.
+    // The log can be looked at all the same.
     let mut leases = leases(data).unwrap_or_else(|error| {
         notice::alert!("leases: {error}");
         Vec::new()
@@ -64,7 +64,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
             }
         }
         for lease in &leases {
-            notice::say!("lease         of {}: from {} on", lease.name, lease.needed);
+            notice::say!("lease         of {}: from {} on", lease.name, lease.last.position);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -72,7 +72,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
 
 /// A lease as the tools tell it.
 pub(super) fn lease_object(lease: &HeldLease) -> Value {
-    json!({ "name": lease.name, "needed": lease.needed.0 })
+    json!({ "name": lease.name, "needed": lease.last.position.0 })
 }
 
 fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u64>) {

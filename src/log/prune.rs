@@ -42,7 +42,7 @@ pub(super) fn run(data: &Path, options: &PruneArguments, json: bool) -> Result<E
              before the oldest snapshot, at position {oldest_snapshot}, are kept for it. If it never reads \
              on, remove {}",
             lease.name,
-            lease.needed,
+            lease.last.position,
             lease.path.display()
         );
     }

@@ -192,7 +192,7 @@ impl Work {
                 return Ok(());
             }
             self.store.commit(&batch)?;
-            if let Err(error) = self.lease.advance(Position(batch.reached.position)) {
+            if let Err(error) = self.lease.advance(batch.reached.bookmark()) {
                 // The next batch tries again; until then more of the log is held than is needed.
                 lease_told.tell(|| alert!("adapter: the history's lease on the log: {error}"));
             }
@@ -241,6 +241,7 @@ mod tests {
     use crate::patience::PATIENCE;
     use crate::views::tailer::tests::definition;
     use std::sync::mpsc;
+    use touchline_protocol::log::transaction::Bookmark;
 
     #[test]
     fn a_panic_is_told_and_nobody_waits_for_the_thread_any_more() {
@@ -250,7 +251,7 @@ mod tests {
         state.fold_transaction(&definition(0, 4096).transaction()).unwrap();
         let views = Arc::new(Views::new(state, || Position(0)));
         let gate = Arc::new(Gate::default());
-        let lease = Lease::hold(folder.path(), "history", [7; 16], Position(0)).unwrap();
+        let lease = Lease::hold(folder.path(), "history", [7; 16], Bookmark::default()).unwrap();
         let work = Work::new(views, &archive, || panic!("asked to"), Arc::clone(&gate), lease);
         let (sender, told) = mpsc::channel();
         let writer =

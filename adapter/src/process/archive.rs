@@ -3,6 +3,7 @@
 
 use touchline_protocol::log::lease::{Lease, LeaseError};
 use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
 
 use super::{AdapterOptions, RunError};
@@ -33,7 +34,7 @@ pub(super) fn open(
             return Err(RunError::Pruned { position: begin.0 });
         }
         Err(error @ HistoryError::Foreign { .. }) => {
-            hold_from(options, reader, begin)?;
+            hold_from(options, reader, nothing_before(begin))?;
             alert!("adapter: the history is made anew from the log's beginning: {error}");
             Archive::open(&folder, reader.log_id())?
         }
@@ -61,7 +62,7 @@ pub(super) fn open(
         return Err(RunError::Pruned { position: begin.0 });
     }
     if let Some(why) = why {
-        hold_from(options, reader, begin)?;
+        hold_from(options, reader, nothing_before(begin))?;
         alert!("adapter: the history is made anew from the log's beginning: {why}");
         archive.clear()?;
     }
@@ -80,15 +81,20 @@ pub(super) fn hold(
     reader: &LogReader,
     archive: &Archive,
 ) -> Result<Lease, LeaseError> {
-    let needed = archive.last().map_or(reader.position(), |(bookmark, _)| bookmark.position);
-    hold_from(options, reader, needed)
+    let last = archive.last().map(|(last, _)| last);
+    hold_from(options, reader, last.unwrap_or_else(|| nothing_before(reader.position())))
+}
+
+/// What a history has last that has nothing, and needs the log from there on.
+fn nothing_before(position: Position) -> Bookmark {
+    Bookmark { position, ..Default::default() }
 }
 
 fn hold_from(
     options: &AdapterOptions,
     reader: &LogReader,
-    needed: Position,
+    last: Bookmark,
 ) -> Result<Lease, LeaseError> {
     let name = format!("{HISTORY_FOLDER}-{}", options.config.instance);
-    Lease::hold(&options.data, &name, reader.log_id(), needed)
+    Lease::hold(&options.data, &name, reader.log_id(), last)
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use touchline_protocol::log::lease::{HeldLease, LeaseError, leases};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment_path;
+use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
 
 use super::file::SnapshotFault;
@@ -27,6 +29,9 @@ pub enum PruneError {
     /// A segment cannot be removed.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// The log cannot be followed.
+    #[error(transparent)]
+    Reader(#[from] ReadError),
     /// What a reader still needs cannot be told.
     #[error(transparent)]
     Lease(#[from] LeaseError),
@@ -84,11 +89,11 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
     let segment_bytes = segments.identity.segment_bytes;
     // The segment with the snapshot's last transaction stays: by that it is known to be of this log.
     let by_snapshot = (oldest.last_position / segment_bytes).max(segments.first);
-    let segment_of = |lease: &HeldLease| lease.needed.0 / segment_bytes;
+    let segment_of = |lease: &HeldLease| lease.last.position.0 / segment_bytes;
     let mut kept_for = leases(data)?;
-    kept_for.retain(|lease| {
-        lease.log_id == segments.identity.log_id && segment_of(lease) < by_snapshot
-    });
+    kept_for.retain(|lease| lease.log_id == segments.identity.log_id);
+    need_all_of_another_past(data, &segments, &mut kept_for)?;
+    kept_for.retain(|lease| segment_of(lease) < by_snapshot);
     let by_leases = kept_for.iter().map(segment_of).min();
     let first_kept = by_leases.map_or(by_snapshot, |kept| kept.max(segments.first));
     let gone: Vec<PathBuf> =
@@ -103,6 +108,23 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
         segments: gone,
         kept_for,
     })
+}
+
+/// What a reader has made of a past that the log does not have is of no use: it will be made anew, from the log's
+/// beginning.
+fn need_all_of_another_past(
+    data: &Path,
+    segments: &Segments,
+    leases: &mut [HeldLease],
+) -> Result<(), PruneError> {
+    let mut reader = LogReader::open(data, Follow::Durable)?;
+    for lease in leases.iter_mut().filter(|lease| lease.last.incarnation.0 > 0) {
+        let is_there = reader.resume(&lease.last);
+        if !matches!(is_there, Ok(true)) {
+            lease.last = Bookmark { position: Position(segments.begin()), ..Default::default() };
+        }
+    }
+    Ok(())
 }
 
 /// From the oldest on, and each durably before the next, so that a crash in between leaves no hole.

@@ -10,7 +10,9 @@
 //!       0     8   magic      "TLLEASE1"
 //!       8    16   log id     of the log that is read
 //!      24     8   needed u64 nothing before this position is needed
-//!      32    28   zero
+//!      32     4   last   u32 incarnation of the transaction there, the last one that the reader has; 0: none
+//!      36     4   last   u32 crc of its frame: a log that has another one there is not the one that was read
+//!      40    20   zero
 //!      60     4   crc    u32 crc32c of bytes 0..60
 //! ```
 //!
@@ -25,7 +27,8 @@ use std::path::{Path, PathBuf};
 use bytemuck::{Pod, Zeroable};
 use thiserror::Error;
 
-use crate::units::Position;
+use super::transaction::Bookmark;
+use crate::units::{Incarnation, Position};
 
 /// Name of the folder of leases within the data folder.
 pub const LEASE_FOLDER: &str = "leases";
@@ -51,13 +54,16 @@ struct RawLease {
     magic: [u8; 8],
     log_id: [u8; 16],
     needed: u64,
-    reserved: [u8; 28],
+    last_incarnation: u32,
+    last_crc: u32,
+    reserved: [u8; 20],
     crc: u32,
 }
 
 const _: () = {
     assert!(size_of::<RawLease>() == LEASE_BYTES);
     assert!(core::mem::offset_of!(RawLease, needed) == 24);
+    assert!(core::mem::offset_of!(RawLease, last_crc) == 36);
     assert!(core::mem::offset_of!(RawLease, crc) == CRC_OFFSET);
 };
 
@@ -106,8 +112,9 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Holds the log with this id from position `needed` on, in place of what the lease of this name held
-    /// before. On disk when this returns. One reader has the name: nothing keeps two apart.
+    /// Holds the log with this id from the last transaction that its reader has, in place of what the lease of
+    /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. On disk
+    /// when this returns. One reader has the name: nothing keeps two apart.
     ///
     /// # Errors
     /// If the name is none, or the file cannot be written.
@@ -115,37 +122,39 @@ impl Lease {
         data: &Path,
         name: &str,
         log_id: [u8; 16],
-        needed: Position,
+        last: Bookmark,
     ) -> Result<Self, LeaseError> {
         if !is_name(name) {
             return Err(LeaseError::Name { name: name.to_owned() });
         }
         let folder = data.join(LEASE_FOLDER);
         let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id };
-        let make = || DirBuilder::new().mode(0o700).recursive(true).create(&folder);
-        make().map_err(failed("making", &folder))?;
-        sync_folder(data)?;
-        lease.make(needed)?;
+        lease.make(last)?;
         Ok(lease)
     }
 
-    /// Nothing before `needed` is needed any more. What is made from what is before it must be on disk.
+    /// The reader has this transaction, and nothing before it is needed any more. What is made from it and from
+    /// what is before it must be on disk.
     ///
     /// # Errors
     /// If the file cannot be written. It then holds what it held, or is told as damaged: no more is let go
     /// either way.
-    pub fn advance(&self, needed: Position) -> Result<(), LeaseError> {
+    pub fn advance(&self, last: Bookmark) -> Result<(), LeaseError> {
         match OpenOptions::new().write(true).open(&self.path) {
             Ok(file) => file
-                .write_all_at(&encode(self.log_id, needed), 0)
+                .write_all_at(&encode(self.log_id, last), 0)
                 .map_err(failed("writing", &self.path)),
             // Somebody gave the reader up, which is still here.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make(needed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make(last),
             Err(error) => Err(failed("opening", &self.path)(error)),
         }
     }
 
-    fn make(&self, needed: Position) -> Result<(), LeaseError> {
+    fn make(&self, last: Bookmark) -> Result<(), LeaseError> {
+        let Some(folder) = self.path.parent() else { return Ok(()) };
+        let make = || DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        make().map_err(failed("making", folder))?;
+        folder.parent().map_or(Ok(()), sync_folder)?;
         let new = self.path.with_extension("new");
         let write = || -> io::Result<()> {
             let mut file = OpenOptions::new()
@@ -154,12 +163,12 @@ impl Lease {
                 .truncate(true)
                 .mode(0o600)
                 .open(&new)?;
-            file.write_all(&encode(self.log_id, needed))?;
+            file.write_all(&encode(self.log_id, last))?;
             file.sync_all()
         };
         write().map_err(failed("writing", &new))?;
         fs::rename(&new, &self.path).map_err(failed("naming", &self.path))?;
-        self.path.parent().map_or(Ok(()), sync_folder)
+        sync_folder(folder)
     }
 }
 
@@ -177,8 +186,9 @@ pub struct HeldLease {
     pub path: PathBuf,
     /// Of the log that it is about.
     pub log_id: [u8; 16],
-    /// Nothing before this position is needed.
-    pub needed: Position,
+    /// The last transaction that the reader has: nothing before it is needed. Of incarnation 0 if it has none,
+    /// and needs all from the position on.
+    pub last: Bookmark,
 }
 
 /// The leases in the data folder `data`, by name. A data folder without any has none.
@@ -197,14 +207,14 @@ pub fn leases(data: &Path) -> Result<Vec<HeldLease>, LeaseError> {
         let path = entry.map_err(failed("listing", &folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         let Some(name) = name.and_then(|name| name.strip_suffix(SUFFIX)) else { continue };
-        let (log_id, needed) = read(&path)?;
-        found.push(HeldLease { name: name.to_owned(), path: path.clone(), log_id, needed });
+        let (log_id, last) = read(&path)?;
+        found.push(HeldLease { name: name.to_owned(), path: path.clone(), log_id, last });
     }
     found.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<([u8; 16], Position), LeaseError> {
+fn read(path: &Path) -> Result<([u8; 16], Bookmark), LeaseError> {
     let mut why = "";
     for _ in 0..LOOKS {
         let mut bytes = Vec::new();
@@ -225,14 +235,21 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
-fn encode(log_id: [u8; 16], needed: Position) -> [u8; LEASE_BYTES] {
-    let mut raw =
-        RawLease { magic: MAGIC, log_id, needed: needed.0.to_le(), reserved: [0; 28], crc: 0 };
+fn encode(log_id: [u8; 16], last: Bookmark) -> [u8; LEASE_BYTES] {
+    let mut raw = RawLease {
+        magic: MAGIC,
+        log_id,
+        needed: last.position.0.to_le(),
+        last_incarnation: last.incarnation.0.to_le(),
+        last_crc: last.crc.to_le(),
+        reserved: [0; 20],
+        crc: 0,
+    };
     raw.crc = crc32c::crc32c(&bytemuck::bytes_of(&raw)[..CRC_OFFSET]).to_le();
     bytemuck::cast(raw)
 }
 
-fn decode(bytes: &[u8]) -> Result<([u8; 16], Position), &'static str> {
+fn decode(bytes: &[u8]) -> Result<([u8; 16], Bookmark), &'static str> {
     let raw: RawLease =
         bytemuck::try_pod_read_unaligned(bytes).map_err(|_| "it is not 64 bytes")?;
     if raw.magic != MAGIC {
@@ -241,7 +258,12 @@ fn decode(bytes: &[u8]) -> Result<([u8; 16], Position), &'static str> {
     if u32::from_le(raw.crc) != crc32c::crc32c(&bytes[..CRC_OFFSET]) {
         return Err("its checksum is wrong");
     }
-    Ok((raw.log_id, Position(u64::from_le(raw.needed))))
+    let last = Bookmark {
+        position: Position(u64::from_le(raw.needed)),
+        incarnation: Incarnation(u32::from_le(raw.last_incarnation)),
+        crc: u32::from_le(raw.last_crc),
+    };
+    Ok((raw.log_id, last))
 }
 
 #[cfg(test)]
@@ -250,8 +272,12 @@ mod tests {
 
     const LOG: [u8; 16] = [7; 16];
 
+    fn at(position: u64) -> Bookmark {
+        Bookmark { position: Position(position), ..Default::default() }
+    }
+
     fn names(data: &Path) -> Vec<(String, u64)> {
-        leases(data).unwrap().into_iter().map(|lease| (lease.name, lease.needed.0)).collect()
+        leases(data).unwrap().into_iter().map(|lease| (lease.name, lease.last.position.0)).collect()
     }
 
     fn owned(all: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -264,51 +290,64 @@ mod tests {
         wanted[..8].copy_from_slice(b"TLLEASE1");
         wanted[8..24].fill(7);
         wanted[24..32].copy_from_slice(&[0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
-        wanted[60..].copy_from_slice(&[0xf5, 0xa6, 0x08, 0xd6]);
-        assert_eq!(encode(LOG, Position(0x1122_3344_5566_7788)), wanted);
+        wanted[32..40].copy_from_slice(&[0x04, 0x03, 0x02, 0x01, 0xd4, 0xc3, 0xb2, 0xa1]);
+        wanted[60..].copy_from_slice(&[0x3a, 0x7a, 0x49, 0x59]);
+        let last = Bookmark {
+            position: Position(0x1122_3344_5566_7788),
+            incarnation: Incarnation(0x0102_0304),
+            crc: 0xa1b2_c3d4,
+        };
+        assert_eq!(encode(LOG, last), wanted);
+        assert_eq!(decode(&wanted), Ok((LOG, last)));
     }
 
     #[test]
     fn a_lease_holds_what_its_reader_needs_until_it_is_removed() {
         let data = tempfile::tempdir().unwrap();
         assert_eq!(names(data.path()), []);
-        let second = Lease::hold(data.path(), "second", LOG, Position(9)).unwrap();
-        let first = Lease::hold(data.path(), "first", LOG, Position(4096)).unwrap();
+        let second = Lease::hold(data.path(), "second", LOG, at(9)).unwrap();
+        let first = Lease::hold(data.path(), "first", LOG, at(4096)).unwrap();
         assert_eq!(names(data.path()), owned(&[("first", 4096), ("second", 9)]));
-        first.advance(Position(8192)).unwrap();
+        first.advance(at(8192)).unwrap();
         assert_eq!(names(data.path()), owned(&[("first", 8192), ("second", 9)]));
         // Nobody need run for it to hold.
         drop(first);
         assert_eq!(names(data.path()), owned(&[("first", 8192), ("second", 9)]));
         // What is begun anew needs more than before.
-        let first = Lease::hold(data.path(), "first", [8; 16], Position(64)).unwrap();
+        let first = Lease::hold(data.path(), "first", [8; 16], at(64)).unwrap();
         let found = leases(data.path()).unwrap();
-        assert_eq!((found[0].log_id, found[0].needed), ([8; 16], Position(64)));
+        assert_eq!((found[0].log_id, found[0].last), ([8; 16], at(64)));
         fs::remove_file(&found[1].path).unwrap();
         assert_eq!(names(data.path()), owned(&[("first", 64)]));
         // A reader that lives says again what it needs, though it was given up.
-        second.advance(Position(10)).unwrap();
+        second.advance(at(10)).unwrap();
         assert_eq!(names(data.path()), owned(&[("first", 64), ("second", 10)]));
+        // Though all of them were.
         fs::remove_dir_all(data.path().join(LEASE_FOLDER)).unwrap();
-        assert!(matches!(first.advance(Position(128)), Err(LeaseError::Io { .. })));
+        first.advance(at(128)).unwrap();
+        assert_eq!(names(data.path()), owned(&[("first", 128)]));
+        fs::remove_dir_all(data.path()).unwrap();
+        fs::write(data.path(), "no folder").unwrap();
+        assert!(matches!(first.advance(at(256)), Err(LeaseError::Io { .. })));
+        fs::remove_file(data.path()).unwrap();
     }
 
     #[test]
     fn only_plain_names_are_names() {
         let data = tempfile::tempdir().unwrap();
         for name in ["", "a/b", "..", "a b", "ä", &"n".repeat(NAME_BYTES_MAX + 1)] {
-            let refused = Lease::hold(data.path(), name, LOG, Position(0)).unwrap_err();
+            let refused = Lease::hold(data.path(), name, LOG, at(0)).unwrap_err();
             assert!(matches!(&refused, LeaseError::Name { name: told } if told == name));
         }
         let longest = "n".repeat(NAME_BYTES_MAX);
-        Lease::hold(data.path(), &longest, LOG, Position(0)).unwrap();
+        Lease::hold(data.path(), &longest, LOG, at(0)).unwrap();
         assert_eq!(names(data.path()), owned(&[(&longest, 0)]));
     }
 
     #[test]
     fn whatever_is_not_whole_is_told_with_its_file() {
         let data = tempfile::tempdir().unwrap();
-        Lease::hold(data.path(), "reader", LOG, Position(4096)).unwrap();
+        Lease::hold(data.path(), "reader", LOG, at(4096)).unwrap();
         let path = data.path().join("leases/reader.lease");
         let good = fs::read(&path).unwrap();
         // What is no lease by its name is nobody's.
