@@ -70,6 +70,8 @@ pub(super) struct FeedLine {
     arriving: Option<Arriving>,
     /// Bytes of a snapshot that nobody waits for any more: they are passed over when they come.
     given_up: u64,
+    /// Of a snapshot that was too long, until somebody has gone on without it.
+    too_long: Option<FeedSequence>,
     /// It has ended, for this reason if there is one.
     closed: Option<Option<CloseReason>>,
 }
@@ -94,6 +96,7 @@ impl FeedLine {
             is_owed: false,
             arriving: None,
             given_up: 0,
+            too_long: None,
             closed: None,
         })
     }
@@ -160,10 +163,10 @@ impl FeedLine {
         Ok(Books::from_snapshot(&arriving.head, bytemuck::cast_slice(&arriving.body))?)
     }
 
-    /// The snapshot that was asked for is waited for no longer. Gives the sequence of one whose head has come:
-    /// what is read next comes behind it.
+    /// The snapshot that was asked for is waited for no longer. Gives the sequence of one whose head has come,
+    /// or that was too long: what is read next comes behind it.
     pub(super) fn give_up(&mut self) -> Option<FeedSequence> {
-        let arriving = self.arriving.take()?;
+        let Some(arriving) = self.arriving.take() else { return self.too_long.take() };
         self.given_up = arriving.left();
         Some(arriving.head.sequence)
     }
@@ -203,8 +206,12 @@ impl FeedLine {
             }
         };
         self.is_owed = false;
+        self.too_long = None;
         if head.bytes > self.snapshot_bytes_max {
             let (bytes, most) = (head.bytes, self.snapshot_bytes_max);
+            // It comes all the same.
+            self.given_up = bytes;
+            self.too_long = Some(head.sequence);
             return Err(FeedConnectError::TooLong { bytes, most });
         }
         Ok(head)

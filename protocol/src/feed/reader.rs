@@ -369,9 +369,15 @@ mod tests {
 
     /// A reader over a stream that waits for hardly anything, and its engine.
     fn reader() -> (FeedReader, UnixStream) {
+        reader_of(1000)
+    }
+
+    /// The same, which takes snapshots of so many bytes.
+    fn reader_of(snapshot_bytes_max: u64) -> (FeedReader, UnixStream) {
         let (near, far) = UnixStream::pair().unwrap();
         let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
         options.timeout = Duration::from_millis(20);
+        options.snapshot_bytes_max = snapshot_bytes_max;
         let reader = FeedReader {
             source: Source::Stream(StreamSource::behind(FeedSequence(0))),
             line: FeedLine::new(near.into(), &options, None).unwrap(),
@@ -426,6 +432,53 @@ mod tests {
         say(&mut far, &trade(3));
         assert_eq!(reader.recover().unwrap().sequence(), FeedSequence(2));
         assert_eq!(read(&mut reader), Some(FeedSequence(3)));
+    }
+
+    /// A snapshot that is longer than this reader takes, and what comes behind it.
+    fn too_long(reader: &mut FeedReader, far: &mut UnixStream) {
+        let (head, symbol) = snapshot(5);
+        say(far, &head);
+        say(far, &symbol);
+        let error = reader.recover().unwrap_err();
+        let is_told =
+            matches!(error, FeedError::Connection(FeedConnectError::TooLong { bytes: 160, .. }));
+        assert!(is_told, "{error}");
+        say(far, &symbol);
+        say(far, &trade(6));
+    }
+
+    #[test]
+    fn who_goes_on_without_a_snapshot_that_is_too_long_reads_what_comes_behind_it() {
+        let (mut reader, mut far) = reader_of(159);
+        say(&mut far, &trade(1));
+        too_long(&mut reader, &mut far);
+        assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))), "1 was passed over");
+        reader.skip();
+        say(&mut far, &trade(7));
+        assert_eq!(read(&mut reader), Some(FeedSequence(7)), "6 had come");
+    }
+
+    #[test]
+    fn the_next_snapshot_is_asked_for_when_the_one_that_is_too_long_has_come() {
+        let (mut reader, mut far) = reader_of(159);
+        let (head, symbol) = snapshot(5);
+        say(&mut far, &head);
+        for _ in 0..2 {
+            assert!(reader.recover().is_err());
+        }
+        far.set_nonblocking(true).unwrap();
+        let mut said = [0; 3 * size_of::<FeedRequest>()];
+        let once = size_of::<FeedRequest>();
+        assert_eq!(far.read(&mut said).unwrap(), once, "who asks while it is owed one is closed");
+        say(&mut far, &symbol);
+        say(&mut far, &symbol);
+        is_late(&mut reader);
+        assert_eq!(far.read(&mut said).unwrap(), once);
+        let bytes = size_of::<FeedSymbolChanged>() as u64;
+        let head = FeedSnapshot { bytes, symbols: 1, sequence: FeedSequence(9), ..head };
+        say(&mut far, &head);
+        say(&mut far, &symbol);
+        assert_eq!(reader.recover().unwrap().sequence(), FeedSequence(9));
     }
 
     #[test]
