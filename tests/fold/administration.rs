@@ -1,7 +1,7 @@
 //! Random commands that define and administer the venue, and the comings and goings of sessions. Called
 //! by [`super::commands`].
 
-use super::commands::{Run, WHOLE, limits, symbol};
+use super::commands::{LOT, Run, TICK, WHOLE, limits, symbol};
 use super::compare::{RECORD_KEYS, RECORDS};
 use touchline_core::ORDER_TYPES_2;
 use touchline_protocol::message::command::*;
@@ -13,7 +13,7 @@ use touchline_protocol::units::{AccountId, AssetId, Epoch, KeyId};
 impl Run {
     pub(super) fn admin(&mut self, step: u32) {
         let command = self.cold();
-        match self.random.below(13) {
+        match self.random.below(14) {
             0 => {
                 // Halts are short, so that there is something to halt.
                 let symbol = self.symbol();
@@ -51,7 +51,8 @@ impl Run {
             }
             6 => self.set_fees(command),
             7 => self.change_symbol(command),
-            8 => {
+            8 => self.change_grid(),
+            9 => {
                 let set = SetVenueFilters {
                     command,
                     max_orders: self.pick(&[0, 10, 30]),
@@ -60,7 +61,7 @@ impl Run {
                 };
                 let _accepted = self.send(&set);
             }
-            9 => {
+            10 => {
                 let mut changed = limits();
                 changed.max_steps = self.pick(&[2, 3, 5, 50]);
                 changed.interval_0_seconds = self.pick(&[limits().interval_0_seconds, 3]);
@@ -69,7 +70,7 @@ impl Run {
                 let _accepted =
                     self.send(&SetLimits { command, limits: changed, ..Default::default() });
             }
-            10 | 11 => self.records(command),
+            11 | 12 => self.records(command),
             _ => self.grow(step),
         }
     }
@@ -158,6 +159,35 @@ impl Run {
             ..Default::default()
         };
         let _accepted = self.send(&changed);
+    }
+
+    /// Ticks and steps of a symbol change only while it is halted and nothing is open on it: to finer ones,
+    /// or back.
+    fn change_grid(&mut self) {
+        let symbol = self.symbol();
+        let found = self.venue.state.venue.symbol(symbol).expect("it is defined").clone();
+        let mut filters = found.filters;
+        filters.tick_size = self.pick(&[TICK, TICK / 2, TICK / 4]);
+        filters.lot_step = self.pick(&[LOT, LOT / 127]);
+        let changed = ChangeSymbol {
+            symbol,
+            order_types: found.order_types,
+            flags: found.flags,
+            permissions: found.permissions,
+            filters,
+            ..Default::default()
+        };
+        let mut set = SetSymbolStatus { symbol, ..Default::default() };
+        set.status = SymbolStatus::Halt.to_wire();
+        self.venue.must(&set);
+        if self.send(&ExpireAll { symbol, ..Default::default() }) {
+            while self.venue.core.pending_head().is_some() {
+                self.venue.must(&RunPending::default());
+            }
+            self.venue.must(&changed);
+        }
+        set.status = SymbolStatus::Trading.to_wire();
+        self.venue.must(&set);
     }
 
     /// One more account, asset, symbol or key, as far as the limits allow.

@@ -17,7 +17,7 @@ pub(super) const WHOLE: i64 = UNITS_PER_WHOLE;
 /// Quantities are multiples of this, so that quote amounts and commissions need rounding.
 pub(super) const LOT: i64 = 1_234_567;
 /// Prices are this far apart from each other, and none is a round number.
-const TICK: i64 = WHOLE / 2;
+pub(super) const TICK: i64 = WHOLE / 2;
 const FIRST_PRICE: i64 = 95 * WHOLE + 7;
 const PRICES: u64 = 21;
 /// Commands of one run.
@@ -306,7 +306,12 @@ pub(super) fn symbol(
         order_types,
         flags,
         permissions: PERMISSION_SPOT,
-        filters: SymbolFilters { lot_step: LOT, ..Default::default() },
+        filters: SymbolFilters {
+            price_min: FIRST_PRICE % TICK,
+            tick_size: TICK,
+            lot_step: LOT,
+            ..Default::default()
+        },
         ..Default::default()
     }
 }
