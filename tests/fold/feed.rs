@@ -10,7 +10,7 @@ use touchline_protocol::feed::broadcast::{
     BroadcastReader, Broadcaster, HeapBroadcast, message_bytes,
 };
 use touchline_protocol::feed::layout::{MARK_WORD, SLOT_WORDS};
-use touchline_protocol::message::decode::{self, Command, DecodeError, Event};
+use touchline_protocol::message::decode::{self, Command, DecodeError, Event, FeedMessage};
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::units::{Incarnation, Position, SymbolId};
 
@@ -19,6 +19,8 @@ const SLOTS: usize = 1024;
 /// So many transactions lie between two beginnings of the reader, and of the feed.
 const READER_ANEW: u64 = 97;
 const FEED_ANEW: u64 = 41;
+/// The same where an order is taking, or other work is pending: what few transactions leave behind.
+const FEED_ANEW_AMID: u64 = 3;
 
 pub(crate) struct FeedCheck {
     fold: Fold,
@@ -61,8 +63,16 @@ impl FeedCheck {
         }
         self.output.publish();
         let mut words = [0; SLOT_WORDS];
+        let mut has_traded = false;
         while self.reader.poll(&mut words).map_err(|error| said(&error))? {
             let message = decode::feed(message_bytes(&words)).map_err(|error| said(&error))?;
+            match message {
+                FeedMessage::FeedTrade(_) => has_traded = true,
+                FeedMessage::FeedOrderReplaced(_) if has_traded => {
+                    return Err("feed: an order that took stands in its old place".to_owned());
+                }
+                _ => {}
+            }
             self.books.apply(message).map_err(|error| said(&error))?;
         }
         self.messages += told as u64;
@@ -77,7 +87,8 @@ impl FeedCheck {
         if self.points.is_multiple_of(READER_ANEW) {
             self.reader_anew()?;
         }
-        if self.points.is_multiple_of(FEED_ANEW) {
+        let often = if core.pending_head().is_some() { FEED_ANEW_AMID } else { FEED_ANEW };
+        if self.points.is_multiple_of(often) {
             self.feed_anew(core)?;
         }
         Ok(())
