@@ -59,7 +59,7 @@ pub use money::AMOUNT_MAX;
 pub use outbox::{Addressee, Addressees, OUTBOX_BYTES_MAX, Outbox};
 pub use query::{
     AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, RecordView,
-    SessionView, SymbolView, TakingOrder,
+    SessionView, SymbolView,
 };
 pub use records::{RecordId, UniqueKey};
 pub use snapshot::{Definitions, SnapshotError};

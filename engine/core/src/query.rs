@@ -5,13 +5,13 @@ mod views;
 
 pub use views::{
     AccountView, AssetView, Counts, KeyView, OpenOrder, OpenOrderList, PendingHead, RecordView,
-    SessionView, SymbolView, TakingOrder,
+    SessionView, SymbolView,
 };
 
 use crate::book::{DepthLevel, Handle};
 use crate::chains::order_at;
 use crate::orders::{IS_ICEBERG, IS_WAITING};
-use crate::pending::{Pending, Waiter};
+use crate::pending::{ActiveOrder, Pending, Waiter};
 use crate::pool::NONE;
 use crate::{Balance, Core, FeeRates, RecordId, RecordLimits, UniqueKey};
 use alloc::vec::Vec;
@@ -277,16 +277,9 @@ impl Core {
     }
 
     /// Orders that are taking and go on as pending work: open, and in no book.
-    pub fn taking_orders(&self) -> impl Iterator<Item = TakingOrder> {
+    pub fn taking_orders(&self) -> impl Iterator<Item = OpenOrder> {
         self.pending.iter().filter_map(|pending| match pending {
-            Pending::Order(order) => Some(TakingOrder {
-                order_id: order.order_id,
-                symbol: order.symbol,
-                side: order.kind.side,
-                price: order.price,
-                remaining: Qty(order.remaining),
-                iceberg: Qty(order.iceberg),
-            }),
+            Pending::Order(order) => Some(view_taking(order)),
             Pending::Triggered(_) | Pending::Sweep(_) => None,
         })
     }
@@ -392,5 +385,29 @@ impl Core {
             client_order_id: *self.orders.client_order_id(handle),
             order_list_id: self.orders.order_list_id(handle),
         }
+    }
+}
+
+fn view_taking(order: &ActiveOrder) -> OpenOrder {
+    OpenOrder {
+        order_id: order.order_id,
+        account: order.account,
+        symbol: order.symbol,
+        session: order.placed_by,
+        side: order.kind.side,
+        order_type: order.kind.order_type,
+        time_in_force: order.kind.time_in_force,
+        price: order.price,
+        stop_price: Price::ZERO,
+        quantity: Qty(order.quantity),
+        remaining: Qty(order.remaining),
+        visible: Qty::ZERO,
+        iceberg: Qty(order.iceberg),
+        executed_quote: Amount(order.executed_quote),
+        locked: Amount(order.still_locked()),
+        priority: order.priority,
+        self_trade_prevention: order.prevention,
+        client_order_id: order.client_order_id,
+        order_list_id: order.order_list_id,
     }
 }

@@ -22,13 +22,16 @@ pub(super) fn messages(
 ) -> Vec<u8> {
     let mut messages = Vec::new();
     let mut end = StateEnd { correlation, position, ..Default::default() };
-    for order in core.open_orders_of(account).take(ORDERS_MAX) {
+    // One that is taking in parts is open as well.
+    let taking = || core.taking_orders().filter(|order| order.account == account);
+    for order in core.open_orders_of(account).chain(taking()).take(ORDERS_MAX) {
         messages.extend_from_slice(bytemuck::bytes_of(&order_state(&order, correlation)));
         end.orders += 1;
     }
     if end.orders as usize == ORDERS_MAX {
         let symbols = (0..core.counts().symbols).map(SymbolId);
-        let open: u32 = symbols.map(|symbol| core.open_order_count(account, symbol)).sum();
+        let resting: u32 = symbols.map(|symbol| core.open_order_count(account, symbol)).sum();
+        let open = resting + taking().count() as u32;
         end.omitted = open.saturating_sub(end.orders);
     }
     for asset in (0..core.counts().assets).map(AssetId) {

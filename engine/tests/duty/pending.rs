@@ -5,10 +5,12 @@ use super::client::{Client, Reply, limit};
 use super::record::{of_session, transactions};
 use super::venue::{Venue, deposit};
 use crate::patience::Wait;
+use touchline_engine::mailbox::{FromDuty, ToDuty};
 use touchline_protocol::message::command::CancelOrder;
-use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::decode::{self, Event, Stream};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, Role, Side};
-use touchline_protocol::units::SymbolId;
+use touchline_protocol::message::stream::{OrderState, StateEnd};
+use touchline_protocol::units::{AccountId, SymbolId};
 
 const MAKERS: u64 = 7;
 
@@ -99,6 +101,67 @@ fn an_order_in_parts_is_answered_once_and_commands_sent_meanwhile_come_after_it(
     let parts = of_session(venue.folder.path(), taker.identity().0);
     let names: Vec<_> = parts[&aggressor].iter().map(|part| part.command).collect();
     assert_eq!(names, ["NewOrder", "RunPending", "RunPending", "RunPending"]);
+}
+
+/// What a client is told that asks for its account's state now: the orders, the amounts that are locked, the
+/// end.
+fn state(
+    venue: &mut Venue,
+    client: &Client,
+    account: AccountId,
+) -> (Vec<OrderState>, i64, StateEnd) {
+    let (session, epoch) = client.identity();
+    let ask = ToDuty::State { ticket: 1, session, epoch, account, correlation: 9 };
+    venue.mail.to_duty.put(ask);
+    venue.duty.turn();
+    let mut told = loop {
+        match venue.mail.from_duty.take() {
+            Some(FromDuty::State { messages, .. }) => break messages,
+            Some(_) => {}
+            None => panic!("the state is not told"),
+        }
+    };
+    let (mut orders, mut locked) = (Vec::new(), 0);
+    loop {
+        let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&told);
+        let message = decode::stream(bytemuck::cast_slice(&words)).unwrap();
+        match message {
+            Stream::OrderState(order) => orders.push(*order),
+            Stream::BalanceState(balance) => locked += balance.locked,
+            Stream::StateEnd(end) => return (orders, locked, *end),
+            other => panic!("{}", other.name()),
+        }
+        told.drain(..message.bytes().len());
+    }
+}
+
+#[test]
+fn an_order_in_parts_is_open_for_who_asks_for_the_state() {
+    let mut venue = venue();
+    let mut maker = venue.trader("maker", 2);
+    let mut taker = venue.trader("taker", 1);
+    place_makers(&mut venue, &mut maker);
+    let account = AccountId(1);
+    taker.send(limit(0, Side::Buy, 50, 1));
+    venue.settle();
+    taker.send(limit(0, Side::Buy, 100, MAKERS as i64 + 1));
+    venue.duty.turn();
+    let whole = 100_000_000;
+    let (orders, locked, end) = state(&mut venue, &taker, account);
+    let found: Vec<_> = orders
+        .iter()
+        .map(|order| (order.price / whole, order.quantity / whole, order.remaining / whole))
+        .collect();
+    assert_eq!(found, [(50, 1, 1), (100, 8, 4)], "four makers were met");
+    assert_eq!(orders[1].executed_quote, 400 * whole);
+    assert_eq!((orders[1].session, orders[1].locked), (taker.identity().0, 400 * whole));
+    assert_eq!(orders.iter().map(|order| order.locked).sum::<i64>(), locked);
+    assert_eq!((end.correlation, end.orders, end.omitted), (9, 2, 0));
+    venue.settle();
+    // It has come to rest.
+    let (orders, locked, end) = state(&mut venue, &taker, account);
+    assert_eq!((orders.len(), orders[1].remaining, end.orders), (2, whole, 2));
+    assert_eq!(orders.iter().map(|order| order.locked).sum::<i64>(), locked);
 }
 
 #[test]

@@ -140,7 +140,7 @@ pub struct OpenOrder {
     pub order_type: OrderType,
     /// Its time in force.
     pub time_in_force: TimeInForce,
-    /// Its price; 0 for a waiting stop without a limit.
+    /// Its limit price; 0 for one that has none: a stop, or what takes as MARKET.
     pub price: Price,
     /// The price that fires a waiting stop; 0 for every other order.
     pub stop_price: Price,
@@ -148,7 +148,7 @@ pub struct OpenOrder {
     pub quantity: Qty,
     /// Base quantity still open, hidden parts included.
     pub remaining: Qty,
-    /// What of it the book shows.
+    /// What of it the book shows; 0 while it waits or takes.
     pub visible: Qty,
     /// What an iceberg shows at a time; 0 for other orders.
     pub iceberg: Qty,
@@ -156,7 +156,7 @@ pub struct OpenOrder {
     pub executed_quote: Amount,
     /// What it has locked: quote for a buy, base for a sell.
     pub locked: Amount,
-    /// Position of the transaction that gave it its place in the queue.
+    /// Position of the transaction that gave it its place in the queue, or will have.
     pub priority: Position,
     /// Against trades with its own account when it takes, if it names it.
     pub self_trade_prevention: Option<SelfTradePrevention>,
@@ -164,23 +164,6 @@ pub struct OpenOrder {
     pub client_order_id: ClientOrderId,
     /// The list that it belongs to, also after that has come to its end.
     pub order_list_id: OrderListId,
-}
-
-/// An order that is taking and goes on as pending work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TakingOrder {
-    /// Its number.
-    pub order_id: OrderId,
-    /// Its symbol.
-    pub symbol: SymbolId,
-    /// Its side.
-    pub side: Side,
-    /// Its limit price; zero for MARKET.
-    pub price: Price,
-    /// Base quantity still open.
-    pub remaining: Qty,
-    /// What it shows at a time if it comes to rest; 0: everything.
-    pub iceberg: Qty,
 }
 
 /// An open order list: both its orders are open.
