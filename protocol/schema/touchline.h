@@ -49,7 +49,7 @@ enum touchline_order_status {
     TOUCHLINE_ORDER_STATUS_NEW = 1, /* Accepted, nothing filled. */
     TOUCHLINE_ORDER_STATUS_PARTIALLY_FILLED = 2, /* Part filled, the rest alive. */
     TOUCHLINE_ORDER_STATUS_FILLED = 3, /* Completed. */
-    TOUCHLINE_ORDER_STATUS_CANCELED = 4, /* Cancelled by its owner. */
+    TOUCHLINE_ORDER_STATUS_CANCELED = 4, /* Cancelled by its owner, or for it: by the end of its session, a revoked key or the kill switch. */
     TOUCHLINE_ORDER_STATUS_EXPIRED = 5, /* Ended by a rule of its type or by the venue. */
 };
 
@@ -281,10 +281,10 @@ struct touchline_limits {
     uint32_t accounts; /* Accounts, the fee account included. */
     uint32_t keys; /* API keys ever made. */
     uint32_t sessions; /* Durable sessions. */
-    uint32_t open_orders; /* Open orders over all symbols. */
-    uint32_t price_levels; /* Occupied price levels over all symbols. */
+    uint32_t open_orders; /* Open orders over all symbols, waiting stops included. */
+    uint32_t price_levels; /* Occupied price levels over all symbols, those of waiting stops included, and one kept for each stop, and for each order that takes in parts, that may still rest. */
     uint32_t pending_work; /* Entries of pending work; the sweeps of killed accounts and revoked keys have room besides. */
-    uint32_t max_steps; /* Makers that one transaction visits at most, 1 to 512. */
+    uint32_t max_steps; /* Steps that one transaction takes at most, 1 to 512: a maker met is one, an order ended is two. */
     uint32_t orders_per_interval_0; /* Orders per account and first interval (0: unlimited). */
     uint32_t orders_per_interval_1; /* Orders per account and second interval (0: unlimited). */
     uint32_t interval_0_seconds; /* Length of the first interval in seconds, 1 to 86400. */
@@ -602,7 +602,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_cancel_order_list, order_list_id) == 
 TOUCHLINE_ASSERT(offsetof(struct touchline_cancel_order_list, list_client_order_id) == 64, "touchline_cancel_order_list.list_client_order_id");
 TOUCHLINE_ASSERT(offsetof(struct touchline_cancel_order_list, cancel_client_order_id) == 104, "touchline_cancel_order_list.cancel_client_order_id");
 
-/* Cancels all open orders of the account on a symbol, waiting stops and lists included. */
+/* Cancels all open orders of the account on a symbol, waiting stops and lists included; rejected with `UnknownOrder` if there is none. */
 struct touchline_cancel_all {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */
@@ -1024,7 +1024,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_connection_ended, command) == 8, "tou
 TOUCHLINE_ASSERT(offsetof(struct touchline_connection_ended, ended_session) == 48, "touchline_connection_ended.ended_session");
 TOUCHLINE_ASSERT(offsetof(struct touchline_connection_ended, ended_epoch) == 52, "touchline_connection_ended.ended_epoch");
 
-/* Runs the head of the pending work, at most `max_steps` makers of it. */
+/* Runs the head of the pending work, at most `max_steps` steps of it. */
 struct touchline_run_pending {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* From `SessionId::ENGINE`. */
@@ -1041,8 +1041,8 @@ struct touchline_order_accepted {
     uint32_t account; /* The owner. */
     uint32_t symbol; /* The symbol. */
     int64_t locked; /* Moved from free to locked: quote for a buy, base for a sell, 10⁻⁸. */
-    int64_t price; /* Limit price, 10⁻⁸; 0 for MARKET. */
-    int64_t quantity; /* Base quantity, 10⁻⁸. */
+    int64_t price; /* Limit price, 10⁻⁸; 0 for what is MARKET or becomes it. */
+    int64_t quantity; /* Base quantity, 10⁻⁸; of a MARKET order by quote quantity what that buys or sells. */
     int64_t order_list_id; /* The list it belongs to. */
     uint8_t side; /* `Side`. */
     uint8_t order_type; /* `OrderType`. */
@@ -1108,7 +1108,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_trade, taker_commission) == 88, "touc
 TOUCHLINE_ASSERT(offsetof(struct touchline_trade, maker_remaining) == 96, "touchline_trade.maker_remaining");
 TOUCHLINE_ASSERT(offsetof(struct touchline_trade, maker_released) == 104, "touchline_trade.maker_released");
 
-/* Terminal reply to a placement: the order as it stands when the transaction (or its last part) is done. */
+/* Terminal reply to a placement, and to a replacement by which an order leaves its place: the order as it stands when the transaction (or its last part) is done. So does it behind an `OrderTriggered`. */
 struct touchline_order_result {
     struct touchline_message_header header; /* SBE header. */
     uint64_t order_id; /* Its number. */
@@ -1120,8 +1120,8 @@ struct touchline_order_result {
     int64_t released; /* Moved from locked back to free because the order ended, 10⁻⁸. */
     uint64_t book_update_id; /* The symbol's book update id behind this order. */
     int64_t order_list_id; /* The list it belongs to. */
-    uint32_t order_count_0; /* Orders of the account in the first interval, this one included. */
-    uint32_t order_count_1; /* Orders of the account in the second interval, this one included. */
+    uint32_t order_count_0; /* Orders of the account in the first interval, this one included; of a replaced one, which does not count again, as they were, and 0 for a stop that had its turn. */
+    uint32_t order_count_1; /* Orders of the account in the second interval, likewise. */
     uint8_t status; /* `OrderStatus`. */
     uint8_t reserved[7]; /* Zero. */
 };
@@ -1142,17 +1142,17 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_order_result, order_count_1) == 76, "
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_result, status) == 80, "touchline_order_result.status");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_result, reserved) == 81, "touchline_order_result.reserved");
 
-/* An open order ended without being filled: cancelled (the terminal reply to a cancel) or expired. */
+/* An open order ended without being filled: cancelled (the terminal reply to a cancel of it alone) or expired. An order that is taking ends with an `OrderResult` instead. */
 struct touchline_order_canceled {
     struct touchline_message_header header; /* SBE header. */
     uint64_t order_id; /* Its number. */
     uint32_t account; /* The owner. */
     uint32_t symbol; /* The symbol. */
-    int64_t price; /* Limit price, 10⁻⁸. */
+    int64_t price; /* Limit price, 10⁻⁸; 0 for a stop without one. */
     int64_t quantity; /* Base quantity of the order, 10⁻⁸. */
     int64_t executed_quantity; /* Base executed, 10⁻⁸. */
     int64_t executed_quote; /* Quote executed, 10⁻⁸. */
-    int64_t released; /* Moved from locked back to free, 10⁻⁸. */
+    int64_t released; /* Moved from locked back to free, 10⁻⁸; 0 for a limit leg whose stop leg has its turn and takes the lock over. */
     uint64_t book_update_id; /* The symbol's book update id behind this transaction, or so far if more of it follows. */
     int64_t order_list_id; /* The list it belonged to. */
     uint8_t status; /* `OrderStatus`: Canceled or Expired. */
@@ -1194,7 +1194,7 @@ struct touchline_order_reduced {
     int64_t executed_quantity; /* Base executed, 10⁻⁸. */
     int64_t released; /* Moved from locked back to free, 10⁻⁸. */
     uint64_t book_update_id; /* The symbol's book update id behind this transaction. */
-    int64_t price; /* Limit price, 10⁻⁸. */
+    int64_t price; /* Limit price, 10⁻⁸; 0 for a stop without one. */
 };
 #define TOUCHLINE_TEMPLATE_ORDER_REDUCED 204u
 TOUCHLINE_ASSERT(sizeof(struct touchline_order_reduced) == 64, "touchline_order_reduced");
@@ -1208,14 +1208,14 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_order_reduced, released) == 40, "touc
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_reduced, book_update_id) == 48, "touchline_order_reduced.book_update_id");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_reduced, price) == 56, "touchline_order_reduced.price");
 
-/* The aggressor visited as many makers as one transaction may; the rest of it is pending work. Order 0: a sweep goes on, or stops were triggered and nothing else was done in this transaction. */
+/* The aggressor took as many steps as one transaction may; the rest of it is pending work. Order 0: a sweep goes on, or stops were triggered and nothing else was done in this transaction. */
 struct touchline_order_continues {
     struct touchline_message_header header; /* SBE header. */
     uint64_t order_id; /* The aggressor. */
-    uint32_t symbol; /* The symbol. */
+    uint32_t symbol; /* The symbol; `EVERY` for a sweep over all of them. */
     uint32_t reserved; /* Zero. */
-    int64_t remaining; /* Base quantity that it has not executed yet, 10⁻⁸. */
-    uint64_t book_update_id; /* The symbol's book update id behind this order. */
+    int64_t remaining; /* Base quantity that it has not executed yet, 10⁻⁸; 0 without an order. */
+    uint64_t book_update_id; /* The symbol's book update id behind this order, or so far; 0 for `EVERY`. */
 };
 #define TOUCHLINE_TEMPLATE_ORDER_CONTINUES 205u
 TOUCHLINE_ASSERT(sizeof(struct touchline_order_continues) == 40, "touchline_order_continues");
@@ -1258,7 +1258,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_order_triggered, locked) == 24, "touc
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_triggered, book_update_id) == 32, "touchline_order_triggered.book_update_id");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_triggered, reserved) == 40, "touchline_order_triggered.reserved");
 
-/* A placement's: both orders have been accepted in front of it, the stop leg first; the stop leg waits from here on, the limit leg rests in the book. At its end: one leg was touched or triggered and lives on by itself while the other has expired, or both were cancelled (facts §5.5). */
+/* A placement's: both orders have been accepted in front of it, the stop leg first; the stop leg waits from here on, the limit leg rests in the book. At its end: one leg was touched or triggered and lives on by itself while the other has expired, or both were cancelled or have expired (facts §5.5). */
 struct touchline_order_list_changed {
     struct touchline_message_header header; /* SBE header. */
     int64_t order_list_id; /* Its number. */
@@ -1308,10 +1308,10 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_order_refilled, reserved) == 20, "tou
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_refilled, visible) == 24, "touchline_order_refilled.visible");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_refilled, book_update_id) == 32, "touchline_order_refilled.book_update_id");
 
-/* Terminal reply to a definition or a money movement. */
+/* Terminal reply to a command that has no event of its own: a definition or a change of one, a money movement, an account that is no longer killed, a revoked key, the engine's start. */
 struct touchline_done {
     struct touchline_message_header header; /* SBE header. */
-    uint64_t id; /* Number of what was made: asset, symbol, account or key. */
+    uint64_t id; /* Number of what was made or changed: asset, symbol, account or key; else 0. */
     int64_t free; /* Free balance behind a deposit or withdrawal, 10⁻⁸. */
     int64_t locked; /* Locked balance behind a deposit or withdrawal, 10⁻⁸. */
     uint64_t reserved; /* Zero. */
@@ -1360,7 +1360,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_session_ended, header) == 0, "touchli
 TOUCHLINE_ASSERT(offsetof(struct touchline_session_ended, session) == 8, "touchline_session_ended.session");
 TOUCHLINE_ASSERT(offsetof(struct touchline_session_ended, epoch) == 12, "touchline_session_ended.epoch");
 
-/* Terminal reply to a command that cancels or expires many; an `OrderCanceled` per order stands in front of it, in this transaction or in those before it. */
+/* Terminal reply to a command that cancels or expires many; an `OrderCanceled` per order stands in front of it, in this transaction or in those before it. A logon and the revocation of a key, which may cancel too, have their own terminal event behind it. */
 struct touchline_mass_canceled {
     struct touchline_message_header header; /* SBE header. */
     uint32_t account; /* The account; `EVERY` when a symbol's orders were expired. */
@@ -1692,7 +1692,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, reserved) == 20, "touc
 TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, free) == 24, "touchline_balance_state.free");
 TOUCHLINE_ASSERT(offsetof(struct touchline_balance_state, locked) == 32, "touchline_balance_state.locked");
 
-/* An open order of the account. */
+/* An open order of the account: one that rests, that waits, or that is taking in parts. */
 struct touchline_order_state {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* Of the request. */
@@ -1970,7 +1970,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_feed_gap, next) == 16, "touchline_fee
 struct touchline_feed_snapshot {
     struct touchline_message_header header; /* SBE header. */
     uint64_t sequence; /* The last message of the feed that is in it; 0: from before the first. */
-    uint64_t position; /* Position behind the last transaction that is in it. */
+    uint64_t position; /* Position behind the last transaction that is in it and had anything public. */
     uint64_t time_ns; /* Time of that transaction, ns since the epoch. */
     uint32_t incarnation; /* The log's incarnation. */
     uint32_t symbols; /* Number of symbols. */

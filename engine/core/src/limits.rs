@@ -30,7 +30,7 @@ pub mod number {
     pub const RECORD_BLOCKS: u32 = 15;
 }
 
-/// Makers that one transaction visits at most.
+/// The largest limit of steps of one transaction, of which a maker that is met takes one.
 pub const STEPS_MAX: u32 = 512;
 
 /// The largest limit of records.

@@ -109,7 +109,7 @@ wire_enum! {
         PartiallyFilled = 2,
         /// Completed.
         Filled = 3,
-        /// Cancelled by its owner.
+        /// Cancelled by its owner, or for it: by the end of its session, a revoked key or the kill switch.
         Canceled = 4,
         /// Ended by a rule of its type or by the venue.
         Expired = 5,

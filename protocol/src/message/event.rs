@@ -56,9 +56,9 @@ message! {
         20 symbol: SymbolId,
         /// Moved from free to locked: quote for a buy, base for a sell, 10⁻⁸.
         24 locked: i64,
-        /// Limit price, 10⁻⁸; 0 for MARKET.
+        /// Limit price, 10⁻⁸; 0 for what is MARKET or becomes it.
         32 price: i64,
-        /// Base quantity, 10⁻⁸.
+        /// Base quantity, 10⁻⁸; of a MARKET order by quote quantity what that buys or sells.
         40 quantity: i64,
         /// The list it belongs to.
         48 order_list_id: OrderListId,
@@ -125,8 +125,8 @@ message! {
 }
 
 message! {
-    /// Terminal reply to a placement: the order as it stands when the transaction (or its last part)
-    /// is done.
+    /// Terminal reply to a placement, and to a replacement by which an order leaves its place: the order as
+    /// it stands when the transaction (or its last part) is done. So does it behind an [`OrderTriggered`].
     OrderResult, template 202, 88 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -148,9 +148,10 @@ message! {
         56 book_update_id: BookUpdateId,
         /// The list it belongs to.
         64 order_list_id: OrderListId,
-        /// Orders of the account in the first interval, this one included.
+        /// Orders of the account in the first interval, this one included; of a replaced one, which does
+        /// not count again, as they were, and 0 for a stop that had its turn.
         72 order_count_0: u32,
-        /// Orders of the account in the second interval, this one included.
+        /// Orders of the account in the second interval, likewise.
         76 order_count_1: u32,
         /// `OrderStatus`.
         80 status: u8,
@@ -161,8 +162,8 @@ message! {
 }
 
 message! {
-    /// An open order ended without being filled: cancelled (the terminal reply to a cancel) or
-    /// expired.
+    /// An open order ended without being filled: cancelled (the terminal reply to a cancel of it alone) or
+    /// expired. An order that is taking ends with an [`OrderResult`] instead.
     OrderCanceled, template 203, 136 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -172,7 +173,7 @@ message! {
         16 account: AccountId,
         /// The symbol.
         20 symbol: SymbolId,
-        /// Limit price, 10⁻⁸.
+        /// Limit price, 10⁻⁸; 0 for a stop without one.
         24 price: i64,
         /// Base quantity of the order, 10⁻⁸.
         32 quantity: i64,
@@ -180,7 +181,8 @@ message! {
         40 executed_quantity: i64,
         /// Quote executed, 10⁻⁸.
         48 executed_quote: i64,
-        /// Moved from locked back to free, 10⁻⁸.
+        /// Moved from locked back to free, 10⁻⁸; 0 for a limit leg whose stop leg has its turn and takes the
+        /// lock over.
         56 released: i64,
         /// The symbol's book update id behind this transaction, or so far if more of it follows.
         64 book_update_id: BookUpdateId,
@@ -223,27 +225,27 @@ message! {
         40 released: i64,
         /// The symbol's book update id behind this transaction.
         48 book_update_id: BookUpdateId,
-        /// Limit price, 10⁻⁸.
+        /// Limit price, 10⁻⁸; 0 for a stop without one.
         56 price: i64,
     }
     reserved {} texts {}
 }
 
 message! {
-    /// The aggressor visited as many makers as one transaction may; the rest of it is pending work.
+    /// The aggressor took as many steps as one transaction may; the rest of it is pending work.
     /// Order 0: a sweep goes on, or stops were triggered and nothing else was done in this transaction.
     OrderContinues, template 205, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
         /// The aggressor.
         8 order_id: OrderId,
-        /// The symbol.
+        /// The symbol; `EVERY` for a sweep over all of them.
         16 symbol: SymbolId,
         /// Zero.
         20 reserved: u32,
-        /// Base quantity that it has not executed yet, 10⁻⁸.
+        /// Base quantity that it has not executed yet, 10⁻⁸; 0 without an order.
         24 remaining: i64,
-        /// The symbol's book update id behind this order.
+        /// The symbol's book update id behind this order, or so far; 0 for `EVERY`.
         32 book_update_id: BookUpdateId,
     }
     reserved { reserved } texts {}
@@ -289,7 +291,8 @@ message! {
     ///
     /// A placement's: both orders have been accepted in front of it, the stop leg first; the stop leg
     /// waits from here on, the limit leg rests in the book. At its end: one leg was touched or triggered
-    /// and lives on by itself while the other has expired, or both were cancelled (facts §5.5).
+    /// and lives on by itself while the other has expired, or both were cancelled or have expired (facts
+    /// §5.5).
     OrderListChanged, template 208, 104 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -345,11 +348,12 @@ message! {
 }
 
 message! {
-    /// Terminal reply to a definition or a money movement.
+    /// Terminal reply to a command that has no event of its own: a definition or a change of one, a money
+    /// movement, an account that is no longer killed, a revoked key, the engine's start.
     Done, template 210, 40 bytes {
         /// SBE header.
         0 header: MessageHeader,
-        /// Number of what was made: asset, symbol, account or key.
+        /// Number of what was made or changed: asset, symbol, account or key; else 0.
         8 id: u64,
         /// Free balance behind a deposit or withdrawal, 10⁻⁸.
         16 free: i64,
@@ -401,7 +405,8 @@ message! {
 
 message! {
     /// Terminal reply to a command that cancels or expires many; an [`OrderCanceled`] per order stands
-    /// in front of it, in this transaction or in those before it.
+    /// in front of it, in this transaction or in those before it. A logon and the revocation of a key, which
+    /// may cancel too, have their own terminal event behind it.
     MassCanceled, template 213, 32 bytes {
         /// SBE header.
         0 header: MessageHeader,

@@ -257,7 +257,7 @@ message! {
         0 header: MessageHeader,
         /// The last message of the feed that is in it; 0: from before the first.
         8 sequence: FeedSequence,
-        /// Position behind the last transaction that is in it.
+        /// Position behind the last transaction that is in it and had anything public.
         16 position: Position,
         /// Time of that transaction, ns since the epoch.
         24 time_ns: u64,

@@ -116,7 +116,7 @@ message! {
 }
 
 message! {
-    /// An open order of the account.
+    /// An open order of the account: one that rests, that waits, or that is taking in parts.
     OrderState, template 327, 136 bytes {
         /// SBE header.
         0 header: MessageHeader,

@@ -399,7 +399,7 @@ pub struct PendingOrderRecord {
     pub remaining: i64,
     /// Quote amount executed, 10⁻⁸.
     pub executed_quote: i64,
-    /// What it locked, 10⁻⁸.
+    /// What it locked, 10⁻⁸; of a buy that was replaced, what it locked then and what it had paid.
     pub locked: i64,
     /// What it shows at a time once it rests, 10⁻⁸; 0: everything.
     pub iceberg: i64,

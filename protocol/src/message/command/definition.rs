@@ -35,13 +35,14 @@ pub struct Limits {
     pub keys: u32,
     /// Durable sessions.
     pub sessions: u32,
-    /// Open orders over all symbols.
+    /// Open orders over all symbols, waiting stops included.
     pub open_orders: u32,
-    /// Occupied price levels over all symbols.
+    /// Occupied price levels over all symbols, those of waiting stops included, and one kept for each stop,
+    /// and for each order that takes in parts, that may still rest.
     pub price_levels: u32,
     /// Entries of pending work; the sweeps of killed accounts and revoked keys have room besides.
     pub pending_work: u32,
-    /// Makers that one transaction visits at most, 1 to 512.
+    /// Steps that one transaction takes at most, 1 to 512: a maker met is one, an order ended is two.
     pub max_steps: u32,
     /// Orders per account and first interval (0: unlimited).
     pub orders_per_interval_0: u32,

@@ -71,7 +71,7 @@ message! {
 }
 
 message! {
-    /// Runs the head of the pending work, at most `max_steps` makers of it.
+    /// Runs the head of the pending work, at most `max_steps` steps of it.
     RunPending, template 83, 48 bytes {
         /// SBE header.
         0 header: MessageHeader,

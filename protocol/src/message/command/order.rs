@@ -233,7 +233,8 @@ message! {
 }
 
 message! {
-    /// Cancels all open orders of the account on a symbol, waiting stops and lists included.
+    /// Cancels all open orders of the account on a symbol, waiting stops and lists included; rejected with
+    /// `UnknownOrder` if there is none.
     CancelAll, template 9, 96 bytes {
         /// SBE header.
         0 header: MessageHeader,
