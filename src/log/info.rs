@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use touchline_engine::inspect::{Inspection, inspect};
 use touchline_engine::snapshot::{Listed, list};
-use touchline_protocol::log::lease::{HeldLease, leases};
+use touchline_protocol::log::lease::{HeldLease, each_lease};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
 
 pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
@@ -23,11 +23,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         *commands.entry(name).or_default() += 1;
     })?;
     let snapshots = list(data)?;
-    // The log can be looked at all the same.
-    let mut leases = leases(data).unwrap_or_else(|error| {
-        notice::alert!("leases: {error}");
-        Vec::new()
-    });
+    let mut leases = sound_leases(data);
     leases.retain(|lease| lease.log_id == found.identity.log_id);
     let id = base16ct::lower::encode_string(&found.identity.log_id);
     if json {
@@ -68,6 +64,13 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The leases that can be read. What cannot is told: the log, and the others, can be looked at all the same.
+fn sound_leases(data: &Path) -> Vec<HeldLease> {
+    let told = |error| notice::alert!("leases: {error}");
+    let found = each_lease(data).map_err(told).unwrap_or_default();
+    found.into_iter().filter_map(|lease| lease.map_err(told).ok()).collect()
 }
 
 /// A lease as the tools tell it.

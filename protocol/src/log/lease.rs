@@ -196,6 +196,15 @@ pub struct HeldLease {
 /// # Errors
 /// If the folder or a file cannot be read, or a file is not a lease.
 pub fn leases(data: &Path) -> Result<Vec<HeldLease>, LeaseError> {
+    each_lease(data)?.into_iter().collect()
+}
+
+/// The leases in the data folder `data`, by name, each as it was found: for who only looks, so that a
+/// damaged one does not hide the others.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn each_lease(data: &Path) -> Result<Vec<Result<HeldLease, LeaseError>>, LeaseError> {
     let folder = data.join(LEASE_FOLDER);
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -207,11 +216,14 @@ pub fn leases(data: &Path) -> Result<Vec<HeldLease>, LeaseError> {
         let path = entry.map_err(failed("listing", &folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         let Some(name) = name.and_then(|name| name.strip_suffix(SUFFIX)) else { continue };
-        let (log_id, last) = read(&path)?;
-        found.push(HeldLease { name: name.to_owned(), path: path.clone(), log_id, last });
+        found.push((name.to_owned(), path));
     }
-    found.sort_by(|left, right| left.name.cmp(&right.name));
-    Ok(found)
+    found.sort_unstable();
+    let held = |(name, path): (String, PathBuf)| {
+        let (log_id, last) = read(&path)?;
+        Ok(HeldLease { name, path, log_id, last })
+    };
+    Ok(found.into_iter().map(held).collect())
 }
 
 fn read(path: &Path) -> Result<([u8; 16], Bookmark), LeaseError> {
@@ -366,5 +378,13 @@ mod tests {
             let told = leases(data.path()).unwrap_err().to_string();
             assert!(told.contains(&path.display().to_string()), "{told}");
         }
+        // It hides nobody else's.
+        Lease::hold(data.path(), "after", LOG, at(64)).unwrap();
+        Lease::hold(data.path(), "then", LOG, at(128)).unwrap();
+        let found: Vec<_> = each_lease(data.path()).unwrap();
+        let sound =
+            |lease: &Result<HeldLease, _>| lease.as_ref().ok().map(|lease| lease.name.clone());
+        let found: Vec<_> = found.iter().map(sound).collect();
+        assert_eq!(found, [Some("after".to_owned()), None, Some("then".to_owned())]);
     }
 }
