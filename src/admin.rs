@@ -5,14 +5,12 @@
 mod accounts;
 mod keys;
 mod symbols;
+mod turn;
 
 use crate::cli::{AdminAction, AdminArguments};
 use anyhow::{Context, Result, bail, ensure};
-use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 use touchline_protocol::client::{
@@ -35,8 +33,8 @@ type Report = (String, Value);
 
 pub(crate) fn run(arguments: &AdminArguments) -> Result<()> {
     let data = &arguments.data;
-    // One admin at a time: a second logon of the same session would cut the first one off.
-    let _turn = take_turn(data)?;
+    check_is_venue(data)?;
+    let _turn = turn::take(data, turn::PATIENCE)?;
     let (text, object) = perform(data, &arguments.action)?;
     let report = if arguments.json { object.to_string() } else { text };
     // A key that nobody is shown is of no use, so this is told, unlike other lines that are not heard.
@@ -85,22 +83,13 @@ fn perform(data: &Path, action: &AdminAction) -> Result<Report> {
 /// What the first start of an engine leaves: without it there is no venue to operate.
 const MASTER_KEY_FILE: &str = "master.key";
 
-fn take_turn(data: &Path) -> Result<File> {
+fn check_is_venue(data: &Path) -> Result<()> {
     let is_venue = data
         .join(MASTER_KEY_FILE)
         .try_exists()
         .with_context(|| format!("cannot look into {}", data.display()))?;
     ensure!(is_venue, "{} holds no venue: is it the right folder?", data.display());
-    let path = data.join("admin.lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path)
-        .with_context(|| format!("cannot open {}", path.display()))?;
-    flock(&file, FlockOperation::LockExclusive)?;
-    Ok(file)
+    Ok(())
 }
 
 fn set_rules(data: &Path, version: u32) -> Result<Report> {
