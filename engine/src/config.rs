@@ -10,7 +10,7 @@ mod limits;
 pub use definition::{
     AccountSection, AssetSection, Decimal, ExchangeSection, OrderTypes, SymbolSection,
 };
-pub use limits::LimitsSection;
+pub use limits::{LimitsSection, limit_key};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -265,13 +265,6 @@ impl EngineConfig {
     /// # Errors
     /// Names the first key that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let in_range = |key: &str, value: u64, least: u64, most: u64| {
-            if (least..=most).contains(&value) {
-                return Ok(());
-            }
-            let problem = format!("{value} is not between {least} and {most}");
-            Err(ConfigError { key: key.to_owned(), problem })
-        };
         let engine = &self.engine;
         in_range("engine.messages_per_turn", engine.messages_per_turn.into(), 1, 1024)?;
         let of_streams = engine.stream_messages_per_turn;
@@ -308,6 +301,14 @@ impl EngineConfig {
                 return Err(ConfigError { key: key.to_owned(), problem });
             }
         }
-        Ok(())
+        self.limits.validate()
     }
+}
+
+fn in_range(key: &str, value: u64, least: u64, most: u64) -> Result<(), ConfigError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    let problem = format!("{value} is not between {least} and {most}");
+    Err(ConfigError { key: key.to_owned(), problem })
 }

@@ -4,7 +4,7 @@
 //! The commands carry the sequences 1, 2, … of the engine's own session, so a first start that was
 //! cut off goes on where it stopped.
 
-use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection};
+use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key};
 use std::collections::HashMap;
 use touchline_core::limits::MAXIMA;
 use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox, RecordLimits};
@@ -15,7 +15,7 @@ use touchline_protocol::message::command::{
     SYMBOL_QUOTE_QUANTITY, SetLimits, SetRecordLimits, SetRules, SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::decode::{self, Command};
-use touchline_protocol::message::enums::SymbolStatus;
+use touchline_protocol::message::enums::{RejectReason, SymbolStatus};
 use touchline_protocol::text::{AssetName, Name, SymbolName};
 use touchline_protocol::units::{AccountId, AssetId, Position, Sequence};
 
@@ -94,7 +94,9 @@ impl Genesis {
             let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut area));
             core.apply(&context, &command, &mut outbox).map_err(|reject| {
                 let (what, reason, detail) = (subject(&command), reject.reason, reject.detail);
-                refused(format!("{what} is rejected: {reason:?} (detail {detail})"))
+                let key = key_of(&command, reason, detail);
+                let key = key.map(|key| format!(", {key}")).unwrap_or_default();
+                refused(format!("{what} is rejected: {reason:?} (detail {detail}){key}"))
             })?;
         }
         Ok(core)
@@ -232,6 +234,51 @@ fn subject(command: &Command<'_>) -> String {
     format!("{} of {name:?}", command.name())
 }
 
+/// Keys of a symbol's filters, in the order of [`SymbolFilters`].
+const FILTER_KEYS: [&str; 20] = [
+    "price_min",
+    "price_max",
+    "tick_size",
+    "lot_min",
+    "lot_max",
+    "lot_step",
+    "market_lot_min",
+    "market_lot_max",
+    "market_lot_step",
+    "percent_price_up",
+    "percent_price_down",
+    "min_notional",
+    "max_position",
+    "percent_price_minutes",
+    "min_notional_minutes",
+    "iceberg_parts",
+    "max_orders",
+    "max_algo_orders",
+    "max_iceberg_orders",
+    "min_notional_applies_to_market",
+];
+
+/// The key of `venue.toml` that a reject of a command of the definition is about, where it says so.
+fn key_of(command: &Command<'_>, reason: RejectReason, detail: u32) -> Option<&'static str> {
+    if reason != RejectReason::InvalidDefinition {
+        return limit_key(reason, detail);
+    }
+    let keys: &[&str] = match command {
+        Command::DefineAsset(_) => &["name", "precision"],
+        Command::CreateAccount(_) => &["name", "maker_rate", "taker_rate"],
+        Command::DefineSymbol(_) if detail >= DEFINE_SYMBOL_FILTERS => {
+            let filter = (detail - DEFINE_SYMBOL_FILTERS) as usize;
+            return FILTER_KEYS.get(filter).copied();
+        }
+        Command::DefineSymbol(_) => &["name", "base", "quote"],
+        _ => &[],
+    };
+    keys.get(detail as usize).copied()
+}
+
+/// Place of the first filter among the fields of [`DefineSymbol`].
+const DEFINE_SYMBOL_FILTERS: u32 = 8;
+
 fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
     ConfigError { key: key.to_owned(), problem: format!("{found:?} is not {expected}") }
 }
@@ -336,10 +383,34 @@ mod tests {
         for (keys, named) in [
             ("[limits]\nsymbols = 0", "DefineSymbol of \"AB\" is rejected: CapacityReached"),
             ("[limits]\nmax_steps = 0", "SetLimits is rejected: LimitOutOfRange (detail 8)"),
+            ("[limits]\nsymbols = 0", "CapacityReached (detail 1), limits.symbols"),
+            ("percent_price_minutes = 61", "(detail 21), percent_price_minutes"),
+            ("price_min = \"2\"\nprice_max = \"1\"", "InvalidDefinition (detail 9), price_max"),
+            ("[[assets]]\nname = \"C\"\nprecision = 9", "InvalidDefinition (detail 1), precision"),
+            ("[[accounts]]\nname = \"X\"\ntaker_rate = \"2\"", "(detail 2), taker_rate"),
             (twice, "CreateAccount of \"X\" is rejected: AlreadyDefined"),
         ] {
             let error = refused(keys);
             assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_keys_of_filters_stand_in_the_order_of_their_fields() {
+        for (at, key) in FILTER_KEYS.into_iter().enumerate() {
+            let is_decimal = at < 13;
+            let value = match key {
+                "min_notional_applies_to_market" => "true",
+                _ if is_decimal => "\"0.00000001\"",
+                _ => "1",
+            };
+            let section: SymbolSection = toml::from_str(&format!("{key} = {value}")).unwrap();
+            let filters = symbol_filters(&section);
+            // Thirteen decimals of eight bytes, six counts of four, a flag.
+            let bytes = bytemuck::bytes_of(&filters);
+            let set = bytes.iter().position(|&byte| byte != 0);
+            let place = if is_decimal { 8 * at } else { 13 * 8 + 4 * (at - 13) };
+            assert_eq!(set, Some(place), "{key}");
         }
     }
 

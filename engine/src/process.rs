@@ -1,9 +1,9 @@
 //! The life of the engine process: start, serve, end.
 
 use crate::clock::{Clock, SystemTime};
-use crate::config::{EngineConfig, FeedFollow, WindowPlace};
+use crate::config::{EngineConfig, FeedFollow, WindowPlace, limit_key};
 use crate::cores;
-use crate::duty::{Duty, DutyOptions};
+use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayOptions, Mail};
 use crate::genesis::Genesis;
@@ -288,7 +288,7 @@ fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()>
     let limits = Limits::from(&config.limits);
     if *duty.core().limits() != limits {
         let change = SetLimits { limits, ..Default::default() };
-        duty.own_command(bytemuck::bytes_of(&change)).context("section [limits]")?;
+        change_limits(duty, bytemuck::bytes_of(&change))?;
         say!("limits changed as configured");
     }
     let limits = RecordLimits::from(&config.limits);
@@ -296,10 +296,29 @@ fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()>
     if duty.core().rules() >= RECORD_RULES && duty.core().record_limits() != limits {
         let RecordLimits { records, blocks } = limits;
         let change = SetRecordLimits { records, blocks, ..Default::default() };
-        duty.own_command(bytemuck::bytes_of(&change)).context("section [limits], records")?;
+        change_limits(duty, bytemuck::bytes_of(&change))?;
         say!("limits of records changed as configured");
     }
     Ok(())
+}
+
+/// Within what this build can hold, so a refusal is about what the venue has in use.
+fn change_limits(duty: &mut Duty, command: &[u8]) -> Result<()> {
+    duty.own_command(command).map_err(|error| {
+        let key = match &error {
+            OwnCommandError::Rejected { reason, detail, .. } => limit_key(*reason, *detail),
+            _ => None,
+        };
+        let why = key.map_or_else(
+            || "section [limits]".to_owned(),
+            |key| {
+                format!(
+                    "venue.toml {key} is less than what the venue has in use, or no memory is left"
+                )
+            },
+        );
+        anyhow::Error::from(error).context(why)
+    })
 }
 
 /// First pause of the keeper behind a snapshot that could not be made.

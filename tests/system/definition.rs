@@ -343,6 +343,30 @@ fn a_definition_that_the_core_refuses_is_told_before_anything_is_made() {
 }
 
 #[test]
+fn limits_that_this_build_cannot_hold_are_refused_by_their_keys_before_the_log_is_opened() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let log = || fs::read(venue.data().join("log/00000000.seg")).expect("it is there");
+    let (before, made) = (log(), files(venue.data()));
+    let output = |set: &str| {
+        let set = ["--set", set].map(str::to_owned);
+        refused(&[venue.arguments("engine", false), set.to_vec()].concat())
+    };
+    for (set, told) in [
+        ("limits.max_steps=0", "limits.max_steps: 0 is not between 1 and 512"),
+        ("limits.records=99999999", "limits.records: 99999999 is not between 0 and 16777216"),
+    ] {
+        let output = output(set);
+        assert!(output.contains(told), "{output}");
+        assert!(log() == before, "a start that is refused was logged");
+        assert_eq!(files(venue.data()), made);
+    }
+    // What is in use, the log knows.
+    let output = output("limits.symbols=1");
+    assert!(output.contains("limits.symbols"), "{output}");
+}
+
+#[test]
 fn a_second_supervisor_leaves_the_first_ones_files_alone() {
     let venue = Venue::up(&[]);
     let read = |name: &str| fs::read_to_string(venue.data().join(name)).expect("it is there");

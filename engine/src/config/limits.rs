@@ -3,7 +3,38 @@
 
 use serde::Deserialize;
 use touchline_core::RecordLimits;
+use touchline_core::limits::{CELLS_MAX, MAXIMA, MINIMA, RECORD_BLOCKS_MAX, RECORDS_MAX};
 use touchline_protocol::message::command::Limits;
+use touchline_protocol::message::enums::RejectReason;
+
+use super::{ConfigError, in_range};
+
+/// The keys of the section, by the numbers by which rejects name a limit ([`touchline_core::limits::number`]).
+const KEYS: [&str; 16] = [
+    "limits.assets",
+    "limits.symbols",
+    "limits.accounts",
+    "limits.keys",
+    "limits.sessions",
+    "limits.open_orders",
+    "limits.price_levels",
+    "limits.pending_work",
+    "limits.max_steps",
+    "limits.orders_per_interval_0",
+    "limits.orders_per_interval_1",
+    "limits.interval_0_seconds",
+    "limits.interval_1_seconds",
+    "limits",
+    "limits.records",
+    "limits.record_blocks",
+];
+
+/// The key that a reject with this reason and detail is about, if it is about one of the section.
+#[must_use]
+pub fn limit_key(reason: RejectReason, detail: u32) -> Option<&'static str> {
+    let is_limit = matches!(reason, RejectReason::LimitOutOfRange | RejectReason::CapacityReached);
+    KEYS.get(detail as usize).copied().filter(|_| is_limit)
+}
 
 /// Section `[limits]`: capacities, logged; a start with other values logs the change.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -86,6 +117,67 @@ impl From<&LimitsSection> for Limits {
             interval_0_seconds: section.interval_0_seconds,
             interval_1_seconds: section.interval_1_seconds,
             reserved: 0,
+        }
+    }
+}
+
+impl LimitsSection {
+    /// Checks that this build can hold so much. What a venue has in use is known when its log is read.
+    ///
+    /// # Errors
+    /// Names the first key that is out of range.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let [limits, least, most] =
+            [self.into(), MINIMA, MAXIMA].map(bytemuck::cast::<Limits, [u32; 14]>);
+        for (key, ((limit, least), most)) in
+            KEYS.iter().zip(limits.into_iter().zip(least).zip(most))
+        {
+            in_range(key, limit.into(), least.into(), most.into())?;
+        }
+        in_range("limits.records", self.records.into(), 0, RECORDS_MAX.into())?;
+        in_range("limits.record_blocks", self.record_blocks.into(), 0, RECORD_BLOCKS_MAX.into())?;
+        let cells = u64::from(self.accounts) * u64::from(self.assets);
+        in_range("limits.accounts times limits.assets", cells, 0, CELLS_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_has_the_number_of_its_limit() {
+        let keys = KEYS.map(|key| key.trim_start_matches("limits."));
+        for (number, key) in keys.into_iter().enumerate().filter(|(number, _)| *number != 13) {
+            let section: LimitsSection = toml::from_str(&format!("{key} = 77")).unwrap();
+            let limits: [u32; 14] = bytemuck::cast(Limits::from(&section));
+            let records = RecordLimits::from(&section);
+            let all = [&limits[..], &[records.records, records.blocks]].concat();
+            let named: Vec<_> = (0..all.len()).filter(|&at| all[at] == 77).collect();
+            assert_eq!(named, [number], "{key}");
+            assert_eq!(limit_key(RejectReason::CapacityReached, number as u32), Some(KEYS[number]));
+        }
+        assert_eq!(limit_key(RejectReason::CapacityReached, 16), None);
+        assert_eq!(limit_key(RejectReason::AlreadyDefined, 0), None);
+    }
+
+    #[test]
+    fn what_this_build_cannot_hold_is_named_with_its_bounds() {
+        assert_eq!(LimitsSection::default().validate(), Ok(()));
+        for (keys, told) in [
+            ("max_steps = 0", "venue.toml limits.max_steps: 0 is not between 1 and 512"),
+            ("accounts = 0", "limits.accounts: 0 is not between 1 and 16777216"),
+            (
+                "interval_1_seconds = 86401",
+                "limits.interval_1_seconds: 86401 is not between 1 and 86400",
+            ),
+            ("records = 16777217", "limits.records: 16777217 is not between 0 and 16777216"),
+            ("record_blocks = 67108865", "limits.record_blocks: 67108865 is not between"),
+            ("accounts = 8388608", "limits.accounts times limits.assets: 134217728 is not between"),
+        ] {
+            let section: LimitsSection = toml::from_str(keys).unwrap();
+            let error = section.validate().unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
         }
     }
 }
