@@ -5,12 +5,11 @@
 //! keeps of an order is what events do not repeat: where it stands and what it shows. Owners, client
 //! ids and sessions never come in here.
 
+mod messages;
+
 use std::collections::HashMap;
 
 use touchline_core::{Core, OpenOrder};
-use touchline_protocol::feed::broadcast::SlotWords;
-use touchline_protocol::feed::layout::SLOT_WORDS;
-use touchline_protocol::message::Message;
 use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::message::decode::{Command, DecodeError, Event};
 use touchline_protocol::message::enums::{ListOrderStatus, OrderStatus, OrderType, Side};
@@ -19,11 +18,13 @@ use touchline_protocol::message::event::{
     OrderReplaced, OrderResult, OrderTriggered, Trade,
 };
 use touchline_protocol::message::feed::{
-    FEED_FLAGS_OFFSET, FEED_LAST, FeedOrderAdded, FeedOrderDeleted, FeedOrderReduced,
-    FeedOrderReplaced, FeedSymbolChanged, FeedTrade,
+    FeedOrderAdded, FeedOrderDeleted, FeedOrderReduced, FeedOrderReplaced, FeedSymbolChanged,
+    FeedTrade,
 };
 use touchline_protocol::text::SymbolName;
 use touchline_protocol::units::{OrderId, Position, SymbolId};
+
+pub use messages::Messages;
 
 /// Why the log cannot be folded: the feed ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -138,59 +139,6 @@ struct Moved {
     old_quantity: i64,
 }
 
-/// The messages of one transaction, in order; each in words of its own, as a slot of the ring has them.
-#[derive(Debug, Default)]
-pub struct Messages(Vec<SlotWords>);
-
-impl Messages {
-    fn push<M: Message>(&mut self, message: &M) {
-        const { assert!(size_of::<M>() <= size_of::<SlotWords>()) };
-        let mut words = [0; SLOT_WORDS];
-        bytemuck::cast_slice_mut(&mut words)[..size_of::<M>()]
-            .copy_from_slice(bytemuck::bytes_of(message));
-        self.0.push(words);
-    }
-
-    /// The messages; their sequences are zero.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut SlotWords> {
-        self.0.iter_mut()
-    }
-
-    /// Number of messages.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// True without messages.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Puts into each message where its transaction stands, and marks the last one.
-    fn finish(&mut self, position: Position, time_ns: u64) {
-        for words in &mut self.0 {
-            words[POSITION_WORD] = position.0;
-            words[TIME_WORD] = time_ns;
-        }
-        if let Some(last) = self.0.last_mut() {
-            bytemuck::cast_slice_mut::<u64, u8>(last)[FEED_FLAGS_OFFSET] |= FEED_LAST;
-        }
-    }
-}
-
-/// Words of every message of the feed that hold position and time.
-const POSITION_WORD: usize = 2;
-const TIME_WORD: usize = 3;
-const _: () = {
-    assert!(core::mem::offset_of!(FeedTrade, position) == POSITION_WORD * 8);
-    assert!(core::mem::offset_of!(FeedTrade, time_ns) == TIME_WORD * 8);
-    assert!(core::mem::offset_of!(FeedSymbolChanged, position) == POSITION_WORD * 8);
-    assert!(core::mem::offset_of!(FeedSymbolChanged, flags) == FEED_FLAGS_OFFSET);
-    assert!(core::mem::offset_of!(FeedTrade, flags) == FEED_FLAGS_OFFSET);
-};
-
 /// The fold's state.
 #[derive(Debug, Default)]
 pub struct Fold {
@@ -272,7 +220,7 @@ impl Fold {
         command: Command<'_>,
         events: impl Iterator<Item = Result<Event<'a>, DecodeError>>,
     ) -> Result<&mut Messages, FoldError> {
-        self.messages.0.clear();
+        self.messages.clear();
         for event in events {
             self.event(command, event?)?;
         }

@@ -117,33 +117,7 @@ impl<'source, E> Reading<'source, E> {
     fn symbols(&mut self) -> Outcome<E> {
         for _ in 0..self.reader.begin(records::SYMBOLS, self.core.limits.symbols.into())? {
             let record: SymbolRecord = self.reader.take()?;
-            let (rules, filters) = (self.core.rules, &record.filters);
-            // A symbol of rules 1 keeps filters that rules 2 would not take.
-            let filters_are_sound = filters::first_bad_field(rules, filters).is_none()
-                || filters::first_bad_field(1, filters).is_none();
-            // None of them has come so far that it could overflow.
-            let counters = [
-                record.last_order_id,
-                record.last_trade_id,
-                record.last_aggregate_trade_id,
-                record.last_book_update_id,
-            ];
-            let is_sound = record.name.is_valid()
-                && !record.name.is_empty()
-                && counters.iter().all(|&last| last <= i64::MAX.cast_unsigned())
-                && record.base != record.quote
-                && self.core.assets.get(record.base).is_some()
-                && self.core.assets.get(record.quote).is_some()
-                && record.order_types & !filters::order_types(rules) == 0
-                && record.flags & !filters::symbol_flags(rules) == 0
-                && record.permissions & !PERMISSIONS == 0
-                && record.state & !records::SYMBOL_HAS_RATES == 0
-                && record.last_price >= 0
-                && filters_are_sound;
-            let status = SymbolStatus::from_wire(record.status).filter(|_| is_sound);
-            let status = status.ok_or(self.reader.wrong("a field out of range"))?;
-            let is_new = self.core.symbols.find(&record.name).is_none();
-            self.reader.require(is_new, "a name that another symbol has")?;
+            let status = self.check_symbol(&record)?;
             let rates = FeeRates {
                 maker: record.maker_rate,
                 taker: record.taker_rate,
@@ -179,6 +153,38 @@ impl<'source, E> Reading<'source, E> {
             self.reader.step();
         }
         self.reader.end()
+    }
+
+    /// Checks a symbol but for its rates; gives its status.
+    fn check_symbol(&self, record: &SymbolRecord) -> Result<SymbolStatus, SnapshotError<E>> {
+        let (rules, filters) = (self.core.rules, &record.filters);
+        // A symbol of rules 1 keeps filters that rules 2 would not take.
+        let filters_are_sound = filters::first_bad_field(rules, filters).is_none()
+            || filters::first_bad_field(1, filters).is_none();
+        // None of them has come so far that it could overflow.
+        let counters = [
+            record.last_order_id,
+            record.last_trade_id,
+            record.last_aggregate_trade_id,
+            record.last_book_update_id,
+        ];
+        let is_sound = record.name.is_valid()
+            && !record.name.is_empty()
+            && counters.iter().all(|&last| last <= i64::MAX.cast_unsigned())
+            && record.base != record.quote
+            && self.core.assets.get(record.base).is_some()
+            && self.core.assets.get(record.quote).is_some()
+            && record.order_types & !filters::order_types(rules) == 0
+            && record.flags & !filters::symbol_flags(rules) == 0
+            && record.permissions & !PERMISSIONS == 0
+            && record.state & !records::SYMBOL_HAS_RATES == 0
+            && record.last_price >= 0
+            && filters_are_sound;
+        let status = SymbolStatus::from_wire(record.status).filter(|_| is_sound);
+        let status = status.ok_or(self.reader.wrong("a field out of range"))?;
+        let is_new = self.core.symbols.find(&record.name).is_none();
+        self.reader.require(is_new, "a name that another symbol has")?;
+        Ok(status)
     }
 
     fn averages(&mut self) -> Outcome<E> {

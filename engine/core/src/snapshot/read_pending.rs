@@ -63,23 +63,7 @@ impl<E> Reading<'_, E> {
             .zip(SelfTradePrevention::from_wire(raw.prevention_now));
         let parts = parts.ok_or(self.reader.wrong("an enumeration out of range"))?;
         let ((kind, prevention), prevention_now) = parts;
-        let core = &self.core;
-        let sessions = core.sessions.len();
-        let last = core.symbols.list[symbol.0 as usize].counters.order;
-        let name = &raw.client_order_id;
-        let namesake = core.orders.find_by_client_order_id(&core.pools, raw.account, symbol, name);
-        let is_known = core.accounts.get(raw.account).is_some()
-            && raw.session.0 <= sessions
-            && raw.placed_by.0 <= sessions
-            && raw.order_id.0 > 0
-            && raw.order_id <= last
-            && core.orders.find(&core.pools, symbol, raw.order_id).is_none()
-            && namesake.is_none()
-            && (OrderListId::NONE..core.orders.lists.next_id()).contains(&raw.order_list_id)
-            && raw.client_order_id.is_valid();
-        self.reader.require(is_known, "a reference to nothing")?;
-        let is_sound = is_sound(&raw, kind);
-        self.reader.require(is_sound, "a field out of range")?;
+        self.check_pending_order(symbol, &raw, kind)?;
         let active = ActiveOrder {
             order_id: raw.order_id,
             account: raw.account,
@@ -119,6 +103,31 @@ impl<E> Reading<'_, E> {
         self.reader.require(self.core.stays_in_range(&active), "more to pay than there is")?;
         self.add_lock_of_pending(&active)?;
         Ok(Pending::Order(active))
+    }
+
+    /// What can be said of an order before it is put together: what it names, and its fields by themselves.
+    fn check_pending_order(
+        &self,
+        symbol: SymbolId,
+        raw: &PendingOrderRecord,
+        kind: OrderKind,
+    ) -> Outcome<E> {
+        let core = &self.core;
+        let sessions = core.sessions.len();
+        let last = core.symbols.list[symbol.0 as usize].counters.order;
+        let name = &raw.client_order_id;
+        let namesake = core.orders.find_by_client_order_id(&core.pools, raw.account, symbol, name);
+        let is_known = core.accounts.get(raw.account).is_some()
+            && raw.session.0 <= sessions
+            && raw.placed_by.0 <= sessions
+            && raw.order_id.0 > 0
+            && raw.order_id <= last
+            && core.orders.find(&core.pools, symbol, raw.order_id).is_none()
+            && namesake.is_none()
+            && (OrderListId::NONE..core.orders.lists.next_id()).contains(&raw.order_list_id)
+            && raw.client_order_id.is_valid();
+        self.reader.require(is_known, "a reference to nothing")?;
+        self.reader.require(is_sound(raw, kind), "a field out of range")
     }
 
     fn pending_sweep(&mut self, symbol: SymbolId) -> Result<Pending, SnapshotError<E>> {
