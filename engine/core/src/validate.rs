@@ -21,6 +21,39 @@ use touchline_protocol::units::{AccountId, AssetId, Price, Qty, SessionId, Symbo
 /// What open and pending orders have locked, by account and asset.
 type Locks = BTreeMap<(u32, u32), i64>;
 
+/// The open orders, counted anew.
+#[derive(Default)]
+struct Tally {
+    /// Those with a client order id.
+    named: u32,
+    /// Stops that may rest one day.
+    may_rest: u32,
+    placed_by: BTreeMap<SessionId, u32>,
+    /// By account and symbol.
+    open: BTreeMap<(u32, u32), OpenCounts>,
+}
+
+impl Tally {
+    /// Counts an order; `is_paired` says that it is of an open list.
+    fn add(&mut self, order: &OpenOrder, is_paired: bool) {
+        let is_waiting = order.stop_price != Price::ZERO;
+        let is_market = order.price == Price::ZERO;
+        self.named += u32::from(!order.client_order_id.is_empty());
+        *self.placed_by.entry(order.session).or_default() += 1;
+        let counts = self.open.entry((order.account.0, order.symbol.0)).or_default();
+        counts.all += 1;
+        counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
+        counts.algos += u32::from(is_waiting);
+        counts.sells += u32::from(order.side == Side::Sell);
+        let is_counted_once = is_waiting && is_paired;
+        if order.side == Side::Buy && !is_counted_once {
+            counts.bought += u128::from(order.quantity.0.cast_unsigned());
+        }
+        let rests = !is_market && order.time_in_force == TimeInForce::Gtc;
+        self.may_rest += u32::from(is_waiting && rests);
+    }
+}
+
 impl Core {
     /// Checks books, tables, counts, locks and the conservation of money.
     ///
@@ -39,10 +72,7 @@ impl Core {
 
     fn validate_books(&self, locks: &mut Locks) -> Result<(), String> {
         let mut counts = crate::book::Counts::default();
-        let mut named = 0;
-        let mut open = BTreeMap::<(u32, u32), OpenCounts>::new();
-        let mut placed_by = BTreeMap::<SessionId, u32>::new();
-        let mut may_rest = 0;
+        let mut tally = Tally::default();
         let mut all = Vec::new();
         for (symbol, book) in (0..).zip(&self.symbols.books) {
             let of_book = book.validate(&self.pools)?;
@@ -56,50 +86,42 @@ impl Core {
             let mut booked = Vec::new();
             for side in [Side::Buy, Side::Sell] {
                 self.validate_side(SymbolId(symbol), side, locks)?;
+                self.validate_hidden(SymbolId(symbol), side)?;
                 booked.extend(self.open_orders(SymbolId(symbol), side));
             }
             if let Some(order) = booked.iter().find(|order| order.stop_price != Price::ZERO) {
                 return Err(format!("order {} of {symbol} waits in the book", order.order_id));
             }
             for order in booked.iter().chain(&stops) {
-                let is_waiting = order.stop_price != Price::ZERO;
-                let is_market = order.price == Price::ZERO;
-                named += u32::from(!order.client_order_id.is_empty());
-                *placed_by.entry(order.session).or_default() += 1;
-                let counts = open.entry((order.account.0, symbol)).or_default();
-                counts.all += 1;
-                counts.icebergs += u32::from(order.iceberg != Qty::ZERO);
-                counts.algos += u32::from(is_waiting);
-                counts.sells += u32::from(order.side == Side::Sell);
-                let is_counted_once = is_waiting && self.is_paired(order);
-                if order.side == Side::Buy && !is_counted_once {
-                    counts.bought += u128::from(order.quantity.0.cast_unsigned());
-                }
-                let rests = !is_market && order.time_in_force == TimeInForce::Gtc;
-                may_rest += u32::from(is_waiting && rests);
+                tally.add(order, self.is_paired(order));
             }
             all.append(&mut booked);
             all.extend(stops);
         }
         self.validate_lists(&all)?;
-        if may_rest != self.orders.reserved() {
-            let reserved = self.orders.reserved();
-            return Err(format!("{may_rest} stops may rest, {reserved} levels reserved"));
-        }
         self.pools.validate(counts)?;
-        if self.orders.table_lengths() != (counts.orders, named) {
-            let found = self.orders.table_lengths();
+        if self.orders.table_lengths() != (counts.orders, tally.named) {
+            let (found, named) = (self.orders.table_lengths(), tally.named);
             return Err(format!("tables have {found:?} for {counts:?}, {named} of them named"));
+        }
+        self.validate_tally(&tally)
+    }
+
+    /// What is counted along the way is what there is.
+    fn validate_tally(&self, tally: &Tally) -> Result<(), String> {
+        if tally.may_rest != self.orders.reserved() {
+            let (may_rest, reserved) = (tally.may_rest, self.orders.reserved());
+            return Err(format!("{may_rest} stops may rest, {reserved} levels reserved"));
         }
         let sessions = (0..=self.sessions.len()).map(SessionId);
         // Before limits are set there is no room for any count.
         for session in sessions.take_while(|_| self.limits.accounts > 0) {
-            let expected = placed_by.get(&session).copied().unwrap_or(0);
+            let expected = tally.placed_by.get(&session).copied().unwrap_or(0);
             if self.orders.of_session(session) != expected {
                 return Err(format!("session {} has placed {expected} open orders", session.0));
             }
         }
-        self.validate_open_counts(&open)
+        self.validate_open_counts(&tally.open)
     }
 
     fn validate_open_counts(&self, open: &BTreeMap<(u32, u32), OpenCounts>) -> Result<(), String> {
@@ -181,6 +203,28 @@ impl Core {
             }
             *locks.entry((order.account.0, symbol.paid_with(side).0)).or_default() +=
                 order.locked.0;
+        }
+        Ok(())
+    }
+
+    /// Each level knows what its icebergs hide, and stops that wait hide nothing.
+    fn validate_hidden(&self, id: SymbolId, side: Side) -> Result<(), String> {
+        let mut hidden = BTreeMap::<Price, u128>::new();
+        for order in self.open_orders(id, side) {
+            let of_order = order.remaining.0 - order.visible.0;
+            *hidden.entry(order.price).or_default() += u128::from(of_order.cast_unsigned());
+        }
+        let at = id.0 as usize;
+        for level in self.symbols.books[at].depth(&self.pools, side) {
+            let expected = hidden.get(&level.price).copied().unwrap_or(0);
+            if level.hidden != expected {
+                let (price, found) = (level.price, level.hidden);
+                return Err(format!("level {price} of {id} hides {expected}, it says {found}"));
+            }
+        }
+        let waiting = &self.symbols.triggers[at];
+        if waiting.depth(&self.pools, side).any(|level| level.hidden != 0) {
+            return Err(format!("stops of {id} that wait hide something"));
         }
         Ok(())
     }
