@@ -1,8 +1,9 @@
 //! What appending a command with its events costs, beside a bare copy of the same bytes with a
 //! checksum into the same kind of memory. Called by [`super`].
 //!
-//! Blocks of both alternate, each into memory that another thread has just zeroed. The keeper sleeps
-//! while a block of appends is timed; what it then writes is not.
+//! Blocks of both alternate: appends into the window as the keeper hands it on, copies into memory that
+//! another thread has just zeroed. The keeper sleeps while a block of appends is timed; what it then writes
+//! is not.
 
 use std::hint::black_box;
 use std::path::Path;
