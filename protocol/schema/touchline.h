@@ -152,12 +152,12 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_NOT_REDUCED = 42, /* The new quantity is not below the order's quantity. */
     TOUCHLINE_REJECT_REASON_QUANTITY_BELOW_EXECUTED = 43, /* The new quantity is not above what is executed. */
     TOUCHLINE_REJECT_REASON_OVERFLOW = 44, /* A sum would leave the range of its type. */
-    TOUCHLINE_REJECT_REASON_CAPACITY_REACHED = 45, /* A configured capacity is used up; `detail` is the number of the limit. */
+    TOUCHLINE_REJECT_REASON_CAPACITY_REACHED = 45, /* A configured capacity is used up, or one order would look at more price levels than it may; `detail` is the number of the limit, of `max_steps` in the second case: its place in `Limits` from 0, and 14 and 15 for those of `SetRecordLimits`. */
     TOUCHLINE_REJECT_REASON_ALREADY_DEFINED = 46, /* The name or number is taken. */
-    TOUCHLINE_REJECT_REASON_INVALID_DEFINITION = 47, /* A definition contradicts itself; `detail` is the number of the field. */
+    TOUCHLINE_REJECT_REASON_INVALID_DEFINITION = 47, /* A definition contradicts itself; `detail` is the number of the field: its place behind the command header from 0, reserved ones counted, and those of a symbol's filters one by one. */
     TOUCHLINE_REJECT_REASON_LOG_UNAVAILABLE = 48, /* The log cannot take more now (disk behind, failed or full). */
     TOUCHLINE_REJECT_REASON_NOTIONAL_TOO_SMALL = 49, /* Price times quantity is below the smallest amount. */
-    TOUCHLINE_REJECT_REASON_LIMIT_OUT_OF_RANGE = 50, /* The limit is below what is in use or beyond what this build can hold. */
+    TOUCHLINE_REJECT_REASON_LIMIT_OUT_OF_RANGE = 50, /* The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of `CapacityReached`. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_ORDER_LIST = 51, /* No such open order list. */
     TOUCHLINE_REJECT_REASON_ORDER_LIST_ID_MISMATCH = 52, /* The list exists under another client id. */
     TOUCHLINE_REJECT_REASON_ORDER_LIST_PRICES = 53, /* The prices of a list's orders and the last price do not stand as they must. */
@@ -778,8 +778,8 @@ struct touchline_set_fees {
     struct touchline_command_header command; /* Who and when. */
     uint32_t account; /* The account, or `EVERY`(super::EVERY). */
     uint32_t symbol; /* The symbol, or `EVERY`(super::EVERY); at least one of the two is named. */
-    int64_t maker_rate; /* 0 to 10⁸. All four below zero: what was set for this pair or symbol is withdrawn. */
-    int64_t taker_rate; /* 0 to 10⁸; with the higher of the next two at most 10⁸. */
+    int64_t maker_rate; /* 0 to 10⁸; with the higher of buyer and seller rate at most 10⁸. All four below zero: what was set for this pair or symbol is withdrawn. */
+    int64_t taker_rate; /* Likewise. */
     int64_t buyer_rate; /* 0 to 10⁸. */
     int64_t seller_rate; /* 0 to 10⁸. */
 };

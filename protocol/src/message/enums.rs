@@ -307,17 +307,21 @@ wire_enum! {
         QuantityBelowExecuted = 43,
         /// A sum would leave the range of its type.
         Overflow = 44,
-        /// A configured capacity is used up; `detail` is the number of the limit.
+        /// A configured capacity is used up, or one order would look at more price levels than it may;
+        /// `detail` is the number of the limit, of `max_steps` in the second case: its place in `Limits` from
+        /// 0, and 14 and 15 for those of `SetRecordLimits`.
         CapacityReached = 45,
         /// The name or number is taken.
         AlreadyDefined = 46,
-        /// A definition contradicts itself; `detail` is the number of the field.
+        /// A definition contradicts itself; `detail` is the number of the field: its place behind the command
+        /// header from 0, reserved ones counted, and those of a symbol's filters one by one.
         InvalidDefinition = 47,
         /// The log cannot take more now (disk behind, failed or full).
         LogUnavailable = 48,
         /// Price times quantity is below the smallest amount.
         NotionalTooSmall = 49,
-        /// The limit is below what is in use or beyond what this build can hold.
+        /// The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of
+        /// `CapacityReached`.
         LimitOutOfRange = 50,
         /// No such open order list.
         UnknownOrderList = 51,

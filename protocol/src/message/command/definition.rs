@@ -246,9 +246,10 @@ message! {
         48 account: AccountId,
         /// The symbol, or [`EVERY`](super::EVERY); at least one of the two is named.
         52 symbol: SymbolId,
-        /// 0 to 10⁸. All four below zero: what was set for this pair or symbol is withdrawn.
+        /// 0 to 10⁸; with the higher of buyer and seller rate at most 10⁸. All four below zero: what was
+        /// set for this pair or symbol is withdrawn.
         56 maker_rate: i64,
-        /// 0 to 10⁸; with the higher of the next two at most 10⁸.
+        /// Likewise.
         64 taker_rate: i64,
         /// 0 to 10⁸.
         72 buyer_rate: i64,
