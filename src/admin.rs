@@ -8,19 +8,20 @@ mod symbols;
 mod turn;
 
 use crate::cli::{AdminAction, AdminArguments};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
+use touchline_engine::genesis::key_of;
 use touchline_protocol::client::{
-    Acknowledgement, Client, ClientCommand, ClientOptions, SOCKET_NAME,
+    Acknowledgement, CallError, Client, ClientCommand, ClientOptions, SOCKET_NAME,
 };
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::{
     PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT, PERMISSION_TRADE_GROUP_2, SetRules,
 };
-use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::{Done, MassCanceled};
 use touchline_protocol::text::Name;
@@ -145,11 +146,21 @@ fn call<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Answer> {
     let mut options = ClientOptions::new(data.join(SOCKET_NAME), Role::Admin, Lane::Cold, name);
     options.acknowledgement = Acknowledgement::Durable;
     let mut client = Client::connect(&options)?;
-    let reply = client.call(command, LIMIT)?;
+    let reply = client.call(command, LIMIT).map_err(|error| named(error, command.as_bytes()))?;
     match reply.event.event()? {
         Event::Done(done) => Ok(Answer::Done(*done)),
         Event::MassCanceled(canceled) => Ok(Answer::MassCanceled(*canceled)),
         other => bail!("the engine answered with {}", other.name()),
+    }
+}
+
+/// A reject says by a number what it is about; for people, by its name where it has one.
+fn named(error: CallError, command: &[u8]) -> Error {
+    let CallError::Rejected { reason, detail } = error else { return error.into() };
+    let key = decode::command(command).ok().and_then(|command| key_of(&command, reason, detail));
+    match key {
+        Some(key) => anyhow!("{error}, {key}"),
+        None => error.into(),
     }
 }
 

@@ -258,26 +258,32 @@ const FILTER_KEYS: [&str; 20] = [
     "min_notional_applies_to_market",
 ];
 
-/// The key of `venue.toml` that a reject of a command of the definition is about, where it says so.
-fn key_of(command: &Command<'_>, reason: RejectReason, detail: u32) -> Option<&'static str> {
+/// The key of `venue.toml`, or what has the same name elsewhere, that a reject of a command that defines or
+/// changes something is about, where its number says so.
+#[must_use]
+pub fn key_of(command: &Command<'_>, reason: RejectReason, detail: u32) -> Option<&'static str> {
     if reason != RejectReason::InvalidDefinition {
         return limit_key(reason, detail);
     }
-    let keys: &[&str] = match command {
-        Command::DefineAsset(_) => &["name", "precision"],
-        Command::CreateAccount(_) => &["name", "maker_rate", "taker_rate"],
-        Command::DefineSymbol(_) if detail >= DEFINE_SYMBOL_FILTERS => {
-            let filter = (detail - DEFINE_SYMBOL_FILTERS) as usize;
-            return FILTER_KEYS.get(filter).copied();
-        }
-        Command::DefineSymbol(_) => &["name", "base", "quote"],
-        _ => &[],
+    // The fields of each command, the filters last.
+    let (fields, has_filters): (&[&str], bool) = match command {
+        Command::DefineAsset(_) => (&["name", "precision"], false),
+        Command::CreateAccount(_) => (&["name", "maker_rate", "taker_rate"], false),
+        Command::SetFees(_) => (&FEE_FIELDS, false),
+        Command::DefineSymbol(_) => (&DEFINE_SYMBOL_FIELDS, true),
+        Command::ChangeSymbol(_) => (&CHANGE_SYMBOL_FIELDS, true),
+        _ => return None,
     };
-    keys.get(detail as usize).copied()
+    let filters: &[&str] = if has_filters { &FILTER_KEYS } else { &[] };
+    fields.iter().chain(filters).nth(detail as usize).copied()
 }
 
-/// Place of the first filter among the fields of [`DefineSymbol`].
-const DEFINE_SYMBOL_FILTERS: u32 = 8;
+const FEE_FIELDS: [&str; 6] =
+    ["account", "symbol", "maker rate", "taker rate", "buyer rate", "seller rate"];
+const DEFINE_SYMBOL_FIELDS: [&str; 8] =
+    ["name", "base", "quote", "status", "order_types", "flags", "permissions", "reserved"];
+const CHANGE_SYMBOL_FIELDS: [&str; 5] =
+    ["symbol", "order_types", "flags", "permissions", "reserved"];
 
 fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
     ConfigError { key: key.to_owned(), problem: format!("{found:?} is not {expected}") }

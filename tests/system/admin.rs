@@ -297,3 +297,24 @@ fn a_dump_that_follows_goes_on_when_its_number_becomes_anothers_name() {
     assert!(dump.lines()[printed..].iter().all(|line| line.contains("\"account\":2,")));
     dump.kill();
 }
+
+#[test]
+fn what_is_refused_is_named_and_not_only_numbered() {
+    let venue = Venue::up(&["--set", "limits.symbols=3", "--set", "limits.assets=3"]);
+    let refused: [(&[&str], &str); 10] = [
+        (&["symbol", "change", "BTCUSDT", "percent_price_minutes=61"], "percent_price_minutes"),
+        (&["symbol", "change", "BTCUSDT", "price_max=0.001"], "price_max"),
+        (&["symbol", "add", "X", "BTC", "ETH", "lot_min=2", "lot_max=1"], "lot_max"),
+        (&["symbol", "add", "X", "BTC", "BTC"], "quote"),
+        (&["symbol", "add", "X", "BTC", "ETH"], "limits.symbols"),
+        (&["asset", "X", "--precision", "9"], "precision"),
+        (&["asset", "X"], "limits.assets"),
+        (&["account", "X", "--maker-rate", "2"], "maker_rate"),
+        (&["fees", "0.1", "2", "--account", "A"], "taker rate"),
+        (&["fees", "0.6", "0.1", "0.5", "0", "--symbol", "BTCUSDT"], "maker rate"),
+    ];
+    for (arguments, name) in refused {
+        let (success, output) = run(&venue, arguments);
+        assert!(!success && output.trim_end().ends_with(name), "{arguments:?}: {output}");
+    }
+}
