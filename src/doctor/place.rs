@@ -20,7 +20,7 @@ const MIB: u64 = 1 << 20;
 pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let folder = existing(data);
     vec![
-        socket(data),
+        data_folder(data),
         room(&folder, Path::new(SHARED_MEMORY), config),
         disk(&folder),
         window(Path::new(SHARED_MEMORY), config),
@@ -35,13 +35,23 @@ fn existing(data: &Path) -> PathBuf {
     found.filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// Where the engine's socket is to be.
-fn socket(data: &Path) -> Finding {
+/// Whether the folder is there or can be, and its socket.
+fn data_folder(data: &Path) -> Finding {
     let name = "data folder";
+    if let Some(found) = in_the_way(data) {
+        let found = format!("{} is there and is no folder", found.display());
+        return Finding::wrong(name, found, "name another --data folder");
+    }
     match check_data_path(data) {
         Err(error) => Finding::wrong(name, error.to_string(), ""),
         Ok(()) => Finding::good(name, data.display().to_string()),
     }
+}
+
+/// What has the name of the folder or of one above it, and is none: a link that leads nowhere, too.
+fn in_the_way(data: &Path) -> Option<&Path> {
+    let mut no_folders = data.ancestors().take_while(|path| !path.is_dir());
+    no_folders.find(|path| path.symlink_metadata().is_ok())
 }
 
 /// How much is free where, in words.
@@ -216,9 +226,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_folder_cannot_be_the_data_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = |name: &str| data_folder(&folder.path().join(name)).state;
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
+        for name in ["file", "file/data", "file/../data", "link", "link/data"] {
+            assert_eq!(state(name), State::Wrong, "{name}");
+        }
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
+        for name in ["", "data", "loop", "loop/data"] {
+            assert_eq!(state(name), State::Good, "{name}");
+        }
+    }
+
+    #[test]
     fn a_folder_too_deep_for_a_socket_is_wrong() {
-        assert_eq!(socket(&Path::new("/").join("d".repeat(94))).state, State::Good);
-        assert_eq!(socket(&Path::new("/").join("d".repeat(95))).state, State::Wrong);
+        assert_eq!(data_folder(&Path::new("/").join("d".repeat(94))).state, State::Good);
+        assert_eq!(data_folder(&Path::new("/").join("d".repeat(95))).state, State::Wrong);
     }
 
     #[test]
