@@ -30,8 +30,8 @@ fn main() -> ExitCode {
         Some(Command::Engine(engine)) => run_engine(&engine).map(done),
         Some(Command::Adapter(adapter)) => run_adapter(&adapter).map(done),
         Some(Command::Admin(admin)) => admin::run(&admin).map(done),
-        Some(Command::Log(log)) => log::run(&log),
-        Some(Command::Doctor(doctor)) => doctor::run(&doctor),
+        Some(Command::Log(log)) => log::run(&log).and_then(told),
+        Some(Command::Doctor(doctor)) => doctor::run(&doctor).and_then(told),
     };
     match outcome {
         Ok(code) => code,
@@ -42,6 +42,16 @@ fn main() -> ExitCode {
                 _ => ExitCode::FAILURE,
             }
         }
+    }
+}
+
+/// A full disk must not pass for an empty report. What was found wrong is told by the exit code all the same.
+fn told(code: ExitCode) -> anyhow::Result<ExitCode> {
+    match notice::unwritten() {
+        Some(error) if code == ExitCode::SUCCESS => {
+            anyhow::bail!("it was done, but what came of it cannot be printed: {error}")
+        }
+        _ => Ok(code),
     }
 }
 

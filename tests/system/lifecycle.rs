@@ -311,6 +311,41 @@ fn admin_refuses_what_makes_no_sense_and_changes_nothing() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_is_no_success_unless_its_reader_went_away() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let data = venue.data().to_str().expect("a plain name");
+    let reports: [&[&str]; 5] = [
+        &["log", "info", "--json"],
+        &["log", "verify"],
+        &["log", "replay", "--json"],
+        &["log", "diff", data],
+        &["doctor", "--json"],
+    ];
+    for report in reports {
+        let command = |stdout: Stdio| {
+            let running = Command::new(env!("CARGO_BIN_EXE_touchline"))
+                .args(report)
+                .args(["--data", data])
+                .stdout(stdout)
+                .stderr(Stdio::piped())
+                .spawn();
+            running.expect("the built executable starts")
+        };
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let output = finish(Running(command(full.into())), "a report for a full disk");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{report:?}: {errors}");
+        assert!(errors.contains("cannot be printed"), "{report:?}: {errors}");
+        let mut unread = command(Stdio::piped());
+        drop(unread.stdout.take());
+        let output = finish(Running(unread), "a report that nobody reads");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{report:?}: {errors}");
+    }
+}
+
+#[test]
 fn admin_says_so_when_nobody_can_read_what_came_of_it() {
     let venue = Venue::up(&[]);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
