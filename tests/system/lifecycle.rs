@@ -345,6 +345,41 @@ fn a_report_that_cannot_be_written_is_no_success_unless_its_reader_went_away() {
     }
 }
 
+/// Each file of a venue is in the tables of `protocol/FORMATS.md`.
+#[test]
+fn every_file_of_a_data_folder_is_described() {
+    let venue = Venue::up(&["--set", "adapter.instance=zulu", "--set", "log.window=data"]);
+    let key = venue.key_a().api;
+    assert!(admin(venue.data(), &["key-addresses", &key, "127.0.0.1"]).0);
+    super::log_tools::log(venue.data(), &["snapshot"]);
+    let formats = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/protocol/FORMATS.md"));
+    let formats = formats.expect("it is part of the project");
+    let mut folders = vec![venue.data().to_owned()];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("it is ours").flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let path = entry.path();
+            let path = path.strip_prefix(venue.data()).expect("it is in there");
+            let name = path.to_str().expect("a plain name").replace("zulu", "INSTANCE");
+            let name = match name.split_once('/') {
+                Some(("log", _)) => "log/NNNNNNNN.seg".to_owned(),
+                Some(("snapshots", file)) if file.ends_with(".snap") => {
+                    "snapshots/P.snap".to_owned()
+                }
+                Some(("leases", _)) => "leases/NAME.lease".to_owned(),
+                _ => name,
+            };
+            assert!(formats.contains(&format!("`{name}`")), "{name} is not described");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 15, "{looked_at} files");
+}
+
 #[test]
 fn admin_says_so_when_nobody_can_read_what_came_of_it() {
     let venue = Venue::up(&[]);
