@@ -12,7 +12,8 @@ use crate::open_counts::OpenCounts;
 use touchline_protocol::message::enums::{RejectReason, SelfTradePrevention, Side};
 
 impl Core {
-    /// MAX_POSITION: what an account would have of the base asset if all its buys were filled.
+    /// MAX_POSITION: what an account has of the base asset, with the whole quantities of its open buys: what is
+    /// executed of them is in its balance as well.
     #[inline(always)]
     pub(super) fn check_position(
         &self,
