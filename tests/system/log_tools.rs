@@ -1,15 +1,16 @@
 //! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
 
+use super::admin::admin;
 use super::json::Json;
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue};
-use crate::patience::run;
+use crate::patience::{Running, finish, run};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -278,4 +279,74 @@ fn no_tool_changes_a_byte_of_what_a_killed_engine_left() {
     venue.wait_until_engine_answers();
     let info = object(venue.data(), &["info", "--json"]);
     assert!(info.integer_at("end") > i128::from(load.position), "what was appended is there");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_no_success_unless_its_reader_went_away() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let data = venue.data().to_str().expect("a plain name");
+    let reports: [&[&str]; 5] = [
+        &["log", "info", "--json"],
+        &["log", "verify"],
+        &["log", "replay", "--json"],
+        &["log", "diff", data],
+        &["doctor", "--json"],
+    ];
+    for report in reports {
+        let command = |stdout: Stdio| {
+            let running = Command::new(env!("CARGO_BIN_EXE_touchline"))
+                .args(report)
+                .args(["--data", data])
+                .stdout(stdout)
+                .stderr(Stdio::piped())
+                .spawn();
+            running.expect("the built executable starts")
+        };
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let output = finish(Running(command(full.into())), "a report for a full disk");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{report:?}: {errors}");
+        assert!(errors.contains("cannot be printed"), "{report:?}: {errors}");
+        let mut unread = command(Stdio::piped());
+        drop(unread.stdout.take());
+        let output = finish(Running(unread), "a report that nobody reads");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{report:?}: {errors}");
+    }
+}
+
+/// Each file of a venue is in the tables of `protocol/FORMATS.md`.
+#[test]
+fn every_file_of_a_data_folder_is_described() {
+    let venue = Venue::up(&["--set", "adapter.instance=zulu", "--set", "log.window=data"]);
+    let key = venue.key_a().api;
+    admin(&venue, &["key-addresses", &key, "127.0.0.1"]);
+    log(venue.data(), &["snapshot"]);
+    let formats = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/protocol/FORMATS.md"));
+    let formats = formats.expect("it is part of the project");
+    let mut folders = vec![venue.data().to_owned()];
+    let mut looked_at = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("it is ours").flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let path = entry.path();
+            let path = path.strip_prefix(venue.data()).expect("it is in there");
+            let name = path.to_str().expect("a plain name").replace("zulu", "INSTANCE");
+            let name = match name.split_once('/') {
+                Some(("log", _)) => "log/NNNNNNNN.seg".to_owned(),
+                Some(("snapshots", file)) if file.ends_with(".snap") => {
+                    "snapshots/P.snap".to_owned()
+                }
+                Some(("leases", _)) => "leases/NAME.lease".to_owned(),
+                _ => name,
+            };
+            assert!(formats.contains(&format!("`{name}`")), "{name} is not described");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at >= 15, "{looked_at} files");
 }
