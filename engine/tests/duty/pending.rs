@@ -165,6 +165,27 @@ fn an_order_in_parts_is_open_for_who_asks_for_the_state() {
 }
 
 #[test]
+fn of_too_many_orders_the_state_says_how_many_it_leaves_out() {
+    let mut venue = venue();
+    let mut maker = venue.trader("maker", 2);
+    let mut taker = venue.trader("taker", 1);
+    place_makers(&mut venue, &mut maker);
+    for _ in 0..10 {
+        (0..100).for_each(|_| _ = taker.send(limit(0, Side::Buy, 50, 1)));
+        venue.settle();
+        assert_eq!(taker.count_answers(), 100);
+    }
+    let told = |(orders, _, end): (Vec<OrderState>, i64, StateEnd)| {
+        assert_eq!(orders.len(), end.orders as usize);
+        (end.orders, end.omitted)
+    };
+    assert_eq!(told(state(&mut venue, &taker, AccountId(1))), (1000, 0));
+    taker.send(limit(0, Side::Buy, 100, MAKERS as i64));
+    venue.duty.turn();
+    assert_eq!(told(state(&mut venue, &taker, AccountId(1))), (1000, 1));
+}
+
+#[test]
 fn nothing_comes_between_the_parts_whoever_sends_first() {
     // Reading the log asserts that nothing stands between the parts of an order.
     for round in 0..8 {

@@ -440,4 +440,30 @@ mod tests {
         far.read_to_end(&mut said).unwrap();
         assert_eq!(said.len(), 2 * size_of::<FeedRequest>(), "two snapshots were asked for");
     }
+
+    #[test]
+    fn an_engine_of_which_nothing_comes_is_given_up_and_one_that_says_something_is_not() {
+        let interval = Duration::from_millis(100);
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+        let mut line = FeedLine::new(near.into(), &options, Some(interval)).unwrap();
+        let mut message = SlotWords::default();
+        let mut heard = Instant::now();
+        for _ in 0..2 * SILENT_INTERVALS {
+            std::thread::sleep(interval / 2);
+            far.write_all(bytemuck::bytes_of(&Heartbeat::default())).unwrap();
+            heard = Instant::now();
+            assert!(matches!(line.next(&mut message), Ok(None)));
+        }
+        let error = loop {
+            match line.next(&mut message) {
+                Ok(None) => std::thread::yield_now(),
+                Ok(came) => panic!("{came:?}"),
+                Err(error) => break error,
+            }
+        };
+        let is_silent =
+            matches!(error, FeedConnectError::Closed { reason: Some(CloseReason::Silent) });
+        assert!(is_silent && heard.elapsed() >= interval * SILENT_INTERVALS, "{error}");
+    }
 }

@@ -2,8 +2,14 @@
 
 use super::*;
 use crate::feed::FeedDesk;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use touchline_protocol::message::feed::FeedRequest;
+use touchline_protocol::feed::broadcast::Broadcaster;
+use touchline_protocol::feed::layout::{SLOT_WORDS, SLOTS_MIN};
+use touchline_protocol::feed::{FeedInput, FeedOutput};
+use touchline_protocol::message::decode::FeedMessage;
+use touchline_protocol::message::feed::{FeedRequest, FeedTrade};
+use touchline_protocol::units::Incarnation;
 
 const STALL: Duration = Duration::from_secs(5);
 const NOTHING_NEW: (Position, Position) = (Position(0), Position(0));
@@ -68,4 +74,72 @@ fn who_says_more_than_it_may_between_two_ticks_is_closed() {
     assert_eq!(reader.received(all, now), Ok(false));
     let closed = reader.received(one, now);
     assert_eq!(closed.map_err(|(reason, _)| reason), Err(CloseReason::Other));
+}
+
+/// A ring and its reading end.
+fn ring() -> (Broadcaster<FeedOutput>, Live) {
+    let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+    let live = Live::new(FeedInput::map(memory.as_fd(), SLOTS_MIN).unwrap());
+    (Broadcaster::new(output), live)
+}
+
+fn write(ring: &mut Broadcaster<FeedOutput>, messages: usize) {
+    for _ in 0..messages {
+        let mut words = [0; SLOT_WORDS];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        bytes[..size_of::<FeedTrade>()].copy_from_slice(bytemuck::bytes_of(&FeedTrade::default()));
+        ring.write(&mut words);
+    }
+    ring.publish();
+}
+
+/// The sequences of the messages in a piece, which has nothing else.
+fn sequences(piece: &[u8]) -> Vec<u64> {
+    let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(piece);
+    let messages = bytemuck::cast_slice::<u64, u8>(&words).chunks(size_of::<FeedTrade>());
+    messages
+        .map(|bytes| match decode::feed(bytes).unwrap() {
+            FeedMessage::FeedTrade(trade) => trade.sequence.0,
+            other => panic!("{}", other.name()),
+        })
+        .collect()
+}
+
+#[test]
+fn a_snapshot_comes_in_one_piece_and_the_feed_goes_on_behind_it() {
+    let now = Instant::now();
+    let ((mut ring, mut live), mut reader) = (ring(), reader(now));
+    let mut next = |reader: &mut Reader, now| {
+        let piece = reader.next_piece(Some(&mut live), NOTHING_NEW, now)?;
+        reader.sent(piece.clone(), now);
+        Some(piece)
+    };
+    write(&mut ring, 3);
+    assert_eq!(sequences(&next(&mut reader, now).unwrap()), [1, 2, 3]);
+    let request = FeedRequest::default();
+    assert_eq!(reader.received(bytemuck::bytes_of(&request), now), Ok(true));
+    write(&mut ring, 6);
+    assert_eq!(next(&mut reader, now), None, "what is behind the snapshot comes behind it");
+    // A heartbeat is due all the while.
+    let now = now + Duration::from_secs(3600);
+    let bytes = 2 * PIECE_BYTES + 8;
+    reader.answer(snapshot(bytes), now);
+    for length in [PIECE_BYTES, PIECE_BYTES, 8] {
+        assert_eq!(next(&mut reader, now), Some(vec![0; length]));
+    }
+    let now = now + Duration::from_secs(3600);
+    assert_eq!(sequences(&next(&mut reader, now).unwrap()), [8, 9], "it is of message 7");
+    assert_eq!(next(&mut reader, now), None);
+}
+
+#[test]
+fn who_asks_while_its_snapshot_comes_is_closed() {
+    let now = Instant::now();
+    let mut reader = reader(now);
+    reader.answer(snapshot(2 * PIECE_BYTES), now);
+    let piece = reader.next_piece(None, NOTHING_NEW, now).expect("the first half");
+    reader.sent(piece, now);
+    let request = FeedRequest::default();
+    let closed = reader.received(bytemuck::bytes_of(&request), now);
+    assert_eq!(closed.map_err(|(reason, _)| reason), Err(CloseReason::Malformed));
 }

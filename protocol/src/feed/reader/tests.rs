@@ -1,0 +1,205 @@
+//! A reader over a stream beside an engine that says what the test wants: what it missed, and snapshots that
+//! are late, too long, or overtaken.
+
+use super::*;
+use crate::message::Message;
+use crate::message::enums::SymbolStatus;
+use crate::message::feed::{FeedRequest, FeedSnapshot, FeedSymbolChanged, FeedTrade};
+use crate::text::Name;
+use crate::units::SymbolId;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+/// A reader over a stream that waits for hardly anything, and its engine.
+fn reader() -> (FeedReader, UnixStream) {
+    reader_of(1000)
+}
+
+/// The same, which takes snapshots of so many bytes.
+fn reader_of(snapshot_bytes_max: u64) -> (FeedReader, UnixStream) {
+    let (near, far) = UnixStream::pair().unwrap();
+    let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+    options.timeout = Duration::from_millis(20);
+    options.snapshot_bytes_max = snapshot_bytes_max;
+    let reader = FeedReader {
+        source: Source::Stream(StreamSource::behind(FeedSequence(0))),
+        line: FeedLine::new(near.into(), &options, None).unwrap(),
+        opened: FeedOpened::default(),
+        wait: options.wait,
+        message: Box::new([0; SLOT_WORDS]),
+        has_books: false,
+    };
+    (reader, far)
+}
+
+fn say<M: Message>(far: &mut UnixStream, message: &M) {
+    far.write_all(bytemuck::bytes_of(message)).unwrap();
+}
+
+fn trade(sequence: u64) -> FeedTrade {
+    FeedTrade { sequence: FeedSequence(sequence), ..Default::default() }
+}
+
+/// The head of a snapshot of two symbols, and one of them.
+fn snapshot(sequence: u64) -> (FeedSnapshot, FeedSymbolChanged) {
+    let bytes = 2 * size_of::<FeedSymbolChanged>() as u64;
+    let sequence = FeedSequence(sequence);
+    let head = FeedSnapshot { bytes, symbols: 2, sequence, ..Default::default() };
+    let status = SymbolStatus::Trading.to_wire();
+    (head, FeedSymbolChanged { status, ..Default::default() })
+}
+
+fn is_late(reader: &mut FeedReader) {
+    let late = reader.recover().unwrap_err();
+    assert!(matches!(late, FeedError::Connection(FeedConnectError::Io(_))), "{late}");
+}
+
+fn read(reader: &mut FeedReader) -> Option<FeedSequence> {
+    let is_there = reader.poll().unwrap().is_some();
+    is_there.then(|| FeedSequence(reader.message[MARK_WORD]))
+}
+
+#[test]
+fn until_a_late_snapshot_has_come_messages_are_missing() {
+    let (mut reader, mut far) = reader();
+    say(&mut far, &trade(1));
+    is_late(&mut reader);
+    say(&mut far, &trade(2));
+    for _ in 0..2 {
+        assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))), "1 was passed over");
+    }
+    let (head, symbol) = snapshot(2);
+    say(&mut far, &head);
+    say(&mut far, &symbol);
+    say(&mut far, &FeedSymbolChanged { symbol: SymbolId(1), ..symbol });
+    say(&mut far, &trade(3));
+    assert_eq!(reader.recover().unwrap().sequence(), FeedSequence(2));
+    assert_eq!(read(&mut reader), Some(FeedSequence(3)));
+}
+
+/// A snapshot that is longer than this reader takes, and what comes behind it.
+fn too_long(reader: &mut FeedReader, far: &mut UnixStream) {
+    let (head, symbol) = snapshot(5);
+    say(far, &head);
+    say(far, &symbol);
+    let error = reader.recover().unwrap_err();
+    let is_told =
+        matches!(error, FeedError::Connection(FeedConnectError::TooLong { bytes: 160, .. }));
+    assert!(is_told, "{error}");
+    say(far, &symbol);
+    say(far, &trade(6));
+}
+
+#[test]
+fn who_goes_on_without_a_snapshot_that_is_too_long_reads_what_comes_behind_it() {
+    let (mut reader, mut far) = reader_of(159);
+    say(&mut far, &trade(1));
+    too_long(&mut reader, &mut far);
+    assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))), "1 was passed over");
+    reader.skip();
+    say(&mut far, &trade(7));
+    assert_eq!(read(&mut reader), Some(FeedSequence(7)), "6 had come");
+}
+
+#[test]
+fn the_next_snapshot_is_asked_for_when_the_one_that_is_too_long_has_come() {
+    let (mut reader, mut far) = reader_of(159);
+    let (head, symbol) = snapshot(5);
+    say(&mut far, &head);
+    for _ in 0..2 {
+        assert!(reader.recover().is_err());
+    }
+    far.set_nonblocking(true).unwrap();
+    let mut said = [0; 3 * size_of::<FeedRequest>()];
+    let once = size_of::<FeedRequest>();
+    assert_eq!(far.read(&mut said).unwrap(), once, "who asks while it is owed one is closed");
+    say(&mut far, &symbol);
+    say(&mut far, &symbol);
+    is_late(&mut reader);
+    assert_eq!(far.read(&mut said).unwrap(), once);
+    let bytes = size_of::<FeedSymbolChanged>() as u64;
+    let head = FeedSnapshot { bytes, symbols: 1, sequence: FeedSequence(9), ..head };
+    say(&mut far, &head);
+    say(&mut far, &symbol);
+    assert_eq!(reader.recover().unwrap().sequence(), FeedSequence(9));
+}
+
+#[test]
+fn who_goes_on_without_a_late_snapshot_reads_what_comes_behind_it() {
+    // As much of it has come when it is given up.
+    for parts in 0..3 {
+        let (mut reader, mut far) = reader();
+        is_late(&mut reader);
+        let (head, symbol) = snapshot(5);
+        if parts > 0 {
+            say(&mut far, &head);
+        }
+        if parts > 1 {
+            say(&mut far, &symbol);
+        }
+        is_late(&mut reader);
+        reader.skip();
+        if parts == 0 {
+            say(&mut far, &head);
+        }
+        assert_eq!(read(&mut reader), None);
+        for _ in parts.max(1)..3 {
+            say(&mut far, &symbol);
+        }
+        say(&mut far, &trade(6));
+        assert_eq!(read(&mut reader), Some(FeedSequence(6)), "{parts}");
+        // The next one is another one.
+        is_late(&mut reader);
+        drop(reader);
+        let mut said = Vec::new();
+        far.read_to_end(&mut said).unwrap();
+        assert_eq!(said.len(), 2 * size_of::<FeedRequest>());
+    }
+}
+
+/// Says a snapshot whole.
+fn say_whole(far: &mut UnixStream, sequence: u64) {
+    let (head, symbol) = snapshot(sequence);
+    say(far, &head);
+    say(far, &symbol);
+    say(far, &FeedSymbolChanged { symbol: SymbolId(1), ..symbol });
+}
+
+#[test]
+fn who_has_no_books_gets_some_also_in_front_of_the_first_message() {
+    let (mut reader, mut far) = reader();
+    say_whole(&mut far, 0);
+    // They go on with message 1, as an empty venue's would.
+    let mut books = Books::new();
+    assert_eq!(reader.follow(&mut books).unwrap(), 0);
+    assert_eq!(books.symbols().len(), 2);
+    assert_eq!(reader.follow(&mut books).unwrap(), 0, "and no second ones");
+    drop(reader);
+    let mut said = Vec::new();
+    far.read_to_end(&mut said).unwrap();
+    assert_eq!(said.len(), size_of::<FeedRequest>());
+}
+
+#[test]
+fn who_waits_is_told_at_once_that_messages_are_missing() {
+    let (mut reader, mut far) = reader();
+    assert!(!reader.wait(Duration::ZERO));
+    say(&mut far, &FeedGap { from: FeedSequence(1), next: FeedSequence(5), ..Default::default() });
+    for _ in 0..2 {
+        assert!(reader.wait(Duration::ZERO));
+        assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))));
+    }
+}
+
+#[test]
+fn a_reader_that_is_overtaken_again_and_again_gives_up() {
+    let (mut reader, mut far) = reader();
+    for number in 0..2 * u64::from(ATTEMPTS) {
+        say_whole(&mut far, 5 * number);
+        let [from, next] = [1, 3].map(|behind| FeedSequence(5 * number + behind));
+        say(&mut far, &FeedGap { from, next, ..Default::default() });
+    }
+    let error = reader.follow(&mut Books::new()).unwrap_err();
+    assert!(matches!(error, FeedError::TooFast), "{error}");
+}
