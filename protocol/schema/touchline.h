@@ -266,7 +266,7 @@ struct touchline_name {
 #define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
-#define TOUCHLINE_ENVELOPE_REPLAYED 4 /* Read from the log because the client asked for it; the correlation is the replay's. */
+#define TOUCHLINE_ENVELOPE_REPLAYED 4 /* Read from the log because the client asked for it; the correlation is the replay's, and the sequence that of the session's own command in whose transaction it stands; else 0, as in the later parts of such a command. */
 #define TOUCHLINE_CARRIER_RINGS 0 /* `Hello::carrier`: two rings in shared memory, whose descriptors come with the Welcome. Over the engine's Unix socket only. */
 #define TOUCHLINE_CARRIER_STREAM 1 /* `Hello::carrier`: the connection itself, over which the same messages go on behind the Welcome. */
 #define TOUCHLINE_ACKNOWLEDGE_APPENDED 0 /* `Hello::acknowledgement`: replies come as soon as their transaction is appended. */

@@ -40,7 +40,9 @@ const _: () = assert!(size_of::<Envelope>() == 40);
 pub const ENVELOPE_TERMINAL: u8 = 1;
 /// Not a reply.
 pub const ENVELOPE_UNSOLICITED: u8 = 2;
-/// Read from the log because the client asked for it; the correlation is the replay's.
+/// Read from the log because the client asked for it; the correlation is the replay's, and the sequence that
+/// of the session's own command in whose transaction it stands; else 0, as in the later parts of such a
+/// command.
 pub const ENVELOPE_REPLAYED: u8 = 4;
 
 message! {
