@@ -123,9 +123,7 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let table_seed = getrandom::u64().context("no random table seed")?;
     let mut core = Core::with_table_seed(table_seed);
     let (log, defined) = open_log(&options, &mut core, table_seed)?;
-    let pid_file = options.data.join("engine.pid");
-    fs::write(&pid_file, std::process::id().to_string())
-        .with_context(|| format!("cannot write {}", pid_file.display()))?;
+    let pid_file = PidFile::write(options.data.join("engine.pid"))?;
 
     let clock = Clock::start(SystemTime, core.last_time_ns(), options.allow_clock_behind)?;
     let (mail, rings) = gateway::mail()?;
@@ -185,11 +183,30 @@ pub fn run(options: EngineOptions) -> Result<()> {
     }
     let gateway_ended = gateway.stop();
     keeper.stop();
-    let _gone = fs::remove_file(&pid_file);
+    drop(pid_file);
     closed.context("the log was not closed cleanly")?;
     gateway_ended.context("the gateway ended by itself")?;
     say!("engine ended");
     Ok(())
+}
+
+/// The engine's process id in a file of the data folder, for people; gone with the engine, also where a start is
+/// refused.
+struct PidFile(PathBuf);
+
+impl PidFile {
+    fn write(path: PathBuf) -> Result<Self> {
+        fs::write(&path, std::process::id().to_string())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // A file that is gone already needs no removing.
+        let _gone = fs::remove_file(&self.0);
+    }
 }
 
 /// Room for a path in a socket's address, its closing zero included.

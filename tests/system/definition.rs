@@ -364,6 +364,7 @@ fn limits_that_this_build_cannot_hold_are_refused_by_their_keys_before_the_log_i
     // What is in use, the log knows.
     let output = output("limits.symbols=1");
     assert!(output.contains("limits.symbols"), "{output}");
+    assert_eq!(files(venue.data()), made, "not even a process id");
 }
 
 #[test]
