@@ -164,15 +164,21 @@ impl Log {
     /// Folds the placement of two orders of which the second, Alice's buy, fills the first, Bob's sell:
     /// trade number `id`, by orders `2 × id - 1` and `2 × id`, nothing charged.
     pub(crate) fn trade(&mut self, id: u64, price: i64, quantity: i64) {
-        self.rest(BOB, Side::Sell, 2 * id - 1, price, quantity);
-        let (order, accepted) = limit_order(ALICE, Side::Buy, 2 * id, price, quantity);
+        self.trade_taken_by(Side::Buy, id, price, quantity);
+    }
+
+    /// The same, on the side that Alice takes.
+    pub(crate) fn trade_taken_by(&mut self, taker: Side, id: u64, price: i64, quantity: i64) {
+        self.rest(BOB, taker.opposite(), 2 * id - 1, price, quantity);
+        let (order, accepted) = limit_order(ALICE, taker, 2 * id, price, quantity);
         let notional = i128::from(price) * i128::from(quantity) / i128::from(ONE);
         let quote_amount = i64::try_from(notional).unwrap();
+        let paid = if taker == Side::Buy { quote_amount } else { quantity };
         let trade = Trade {
             trade_id: TradeId(id),
             aggregate_trade_id: AggregateTradeId(id),
             symbol: BTCUSDT,
-            aggressor_side: Side::Buy.to_wire(),
+            aggressor_side: taker.to_wire(),
             price,
             quantity,
             quote_amount,
@@ -185,7 +191,7 @@ impl Log {
         let result = OrderResult {
             executed_quantity: quantity,
             executed_quote: quote_amount,
-            released: accepted.locked - quote_amount,
+            released: accepted.locked - paid,
             status: OrderStatus::Filled.to_wire(),
             ..resting(&accepted, 2 * id)
         };

@@ -153,6 +153,27 @@ fn candles_are_filled_where_nobody_traded() {
 }
 
 #[test]
+fn a_trade_that_a_seller_takes_is_told_from_one_that_a_buyer_takes() {
+    let mut log = old_venue();
+    log.time_ns = 1_700_000_060_999_000_000;
+    log.trade(1, 100 * ONE, ONE);
+    log.trade_taken_by(Side::Sell, 2, 90 * ONE, 3 * ONE);
+    let site = Site::new(log);
+    let candle = text(&site, "klines", "symbol=BTCUSDT&interval=1M");
+    let volumes =
+        r#""4.00000000",1701388799999,"370.00000000",2,"1.00000000","100.00000000","0"]]"#;
+    assert!(candle.ends_with(volumes), "{candle}");
+    for (path, buyer_was_the_maker) in
+        [("trades", "isBuyerMaker"), ("historicalTrades", "isBuyerMaker"), ("aggTrades", "m")]
+    {
+        let found: serde_json::Value =
+            serde_json::from_str(&text(&site, path, "symbol=BTCUSDT")).unwrap();
+        let told = [0, 1].map(|at| found[at][buyer_was_the_maker].as_bool());
+        assert_eq!(told, [Some(false), Some(true)], "{path}");
+    }
+}
+
+#[test]
 fn no_candle_lies_wholly_in_a_break() {
     let mut log = old_venue();
     let minute = |n: u64| 1_699_999_860_000 + 60_000 * n;
