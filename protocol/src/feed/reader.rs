@@ -258,8 +258,9 @@ impl FeedReader {
     /// is there.
     ///
     /// # Errors
-    /// If no snapshot comes within [`FeedOptions::timeout`], or the feed overtakes each. The next call waits for
-    /// the one that was asked for; until one has come, a poll over a stream says that messages are missing.
+    /// If no snapshot comes within [`FeedOptions::timeout`], one is longer than this reader takes, or the feed
+    /// overtakes each. The next call waits for the one that was asked for, and asks anew behind one that is too
+    /// long; until one has come, a poll over a stream says that messages are missing.
     pub fn recover(&mut self) -> Result<Books, FeedError> {
         for _ in 0..ATTEMPTS {
             let books = self.line.snapshot();
