@@ -1117,7 +1117,7 @@ struct touchline_order_result {
     int64_t quantity; /* Base quantity of the order, 10⁻⁸. */
     int64_t executed_quantity; /* Base executed, 10⁻⁸. */
     int64_t executed_quote; /* Quote executed, 10⁻⁸. */
-    int64_t released; /* Moved from locked back to free because the order ended, 10⁻⁸. */
+    int64_t released; /* Moved from locked back to free because the order ended or, from rules 3 on, was a buy that took below its limit, 10⁻⁸. */
     uint64_t book_update_id; /* The symbol's book update id behind this order. */
     int64_t order_list_id; /* The list it belongs to. */
     uint32_t order_count_0; /* Orders of the account in the first interval, this one included; of a replaced one, which does not count again, as they were, and 0 for a stop that had its turn. */

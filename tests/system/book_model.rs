@@ -167,6 +167,7 @@ impl Book {
             self.end(&mut order, "EXPIRED");
         } else {
             order.status = if order.executed == 0 { "NEW" } else { "PARTIALLY_FILLED" };
+            self.release_saved(&mut order);
             self.levels(side).entry(price).or_default().push_back(id);
         }
         self.orders.insert(id, order);
@@ -267,6 +268,16 @@ impl Book {
         order.locked = amount;
         self.ledger.free(order.placed.account, asset, -amount);
         self.ledger.locked(order.placed.account, asset, amount);
+    }
+
+    /// A buy in the book locks what it has open at its price; what it has saved by better ones becomes free.
+    fn release_saved(&mut self, order: &mut Order) {
+        if order.placed.side == Side::Buy {
+            let saved = order.locked - quote_lock(order.placed.price, order.remaining());
+            order.locked -= saved;
+            self.ledger.locked(order.placed.account, self.quote, -saved);
+            self.ledger.free(order.placed.account, self.quote, saved);
+        }
     }
 
     /// Ends an order: what is still locked becomes free.

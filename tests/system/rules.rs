@@ -3,6 +3,7 @@
 
 use super::json::Json;
 use super::process::Process;
+use super::units::WHOLE;
 use super::venue::{Part, Venue};
 use rustix::process::Signal;
 use std::fs;
@@ -124,6 +125,19 @@ fn trade_and_rest(venue: &Venue, price: &str) -> i128 {
     bought.integer_at("orderId")
 }
 
+/// A, with nothing open, buys one at 22,000 and bids 23,000 for another; gives what it has locked then, in
+/// 10⁻⁸ USDT, and takes the bid back.
+fn locked_behind_a_better_price(venue: &Venue) -> i128 {
+    venue.b().limit("BTCUSDT", "SELL", "1", "22000");
+    let bought = venue.a().limit("BTCUSDT", "BUY", "2", "23000");
+    assert_eq!(bought.text_at("status"), "PARTIALLY_FILLED");
+    let locked = venue.a().balances()["USDT"].1;
+    let id = bought.integer_at("orderId");
+    venue.a().cancel(&format!("symbol=BTCUSDT&orderId={id}"));
+    assert_eq!(venue.a().balances()["USDT"].1, 0);
+    locked
+}
+
 #[test]
 fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     let mut venue = Venue::up(&["--set", "log.window=data"]);
@@ -147,6 +161,9 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert!(!raise(&venue, "1").0, "there is no way back");
     assert_eq!((venue.a().balances(), venue.b().balances()), balances);
     let second = trade_and_rest(&venue, "21000");
+    assert_eq!(locked_behind_a_better_price(&venue), 24_000 * WHOLE, "what it has saved, too");
+    assert!(raise(&venue, "3").0);
+    assert_eq!(locked_behind_a_better_price(&venue), 23_000 * WHOLE);
     assert!(limit_open_orders(&venue, 2));
     assert_eq!(exchange_filters(&venue).len(), 1);
     let (_, code, message) = {
@@ -156,7 +173,7 @@ fn a_venue_of_rules_1_stays_as_it_is_until_it_is_raised() {
     assert_eq!((code, &*message), (-2010, "Filter failure: EXCHANGE_MAX_NUM_ORDERS"));
     assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
     venue.start_up();
-    assert_eq!(logged_rules(venue.data()), [1, 2]);
+    assert_eq!(logged_rules(venue.data()), [1, 2, 3]);
     for id in [first, second] {
         assert_eq!(venue.b().order("BTCUSDT", id).text_at("status"), "PARTIALLY_FILLED");
     }
@@ -211,7 +228,7 @@ fn a_new_venue_takes_every_filter_and_order_type() {
     fs::write(&path, FULL).expect("the folder is ours");
     let path = path.to_str().expect("temporary folders have plain names");
     let mut venue = Venue::up(&["--config", path]);
-    assert_eq!(logged_rules(venue.data()), [1, 2]);
+    assert_eq!(logged_rules(venue.data()), [1, 2, 3]);
     let kind = |filter: &Json| filter.text_at("filterType").to_owned();
     let of_exchange: Vec<_> = exchange_filters(&venue).iter().map(kind).collect();
     assert_eq!(of_exchange, ["EXCHANGE_MAX_NUM_ORDERS", "EXCHANGE_MAX_NUM_ALGO_ORDERS"]);

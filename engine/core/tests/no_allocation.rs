@@ -9,7 +9,9 @@ mod rules_2;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use touchline_core::{Context, Core, ORDER_TYPES, ORDER_TYPES_2, OUTBOX_BYTES_MAX, Outbox};
+use touchline_core::{
+    Context, Core, ORDER_TYPES, ORDER_TYPES_2, OUTBOX_BYTES_MAX, Outbox, RULES_MAX,
+};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{Lane, Role, Side};
@@ -294,8 +296,8 @@ fn a_million_commands_allocate_nothing() {
 }
 
 #[test]
-fn a_million_commands_of_rules_2_allocate_nothing() {
-    run(Driver::genesis(2));
+fn a_million_commands_of_the_newest_rules_allocate_nothing() {
+    run(Driver::genesis(RULES_MAX));
 }
 
 fn run(mut driver: Driver) {

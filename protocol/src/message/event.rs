@@ -144,7 +144,8 @@ message! {
         32 executed_quantity: i64,
         /// Quote executed, 10⁻⁸.
         40 executed_quote: i64,
-        /// Moved from locked back to free because the order ended, 10⁻⁸.
+        /// Moved from locked back to free because the order ended or, from rules 3 on, was a buy that took
+        /// below its limit, 10⁻⁸.
         48 released: i64,
         /// The symbol's book update id behind this order.
         56 book_update_id: BookUpdateId,

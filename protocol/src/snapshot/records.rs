@@ -65,7 +65,8 @@ pub const ORDER_WAITING: u8 = 2;
 pub const ORDER_OF_LIST: u8 = 4;
 /// Bit of `OrderRecord::flags`: its list is open.
 pub const ORDER_PAIRED: u8 = 8;
-/// Bit of `OrderRecord::flags`: a buy that was reduced or replaced after a part of it was executed.
+/// Bit of `OrderRecord::flags`: a buy of which a part was executed below its limit, or when it was reduced or
+/// replaced.
 pub const ORDER_OWN_LOCK: u8 = 16;
 /// Bit of `RecordRecord::flags`: its content begins with a unique key of 32 bytes.
 pub const RECORD_HAS_KEY: u32 = 1;

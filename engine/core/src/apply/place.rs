@@ -260,7 +260,7 @@ impl Core {
         } else if takes {
             self.begin_taking(context, active, outbox);
         } else {
-            self.end_taking(&active, false, outbox);
+            self.end_taking(&active, (false, 0), outbox);
         }
     }
 

@@ -6,6 +6,7 @@ use super::settlement::{NOBODY, Settlement};
 use super::{Context, Reject};
 use crate::Core;
 use crate::book::Handle;
+use crate::money;
 use crate::orders::{OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
 use crate::pending::{ActiveOrder, Pending};
@@ -177,8 +178,27 @@ impl Core {
             self.end(active, OrderStatus::Expired, outbox);
             return true;
         }
-        self.end_taking(active, changed, outbox);
+        let saved = self.release_saved(active);
+        self.end_taking(active, (changed, saved), outbox);
         true
+    }
+
+    /// Releases what a buy has saved by taking below its limit, if its rest goes into the book now: from then
+    /// on it locks what that rest needs. Gives how much that was.
+    fn release_saved(&mut self, active: &mut ActiveOrder) -> i64 {
+        let rests = active.remaining > 0 && active.may_rest();
+        let has_paid = active.kind.side == Side::Buy && active.executed_quote > 0;
+        if self.rules < 3 || !rests || !has_paid {
+            return 0;
+        }
+        let needed = money::known_quote_rounded_up(active.price.0, active.remaining);
+        let saved = active.still_locked() - needed;
+        if saved > 0 {
+            (active.locked, active.has_own_lock) = (active.locked - saved, true);
+            let asset = self.symbols.list[active.symbol.0 as usize].paid_with(active.kind.side);
+            self.accounts.release(active.account, asset, saved);
+        }
+        saved
     }
 
     /// Lets an order that was just accepted take what it can. Apart from the way of those that find
@@ -191,7 +211,7 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) {
         if self.is_unfillable(&active) {
-            self.finish(&active, outbox);
+            self.finish(&active, 0, outbox);
             return;
         }
         let mut steps = self.limits.max_steps;
@@ -200,12 +220,12 @@ impl Core {
     }
 
     /// Puts what an order that finds nothing more to take has open to rest, if it may, and reports how
-    /// it stands. `changed`: its taking has changed the book.
+    /// it stands. `changed`: its taking has changed the book. `saved`: so much of its lock is free already.
     #[inline(always)]
     pub(super) fn end_taking(
         &mut self,
         active: &ActiveOrder,
-        changed: bool,
+        (changed, saved): (bool, i64),
         outbox: &mut Outbox<'_>,
     ) {
         if active.remaining > 0 && active.may_rest() {
@@ -214,7 +234,7 @@ impl Core {
             let symbol = &mut self.symbols.list[active.symbol.0 as usize];
             symbol.counters.book_update.0 += u64::from(!changed);
         }
-        self.finish(active, outbox);
+        self.finish(active, saved, outbox);
     }
 
     /// Lets an order take until a stop is reached or a list touched, which is then ended, or an order of
@@ -301,9 +321,10 @@ impl Core {
         handle
     }
 
-    /// Reports how an order that is done taking stands; if it has ended, its lock is released.
+    /// Reports how an order that is done taking stands, and what it has `saved`; if it has ended, its lock is
+    /// released.
     #[inline(always)]
-    pub(super) fn finish(&mut self, active: &ActiveOrder, outbox: &mut Outbox<'_>) {
+    pub(super) fn finish(&mut self, active: &ActiveOrder, saved: i64, outbox: &mut Outbox<'_>) {
         let status = if active.remaining == 0 && !active.ran_dry {
             OrderStatus::Filled
         } else if !active.may_rest() {
@@ -313,10 +334,14 @@ impl Core {
         } else {
             OrderStatus::PartiallyFilled
         };
-        self.end(active, status, outbox);
+        if status.is_open() {
+            self.report(active, status, saved, outbox);
+        } else {
+            self.end(active, status, outbox);
+        }
     }
 
-    /// As [`finish`](Self::finish), in a status that the caller knows.
+    /// Reports how an order ended, and releases its lock.
     #[inline(always)]
     pub(super) fn end(
         &mut self,
@@ -324,17 +349,14 @@ impl Core {
         status: OrderStatus,
         outbox: &mut Outbox<'_>,
     ) {
-        let mut released = 0;
-        if !status.is_open() {
-            released = active.still_locked();
-            let symbol = &self.symbols.list[active.symbol.0 as usize];
-            if released > 0 {
-                let asset = symbol.paid_with(active.kind.side);
-                self.accounts.release(active.account, asset, released);
-            }
-            if active.place != NONE {
-                self.orders.give_place_up(active.account, active.place);
-            }
+        let released = active.still_locked();
+        let symbol = &self.symbols.list[active.symbol.0 as usize];
+        if released > 0 {
+            let asset = symbol.paid_with(active.kind.side);
+            self.accounts.release(active.account, asset, released);
+        }
+        if active.place != NONE {
+            self.orders.give_place_up(active.account, active.place);
         }
         self.report(active, status, released, outbox);
     }

@@ -136,7 +136,7 @@ impl Core {
                 active.locked += self.expire_limit_leg(slot, book_update_id, outbox);
             }
             if !self.enter(&mut active, outbox) || self.is_unfillable(&active) {
-                self.finish(&active, outbox);
+                self.finish(&active, 0, outbox);
             } else if !self.advance(context, &mut active, steps, outbox) {
                 return Some(active);
             }

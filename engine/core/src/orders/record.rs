@@ -34,8 +34,8 @@ pub(crate) const IS_WAITING: u8 = 2;
 pub(crate) const HAS_LIST: u8 = 4;
 /// The order's list is open: its other order is open too, and neither has executed anything.
 pub(crate) const IS_PAIRED: u8 = 8;
-/// A buy whose price or quantity changed when a part of it was executed: it locked exactly what the rest
-/// needed then, and what it had paid by then is no part of its notional now.
+/// A buy of which a part was executed when its price or quantity changed, or below its limit: it locked
+/// exactly what the rest needed then, and what it had paid by then is no part of its notional now.
 pub(crate) const HAS_OWN_LOCK: u8 = 16;
 
 const _: () = assert!(size_of::<OrderRecord>() <= 48);

@@ -31,10 +31,10 @@ pub(crate) struct ActiveOrder {
     pub(crate) executed_quote: i64,
     /// The price that fires it, if it is a stop.
     pub(crate) stop_price: Price,
-    /// What was locked at acceptance: quote for a buy, base for a sell. Of a buy that was replaced: what
+    /// What was locked at acceptance: quote for a buy, base for a sell. Of a buy with a lock of its own: what
     /// it locked then and what it had paid.
     pub(crate) locked: i64,
-    /// It was changed after a part of it was executed: see [`HAS_OWN_LOCK`].
+    /// It has a lock of its own: see [`HAS_OWN_LOCK`].
     pub(crate) has_own_lock: bool,
     /// What it shows at a time once it rests; 0: everything.
     pub(crate) iceberg: i64,

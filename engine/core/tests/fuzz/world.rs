@@ -3,7 +3,7 @@
 
 use super::source::Source;
 use super::subject::{Subject, words};
-use touchline_core::{AMOUNT_MAX, ORDER_TYPES, ORDER_TYPES_2};
+use touchline_core::{AMOUNT_MAX, ORDER_TYPES, ORDER_TYPES_2, RULES_MAX};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{Lane, Role, SymbolStatus};
 use touchline_protocol::text::{AssetName, Name, SymbolName};
@@ -65,7 +65,7 @@ fn filters() -> SymbolFilters {
     }
 }
 
-/// Of rules version 1 or 2: a symbol without filters, one with all, one that trades the same assets the
+/// Of a rules version: a symbol without filters, one with all, one that trades the same assets the
 /// other way round, one that is halted.
 fn symbols(subject: &mut Subject, rules: u32) {
     let (base, quote) = (AssetId(0), AssetId(1));
@@ -153,11 +153,15 @@ fn sessions(subject: &mut Subject, rules: u32) {
     }
 }
 
-/// A venue of rules version 1 or 2.
+/// A venue of any rules version.
 pub(crate) fn world(source: &mut Source<'_>) -> Subject {
     let mut subject = Subject::new();
-    // One input in sixteen is judged by the older rules.
-    let rules = if source.below(16) == 15 { 1 } else { 2 };
+    // One input in sixteen is judged by the rules of each older version.
+    let rules = match source.below(16) {
+        15 => 1,
+        14 => 2,
+        _ => RULES_MAX,
+    };
     for rules in 1..=rules {
         subject.prepare(&SetRules { rules, ..Default::default() });
     }

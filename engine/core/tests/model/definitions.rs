@@ -17,11 +17,11 @@ fn done(id: u64) -> Outcome {
 
 impl Model {
     pub(crate) fn set_rules(&mut self, m: &SetRules) -> Outcome {
-        check(m.rules > self.rules && m.rules <= 2, Why::LimitOutOfRange)?;
+        check(m.rules == self.rules + 1 && m.rules <= 3, Why::LimitOutOfRange)?;
         self.rules = m.rules;
         // Averages begin with rules 2; the last price is known from before.
-        for symbol in &mut self.symbols {
-            symbol.history.clear();
+        if m.rules == 2 {
+            self.symbols.iter_mut().for_each(|symbol| symbol.history.clear());
         }
         done(0)
     }

@@ -2,7 +2,7 @@
 //! or this transaction has done its share.
 
 use crate::place::OrderStatus;
-use crate::state::{Model, ONE, Order, Place, Rates, down, has_limit, is_reached};
+use crate::state::{Model, ONE, Order, Place, Rates, down, has_limit, is_reached, up};
 use crate::venue::Owned;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::message::event::*;
@@ -234,8 +234,16 @@ impl Model {
             (true, false, 0) => OrderStatus::New,
             (true, false, _) => OrderStatus::PartiallyFilled,
         };
-        let released = if status.is_open() { 0 } else { order.locked };
+        let released = match order.side {
+            _ if !status.is_open() => order.locked,
+            // What its rest needs stays locked, from rules 3 on not what it has saved.
+            Side::Buy if self.rules > 2 && order.executed > 0 => {
+                order.locked - up(order.price, order.open())
+            }
+            _ => 0,
+        };
         self.release(&order, released);
+        order.locked -= released;
         events.push(self.result(&order, status, released));
         if status.is_open() {
             order.shown =

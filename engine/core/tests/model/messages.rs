@@ -349,8 +349,8 @@ impl World {
         };
     }
 
-    /// Definitions that are refused: a taken name, a contradiction, nobody's key, older rules; or the
-    /// second rules, which a venue of the first takes.
+    /// Definitions that are refused: a taken name, a contradiction, nobody's key, older rules; or
+    /// newer ones, which a venue takes if they are the next.
     fn define(&mut self, what: u8) {
         let asset = |name, precision| DefineAsset {
             name: AssetName::new(name).unwrap(),

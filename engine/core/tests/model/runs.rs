@@ -145,7 +145,13 @@ fn agrees_with_the_model_by_rules_1() {
 #[test]
 fn agrees_with_the_model_by_rules_2() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let census = run(2, commands - commands / 8);
+    run(2, commands / 8);
+}
+
+#[test]
+fn agrees_with_the_model_by_rules_3() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let census = run(3, commands - commands / 4);
     if census.commands >= COMMANDS / 2 {
         let missing = census.missing();
         assert!(missing.is_empty(), "never in {} commands: {missing:#?}", census.commands);
@@ -154,7 +160,7 @@ fn agrees_with_the_model_by_rules_2() {
 
 #[test]
 fn a_case_is_repeatable() {
-    let strategy = prop::collection::vec(steps(2), 1..STEPS);
+    let strategy = prop::collection::vec(steps(3), 1..STEPS);
     let of = |seed| format!("{:?}", strategy.new_tree(&mut runner(seed)).unwrap().current());
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));

@@ -117,7 +117,7 @@ impl World {
             whim: 0,
         };
         world.must(&SetRules { rules: 1, ..Default::default() });
-        if rules > 1 {
+        for rules in 2..=rules {
             world.must(&SetRules { rules, ..Default::default() });
         }
         world.must(&SetLimits { limits: limits(), ..Default::default() });

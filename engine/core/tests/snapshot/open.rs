@@ -5,7 +5,7 @@ use crate::altered::{reason, records_of, with_records};
 use crate::parts::{again, write};
 use crate::taking::order;
 use crate::venue::{Venue, WHOLE, named, roomy};
-use touchline_core::{AMOUNT_MAX, ORDER_TYPES_2};
+use touchline_core::{AMOUNT_MAX, ORDER_TYPES_2, RULES_MAX};
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{OrderType, Side};
 use touchline_protocol::snapshot::records::*;
@@ -19,7 +19,7 @@ const LIST: &str = "a list that its orders do not fit";
 /// One of each kind that a snapshot tells apart; the last price is 10.
 fn venue() -> Venue {
     let mut venue = Venue::new();
-    for rules in 1..=2 {
+    for rules in 1..=RULES_MAX {
         venue.must(&SetRules { rules, ..Default::default() });
     }
     venue.set_limits(roomy());
