@@ -187,8 +187,9 @@ impl Core {
     /// on it locks what that rest needs. Gives how much that was.
     fn release_saved(&mut self, active: &mut ActiveOrder) -> i64 {
         let rests = active.remaining > 0 && active.may_rest();
-        let has_paid = active.kind.side == Side::Buy && active.executed_quote > 0;
-        if self.rules < 3 || !rests || !has_paid {
+        // Maybe so little that it cost nothing.
+        let has_bought = active.kind.side == Side::Buy && active.remaining < active.quantity;
+        if self.rules < 3 || !rests || !has_bought {
             return 0;
         }
         let needed = money::known_quote_rounded_up(active.price.0, active.remaining);

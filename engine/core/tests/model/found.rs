@@ -205,6 +205,15 @@ fn an_order_is_replaced_between_its_fills_and_reduced() {
     assert_eq!(census.seen["OrderReduced"], 1);
 }
 
+/// The least quantity, whose fill is worth less than the least amount, saves what the lock was rounded up by.
+#[test]
+fn a_buy_saves_by_a_fill_that_costs_nothing() {
+    let replace = Step::Replace { aim: oldest(), price: 0, lots: 3, odd: 1 };
+    let steps = [sell(BOB, 1, 6), replace, buy(ANN, 1, 9), buy(ANN, 3, 1)];
+    let census = reaches("OrderReplaced", &steps);
+    assert_eq!(census.seen["Trade"], 2);
+}
+
 #[test]
 fn an_order_is_replaced_and_takes() {
     let replace = Step::Replace { aim: oldest(), price: 7, lots: 2, odd: 0 };
