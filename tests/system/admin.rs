@@ -318,3 +318,24 @@ fn what_is_refused_is_named_and_not_only_numbered() {
         assert!(!success && output.trim_end().ends_with(name), "{arguments:?}: {output}");
     }
 }
+
+#[test]
+fn every_count_of_a_symbol_is_taken_as_a_number() {
+    let venue = Venue::up(&[]);
+    let counts = [
+        ("iceberg_parts=21", "limit"),
+        ("max_orders=22", "maxNumOrders"),
+        ("max_algo_orders=23", "maxNumAlgoOrders"),
+        ("max_iceberg_orders=24", "maxNumIcebergOrders"),
+    ];
+    for (setting, _) in counts {
+        admin(&venue, &["symbol", "change", "BTCUSDT", setting]);
+    }
+    let shown = symbol(&venue, "BTCUSDT");
+    let filters = shown.at("filters").items();
+    for (setting, field) in counts {
+        let shown = filters.iter().find_map(|filter| filter.find(field)).map(Json::integer);
+        let (_, number) = setting.split_once('=').expect("as above");
+        assert_eq!(shown, number.parse().ok(), "{setting}");
+    }
+}

@@ -75,6 +75,8 @@ fn the_tools_read_beside_a_running_engine_and_after_it() {
     let mut venue = traded();
     let running = object(venue.data(), &["info", "--json"]);
     assert_eq!(running.at("runningDurable").integer(), running.integer_at("end"));
+    assert_eq!(running.at("cleanEnd"), &Json::parse("false"), "it has not ended");
+    assert!(running.integer_at("firstTimeNs") < running.integer_at("lastTimeNs"));
     let of_orders = |info: &Json| {
         ["NewOrder", "CancelOrder", "CancelOrderNamed"]
             .iter()
@@ -89,6 +91,7 @@ fn the_tools_read_beside_a_running_engine_and_after_it() {
     let ended = object(venue.data(), &["info", "--json"]);
     assert_eq!(ended.at("cleanEnd"), &Json::parse("true"));
     assert_eq!(ended.at("runningDurable"), &Json::parse("null"));
+    assert_eq!(ended.integer_at("firstTimeNs"), running.integer_at("firstTimeNs"));
     assert_eq!(of_orders(&ended), 3);
     assert_eq!(ended.at("verdict").text_at("outcome"), "sound");
     let (code, text, _) = log(venue.data(), &["verify"]);
