@@ -23,6 +23,9 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) active: &'core mut ActiveOrder,
     pub(super) outbox: &'outbox mut Outbox<'buffer>,
     pub(super) time_ns: u64,
+    /// The time that tells aggregate trades apart: that of the transaction, by newer rules cut to what
+    /// clients see of it, a millisecond (spot contract §2, aggregate trade).
+    pub(super) shown_time_ns: u64,
     /// Of this transaction: the priority of what goes to the end of its queue.
     pub(super) position: Position,
     /// Average prices, from the rules on that know them.
@@ -200,16 +203,16 @@ impl Settlement<'_, '_, '_> {
         self.orders.unpair_limit_leg(limit);
     }
 
-    /// Takes the numbers of a trade. Fills of one aggressor at one price and time are one aggregate
-    /// trade, also when a continuation happens at the same time.
+    /// Takes the numbers of a trade. Fills of one aggressor at one price and shown time are one aggregate
+    /// trade, also when a continuation happens at that time.
     fn count_trade(&mut self, price: Price) {
         let counters = &mut self.symbol.counters;
         counters.trade.0 += 1;
         let active = &mut *self.active;
-        if (active.last_fill_price, active.last_fill_time_ns) != (price, self.time_ns) {
+        if (active.last_fill_price, active.last_fill_time_ns) != (price, self.shown_time_ns) {
             counters.aggregate_trade.0 += 1;
             active.last_fill_price = price;
-            active.last_fill_time_ns = self.time_ns;
+            active.last_fill_time_ns = self.shown_time_ns;
         }
     }
 }

@@ -15,6 +15,8 @@ use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePre
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
 use touchline_protocol::units::{BookUpdateId, Price, Qty, SymbolId};
 
+const NS_PER_MS: u64 = 1_000_000;
+
 /// How far an order's taking has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taking {
@@ -251,6 +253,7 @@ impl Core {
         let aggressor = active.aggressor();
         let is_free = active.prevention_now == SelfTradePrevention::None;
         let own = if is_free { NOBODY } else { active.account };
+        let shown_time_ns = self.shown_time(context.time_ns);
         let triggers = &self.symbols.triggers[at];
         let mut settlement = Settlement {
             accounts: &mut self.accounts,
@@ -259,6 +262,7 @@ impl Core {
             active,
             outbox,
             time_ns: context.time_ns,
+            shown_time_ns,
             position: context.position,
             stops: [triggers.best(Side::Sell), triggers.best(Side::Buy)],
             is_triggered: false,
@@ -280,6 +284,12 @@ impl Core {
             self.symbols.list[at].last_price = active.last_fill_price;
         }
         met_own
+    }
+
+    /// The time of a transaction as it tells aggregate trades apart.
+    #[inline(always)]
+    const fn shown_time(&self, time_ns: u64) -> u64 {
+        if self.rules < 3 { time_ns } else { time_ns - time_ns % NS_PER_MS }
     }
 
     /// Puts what an order could not take into the book; says where.

@@ -99,6 +99,29 @@ fn continuations_keep_their_place_and_their_reply() {
     world.drain().venue.check_replay();
 }
 
+/// By rules 3 an order that goes on within the millisecond goes on with its aggregate trade.
+#[test]
+fn an_aggregate_trade_is_one_for_who_sees_milliseconds() {
+    for (rules, pause, aggregates) in [(2, 0, 1), (2, 1, 3), (3, 999_999 / 2, 1), (3, 500_000, 2)] {
+        let mut world = World::new(rules);
+        for _ in 0..5 {
+            world.step(&sell(ANN, 3, 1));
+        }
+        let ns = 1_000_000 - world.venue.time_ns % 1_000_000;
+        world.step(&Step::Pass { ns });
+        world.step(&buy(BOB, 4, 6));
+        for _ in 0..2 {
+            assert_eq!(world.venue.core.counts().pending_work, 1);
+            world.step(&Step::Pass { ns: pause });
+            world.step(&Step::RunPending);
+        }
+        let counters = world.venue.core.symbol(SymbolId(0)).unwrap().counters;
+        let numbers = (counters.trade, counters.aggregate_trade);
+        assert_eq!(numbers, (TradeId(5), AggregateTradeId(aggregates)), "{rules}, {pause} ns");
+        world.drain().venue.check_replay();
+    }
+}
+
 /// One trade reaches Bob's stop and Ann's stop leg; Bob's has its turn first and takes Ann's limit leg.
 #[test]
 fn a_limit_leg_is_touched_whose_stop_leg_has_fired() {

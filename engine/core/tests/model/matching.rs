@@ -145,14 +145,16 @@ impl Model {
             maker.shown = maker.iceberg.min(maker.open());
             maker.place = self.next_turn();
         }
+        let by_the_millisecond = self.rules > 2;
         let market = self.symbol_mut(symbol);
         market.trades += 1;
         market.last = Some(price);
         market.history.push((time, price, quantity));
-        // One aggregate trade is what one aggressor took at one price and time.
-        if taker.last_fill != Some((price, time)) {
+        // One aggregate trade is what one aggressor took at one price and time, as it is shown.
+        let shown = if by_the_millisecond { time - time % 1_000_000 } else { time };
+        if taker.last_fill != Some((price, shown)) {
             market.aggregates += 1;
-            taker.last_fill = Some((price, time));
+            taker.last_fill = Some((price, shown));
         }
         let (trades, aggregates) = (market.trades, market.aggregates);
         let behind = market.updates + 1;
