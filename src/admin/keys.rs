@@ -3,7 +3,7 @@
 
 use super::{MASTER_KEY_FILE, Report, bits, send};
 use crate::names::Names;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -45,9 +45,13 @@ pub(super) fn create(
         true => None,
         false => Some(read_addresses(data)?),
     };
+    let permissions = bits("kind", &KINDS, kinds)?;
+    if permissions == 0 {
+        bail!("--kinds {kinds:?} names none: the key could be used for nothing");
+    }
     let mut command = CreateKey {
         account: Names::read(data)?.account(account)?,
-        permissions: bits("kind", &KINDS, kinds)?,
+        permissions,
         ..Default::default()
     };
     let number = KeyId(send(data, &mut command)?.id);

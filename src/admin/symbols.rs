@@ -74,6 +74,9 @@ fn add(
 }
 
 fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> {
+    if settings.keys.is_empty() && settings.permissions.is_none() {
+        bail!("nothing is to be changed: name a KEY=VALUE, or --permissions");
+    }
     let mut command = Names::read(data)?.symbol_definition(name)?;
     let section = section(present(&command), &settings.keys)?;
     command.order_types = section.order_types.bits;

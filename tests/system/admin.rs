@@ -204,6 +204,7 @@ fn keys_are_limited_to_kinds_and_addresses_and_can_be_revoked() {
     refused(&venue, &["revoke-key", "9999"], "9999");
     refused(&venue, &["key-addresses", "1", "10.0.0.1/8"], "10.0.0.1/8");
     refused(&venue, &["key", "A", "--kinds", "trade,fly"], "fly");
+    refused(&venue, &["key", "A", "--kinds", ","], "none");
 }
 
 #[test]
@@ -273,6 +274,7 @@ fn symbols_are_defined_changed_closed_and_emptied() {
         (&["symbol", "add", "DOGEUSDT", "DOGE", "USDT"], "AlreadyDefined"),
         (&["symbol", "change", "NONE", "oco=true"], "NONE"),
         (&["symbol", "change", "DOGEUSDT", "wings=2"], "wings"),
+        (&["symbol", "change", "DOGEUSDT"], "nothing"),
         (&["symbol", "status", "DOGEUSDT", "OPEN"], "OPEN"),
         (&["asset", "DOGE"], "AlreadyDefined"),
     ] {
