@@ -40,7 +40,7 @@ pub(super) fn take(data: &Path, patience: Duration) -> Result<File> {
         .mode(0o600)
         .open(&path)
         .with_context(|| format!("cannot open {}", path.display()))?;
-    let (mut holder, mut since, mut is_told) = (String::new(), Instant::now(), false);
+    let mut wait = Wait::begin(Instant::now());
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
@@ -49,26 +49,44 @@ pub(super) fn take(data: &Path, patience: Duration) -> Result<File> {
                 return Err(errno).with_context(|| format!("cannot lock {}", path.display()));
             }
         }
-        let now = fs::read_to_string(&path).unwrap_or_default();
-        if now != holder {
-            (holder, since, is_told) = (now, Instant::now(), false);
-        }
-        let who = format!("{} is held by another admin, process {holder}", path.display());
-        if since.elapsed() >= patience {
+        let held = wait.held_by(fs::read_to_string(&path).unwrap_or_default(), Instant::now());
+        let who = format!("{} is held by another admin, process {}", path.display(), wait.holder);
+        if held >= patience {
             let seconds = patience.as_secs();
             bail!(
                 "{who}, for {seconds} s now: nothing was done; see whether it is stopped, and end it"
             );
         }
-        if since.elapsed() >= QUIET && !is_told {
+        if held >= QUIET && !wait.is_told {
             notice::alert!("touchline: {who}; waiting for it");
-            is_told = true;
+            wait.is_told = true;
         }
         thread::sleep(AGAIN);
     }
     // For people, and for who waits. Without it the lock holds all the same.
     let _unnamed = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
     Ok(file)
+}
+
+/// For which process the turn is waited for, and since when.
+struct Wait {
+    holder: String,
+    since: Instant,
+    is_told: bool,
+}
+
+impl Wait {
+    const fn begin(now: Instant) -> Self {
+        Self { holder: String::new(), since: now, is_told: false }
+    }
+
+    /// Notes that `holder` has the lock `now`; gives for how long it was seen to have it.
+    fn held_by(&mut self, holder: String, now: Instant) -> Duration {
+        if holder != self.holder {
+            *self = Self { holder, ..Self::begin(now) };
+        }
+        now.duration_since(self.since)
+    }
 }
 
 #[cfg(test)]
@@ -88,16 +106,27 @@ mod tests {
 
     #[test]
     fn who_waits_for_one_after_the_other_is_patient_with_each() {
+        let almost = PATIENCE - Duration::from_millis(1);
+        let mut now = Instant::now();
+        let mut wait = Wait::begin(now);
+        for holder in 0..8 {
+            assert_eq!(wait.held_by(holder.to_string(), now), Duration::ZERO);
+            assert!(!wait.is_told, "who waits is told for whom, anew");
+            wait.is_told = true;
+            now += almost;
+            assert_eq!(wait.held_by(holder.to_string(), now), almost);
+            assert!(wait.is_told, "once");
+        }
+        assert_eq!(wait.held_by("7".to_owned(), now + PATIENCE - almost), PATIENCE);
+    }
+
+    #[test]
+    fn who_waits_has_the_turn_when_it_is_free() {
         let data = tempfile::tempdir().unwrap();
-        let lock = data.path().join(LOCK_FILE);
-        let patience = Duration::from_millis(400);
-        let held = take(data.path(), patience).unwrap();
+        let held = take(data.path(), PATIENCE).unwrap();
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| take(data.path(), patience).map(drop));
-            for holder in 0..8 {
-                fs::write(&lock, format!("{holder}")).unwrap();
-                thread::sleep(patience / 4);
-            }
+            let waiting = scope.spawn(|| take(data.path(), PATIENCE).map(drop));
+            thread::sleep(AGAIN);
             drop(held);
             waiting.join().unwrap().unwrap();
         });
