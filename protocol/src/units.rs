@@ -136,7 +136,8 @@ identifier!(
     TradeId(u64)
 );
 identifier!(
-    /// Number of the aggregate trade (same aggressor, price and time), counting up from 1 per symbol.
+    /// Number of the aggregate trade (same aggressor, price and time, from rules 3 on to the millisecond),
+    /// counting up from 1 per symbol.
     AggregateTradeId(u64)
 );
 identifier!(

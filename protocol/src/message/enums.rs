@@ -321,7 +321,7 @@ wire_enum! {
         /// Price times quantity is below the smallest amount.
         NotionalTooSmall = 49,
         /// The limit is below what is in use or beyond what this build can hold; `detail` is its number, as of
-        /// `CapacityReached`.
+        /// `CapacityReached`. Of `SetRules`: the version is not the next one, or this build does not know it.
         LimitOutOfRange = 50,
         /// No such open order list.
         UnknownOrderList = 51,

@@ -414,7 +414,7 @@ pub struct PendingOrderRecord {
     pub placed: Position,
     /// Price of its last fill, 10⁻⁸; 0: none.
     pub last_fill_price: i64,
-    /// Time of it.
+    /// Time of it, ns since the epoch; of a fill by rules 3 cut to the millisecond.
     pub last_fill_time_ns: u64,
     /// Correlation of the command.
     pub correlation: u64,

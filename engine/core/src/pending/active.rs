@@ -57,7 +57,7 @@ pub(crate) struct ActiveOrder {
     /// pending and may rest.
     pub(crate) place: u32,
     /// Price and time of its last fill, which tell whether the next one belongs to the same aggregate
-    /// trade; no fill has price zero.
+    /// trade; the time is cut as the rules of that fill had it, and no fill has price zero.
     pub(crate) last_fill_price: Price,
     pub(crate) last_fill_time_ns: u64,
     /// Order counts of its account at acceptance, for the terminal reply.
