@@ -263,7 +263,9 @@ const FILTER_KEYS: [&str; 20] = [
 #[must_use]
 pub fn key_of(command: &Command<'_>, reason: RejectReason, detail: u32) -> Option<&'static str> {
     if reason != RejectReason::InvalidDefinition {
-        return limit_key(reason, detail);
+        // A version that is not the next one is out of range as well, by no number.
+        let is_of_limits = !matches!(command, Command::SetRules(_));
+        return limit_key(reason, detail).filter(|_| is_of_limits);
     }
     // The fields of each command, the filters last.
     let (fields, has_filters): (&[&str], bool) = match command {
@@ -399,6 +401,14 @@ mod tests {
             let error = refused(keys);
             assert!(error.contains(named), "{error}");
         }
+    }
+
+    #[test]
+    fn a_version_of_the_rules_is_no_limit() {
+        let refused = Command::SetRules(&SetRules { rules: 9, ..Default::default() });
+        assert_eq!(key_of(&refused, RejectReason::LimitOutOfRange, 0), None);
+        let limits = Command::SetLimits(&SetLimits::default());
+        assert_eq!(key_of(&limits, RejectReason::LimitOutOfRange, 0), Some("limits.assets"));
     }
 
     #[test]
