@@ -184,7 +184,7 @@ pub struct LogSection {
 impl Default for LogSection {
     fn default() -> Self {
         Self {
-            segment_mib: 16,
+            segment_mib: 64,
             window: WindowPlace::Auto,
             window_mib: 0,
             gather_us: 2000,

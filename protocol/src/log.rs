@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 pub const WINDOW_SEGMENT_BYTES: u64 = 2 << 20;
 
 /// Bytes of a disk segment unless chosen otherwise when the log is made.
-pub const SEGMENT_BYTES_DEFAULT: u64 = 16 << 20;
+pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 
 /// Bytes at the beginning of each disk segment that its header takes.
 pub const SEGMENT_HEADER_BYTES: u64 = 4096;

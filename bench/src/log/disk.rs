@@ -30,7 +30,7 @@ const WRITES: u64 = 500;
 const PIECE_BYTES: u64 = 4 * WINDOW_SEGMENT_BYTES;
 
 /// Bytes of the file, which is written over and over.
-const FILE_BYTES: u64 = 4 * SEGMENT_BYTES_DEFAULT;
+const FILE_BYTES: u64 = SEGMENT_BYTES_DEFAULT;
 
 /// What a file system in memory calls itself: it takes direct writes and has no disk.
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
