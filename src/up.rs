@@ -12,12 +12,13 @@ use child::{Child, Role, is_for_good};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
+use touchline_engine::pid_file::PidFile;
 use touchline_protocol::causes::with_causes;
 
 /// A child that has not ended this long after SIGTERM is killed.
@@ -69,24 +70,6 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     outcome?;
     ensure!(ended_well, "a child did not end well");
     Ok(())
-}
-
-/// The supervisor's process id in its file, for as long as this lives. Made once the engine holds the
-/// data folder's lock, so a second supervisor never touches the first one's.
-struct PidFile(PathBuf);
-
-impl PidFile {
-    fn write(path: PathBuf) -> Result<Self> {
-        fs::write(&path, std::process::id().to_string())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for PidFile {
-    fn drop(&mut self) {
-        let _gone = fs::remove_file(&self.0);
-    }
 }
 
 fn watch_signals(sender: Sender<Notice>) -> Result<()> {
@@ -145,6 +128,7 @@ impl Supervisor {
             FirstStart::ToldToEnd => return Ok(()),
             FirstStart::EndedForGood => bail!("the engine cannot run on this data folder"),
         }
+        // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
         let _pid_file = PidFile::write(arguments.data.data.join("up.pid"))?;
         self.adapter.start()?;
         match self.await_first_start(Role::Adapter)? {

@@ -16,6 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
 use touchline_protocol::feed::layout::{SLOTS_MAX, SLOTS_MIN, is_slot_count};
+use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 use touchline_protocol::wait::WaitStrategy;
 
 /// How idle threads wait.
@@ -184,7 +185,7 @@ pub struct LogSection {
 impl Default for LogSection {
     fn default() -> Self {
         Self {
-            segment_mib: 64,
+            segment_mib: SEGMENT_BYTES_DEFAULT >> 20,
             window: WindowPlace::Auto,
             window_mib: 0,
             gather_us: 2000,

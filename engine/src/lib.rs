@@ -20,6 +20,7 @@ pub mod open_files;
 #[cfg(test)]
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+pub mod pid_file;
 mod process;
 pub mod recovery;
 pub mod snapshot;

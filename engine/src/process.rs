@@ -12,6 +12,7 @@ use crate::inspect::reapply;
 use crate::log::{self, Control, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::open_files;
+use crate::pid_file::PidFile;
 use crate::recovery::Replayed;
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
@@ -188,25 +189,6 @@ pub fn run(options: EngineOptions) -> Result<()> {
     gateway_ended.context("the gateway ended by itself")?;
     say!("engine ended");
     Ok(())
-}
-
-/// The engine's process id in a file of the data folder, for people; gone with the engine, also where a start is
-/// refused.
-struct PidFile(PathBuf);
-
-impl PidFile {
-    fn write(path: PathBuf) -> Result<Self> {
-        fs::write(&path, std::process::id().to_string())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for PidFile {
-    fn drop(&mut self) {
-        // A file that is gone already needs no removing.
-        let _gone = fs::remove_file(&self.0);
-    }
 }
 
 /// Room for a path in a socket's address, its closing zero included.

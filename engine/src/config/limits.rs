@@ -56,7 +56,7 @@ pub struct LimitsSection {
     pub price_levels: u32,
     /// Orders, triggered stops and sweeps that wait to be continued; kills and revocations not counted.
     pub pending_work: u32,
-    /// Makers that one transaction visits at most, 1 to 512.
+    /// Steps that one transaction takes at most, 1 to 512; a maker that is met is one.
     pub max_steps: u32,
     /// Orders per account in the first interval; 0: unlimited.
     pub orders_per_interval_0: u32,
