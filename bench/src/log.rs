@@ -80,14 +80,19 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         // First, so that the files are in the page cache when they are replayed.
         let verify = verify::measure(&flow)?;
         let replay = replay::measure(&flow, &commands)?;
-        let mut subject = Subject::new(&options.scratch, options.core)?;
-        let append = append::measure(&mut subject)?;
+        // Before anything makes segments on that disk.
+        let bare_write = disk.as_ref().map(BareDisk::single_writes).transpose()?;
+        let mut held = Subject::new(&options.scratch, options.core)?;
+        let append = append::measure(&mut held)?;
         let durable = match &disk {
-            Some(disk) => Some(DurableRound {
-                bare_write: disk.single_writes()?,
-                paced: paced::measure(&mut subject, disk, options.core)?,
-                throughput: throughput::measure(&mut subject, disk)?,
-            }),
+            Some(disk) => {
+                let mut subject = Subject::new(&options.scratch, options.core)?;
+                Some(DurableRound {
+                    bare_write: bare_write.unwrap_or_default(),
+                    paced: paced::measure(&mut held, &mut subject, disk, options.core)?,
+                    throughput: throughput::measure(&mut subject, disk)?,
+                })
+            }
             None => None,
         };
         rounds.push(Round { append, durable, replay, verify });

@@ -19,8 +19,9 @@ temporary folder (some 1 GB) with the live window in shared memory. In each roun
              next write, and with the keeper writing and a client waiting; times count from when a
              record was due
   durable    from when a record was due to when that client was woken, in multiples of D, the median of
-             bare O_DIRECT|O_DSYNC writes of 4 KiB; right behind it the same disk is written to without
-             a log on the same schedule, whatever is due in one write: what the machine allows
+             bare O_DIRECT|O_DSYNC writes of 4 KiB, in a log whose keeper is never held, across an end of a
+             segment; right behind it the same disk is written to without a log on the same schedule,
+             whatever is due in one write: what the machine allows
   attainable 128-byte records per second that are durable, to the lesser of those that are appended
              with no disk behind the log and those that the bare disk takes in new space, by 8 MiB
              writes from large pages, which is what the log of a flood does

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use touchline_engine::cores::keep_off;
 use touchline_engine::log::{BeginError, Control};
+use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 
 use super::disk::BareDisk;
 use super::storage::Writes;
@@ -38,6 +39,13 @@ const RECORDS: u64 = RATE / 4;
 
 /// Records that the window takes while the disk is held.
 const HELD_RECORDS: u64 = ROOM / SMALL_FRAME * 3 / 4;
+
+/// Records in front of the first part: a segment's end lies in the parts behind them.
+const LEAD_RECORDS: u64 = SEGMENT_BYTES_DEFAULT / 2 / SMALL_FRAME;
+const _: () = assert!(LEAD_RECORDS + PARTS as u64 * RECORDS > SEGMENT_BYTES_DEFAULT / SMALL_FRAME);
+
+/// By then what a new log makes ahead is made: in a log that goes on, one segment is made per segment.
+const MAKING: Duration = Duration::from_secs(2);
 
 /// Before the first record of a block is due, ns.
 const LEAD_NS: u64 = 20_000;
@@ -69,12 +77,20 @@ type Appended = (u64, u64);
 /// A move of the watermark: when it was seen, and where to.
 type Move = (u64, u64);
 
+/// `held` is the log whose keeper is held. What it has appended by then reaches the disk at once, and a
+/// flood leaves a segment behind that is dear to write to: it is another log than that whose records are
+/// followed to the disk.
 pub(super) fn measure(
+    held: &mut Subject,
     subject: &mut Subject,
     disk: &BareDisk,
     core: Option<usize>,
 ) -> Result<Paced> {
     let base = Instant::now();
+    // Half a segment on the same schedule, so that one ends where it is looked.
+    schedule(subject, base, core, LEAD_RECORDS, &mut Distribution::default())?;
+    subject.settle()?;
+    thread::sleep(MAKING);
     let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
     let [mut bare_writes, mut bare_durable] = [(); 2].map(|()| Distribution::default());
     for _ in 0..PARTS {
@@ -82,12 +98,12 @@ pub(super) fn measure(
         while left > 0 {
             let records = left.min(HELD_RECORDS);
             left -= records;
-            subject.settle()?;
-            let turned = subject.storage.turn(Writes::Held);
-            schedule(subject, base, core, records, &mut off)?;
+            held.settle()?;
+            let turned = held.storage.turn(Writes::Held);
+            schedule(held, base, core, records, &mut off)?;
             drop(turned);
         }
-        subject.settle()?;
+        held.settle()?;
         let (records, moves) = watched(subject, base, core, &mut on)?;
         look_up(&records, &moves, &mut durable)?;
         // Where the keeper runs.
