@@ -98,6 +98,8 @@ struct State {
     largest_write: usize,
     /// Changing calls of a kind that fail, without anything being done.
     refused: Option<(Call, i32)>,
+    /// How many were.
+    refusals: u64,
 }
 
 /// Kinds of changing calls.
@@ -156,6 +158,7 @@ impl SimDisk {
             unreadable: None,
             largest_write: 0,
             refused: None,
+            refusals: 0,
         }))
     }
 
@@ -199,6 +202,11 @@ impl SimDisk {
     /// From now on every changing call of this kind fails; `None`: none.
     pub(crate) fn refuse(&self, refused: Option<(Call, i32)>) {
         self.state().refused = refused;
+    }
+
+    /// How many calls were refused so far.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.state().refusals
     }
 
     /// From now on reading this file fails; `None`: no file.
@@ -336,6 +344,7 @@ impl State {
         if let Some((refused, error)) = self.refused
             && refused == kind
         {
+            self.refusals += 1;
             return Err(io::Error::from_raw_os_error(error));
         }
         if self.is_failing {

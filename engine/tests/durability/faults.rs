@@ -86,19 +86,26 @@ fn a_write_that_fails_once_is_never_tried_again() {
 }
 
 #[test]
-fn a_sync_that_fails_while_a_segment_is_made_ahead_harms_nothing() {
-    let (place, mut venue, mut random) = running(41);
-    place.disk.refuse(Some((Call::Sync, IO_ERROR)));
-    venue.fill_up_to(&mut random, SEGMENT, 400_000);
-    assert!(venue.log.control.is_running());
-    place.disk.refuse(None);
-    venue.fill_up_to(&mut random, 2 * SEGMENT, 400_000);
-    assert!(venue.log.control.is_running(), "{:?}", venue.log.control.failure());
-    let (records, durable) = venue.kill();
-    assert!(durable > SEGMENT);
-    place.cut_power();
-    let venue = place.open();
-    assert!(venue.history.records.len() >= records.len() - 1);
+fn a_sync_or_a_name_that_fails_while_a_segment_is_made_ahead_harms_nothing() {
+    for (seed, call) in [(41, Call::Sync), (47, Call::Name)] {
+        let (place, mut venue, mut random) = running(seed);
+        assert!(eventually(|| place.disk.has(&place.segment(1))), "no segment is made ahead");
+        place.disk.refuse(Some((call, IO_ERROR)));
+        // Into the second, which has the third made.
+        venue.fill_up_to(&mut random, 2 * SEGMENT, 400_000);
+        assert!(venue.log.control.is_running(), "{:?}", venue.log.control.failure());
+        assert!(eventually(|| place.disk.refusals() > 0), "it is not tried");
+        let has_no_name = || !place.disk.has(&place.segment(2));
+        assert!(eventually(has_no_name), "it has a name that may not be durable");
+        place.disk.refuse(None);
+        venue.fill_up_to(&mut random, 4 * SEGMENT, 400_000);
+        assert!(venue.log.control.is_running(), "{:?}", venue.log.control.failure());
+        let (records, durable) = venue.kill();
+        assert!(durable > 3 * SEGMENT);
+        place.cut_power();
+        let venue = place.open();
+        assert!(venue.history.records.len() >= records.len() - 1);
+    }
 }
 
 #[test]
