@@ -23,6 +23,7 @@ mod patience;
 pub mod pid_file;
 mod process;
 pub mod recovery;
+mod side;
 pub mod snapshot;
 
 pub use process::{EngineOptions, check_data_path, run};

@@ -1085,7 +1085,7 @@ struct touchline_trade {
     uint32_t taker_account; /* Owner of the aggressor. */
     int64_t maker_commission; /* Taken from what the maker receives, 10⁻⁸. */
     int64_t taker_commission; /* Taken from what the taker receives, 10⁻⁸. */
-    int64_t maker_remaining; /* The resting order's quantity still open, 10⁻⁸; 0: filled. */
+    int64_t maker_remaining; /* The resting order's quantity still open, 10⁻⁸; 0: filled; -1: not told. */
     int64_t maker_released; /* Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled. */
 };
 #define TOUCHLINE_TEMPLATE_TRADE 201u

@@ -198,6 +198,8 @@ impl OrderListId {
 impl AccountId {
     /// Receives every commission.
     pub const FEES: Self = Self(0);
+    /// Somebody else's, who is not told; no account has that number.
+    pub const UNDISCLOSED: Self = Self(u32::MAX);
 }
 
 impl SessionId {

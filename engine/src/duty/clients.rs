@@ -12,6 +12,8 @@ use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 pub(super) struct Terms {
     /// The account of which it takes all events.
     pub(super) account: Option<AccountId>,
+    /// The account whose side of a transaction it is told; all sides without one.
+    pub(super) side: Option<AccountId>,
     /// How many commands it may send.
     pub(super) rate: RateLimit,
     /// It waits until what it is told is on disk.

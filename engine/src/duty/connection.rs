@@ -12,11 +12,14 @@
 use super::clients::Terms;
 use super::haste::Haste;
 use super::rate::RateLimit;
+use crate::side::told_to;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
 use touchline_protocol::message::enums::{Lane, Role};
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
+};
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
@@ -62,6 +65,8 @@ pub(super) struct Connection {
     takes_unsolicited: bool,
     /// The account of which it takes all events.
     account: Option<AccountId>,
+    /// The account whose side of a transaction it is told; all sides without one.
+    side: Option<AccountId>,
     /// Something that is no reply is missing, and nothing says so yet.
     owes_notice: bool,
     /// Slot behind a gap notice up to which it must have read before it is told of others again.
@@ -84,7 +89,7 @@ impl Connection {
     pub(super) fn new(
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
-        Terms { account, rate, awaits_disk }: Terms,
+        Terms { account, side, rate, awaits_disk }: Terms,
         end: Box<SessionEnd>,
         before: Position,
     ) -> Self {
@@ -100,6 +105,7 @@ impl Connection {
             haste: Haste::of(role, awaits_disk),
             takes_unsolicited: matches!(role, Role::Trader | Role::ReadOnly),
             account,
+            side,
             owes_notice: false,
             unread_gap: None,
             starved: None,
@@ -193,7 +199,11 @@ impl Connection {
     /// Stages one event. A terminal reply always fits, by the credit; another may not.
     #[inline]
     pub(super) fn reply(&mut self, envelope: &Envelope, event: &[u8]) {
+        let mut room = Trade::default();
         let terminal = envelope.flags & ENVELOPE_TERMINAL != 0;
+        // A terminal reply is about whoever sent the command.
+        let side = self.side.filter(|_| !terminal);
+        let Some(event) = told_to(side, event, &mut room) else { return };
         if terminal {
             self.stage_gap(envelope);
         } else if self.gap_from.is_some() || !self.has_spare_room() {
@@ -216,6 +226,8 @@ impl Connection {
     /// Stages an event that is no reply, unless it would take the room of replies, or what did not fit
     /// before is not read up to yet.
     pub(super) fn tell(&mut self, envelope: &Envelope, event: &[u8]) {
+        let mut room = Trade::default();
+        let Some(event) = told_to(self.side, event, &mut room) else { return };
         if self.has_caught_up() && self.has_room_beside_replies() {
             self.stage_gap(envelope);
             self.stage(envelope, event);

@@ -57,13 +57,15 @@ impl Duty {
         let identity = (started.session, started.epoch);
         let watches = self.core.session(started.session).is_some_and(|one| one.account_events);
         let account = watches.then_some(started.account);
+        let is_trading = matches!(role, Role::Trader | Role::ReadOnly);
+        let side = is_trading.then_some(started.account);
         let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
         let is_adapter = role == Role::Adapter;
         if awaits_disk || is_adapter {
             // What came before it is what it may ask for first.
             self.writer.want_durable();
         }
-        let terms = Terms { account, rate: RateLimit::new(limited), awaits_disk };
+        let terms = Terms { account, side, rate: RateLimit::new(limited), awaits_disk };
         match end {
             None => {
                 let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };

@@ -14,10 +14,13 @@ use super::clients::Terms;
 use super::connection::{CREDIT_SLOTS, REPLY_SLOTS};
 use super::rate::RateLimit;
 use crate::gateway::Bell;
+use crate::side::told_to;
 use std::sync::Arc;
 use touchline_core::Addressee;
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
+};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 use touchline_protocol::wait::ParkingLine;
@@ -31,6 +34,8 @@ pub(super) struct Stream {
     pub(super) epoch: Epoch,
     /// The account of which it takes all events.
     account: Option<AccountId>,
+    /// The account whose side of a transaction it is told; all sides without one.
+    side: Option<AccountId>,
     pub(super) rate: RateLimit,
     /// It waits until what it is told is on disk.
     awaits_disk: bool,
@@ -97,7 +102,7 @@ impl Streams {
     pub(super) fn add(
         &mut self,
         (session, epoch): (SessionId, Epoch),
-        Terms { account, rate, awaits_disk }: Terms,
+        Terms { account, side, rate, awaits_disk }: Terms,
         before: Position,
     ) {
         let at = session.0 as usize;
@@ -112,6 +117,7 @@ impl Streams {
             session,
             epoch,
             account,
+            side,
             rate,
             awaits_disk,
             gap_from: None,
@@ -168,7 +174,12 @@ impl Streams {
     /// Stages one event of the transaction that a command caused.
     #[inline]
     pub(super) fn reply(&mut self, index: usize, envelope: &Envelope, event: &[u8]) {
-        if envelope.flags & ENVELOPE_TERMINAL != 0 {
+        let mut room = Trade::default();
+        // A terminal reply is about whoever sent the command.
+        let is_terminal = envelope.flags & ENVELOPE_TERMINAL != 0;
+        let side = self.list[index].side.filter(|_| !is_terminal);
+        let Some(event) = told_to(side, event, &mut room) else { return };
+        if is_terminal {
             self.stage_gap(index, envelope);
         } else if self.list[index].gap_from.is_some() || !self.has_room(REPLY_SLOTS + CREDIT_SLOTS)
         {
@@ -223,6 +234,8 @@ impl Streams {
             return;
         }
         stream.told = this;
+        let mut room = Trade::default();
+        let Some(event) = told_to(stream.side, event, &mut room) else { return };
         if !has_room || stream.gap_from.is_some() && stream.owes_notice {
             self.miss(index, envelope.position);
             let stream = &mut self.list[index];
@@ -315,7 +328,6 @@ impl Streams {
 mod tests {
     use super::*;
     use touchline_protocol::message::decode::{Event, disclose};
-    use touchline_protocol::message::event::Trade;
     use touchline_protocol::ring::RingCapacities;
     use touchline_protocol::ring::layout::MIN_SESSION_SLOTS;
 
@@ -326,7 +338,8 @@ mod tests {
             let (end, descriptors) = SessionEnd::create(sizes).unwrap();
             let mut reader = SessionEnd::attach(&descriptors, sizes).unwrap();
             let mut streams = Streams::new(end, Arc::new(Bell::new().unwrap()));
-            let terms = Terms { account: None, rate: RateLimit::new(0), awaits_disk: false };
+            let terms =
+                Terms { account: None, side: None, rate: RateLimit::new(0), awaits_disk: false };
             let session = SessionId(1);
             streams.add((session, Epoch(1)), terms, Position(1));
             let trade = Trade::default();

@@ -3,6 +3,7 @@
 //! after the other, when there is room for it.
 
 use super::bell::Bell;
+use crate::side::told_to;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
 use touchline_protocol::message::enums::ReplayStatus;
-use touchline_protocol::message::event::{ENVELOPE_REPLAYED, Envelope};
+use touchline_protocol::message::event::{ENVELOPE_REPLAYED, Envelope, Trade};
 use touchline_protocol::message::stream::ReplayEnd;
 use touchline_protocol::units::{AccountId, Incarnation, Position, SessionId};
 
@@ -290,9 +291,12 @@ fn add(replay: &Replay, transaction: &Transaction<'_>, messages: &mut Vec<u8>) {
                 concerns(&event, replay.account)
             }
         };
-        if is_own || told {
+        let mut room = Trade::default();
+        if (is_own || told)
+            && let Some(event) = told_to(Some(replay.account), event.bytes(), &mut room)
+        {
             let mut enclosed = [0; ENVELOPED_BYTES_MAX];
-            if let Some(length) = enclose(&envelope, event.bytes(), &mut enclosed) {
+            if let Some(length) = enclose(&envelope, event, &mut enclosed) {
                 messages.extend_from_slice(&enclosed[..length]);
             }
         }

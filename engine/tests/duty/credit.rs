@@ -3,12 +3,12 @@
 
 use super::client::{Client, Reply, limit};
 use super::failure::run_thread;
-use super::record::{Transaction, of_session, transactions};
+use super::record::{Transaction, of_session, own_side, transactions};
 use super::venue::Venue;
 use crate::patience::eventually;
 use std::collections::BTreeMap;
 use touchline_protocol::message::command::{CancelOrder, NewOrder};
-use touchline_protocol::message::decode::Event;
+use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::{Lane, Role, Side, TimeInForce};
 use touchline_protocol::units::{OrderId, SymbolId};
 
@@ -27,6 +27,14 @@ struct Owed {
 /// All replies that a session with commands 1 to `last` is owed, in order.
 fn owed(commands: &BTreeMap<u64, Vec<Transaction>>, last: u64) -> Vec<Owed> {
     let mut all = Vec::new();
+    let mut accounts =
+        commands.values().flatten().flat_map(|part| &part.events).filter_map(|event| {
+            match decode::event(event).unwrap() {
+                Event::OrderAccepted(accepted) => Some(accepted.account),
+                _ => None,
+            }
+        });
+    let account = accounts.next().expect("it placed an order");
     for sequence in 1..=last {
         let Some(parts) = commands.get(&sequence) else {
             all.push(Owed { sequence, transaction: None, terminal: true, event: Vec::new() });
@@ -35,11 +43,12 @@ fn owed(commands: &BTreeMap<u64, Vec<Transaction>>, last: u64) -> Vec<Owed> {
         assert!(!parts.last().unwrap().continues, "command {sequence} was never finished");
         for part in parts {
             for (n, event) in part.events.iter().enumerate() {
+                let Some(event) = own_side(event, account) else { continue };
                 all.push(Owed {
                     sequence,
                     transaction: Some((part.start, part.end)),
                     terminal: n + 1 == part.events.len() && !part.continues,
-                    event: event.clone(),
+                    event,
                 });
             }
         }

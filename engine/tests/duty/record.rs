@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use touchline_protocol::log::reader::{Follow, LogReader};
-use touchline_protocol::message::decode::{Command, Event};
-use touchline_protocol::units::SessionId;
+use touchline_protocol::message::decode::{self, Command, Event};
+use touchline_protocol::message::event::Trade;
+use touchline_protocol::units::{AccountId, SessionId};
 
 /// One transaction.
 #[derive(Clone, Debug)]
@@ -79,4 +80,31 @@ pub(crate) fn of_session(data: &Path, session: SessionId) -> BTreeMap<u64, Vec<T
         }
     }
     commands
+}
+
+/// What a session of `account` is told of an event in the log: its own side of it.
+pub(crate) fn own_side(event: &[u8], account: AccountId) -> Option<Vec<u8>> {
+    let owner = match decode::event(event).unwrap() {
+        Event::Trade(&trade) => {
+            let mut told = trade;
+            if trade.taker_account != account {
+                told = Trade { taker_account: AccountId(u32::MAX), taker_commission: 0, ..told };
+            }
+            if trade.maker_account != account {
+                let maker_account = AccountId(u32::MAX);
+                told = Trade { maker_account, maker_commission: 0, maker_released: 0, ..told };
+                told.maker_remaining = -1;
+            }
+            assert_ne!(told.maker_account, told.taker_account, "none of its own");
+            return Some(bytemuck::bytes_of(&told).to_vec());
+        }
+        Event::OrderAccepted(event) => event.account,
+        Event::OrderResult(event) => event.account,
+        Event::OrderCanceled(event) => event.account,
+        Event::OrderTriggered(event) => event.account,
+        Event::OrderListChanged(event) => event.account,
+        Event::SelfTradePrevented(event) => event.account,
+        _ => account,
+    };
+    (owner == account).then(|| event.to_vec())
 }

@@ -2,7 +2,7 @@
 //! and never at the cost of the replies of who is told.
 
 use super::client::{Client, Reply, limit};
-use super::record::{Transaction, transactions};
+use super::record::{Transaction, own_side, transactions};
 use super::venue::Venue;
 use crate::patience::Wait;
 use touchline_protocol::message::command::*;
@@ -64,9 +64,18 @@ fn a_maker_is_told_of_each_fill_and_nobody_else_is() {
         let told = maker.told();
         assert_eq!(names(&told), "T");
         check_envelopes(&maker, &told, &replies[0]);
-        assert_eq!(told[0].event().bytes(), replies[1].event().bytes());
-        let Event::Trade(trade) = told[0].event() else { unreachable!() };
-        assert_eq!(trade.maker_remaining, remaining * WHOLE);
+        let (Event::Trade(for_maker), Event::Trade(for_taker)) =
+            (told[0].event(), replies[1].event())
+        else {
+            unreachable!()
+        };
+        assert_eq!(for_maker.trade_id, for_taker.trade_id);
+        assert_eq!(for_maker.maker_remaining, remaining * WHOLE);
+        // Each its own side.
+        assert_eq!(for_maker.taker_account, AccountId::UNDISCLOSED);
+        assert_eq!(for_taker.maker_account, AccountId::UNDISCLOSED);
+        assert_eq!(for_taker.maker_remaining, -1);
+        assert_ne!(for_maker.maker_account, for_taker.taker_account);
     }
     // What is left of an aggressor rests, and is then a maker itself.
     send(&mut venue, &mut taker, limit(0, Side::Buy, 90, 1));
@@ -264,7 +273,8 @@ fn owed(log: &[Transaction], account: AccountId) -> Vec<(u64, Vec<u8>)> {
             if let Event::Trade(trade) = decode::event(event).unwrap()
                 && trade.maker_account == account
             {
-                all.push((transaction.end, event.clone()));
+                assert_ne!(trade.taker_account, account);
+                all.push((transaction.end, own_side(event, account).unwrap()));
             }
         }
     }

@@ -83,6 +83,9 @@ message! {
 message! {
     /// One aggressor met one resting order, at the resting order's price.
     ///
+    /// A trader's or read-only session is told its own side: of the other one the account is 2³² − 1, the
+    /// commission and what was released are 0, and what is open is -1.
+    ///
     /// Money: the buyer's locked quote falls by `quote_amount` and its free base rises by `quantity`
     /// less its commission; the seller's locked base falls by `quantity` and its free quote rises by
     /// `quote_amount` less its commission; both commissions go to the fee account. When the maker is
@@ -118,7 +121,7 @@ message! {
         80 maker_commission: i64,
         /// Taken from what the taker receives, 10⁻⁸.
         88 taker_commission: i64,
-        /// The resting order's quantity still open, 10⁻⁸; 0: filled.
+        /// The resting order's quantity still open, 10⁻⁸; 0: filled; -1: not told.
         96 maker_remaining: i64,
         /// Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled.
         104 maker_released: i64,

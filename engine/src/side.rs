@@ -1,0 +1,139 @@
+//! What a session of an account is told of a transaction: its own side of it. Whom it traded with, and what
+//! becomes of orders, lists and locks of others, the public feed does not tell, and neither does a reply.
+//! Called by the duty thread for each event that goes to a trader's or a read-only session, and by the
+//! gateway for those that it reads from the log again. Admin and adapter are told all.
+
+use std::mem::offset_of;
+
+use touchline_protocol::{
+    message::{
+        Message, MessageHeader,
+        event::{
+            OrderAccepted, OrderCanceled, OrderListChanged, OrderReduced, OrderReplaced,
+            OrderResult, OrderTriggered, SelfTradePrevented, Trade,
+        },
+    },
+    units::AccountId,
+};
+
+/// What stands in `maker_remaining` for whoever is not the maker.
+const NOT_TOLD: i64 = -1;
+
+/// `event`, a header and a body as the log has them, as a session is told it that is told the `side` of that
+/// account, or all; `None` if it is about somebody else's order. A trade with somebody else is put together in `room`.
+#[inline]
+pub(crate) fn told_to<'event>(
+    side: Option<AccountId>,
+    event: &'event [u8],
+    room: &'event mut Trade,
+) -> Option<&'event [u8]> {
+    let Some(account) = side else { return Some(event) };
+    let header: MessageHeader = bytemuck::pod_read_unaligned(event.get(..MessageHeader::BYTES)?);
+    let owner_at = match header.template_id {
+        Trade::TEMPLATE => return own_side(account, event, room),
+        OrderAccepted::TEMPLATE => offset_of!(OrderAccepted, account),
+        OrderResult::TEMPLATE => offset_of!(OrderResult, account),
+        OrderCanceled::TEMPLATE => offset_of!(OrderCanceled, account),
+        OrderReduced::TEMPLATE => offset_of!(OrderReduced, account),
+        OrderReplaced::TEMPLATE => offset_of!(OrderReplaced, account),
+        OrderTriggered::TEMPLATE => offset_of!(OrderTriggered, account),
+        OrderListChanged::TEMPLATE => offset_of!(OrderListChanged, account),
+        SelfTradePrevented::TEMPLATE => offset_of!(SelfTradePrevented, account),
+        // About no order, or, as a refill, no more than the feed tells everybody.
+        _ => return Some(event),
+    };
+    let owner = event.get(owner_at..owner_at + size_of::<AccountId>())?;
+    (bytemuck::pod_read_unaligned::<AccountId>(owner) == account).then_some(event)
+}
+
+fn own_side<'event>(
+    account: AccountId,
+    event: &'event [u8],
+    room: &'event mut Trade,
+) -> Option<&'event [u8]> {
+    *room = bytemuck::pod_read_unaligned(event.get(..size_of::<Trade>())?);
+    let is_maker = room.maker_account == account;
+    let is_taker = room.taker_account == account;
+    if is_maker && is_taker {
+        return Some(event);
+    }
+    if !is_maker {
+        room.maker_account = AccountId::UNDISCLOSED;
+        room.maker_commission = 0;
+        room.maker_remaining = NOT_TOLD;
+        room.maker_released = 0;
+    }
+    if !is_taker {
+        room.taker_account = AccountId::UNDISCLOSED;
+        room.taker_commission = 0;
+    }
+    (is_maker || is_taker).then(|| bytemuck::bytes_of(room))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use touchline_protocol::units::OrderId;
+
+    const ALICE: AccountId = AccountId(7);
+    const BOB: AccountId = AccountId(8);
+
+    fn trade() -> Trade {
+        Trade {
+            maker_order_id: OrderId(1),
+            taker_order_id: OrderId(2),
+            maker_account: ALICE,
+            taker_account: BOB,
+            maker_commission: 3,
+            taker_commission: 4,
+            maker_remaining: 5,
+            maker_released: 6,
+            ..Default::default()
+        }
+    }
+
+    fn trade_told_to(account: AccountId, trade: &Trade) -> Option<Trade> {
+        let mut room = Trade::default();
+        let told = told_to(Some(account), bytemuck::bytes_of(trade), &mut room)?;
+        Some(bytemuck::pod_read_unaligned(told))
+    }
+
+    #[test]
+    fn each_side_of_a_trade_is_told_its_own() {
+        let whole = trade();
+        let for_maker =
+            Trade { taker_account: AccountId::UNDISCLOSED, taker_commission: 0, ..whole };
+        let for_taker = Trade {
+            maker_account: AccountId::UNDISCLOSED,
+            maker_commission: 0,
+            maker_remaining: -1,
+            maker_released: 0,
+            ..whole
+        };
+        assert_eq!(trade_told_to(ALICE, &whole), Some(for_maker));
+        assert_eq!(trade_told_to(BOB, &whole), Some(for_taker));
+        assert_eq!(trade_told_to(AccountId(9), &whole), None);
+        let with_itself = Trade { taker_account: ALICE, ..whole };
+        assert_eq!(trade_told_to(ALICE, &with_itself), Some(with_itself));
+    }
+
+    #[test]
+    fn what_is_about_an_order_is_told_to_its_owner() {
+        fn check<M: Message + Default>(of: impl Fn(AccountId, M) -> M) {
+            let event = of(ALICE, M::default());
+            let bytes = bytemuck::bytes_of(&event);
+            let mut room = Trade::default();
+            assert_eq!(told_to(Some(ALICE), bytes, &mut room), Some(bytes), "{}", M::TEMPLATE);
+            assert_eq!(told_to(Some(BOB), bytes, &mut room), None, "{}", M::TEMPLATE);
+            assert_eq!(told_to(None, bytes, &mut room), Some(bytes), "{}", M::TEMPLATE);
+        }
+        check(|account, event| OrderAccepted { account, ..event });
+        check(|account, event| OrderResult { account, ..event });
+        check(|account, event| OrderCanceled { account, ..event });
+        check(|account, event| OrderReduced { account, ..event });
+        check(|account, event| OrderReplaced { account, ..event });
+        check(|account, event| OrderTriggered { account, ..event });
+        check(|account, event| OrderListChanged { account, ..event });
+        check(|account, event| SelfTradePrevented { account, ..event });
+    }
+}
