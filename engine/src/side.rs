@@ -1,5 +1,6 @@
 //! What a session of an account is told of a transaction: its own side of it. Whom it traded with, and what
-//! becomes of orders, lists and locks of others, the public feed does not tell, and neither does a reply.
+//! becomes of orders, lists and locks of others, the public feed does not tell, and neither does a reply,
+//! but for the other order's number.
 //! Called by the duty thread for each event that goes to a trader's or a read-only session, and by the
 //! gateway for those that it reads from the log again. Admin and adapter are told all.
 

@@ -1081,12 +1081,12 @@ struct touchline_trade {
     int64_t quote_amount; /* Quote amount, truncated to 10⁻⁸. */
     uint64_t maker_order_id; /* The resting order. */
     uint64_t taker_order_id; /* The aggressor. */
-    uint32_t maker_account; /* Owner of the resting order. */
-    uint32_t taker_account; /* Owner of the aggressor. */
-    int64_t maker_commission; /* Taken from what the maker receives, 10⁻⁸. */
-    int64_t taker_commission; /* Taken from what the taker receives, 10⁻⁸. */
+    uint32_t maker_account; /* Owner of the resting order; 2³² − 1: not told. */
+    uint32_t taker_account; /* Owner of the aggressor; 2³² − 1: not told. */
+    int64_t maker_commission; /* Taken from what the maker receives, 10⁻⁸; 0 if its owner is not told. */
+    int64_t taker_commission; /* Taken from what the taker receives, 10⁻⁸; 0 if its owner is not told. */
     int64_t maker_remaining; /* The resting order's quantity still open, 10⁻⁸; 0: filled; -1: not told. */
-    int64_t maker_released; /* Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled. */
+    int64_t maker_released; /* Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled, and if its owner is not told. */
 };
 #define TOUCHLINE_TEMPLATE_TRADE 201u
 TOUCHLINE_ASSERT(sizeof(struct touchline_trade) == 112, "touchline_trade");
@@ -1632,7 +1632,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, header) == 0, "touchl
 TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, reason) == 8, "touchline_session_closed.reason");
 TOUCHLINE_ASSERT(offsetof(struct touchline_session_closed, reserved) == 10, "touchline_session_closed.reserved");
 
-/* Asks for the events of the session's account from a position on. They come as the log has them, those of one transaction together, flagged `ENVELOPE_REPLAYED`; then one `ReplayEnd`. Another replay of the session that is under way ends without one. */
+/* Asks for the events of the session's account from a position on. They come as they did live, those of one transaction together, flagged `ENVELOPE_REPLAYED`; then one `ReplayEnd`. Another replay of the session that is under way ends without one. */
 struct touchline_replay_request {
     struct touchline_message_header header; /* SBE header. */
     uint64_t correlation; /* The client's own number, in the envelopes of what is replayed. */

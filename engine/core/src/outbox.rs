@@ -81,7 +81,7 @@ pub struct Outbox<'buffer> {
     length: usize,
     count: u16,
     addressees: Option<&'buffer mut Addressees>,
-    /// Who gets all events as replies.
+    /// Who gets its side of all events as replies.
     replier: SessionId,
 }
 
@@ -111,7 +111,7 @@ impl<'buffer> Outbox<'buffer> {
         Self { addressees: Some(addressees), ..Self::new(buffer) }
     }
 
-    /// Events concern others than this session, which gets them all as replies.
+    /// Events concern others than this session, which gets its side of them as replies.
     pub(crate) const fn set_replier(&mut self, session: SessionId) {
         self.replier = session;
     }

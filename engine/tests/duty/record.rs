@@ -101,6 +101,8 @@ pub(crate) fn own_side(event: &[u8], account: AccountId) -> Option<Vec<u8>> {
         Event::OrderAccepted(event) => event.account,
         Event::OrderResult(event) => event.account,
         Event::OrderCanceled(event) => event.account,
+        Event::OrderReduced(event) => event.account,
+        Event::OrderReplaced(event) => event.account,
         Event::OrderTriggered(event) => event.account,
         Event::OrderListChanged(event) => event.account,
         Event::SelfTradePrevented(event) => event.account,

@@ -113,17 +113,18 @@ message! {
         56 maker_order_id: OrderId,
         /// The aggressor.
         64 taker_order_id: OrderId,
-        /// Owner of the resting order.
+        /// Owner of the resting order; 2³² − 1: not told.
         72 maker_account: AccountId,
-        /// Owner of the aggressor.
+        /// Owner of the aggressor; 2³² − 1: not told.
         76 taker_account: AccountId,
-        /// Taken from what the maker receives, 10⁻⁸.
+        /// Taken from what the maker receives, 10⁻⁸; 0 if its owner is not told.
         80 maker_commission: i64,
-        /// Taken from what the taker receives, 10⁻⁸.
+        /// Taken from what the taker receives, 10⁻⁸; 0 if its owner is not told.
         88 taker_commission: i64,
         /// The resting order's quantity still open, 10⁻⁸; 0: filled; -1: not told.
         96 maker_remaining: i64,
-        /// Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled.
+        /// Back to the maker's free balance from its lock, 10⁻⁸; 0 unless it is filled, and if
+        /// its owner is not told.
         104 maker_released: i64,
     }
     reserved { reserved } texts {}

@@ -48,7 +48,7 @@ message! {
 }
 
 message! {
-    /// Asks for the events of the session's account from a position on. They come as the log has them,
+    /// Asks for the events of the session's account from a position on. They come as they did live,
     /// those of one transaction together, flagged `ENVELOPE_REPLAYED`; then one `ReplayEnd`. Another
     /// replay of the session that is under way ends without one.
     ReplayRequest, template 323, 32 bytes {
