@@ -75,8 +75,12 @@ impl Live {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("opening", &path)(error)),
         };
-        let live = Self::map_both(path.clone(), control, &window, header)
-            .map_err(|source| ReadError::Window { path, source })?;
+        let live = match Self::map_both(path.clone(), control, &window, header) {
+            Ok(live) => live,
+            // The next one is being made in its place, and has not its length yet.
+            Err(_) if is_stopped(control) => return Ok(None),
+            Err(source) => return Err(ReadError::Window { path, source }),
+        };
         // An engine that recovers stops the old page before it touches the old window: if that has
         // not happened by now, the window just opened is the one that belongs to the page.
         let counts = live.state().is_some_and(|state| state != LogState::Stopped);
@@ -168,6 +172,16 @@ impl Live {
         let base = self.window_base.view();
         copy_out(self.window.view(), first, into, base, position, between)
     }
+}
+
+/// True when an engine that recovers has stopped the page.
+fn is_stopped(control: &File) -> bool {
+    let page = ReadOnlyRegion::map_file(control, CONTROL_BYTES);
+    let state = page.and_then(|page| page.u32_at(STATE_OFFSET));
+    // SYNC: the page is stopped before anything is done to its window, which was seen done by now.
+    state.is_ok_and(|state| {
+        LogState::from_word(state.view().load_acquire()) == Some(LogState::Stopped)
+    })
 }
 
 /// The control page in `folder`, unless there is none, or none of this running of the kernel.

@@ -155,3 +155,16 @@ fn a_control_page_of_another_layout_is_refused() {
     // Before the last boot that was; no engine has started since.
     assert!(Live::find(&engine.folders, &engine.identity, &[4; 16], None).unwrap().is_none());
 }
+
+#[test]
+fn a_window_that_is_being_made_in_the_place_of_another_does_not_count() {
+    let engine = Engine::new(1);
+    engine.window.set_len(0).unwrap();
+    let found = Live::find(&engine.folders, &engine.identity, &[3; 16], None);
+    assert!(
+        matches!(found, Err(ReadError::Window { .. })),
+        "under an engine that runs it is damage"
+    );
+    engine.set_state(LogState::Stopped);
+    assert!(engine.find(None).is_none());
+}
