@@ -84,11 +84,11 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         let bare_write = disk.as_ref().map(BareDisk::single_writes).transpose()?;
         let mut held = Subject::new(&options.scratch, options.core)?;
         let append = append::measure(&mut held)?;
-        let durable = match &disk {
-            Some(disk) => {
+        let durable = match disk.as_ref().zip(bare_write) {
+            Some((disk, bare_write)) => {
                 let mut subject = Subject::new(&options.scratch, options.core)?;
                 Some(DurableRound {
-                    bare_write: bare_write.unwrap_or_default(),
+                    bare_write,
                     paced: paced::measure(&mut held, &mut subject, disk, options.core)?,
                     throughput: throughput::measure(&mut subject, disk)?,
                 })

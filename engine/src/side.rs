@@ -10,8 +10,8 @@ use touchline_protocol::{
     message::{
         Message, MessageHeader,
         event::{
-            OrderAccepted, OrderCanceled, OrderListChanged, OrderReduced, OrderReplaced,
-            OrderResult, OrderTriggered, SelfTradePrevented, Trade,
+            MassCanceled, OrderAccepted, OrderCanceled, OrderListChanged, OrderReduced,
+            OrderReplaced, OrderResult, OrderTriggered, SelfTradePrevented, Trade,
         },
     },
     units::AccountId,
@@ -29,9 +29,40 @@ pub(crate) fn told_to<'event>(
     room: &'event mut Trade,
 ) -> Option<&'event [u8]> {
     let Some(account) = side else { return Some(event) };
+    match named(event)? {
+        Named::Sides => own_side(account, event, room),
+        Named::Owner(owner) => (owner == account).then_some(event),
+        // About no order, or, as a refill, no more than the feed tells everybody.
+        Named::Nobody => Some(event),
+    }
+}
+
+/// True for an event, a header and a body as the log has them, that names the account.
+pub(crate) fn names(event: &[u8], account: AccountId) -> bool {
+    match named(event) {
+        Some(Named::Sides) => {
+            let trade: Trade = bytemuck::pod_read_unaligned(&event[..size_of::<Trade>()]);
+            trade.maker_account == account || trade.taker_account == account
+        }
+        Some(Named::Owner(owner)) => owner == account,
+        Some(Named::Nobody) | None => false,
+    }
+}
+
+/// Whom an event names.
+enum Named {
+    Nobody,
+    Owner(AccountId),
+    /// A trade's two, with what is told to each alone; it is whole.
+    Sides,
+}
+
+/// `None` for what is shorter than its template says.
+#[inline]
+fn named(event: &[u8]) -> Option<Named> {
     let header: MessageHeader = bytemuck::pod_read_unaligned(event.get(..MessageHeader::BYTES)?);
     let owner_at = match header.template_id {
-        Trade::TEMPLATE => return own_side(account, event, room),
+        Trade::TEMPLATE => return (event.len() >= size_of::<Trade>()).then_some(Named::Sides),
         OrderAccepted::TEMPLATE => offset_of!(OrderAccepted, account),
         OrderResult::TEMPLATE => offset_of!(OrderResult, account),
         OrderCanceled::TEMPLATE => offset_of!(OrderCanceled, account),
@@ -40,11 +71,11 @@ pub(crate) fn told_to<'event>(
         OrderTriggered::TEMPLATE => offset_of!(OrderTriggered, account),
         OrderListChanged::TEMPLATE => offset_of!(OrderListChanged, account),
         SelfTradePrevented::TEMPLATE => offset_of!(SelfTradePrevented, account),
-        // About no order, or, as a refill, no more than the feed tells everybody.
-        _ => return Some(event),
+        MassCanceled::TEMPLATE => offset_of!(MassCanceled, account),
+        _ => return Some(Named::Nobody),
     };
     let owner = event.get(owner_at..owner_at + size_of::<AccountId>())?;
-    (bytemuck::pod_read_unaligned::<AccountId>(owner) == account).then_some(event)
+    Some(Named::Owner(bytemuck::pod_read_unaligned(owner)))
 }
 
 fn own_side<'event>(
@@ -114,6 +145,9 @@ mod tests {
         assert_eq!(trade_told_to(ALICE, &whole), Some(for_maker));
         assert_eq!(trade_told_to(BOB, &whole), Some(for_taker));
         assert_eq!(trade_told_to(AccountId(9), &whole), None);
+        let bytes = bytemuck::bytes_of(&whole);
+        assert!(names(bytes, ALICE) && names(bytes, BOB) && !names(bytes, AccountId(9)));
+        assert!(!names(&bytes[..bytes.len() - 1], ALICE));
         let with_itself = Trade { taker_account: ALICE, ..whole };
         assert_eq!(trade_told_to(ALICE, &with_itself), Some(with_itself));
     }
@@ -127,6 +161,10 @@ mod tests {
             assert_eq!(told_to(Some(ALICE), bytes, &mut room), Some(bytes), "{}", M::TEMPLATE);
             assert_eq!(told_to(Some(BOB), bytes, &mut room), None, "{}", M::TEMPLATE);
             assert_eq!(told_to(None, bytes, &mut room), Some(bytes), "{}", M::TEMPLATE);
+            assert!(names(bytes, ALICE) && !names(bytes, BOB), "{}", M::TEMPLATE);
+            let cut = &bytes[..MessageHeader::BYTES];
+            assert_eq!(told_to(Some(ALICE), cut, &mut room), None, "{}", M::TEMPLATE);
+            assert!(!names(cut, ALICE), "{}", M::TEMPLATE);
         }
         check(|account, event| OrderAccepted { account, ..event });
         check(|account, event| OrderResult { account, ..event });
@@ -136,5 +174,6 @@ mod tests {
         check(|account, event| OrderTriggered { account, ..event });
         check(|account, event| OrderListChanged { account, ..event });
         check(|account, event| SelfTradePrevented { account, ..event });
+        check(|account, event| MassCanceled { account, ..event });
     }
 }

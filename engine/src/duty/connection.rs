@@ -61,8 +61,6 @@ pub(super) struct Connection {
     /// Transactions that it was told of since it was last woken for them.
     replied: u32,
     haste: Haste,
-    /// It is told what others do to its orders: who tails the log has no use for that.
-    takes_unsolicited: bool,
     /// The account of which it takes all events.
     account: Option<AccountId>,
     /// The account whose side of a transaction it is told; all sides without one.
@@ -103,7 +101,6 @@ impl Connection {
             last_position: before,
             replied: 0,
             haste: Haste::of(role, awaits_disk),
-            takes_unsolicited: matches!(role, Role::Trader | Role::ReadOnly),
             account,
             side,
             owes_notice: false,
@@ -213,9 +210,9 @@ impl Connection {
         self.stage(envelope, event);
     }
 
-    /// True when it is told of what others do, in any case.
+    /// True when it is told of what others do, in any case: who is told all tails the log.
     pub(super) const fn takes_unsolicited(&self) -> bool {
-        self.takes_unsolicited
+        self.side.is_some()
     }
 
     /// True when it is to be told of an event that is no reply to it.

@@ -3,7 +3,7 @@
 //! after the other, when there is room for it.
 
 use super::bell::Bell;
-use crate::side::told_to;
+use crate::side::{names, told_to};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
@@ -288,7 +288,7 @@ fn add(replay: &Replay, transaction: &Transaction<'_>, messages: &mut Vec<u8>) {
                 if let Event::Trade(trade) = event {
                     met = (trade.maker_account == replay.account).then_some(trade.maker_order_id);
                 }
-                concerns(&event, replay.account)
+                names(event.bytes(), replay.account)
             }
         };
         let mut room = Trade::default();
@@ -300,23 +300,6 @@ fn add(replay: &Replay, transaction: &Transaction<'_>, messages: &mut Vec<u8>) {
                 messages.extend_from_slice(&enclosed[..length]);
             }
         }
-    }
-}
-
-/// True for an event that names the account.
-fn concerns(event: &Event<'_>, account: AccountId) -> bool {
-    match event {
-        Event::OrderAccepted(event) => event.account == account,
-        Event::Trade(event) => event.maker_account == account || event.taker_account == account,
-        Event::OrderResult(event) => event.account == account,
-        Event::OrderCanceled(event) => event.account == account,
-        Event::OrderReduced(event) => event.account == account,
-        Event::OrderReplaced(event) => event.account == account,
-        Event::OrderTriggered(event) => event.account == account,
-        Event::OrderListChanged(event) => event.account == account,
-        Event::SelfTradePrevented(event) => event.account == account,
-        Event::MassCanceled(event) => event.account == account,
-        _ => false,
     }
 }
 
