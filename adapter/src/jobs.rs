@@ -28,6 +28,7 @@ use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
 use crate::http::{Completion, Fault, Refused, Reply, Request, Service};
 use crate::limits::Limits;
+use crate::limits::counts::Exceeded;
 use crate::link::{Records, Submit};
 use crate::route::{Lookup, RouteTable, Security};
 use crate::views::Views;
@@ -128,12 +129,20 @@ impl Service for Jobs {
         if self.shared.limits.denies(peer) {
             return complete(Reply::empty(403));
         }
-        let mut reply = complete(refusal::of_fault(fault));
-        // What was called has been counted, and a proxy is not charged for what others sent.
+        // What was called has been counted and let in, and a proxy answers for nothing that others sent.
         let is_counted = matches!(fault, Fault::Abandoned | Fault::Panicked)
             || self.shared.limits.is_trusted_proxy(peer);
-        if !is_counted && let Some(charge) = self.shared.quotas.request(peer, now_ms) {
-            self.shared.quotas.add_headers(&charge, now_ms, &mut reply);
+        let quotas = &self.shared.quotas;
+        let charge = if is_counted { None } else { quotas.request(peer, now_ms) };
+        let reply = match charge.and_then(|charge| charge.exceeded) {
+            Some(Exceeded { retry_after_s, .. }) => {
+                Refusal::TooManyRequests { retry_after_s }.reply()
+            }
+            None => refusal::of_fault(fault),
+        };
+        let mut reply = complete(reply);
+        if let Some(charge) = charge {
+            quotas.add_headers(&charge, now_ms, &mut reply);
         }
         reply
     }

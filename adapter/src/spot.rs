@@ -138,8 +138,8 @@ impl Service for Spot {
         BODY_BYTES_MAX
     }
 
-    /// Refused requests use up weight like any other; one that was called has been charged already, and
-    /// a proxy is not charged for what others sent.
+    /// Refused requests use up weight like any other, and the limits come first (facts §1.4). One that was
+    /// called has been charged and let in already, and a proxy answers for nothing that others sent.
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
         let peer = refused.peer.ip();
         if self.shared.limits.denies(peer) {
@@ -149,7 +149,10 @@ impl Service for Spot {
             && !self.shared.limits.is_trusted_proxy(peer);
         let now_ms = refused.refused_ns / 1_000_000;
         let admission = self.shared.limits.admit(peer, u32::from(is_charged), now_ms);
-        self.shared.complete(fault.reply(), &admission)
+        let refusal = admission.refusal.filter(|_| is_charged);
+        let reply =
+            refusal.map_or_else(|| fault.reply(), |refusal| ApiError::from(refusal).reply());
+        self.shared.complete(reply, &admission)
     }
 }
 

@@ -335,3 +335,35 @@ fn what_is_no_request_is_counted_but_not_to_a_proxy() {
     assert_eq!(client(Fault::BodyTimeout).as_deref(), Some("3"));
     assert_eq!(left([10, 0, 0, 1], Fault::UnknownMethod), None);
 }
+
+#[test]
+fn what_is_no_request_is_refused_for_the_limit_first() {
+    let config = JobsConfig { requests_per_15_minutes: 2, ..JobsConfig::default() };
+    let site = Site::of(Duration::from_secs(60), &config);
+    let refused_ns = NOW_MS * 1_000_000;
+    let reply = |peer: [u8; 4], fault| {
+        site.jobs
+            .fault(&Refused { path: "/api/v1/jobs", peer: (peer, 1).into(), refused_ns }, fault)
+    };
+    let client = |fault| reply([198, 51, 100, 1], fault);
+    for fault in [Fault::UnknownMethod, Fault::BodyTooLarge { limit: 1 }] {
+        assert_eq!(
+            (client(fault).status, header(&client(Fault::Panicked), "Retry-After")),
+            (fault.status(), None)
+        );
+    }
+    for fault in [Fault::UnknownMethod, Fault::BodyTooLarge { limit: 1 }] {
+        let refused = client(fault);
+        assert_eq!(
+            (refused.status, &*refused.body),
+            (429, &b"Too many requests, please try again later."[..])
+        );
+        assert_eq!(header(&refused, "X-RateLimit-Remaining"), Some("0"));
+        assert_eq!(header(&refused, "X-Content-Type-Options"), Some("nosniff"));
+        assert!(header(&refused, "Retry-After").is_some() && header(&refused, "Allow").is_none());
+    }
+    assert_eq!(client(Fault::Panicked).status, 500, "it was let in when it was called");
+    for _ in 0..5 {
+        assert_eq!(reply([10, 0, 0, 1], Fault::UnknownMethod).status, 405, "a proxy");
+    }
+}

@@ -96,6 +96,41 @@ fn who_goes_on_when_refused_is_banned_from_everything() {
     assert_eq!(site.reply(later).status, 200);
 }
 
+/// Also with a request that the front refuses. What was called had been let in, so it is told what came of it.
+#[test]
+fn what_the_front_refuses_is_refused_for_the_limits_first() {
+    let site = site();
+    let client = "198.51.100.1";
+    let refused = Refused {
+        path: "/api/v3/ping",
+        peer: SocketAddr::new(client.parse().unwrap(), 4000),
+        refused_ns: NOW_MS * 1_000_000,
+    };
+    for _ in 0..5 {
+        assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 405);
+    }
+    let over = "Too much request weight used; current limit is 5 request weight per 1 MINUTE. Please use the websocket for live updates to avoid polling the API.";
+    let until = NOW_MS + 120_000;
+    let banned = format!(
+        "Way too much request weight used; IP banned until {until}. Please use the websocket for live updates to avoid bans."
+    );
+    for (fault, used, expected) in [
+        (Fault::UnknownMethod, "6", (429, -1003, over)),
+        (Fault::BodyTooLarge { limit: 16_384 }, "7", (429, -1003, over)),
+        (Fault::BodyTooLarge { limit: 16_384 }, "8", (418, -1003, &banned)),
+        (Fault::UnknownMethod, "8", (418, -1003, &banned)),
+    ] {
+        let called = site.spot.fault(&refused, Fault::Abandoned);
+        assert_eq!((called.status, header(&called, "Retry-After")), (500, None));
+        let reply = site.spot.fault(&refused, fault);
+        assert_error(&reply, expected, &format!("{fault:?}"));
+        assert_eq!(header(&reply, "X-SVC-USED-WEIGHT-1M"), Some(used), "{fault:?}");
+        let patience = header(&reply, "Retry-After").map(|text| text.parse::<u64>().unwrap());
+        assert_eq!(patience.is_some_and(|seconds| seconds > 60), expected.0 == 418, "{fault:?}");
+        assert!(patience.is_some() && header(&reply, "Allow").is_none(), "{fault:?}");
+    }
+}
+
 #[test]
 fn a_proxy_answers_for_none_of_its_clients() {
     let site = site();
@@ -117,6 +152,12 @@ fn a_proxy_answers_for_none_of_its_clients() {
         assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 405);
     }
     assert_eq!(ping(&site, "10.0.0.1").status, 200);
+    // Nor are they refused for what it asked itself.
+    for _ in 0..10 {
+        ping(&site, "10.0.0.1");
+    }
+    assert_eq!(ping(&site, "10.0.0.1").status, 418);
+    assert_eq!(site.spot.fault(&refused, Fault::UnknownMethod).status, 405);
 }
 
 #[test]
