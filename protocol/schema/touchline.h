@@ -324,7 +324,7 @@ struct touchline_symbol_filters {
     int64_t max_position; /* MAX_POSITION maxPosition. */
     uint32_t percent_price_minutes; /* PERCENT_PRICE avgPriceMins. */
     uint32_t min_notional_minutes; /* MIN_NOTIONAL avgPriceMins. */
-    uint32_t iceberg_parts; /* ICEBERG_PARTS limit. */
+    uint32_t iceberg_parts; /* ICEBERG_PARTS limit; 0: 1,000. */
     uint32_t max_orders; /* MAX_NUM_ORDERS maxNumOrders. */
     uint32_t max_algo_orders; /* MAX_NUM_ALGO_ORDERS maxNumAlgoOrders. */
     uint32_t max_iceberg_orders; /* MAX_NUM_ICEBERG_ORDERS maxNumIcebergOrders. */

@@ -341,3 +341,25 @@ fn every_count_of_a_symbol_is_taken_as_a_number() {
         assert_eq!(shown, number.parse().ok(), "{setting}");
     }
 }
+
+#[test]
+fn an_iceberg_has_as_many_parts_as_the_exchange_information_allows() {
+    let venue = Venue::up(&[]);
+    admin(&venue, &["symbol", "change", "BTCUSDT", "iceberg_parts=0"]);
+    let limit = |name: &str| {
+        let shown = symbol(&venue, name);
+        let filters = shown.at("filters").items();
+        let parts = filters.iter().find(|it| it.text_at("filterType") == "ICEBERG_PARTS");
+        parts.map(|filter| filter.integer_at("limit"))
+    };
+    assert_eq!((limit("BTCUSDT"), limit("ETHBTC")), (Some(1000), None));
+    let order = |quantity: &str| {
+        format!(
+            "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&price=30000&icebergQty=0.00001&quantity={quantity}"
+        )
+    };
+    let mut a = venue.a();
+    let (_, code, message) = a.call("POST", "/api/v3/order", &order("0.01001")).error();
+    assert_eq!((code, &*message), (-1013, "Filter failure: ICEBERG_PARTS"));
+    assert_eq!(a.place(&order("0.01")).text_at("status"), "NEW");
+}

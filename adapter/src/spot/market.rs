@@ -118,13 +118,14 @@ fn symbol(venue: &Venue, symbol: &venue::Symbol) -> Symbol {
         quote_order_qty_market_allowed: symbol.flags & SYMBOL_QUOTE_QUANTITY != 0,
         is_spot_trading_allowed: symbol.permissions & PERMISSION_SPOT != 0,
         is_margin_trading_allowed: symbol.permissions & PERMISSION_MARGIN != 0,
-        filters: filters(&symbol.filters),
+        filters: filters(&symbol.filters, symbol.flags),
         permissions: names::permissions(symbol.permissions),
     }
 }
 
-/// The filters that are set, in the contract's order (spot contract §2 Filters).
-fn filters(set: &SymbolFilters) -> Vec<Filter> {
+/// The filters that are set, and the bound on icebergs' parts wherever there are icebergs, as it holds there in
+/// any case; in the contract's order (spot contract §2 Filters).
+fn filters(set: &SymbolFilters, flags: u8) -> Vec<Filter> {
     let any = |values: [i64; 3]| values.iter().any(|value| *value != 0);
     let mut filters = Vec::with_capacity(10);
     if any([set.price_min, set.price_max, set.tick_size]) {
@@ -155,8 +156,8 @@ fn filters(set: &SymbolFilters) -> Vec<Filter> {
             avg_price_mins: set.min_notional_minutes,
         });
     }
-    if set.iceberg_parts != 0 {
-        filters.push(Filter::IcebergParts { limit: set.iceberg_parts });
+    if set.iceberg_parts != 0 || flags & SYMBOL_ICEBERG != 0 {
+        filters.push(Filter::IcebergParts { limit: set.iceberg_parts_max() });
     }
     if any([set.market_lot_min, set.market_lot_max, set.market_lot_step]) {
         filters.push(Filter::MarketLotSize {

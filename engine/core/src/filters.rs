@@ -204,16 +204,11 @@ pub(crate) fn check_market_lot(filters: &SymbolFilters, quantity: i64) -> Result
     }
 }
 
-/// Parts of an iceberg on a symbol without ICEBERG_PARTS: an aggressor meets each part one by one, so
-/// without any bound one order could keep a symbol busy for as long as its owner likes.
-pub const PARTS_MAX: u32 = 1000;
-
 /// LOT_SIZE of what an iceberg shows, and ICEBERG_PARTS: how many times it is shown at the most.
 fn check_iceberg(filters: &SymbolFilters, quantity: i64, shown: i64) -> Result<(), Reject> {
     check_lot(filters, shown)?;
     let parts = quantity.cast_unsigned().div_ceil(shown.cast_unsigned());
-    let most = if filters.iceberg_parts == 0 { PARTS_MAX } else { filters.iceberg_parts };
-    if parts > u64::from(most) {
+    if parts > u64::from(filters.iceberg_parts_max()) {
         return Err(RejectReason::IcebergParts.into());
     }
     Ok(())

@@ -54,7 +54,7 @@ pub use accounts::Balance;
 pub use apply::{Applied, Context, Reject};
 pub use averages::AVERAGE_MINUTES_MAX;
 pub use fees::FeeRates;
-pub use filters::{ORDER_TYPES, ORDER_TYPES_2, PARTS_MAX};
+pub use filters::{ORDER_TYPES, ORDER_TYPES_2};
 pub use money::AMOUNT_MAX;
 pub use outbox::{Addressee, Addressees, OUTBOX_BYTES_MAX, Outbox};
 pub use query::{

@@ -146,7 +146,7 @@ pub struct SymbolSection {
     pub min_notional_applies_to_market: bool,
     /// MIN_NOTIONAL avgPriceMins; 0: the last price.
     pub min_notional_minutes: u32,
-    /// ICEBERG_PARTS limit.
+    /// ICEBERG_PARTS limit; 0: 1,000.
     pub iceberg_parts: u32,
     /// MAX_NUM_ORDERS maxNumOrders.
     pub max_orders: u32,

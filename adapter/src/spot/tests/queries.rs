@@ -1,7 +1,8 @@
 //! What the GET endpoints answer, as literal JSON.
 
 use touchline_protocol::message::command::{
-    DefineSymbol, EVERY, KEY_TRADE, KillAccount, RevokeKey, SetFees, SetVenueFilters, SymbolFilters,
+    DefineSymbol, EVERY, KEY_TRADE, KillAccount, RevokeKey, SYMBOL_ICEBERG, SYMBOL_OCO, SetFees,
+    SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{OrderType, Side, SymbolStatus};
@@ -213,6 +214,36 @@ fn every_filter_that_is_set_is_listed_in_the_order_of_the_contract() {
         r#"],"permissions":["MARGIN","LEVERAGED","TRD_GRP_002"]}"#,
     );
     assert_eq!(body(&reply), format!("{HEAD}{expected}]}}"));
+}
+
+#[test]
+fn the_parts_of_icebergs_are_limited_where_there_are_icebergs() {
+    let mut log = Log::venue();
+    for (number, name, flags, iceberg_parts) in
+        [(2, "UNSET", SYMBOL_ICEBERG, 0), (3, "SET", SYMBOL_ICEBERG, 7), (4, "NONE", SYMBOL_OCO, 0)]
+    {
+        let symbol = DefineSymbol {
+            name: SymbolName::new(name).unwrap(),
+            base: ETH,
+            quote: BTC,
+            status: SymbolStatus::Trading.to_wire(),
+            order_types: 0xfe,
+            flags,
+            permissions: 1,
+            filters: SymbolFilters { iceberg_parts, ..Default::default() },
+            ..Default::default()
+        };
+        log.done(Command::DefineSymbol(&symbol), number);
+    }
+    let site = Site::new(log);
+    for (name, expected) in [
+        ("UNSET", r#""filters":[{"filterType":"ICEBERG_PARTS","limit":1000}]"#),
+        ("SET", r#""filters":[{"filterType":"ICEBERG_PARTS","limit":7}]"#),
+        ("NONE", r#""filters":[]"#),
+    ] {
+        let reply = site.reply(open(Get, "exchangeInfo", &format!("symbol={name}")));
+        assert!(body(&reply).contains(expected), "{}", body(&reply));
+    }
 }
 
 #[test]

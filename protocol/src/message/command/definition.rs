@@ -123,7 +123,7 @@ pub struct SymbolFilters {
     pub percent_price_minutes: u32,
     /// MIN_NOTIONAL avgPriceMins.
     pub min_notional_minutes: u32,
-    /// ICEBERG_PARTS limit.
+    /// ICEBERG_PARTS limit; 0: 1,000.
     pub iceberg_parts: u32,
     /// MAX_NUM_ORDERS maxNumOrders.
     pub max_orders: u32,
@@ -140,6 +140,18 @@ pub struct SymbolFilters {
 }
 
 const _: () = assert!(size_of::<SymbolFilters>() == 144);
+
+/// Parts of an iceberg on a symbol that sets no ICEBERG_PARTS: an aggressor meets each part one by one, so
+/// without any bound one order could keep a symbol busy for as long as its owner likes.
+const ICEBERG_PARTS_DEFAULT: u32 = 1000;
+
+impl SymbolFilters {
+    /// How many parts an iceberg may have at the most, where icebergs are taken.
+    #[must_use]
+    pub const fn iceberg_parts_max(&self) -> u32 {
+        if self.iceberg_parts == 0 { ICEBERG_PARTS_DEFAULT } else { self.iceberg_parts }
+    }
+}
 
 /// The symbol takes icebergs.
 pub const SYMBOL_ICEBERG: u8 = 1;
