@@ -65,6 +65,9 @@ fn all_orders_are_chosen_by_number_or_time() {
         (format!("&startTime={}", NOW_MS * 2), &[]),
         // The number wins.
         (format!("&orderId=9&startTime={second}&endTime={third}"), &[9, 11]),
+        // Whatever the times are.
+        ("&orderId=9&startTime=2&endTime=1".to_owned(), &[9, 11]),
+        (format!("&orderId=9&startTime=1&endTime={NOW_MS}"), &[9, 11]),
     ] {
         assert_eq!(values(&site, "allOrders", &query, "orderId"), expected, "{query}");
     }
@@ -371,6 +374,11 @@ fn what_is_wrong_is_named() {
         ("allOrders", "symbol=BTCUSDT&startTime=2&endTime=1", reversed),
         ("allOrders", &format!("symbol=BTCUSDT&{span}"), long),
         ("allOrders", "symbol=BTCUSDT&orderId=", "-1105 Parameter 'orderId' was empty."),
+        (
+            "allOrders",
+            "symbol=BTCUSDT&orderId=1&startTime=x",
+            "-1100 Illegal characters found in parameter 'startTime'; legal range is '^[0-9]{1,20}$'.",
+        ),
         ("allOrderList", "fromId=1&startTime=1", combination),
         ("allOrderList", "fromId=1&endTime=1", combination),
         ("allOrderList", "startTime=2&endTime=1", reversed),
