@@ -2,7 +2,8 @@
 //! [`super::connection`].
 //!
 //! A line is made once and never given back, so there is a bound on how many there are: of each field
-//! name the values 0 to 65,535 and 64 texts, of 64 names. A line beyond that is left out of the answer.
+//! name the values 0 to 262,143 and 64 texts, of 64 names. A line beyond that is left out of the answer. Of a
+//! name whose numbers all come up that is some 20 MB, and few names have numbers at all.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -11,6 +12,10 @@ use hyper::header::{HeaderName, HeaderValue};
 
 /// Field names that lines are made of.
 const NAMES_MAX: usize = 64;
+
+/// Greatest number that does not count as a text: a day has 160,000 orders unless more are allowed, and the
+/// longest ban 259,200 seconds.
+const NUMBER_MAX: u32 = (1 << 18) - 1;
 
 /// Values of a name that are no small number.
 const TEXTS_MAX: usize = 64;
@@ -68,7 +73,7 @@ impl Lines {
 impl Values {
     fn line(&mut self, name: &str, value: &str) -> Line {
         if let Some(number) = small_number(value) {
-            let number = usize::from(number);
+            let number = number as usize;
             if self.numbers.len() <= number {
                 self.numbers.resize(number + 1, None);
             }
@@ -87,15 +92,17 @@ impl Values {
     }
 }
 
+/// Boxed first: room behind the text would be lost with it.
 fn make(name: &str, value: &str) -> &'static str {
-    format!("{name}: {value}").leak()
+    Box::leak(format!("{name}: {value}").into_boxed_str())
 }
 
-/// A number of 0 to 65,535 as it is written in no other way.
-fn small_number(value: &str) -> Option<u16> {
+/// A number of 0 to [`NUMBER_MAX`] as it is written in no other way.
+fn small_number(value: &str) -> Option<u32> {
     let is_digits = value.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = is_digits && (value == "0" || !value.starts_with('0'));
-    if is_plain { value.parse().ok() } else { None }
+    let number = if is_plain { value.parse().ok() } else { None };
+    number.filter(|number| *number <= NUMBER_MAX)
 }
 
 #[cfg(test)]
@@ -114,6 +121,18 @@ mod tests {
         assert_eq!(lines.line("X-B", "7"), Line::Sent("X-B: 7"));
     }
 
+    /// An order count of a whole day, and how long a ban goes on.
+    #[test]
+    fn the_numbers_that_the_services_count_with_are_all_sent() {
+        let mut lines = Lines::default();
+        for number in (65_530..=160_000).chain([259_200, NUMBER_MAX]) {
+            let Line::Sent(line) = lines.line("X-A", &number.to_string()) else {
+                panic!("{number}")
+            };
+            assert_eq!(line, format!("X-A: {number}"));
+        }
+    }
+
     #[test]
     fn what_never_repeats_takes_no_memory() {
         let mut lines = Lines::default();
@@ -121,7 +140,7 @@ mod tests {
             let expected = number < TEXTS_MAX;
             let found = lines.line("X-Unique", &format!("id-{number}"));
             assert_eq!(matches!(found, Line::Sent(_)), expected, "{number}: {found:?}");
-            let large = lines.line("X-Large", &(70_000 + number).to_string());
+            let large = lines.line("X-Large", &(NUMBER_MAX as usize + 1 + number).to_string());
             assert_eq!(matches!(large, Line::Sent(_)), expected, "{number}: {large:?}");
         }
         assert_eq!(lines.line("X-Large", "5"), Line::Sent("X-Large: 5"));
