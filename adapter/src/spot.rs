@@ -197,6 +197,7 @@ fn may_be_outdated(refusal: &ApiError) -> bool {
         ApiError::quote_order_qty_unsupported(),
         ApiError::iceberg_orders_unsupported(),
         ApiError::oco_orders_unsupported(),
+        ApiError::limit_maker_orders_unsupported(),
     ]
     .contains(refusal)
 }

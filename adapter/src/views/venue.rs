@@ -66,8 +66,18 @@ pub struct SymbolFacts {
     pub base: Asset,
     /// Asset of prices.
     pub quote: Asset,
+    /// Bit n is set when the order type with wire number n is taken.
+    pub order_types: u8,
     /// `SYMBOL_*` bits.
     pub flags: u8,
+}
+
+impl SymbolFacts {
+    /// Whether orders of this type are taken.
+    #[must_use]
+    pub const fn takes(&self, kind: OrderType) -> bool {
+        self.order_types & (1 << kind.to_wire()) != 0
+    }
 }
 
 /// What the venue trades.
@@ -126,6 +136,7 @@ impl Venue {
             name: symbol.name,
             base: *self.asset(symbol.base)?,
             quote: *self.asset(symbol.quote)?,
+            order_types: symbol.order_types,
             flags: symbol.flags,
         })
     }

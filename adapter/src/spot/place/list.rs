@@ -132,7 +132,7 @@ pub(in crate::spot) fn oco(intake: &Intake<'_>) -> Result<Submission, ApiError> 
         return Err(ApiError::unsupported_order_combination());
     }
     let command = command(&sent, choices, &symbol)?;
-    check_capability(&symbol, &sent, &command)?;
+    check_capability(&symbol, choices, &sent, &command)?;
     let placement = ListPlacement { symbol: symbol.name, command, choices, limits };
     Ok(Submission::new(OrderCommand::PlaceList(command), &admission, placement))
 }
@@ -163,11 +163,16 @@ fn command(
 /// What has a text of its own, which the engine's reject could not choose (facts §1.3).
 fn check_capability(
     symbol: &venue::SymbolFacts,
+    choices: Choices,
     sent: &Sent<'_>,
     list: &PlaceOrderList,
 ) -> Result<(), ApiError> {
     if symbol.flags & SYMBOL_OCO == 0 {
         return Err(ApiError::oco_orders_unsupported());
+    }
+    // The engine's reject does not say which leg it is about. It is told as the stop leg's.
+    if symbol.takes(choices.stop_type()) && !symbol.takes(OrderType::LimitMaker) {
+        return Err(ApiError::limit_maker_orders_unsupported());
     }
     let icebergs = [sent.limit_iceberg_quantity, sent.stop_iceberg_quantity];
     if icebergs.iter().any(Option::is_some) && symbol.flags & SYMBOL_ICEBERG == 0 {

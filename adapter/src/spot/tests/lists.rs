@@ -367,6 +367,36 @@ fn lists_that_the_engine_never_sees() {
     assert!(site.engine.seen.lock().unwrap().is_empty());
 }
 
+/// The stop leg, which comes first, if it takes neither.
+#[test]
+fn the_order_of_a_list_that_its_symbol_does_not_take_is_named() {
+    let bits = |kinds: &[OrderType]| kinds.iter().fold(0, |bits, kind| bits | 1 << kind.to_wire());
+    let (stop, limit) = (OrderType::StopLoss, OrderType::LimitMaker);
+    let stop_limit = OrderType::StopLossLimit;
+    for (kinds, parameters, expected) in [
+        (bits(&[stop, stop_limit]), "", "Limit maker"),
+        (bits(&[stop, stop_limit]), "&stopLimitPrice=89&stopLimitTimeInForce=GTC", "Limit maker"),
+        (bits(&[stop_limit, limit]), "", "Stop loss"),
+        (bits(&[stop, limit]), "&stopLimitPrice=89&stopLimitTimeInForce=GTC", "Stop loss limit"),
+        (bits(&[OrderType::Limit]), "", "Stop loss"),
+    ] {
+        let mut log = Log::venue();
+        let oco = DefineSymbol {
+            name: SymbolName::new("OCO").unwrap(),
+            order_types: kinds,
+            flags: SYMBOL_OCO,
+            ..btcusdt()
+        };
+        log.done(Command::DefineSymbol(&oco), 2);
+        let site = Site::new(log);
+        site.expect_reject(RejectReason::OrderTypeNotSupported, 0);
+        let query = format!("symbol=OCO&side=SELL&quantity=2&price=110&stopPrice=90{parameters}");
+        let reply = site.reply(site.signed(Post, "order/oco", &query));
+        let message = format!("{expected} orders are not supported for this symbol.");
+        assert_error(&reply, (400, -1013, &message), &query);
+    }
+}
+
 #[test]
 fn rejects_of_lists_and_of_many() {
     let mut log = log();

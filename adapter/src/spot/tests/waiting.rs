@@ -4,18 +4,20 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use touchline_protocol::message::command::{
-    ChangeSymbol, CreateKey, KEY_ALL, SYMBOL_ICEBERG, SYMBOL_QUOTE_QUANTITY,
+    ChangeSymbol, CreateKey, DefineSymbol, KEY_ALL, SYMBOL_ICEBERG, SYMBOL_OCO,
+    SYMBOL_QUOTE_QUANTITY,
 };
 use touchline_protocol::message::decode::{Command, Event};
 use touchline_protocol::message::enums::{OrderType, RejectReason, Side};
 use touchline_protocol::message::event::Done;
-use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::text::SymbolName;
+use touchline_protocol::units::{KeyId, Position, SymbolId};
 
 use super::fixture::{Site, body, canceled, config, decided, open};
 use crate::http::Method::{Delete, Get, Post};
 use crate::link::{Decision, Outcome, Terminal, Told};
 use crate::spot::SpotConfig;
-use crate::views::fixture::{ALICE, BTCUSDT, Log, ONE, limit_order, resting};
+use crate::views::fixture::{ALICE, BTCUSDT, Log, ONE, btcusdt, limit_order, resting};
 
 /// Alice has order 1.
 fn site() -> Site {
@@ -146,6 +148,32 @@ fn an_order_waits_for_a_symbol_that_may_do_more_by_now() {
     for (reply, expected) in waiting.iter().zip([decided, decided, refused]) {
         assert_eq!(body(&reply.try_recv().unwrap()), expected);
     }
+}
+
+/// So it is with an order type that only one order of a list has.
+#[test]
+fn a_list_waits_for_a_symbol_that_may_take_both_its_orders_by_now() {
+    let mut log = Log::venue();
+    let stops = 1 << OrderType::StopLoss.to_wire();
+    let both = stops | 1 << OrderType::LimitMaker.to_wire();
+    let name = SymbolName::new("OCO").unwrap();
+    let oco = DefineSymbol { name, order_types: stops, flags: SYMBOL_OCO, ..btcusdt() };
+    log.done(Command::DefineSymbol(&oco), 2);
+    let site = Site::new(log);
+    site.watermark.store(640, Ordering::SeqCst);
+    let query = "symbol=OCO&side=SELL&quantity=1&price=110&stopPrice=90";
+    let reply = site.send(site.signed(Post, "order/oco", query));
+    assert!(reply.try_recv().is_err());
+    let change = ChangeSymbol {
+        symbol: SymbolId(2),
+        order_types: both,
+        flags: SYMBOL_OCO,
+        ..Default::default()
+    };
+    site.views.fold(Command::ChangeSymbol(&change), &[Event::Done(&Done::default())]);
+    site.expect_reject(RejectReason::OrderListPrices, 0);
+    site.views.arrive(Position(640));
+    assert!(body(&reply.try_recv().unwrap()).starts_with(r#"{"code":-2010,"#));
 }
 
 /// The stop price of a cancelled order is the views', which may not have seen it yet.
