@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
@@ -80,13 +80,16 @@ impl History {
         let (done, answers) = mpsc::channel();
         let mut librarian = Librarian { data, replays: HashMap::new(), checker: None };
         let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
+            // Dropped last, so that who is woken finds no sender.
+            let ring = RingsAtEnd(bell);
+            let done = done;
             for ask in to_do {
                 if let Some(answer) = librarian.answer(ask) {
                     // Nobody listens any more when the gateway ends.
                     if done.send(answer).is_err() {
                         return;
                     }
-                    bell.ring();
+                    ring.0.ring();
                 }
             }
         })?;
@@ -96,7 +99,7 @@ impl History {
 
     pub(super) fn ask(&self, ask: Ask) {
         if let Some(asks) = &self.asks {
-            // A thread that is gone answers nothing: its sessions wait, others do not.
+            // That a thread is gone, `next` tells.
             let _sent = asks.send(ask);
         }
     }
@@ -121,13 +124,34 @@ impl History {
         self.checks.retain(|(of, ..)| *of != ticket);
     }
 
-    pub(super) fn next(&mut self) -> Option<Answer> {
-        let answer = self.answers.try_recv().ok()?;
+    /// The next answer, if there is one.
+    ///
+    /// # Errors
+    /// If the thread has ended, which only a fault of its own does: whoever waits for it would wait for ever.
+    pub(super) fn next(&mut self) -> io::Result<Option<Answer>> {
+        let answer = match self.answers.try_recv() {
+            Ok(answer) => answer,
+            Err(TryRecvError::Empty) => return Ok(None),
+            Err(TryRecvError::Disconnected) => {
+                return Err(io::Error::other(
+                    "the thread that reads the log for sessions has failed",
+                ));
+            }
+        };
         if matches!(answer, Answer::Checked { .. } | Answer::Unreadable { .. }) {
             self.is_checking = false;
             self.check_next();
         }
-        Some(answer)
+        Ok(Some(answer))
+    }
+}
+
+/// Wakes the gateway when the thread ends, however it does.
+struct RingsAtEnd(Arc<Bell>);
+
+impl Drop for RingsAtEnd {
+    fn drop(&mut self) {
+        self.0.ring();
     }
 }
 

@@ -138,7 +138,7 @@ impl Gateway {
         self.happened = happened;
         worked |= self.let_in_arrivals();
         worked |= self.read_mail();
-        worked |= self.read_answers();
+        worked |= self.read_answers()?;
         worked |= self.read_feed_mail();
         worked |= self.serve_readers();
         worked |= self.pass_on();
@@ -156,7 +156,7 @@ impl Gateway {
     /// One turn that waits for what comes.
     fn sleep(&mut self, stop: &AtomicBool) -> io::Result<bool> {
         self.mail.bell.park(self.sessions.awaits_durable());
-        self.answer = self.answer.take().or_else(|| self.history.next());
+        self.answer = self.next_answer()?;
         let has_work = stop.load(Ordering::Acquire)
             || self.mail.arrivals.has_mail()
             || self.mail.from_duty.has_mail()
@@ -380,9 +380,13 @@ impl Gateway {
         }
     }
 
-    fn read_answers(&mut self) -> bool {
+    fn next_answer(&mut self) -> io::Result<Option<Answer>> {
+        self.answer.take().map_or_else(|| self.history.next(), |answer| Ok(Some(answer)))
+    }
+
+    fn read_answers(&mut self) -> io::Result<bool> {
         let mut had_answers = false;
-        while let Some(answer) = self.answer.take().or_else(|| self.history.next()) {
+        while let Some(answer) = self.next_answer()? {
             had_answers = true;
             match answer {
                 Answer::Checked { ticket, has: true, .. } => {
@@ -413,7 +417,7 @@ impl Gateway {
                 }
             }
         }
-        had_answers
+        Ok(had_answers)
     }
 
     fn close_late_peers(&mut self) {

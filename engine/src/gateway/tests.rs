@@ -49,12 +49,15 @@ impl Backend for Failing {
     }
 }
 
+/// Of the logs that [`log_in`] makes.
+pub(super) const WINDOW_BYTES: u64 = 16 << 20;
+
 /// A new log with a small window in its folder.
 pub(super) fn log_in(data: &Path) -> Log {
     let options = LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::Data,
-        window_bytes: Some(16 << 20),
+        window_bytes: Some(WINDOW_BYTES),
         segment_bytes: 4 << 20,
         gather: Duration::ZERO,
         accept_loss: false,

@@ -301,6 +301,32 @@ fn what_is_older_than_the_log_is_refused() {
 }
 
 #[test]
+fn a_position_that_is_no_end_of_anything_is_named() {
+    let place = Place::new();
+    let mut random = Random::new(47);
+    let mut venue = place.open();
+    // Not so far that the window is past its own end.
+    venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 1);
+    venue.settle();
+    let mut reader = reader(&place, Follow::Appended);
+    let (first, behind) = (reader.position().0, reader.watermark().0);
+    // Of those before the window's end, the header of a frame there would not fit into the window.
+    let odd = (1..64).map(|back| WINDOW_BYTES_MIN - back).chain([first + 1, first + 8, behind - 8]);
+    for odd in odd {
+        reader.seek(Position(odd));
+        let error = reader.next().unwrap_err();
+        assert!(
+            matches!(error, ReadError::Damaged { position, .. } if position == odd),
+            "{odd}: {error}"
+        );
+    }
+    reader.seek(Position(first));
+    assert!(next(&mut reader).as_ref() == venue.model.records.first());
+    reader.seek(Position(behind));
+    assert!(next(&mut reader).is_none());
+}
+
+#[test]
 fn damage_below_the_watermark_is_named() {
     let place = Place::new();
     let mut random = Random::new(45);

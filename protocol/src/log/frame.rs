@@ -27,7 +27,7 @@
 use bytemuck::{Pod, Zeroable};
 use thiserror::Error;
 
-use super::{MAX_FRAME_BYTES, checksum, window_segment_rest};
+use super::{FRAME_ALIGN, MAX_FRAME_BYTES, checksum, window_segment_rest};
 
 /// Bytes of the header.
 pub const FRAME_HEADER_BYTES: usize = size_of::<FrameHeader>();
@@ -158,6 +158,12 @@ pub enum FrameError {
         found: u64,
         /// Where it lies.
         expected: u64,
+    },
+    /// No frame begins there, whatever the bytes are.
+    #[error("no frame begins at position {position}: it is no multiple of {FRAME_ALIGN}")]
+    Unaligned {
+        /// Where one was looked for.
+        position: u64,
     },
     /// It vouches for what comes behind it.
     #[error("frame at {position} claims that the log is durable up to {claimed}")]

@@ -26,7 +26,7 @@ use self::{
     live::Live,
 };
 use super::{
-    MAX_FRAME_BYTES, SEGMENT_FOLDER, align_frame,
+    FRAME_ALIGN, MAX_FRAME_BYTES, SEGMENT_FOLDER, align_frame,
     control::LogState,
     frame::{FrameError, FrameHeader, FrameKind, Succession},
     frame_start,
@@ -333,7 +333,8 @@ impl LogReader {
         Ok(true)
     }
 
-    /// Goes to `position`: one that [`Transaction::end`] or [`LogReader::position`] gave.
+    /// Goes to `position`: one that [`Transaction::end`] or [`LogReader::position`] gave. At any other one
+    /// the next read says [`ReadError::Damaged`]; without an engine it may say that the log ends there.
     pub fn seek(&mut self, position: Position) {
         self.position = position.0;
         self.succession = Succession::new();
@@ -375,9 +376,12 @@ impl LogReader {
         })
     }
 
-    /// Copies the frame at `start` into `self.frame`. `None` where the log ends, which is known of
-    /// itself only without an engine.
+    /// Copies the frame at `start`, which may be anybody's wish, into `self.frame`. `None` where the log ends,
+    /// which is known of itself only without an engine.
     fn load(&mut self, start: u64) -> Result<Option<FrameHeader>, ReadError> {
+        if !start.is_multiple_of(FRAME_ALIGN) {
+            return Err(self.disk.damaged(start, FrameError::Unaligned { position: start }));
+        }
         let frame = &mut self.frame;
         let Some(live) = &self.live else {
             return match self.disk.load(start, None, frame, self.identity.salt) {
