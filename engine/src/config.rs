@@ -64,8 +64,8 @@ pub struct EngineSection {
     /// So long after a start a session that asked for its orders to be cancelled when its connection
     /// ends may come back and keep them, in seconds; 0 to 3600.
     pub reconnect_seconds: u32,
-    /// Commands that a trader's session may send per second, with as many at once after a pause; 0:
-    /// unlimited.
+    /// Commands that a trader's or a read-only session may send per second, over all of its connections, with
+    /// as many at once after a pause; 0: unlimited.
     pub commands_per_second: u32,
 }
 

@@ -26,6 +26,7 @@ use crate::notice::alert;
 use absent::Absent;
 use clients::{ClientIndex, Clients};
 use connection::Connection;
+use rate::Debts;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,6 +139,7 @@ impl Duty {
         let clients = Clients {
             connections: Vec::with_capacity(settings.connections),
             streams: Streams::new(streams, mail.bell()),
+            debts: Debts::default(),
         };
         Self {
             core,
@@ -265,7 +267,7 @@ impl Duty {
     /// Waits one step; true if that was a few pauses and nothing else.
     fn idle(&mut self) -> bool {
         let (stop, mail) = (&self.stop, &self.mail);
-        let Clients { connections, streams } = &self.clients;
+        let Clients { connections, streams, .. } = &self.clients;
         let writer = &self.writer;
         let lines = [mail.duty_signal.line(), writer.control().duty_line(), streams.parking_line()]
             .into_iter()

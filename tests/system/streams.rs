@@ -314,6 +314,31 @@ fn a_session_sends_no_faster_than_it_may() {
     }
 }
 
+#[test]
+fn who_logs_on_anew_may_send_no_more_for_it() {
+    const PER_SECOND: u128 = 20;
+    let venue = venue(&["engine.commands_per_second=20"]);
+    let a = venue.key_a();
+    let shared = || Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    let begin = Instant::now();
+    let mut taken = 0;
+    for one in 0..10 {
+        // The allowance is the session's, whatever carries it.
+        let endpoint = if one % 2 == 0 { tcp(&venue) } else { shared() };
+        let mut member = Member::connect(endpoint, "again", (KEY_A, &a));
+        let ioc = TimeInForce::Ioc.to_wire();
+        for _ in 0..PER_SECOND {
+            match member.call(NewOrder { time_in_force: ioc, ..limit(Side::Buy, 10, 1) }) {
+                Ok(_) => taken += 1,
+                Err(CallError::Rejected { reason: RejectReason::RateExceeded, .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    let paid = begin.elapsed().as_millis() * PER_SECOND / 1000;
+    assert!(taken <= PER_SECOND + paid + 1, "{taken} taken while {paid} were paid");
+}
+
 /// Asks for the state; true if it comes, false if the session is told that it asks too often.
 fn asks_for_state(member: &mut Member, correlation: u64) -> bool {
     member.client.sender().request_state(correlation).expect("it is connected");
@@ -344,6 +369,12 @@ fn asking_for_the_state_counts_as_a_command() {
     let venue = venue(&["engine.commands_per_second=20"]);
     let (a, b) = (venue.key_a(), venue.key_b());
     let mut curious = Member::connect(tcp(&venue), "curious", (KEY_A, &a));
+    let mut reader = options(tcp(&venue), "reader", (KEY_A, &a));
+    reader.role = Role::ReadOnly;
+    let mut reader = Member::open(&reader).expect("a reader is let in");
+    let answers: Vec<bool> = (1..2000).map(|one| asks_for_state(&mut reader, one)).collect();
+    assert!(answers[..20].iter().all(|is_told| *is_told), "as many at once are allowed");
+    assert!(answers.contains(&false));
     let answers: Vec<bool> = (1..2000).map(|one| asks_for_state(&mut curious, one)).collect();
     assert!(answers[..20].iter().all(|is_told| *is_told), "as many at once are allowed");
     assert!(answers.contains(&false));

@@ -2,7 +2,7 @@
 //! gateway's. Called by [`super`] and its parts, which need not know which is which.
 
 use super::connection::Connection;
-use super::rate::RateLimit;
+use super::rate::{Debts, RateLimit};
 use super::streams::Streams;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
@@ -33,6 +33,7 @@ pub(super) enum ClientIndex {
 pub(super) struct Clients {
     pub(super) connections: Vec<Connection>,
     pub(super) streams: Streams,
+    pub(super) debts: Debts,
 }
 
 impl Clients {
@@ -77,9 +78,20 @@ impl Clients {
     /// True if the client may send one more command now; it is counted then.
     #[inline]
     pub(super) fn admits(&mut self, client: ClientIndex, now_ns: u64) -> bool {
+        self.rate(client).admits(now_ns)
+    }
+
+    /// The client is about to be removed: what it has still to pay its session owes.
+    pub(super) fn keep_debt(&mut self, client: ClientIndex, now_ns: u64) {
+        let (session, rate) = (self.identity(client).0, *self.rate(client));
+        self.debts.keep(session, rate, now_ns);
+    }
+
+    #[inline]
+    fn rate(&mut self, client: ClientIndex) -> &mut RateLimit {
         match client {
-            ClientIndex::Ring(index) => self.connections[index].rate().admits(now_ns),
-            ClientIndex::Stream(index) => self.streams.get_mut(index).rate.admits(now_ns),
+            ClientIndex::Ring(index) => self.connections[index].rate(),
+            ClientIndex::Stream(index) => &mut self.streams.get_mut(index).rate,
         }
     }
 

@@ -3,7 +3,6 @@
 
 use super::clients::{ClientIndex, Terms};
 use super::connection::Connection;
-use super::rate::RateLimit;
 use super::transaction::{Refusal, transact};
 use super::{Duty, OwnCommandError};
 use crate::log::BeginError;
@@ -59,13 +58,14 @@ impl Duty {
         let account = watches.then_some(started.account);
         let is_trading = matches!(role, Role::Trader | Role::ReadOnly);
         let side = is_trading.then_some(started.account);
-        let limited = if role == Role::Trader { self.settings.commands_per_second } else { 0 };
+        let per_second = if is_trading { self.settings.commands_per_second } else { 0 };
+        let rate = self.clients.debts.allow(started.session, per_second);
         let is_adapter = role == Role::Adapter;
         if awaits_disk || is_adapter {
             // What came before it is what it may ask for first.
             self.writer.want_durable();
         }
-        let terms = Terms { account, side, rate: RateLimit::new(limited), awaits_disk };
+        let terms = Terms { account, side, rate, awaits_disk };
         match end {
             None => {
                 let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };
@@ -149,6 +149,7 @@ impl Duty {
 
     fn close(&mut self, client: ClientIndex, reason: CloseReason, why: &str) {
         let (session, epoch) = self.clients.identity(client);
+        self.clients.keep_debt(client, self.now_ns);
         let end = match client {
             ClientIndex::Ring(index) => {
                 let mut connection = self.clients.connections.swap_remove(index);

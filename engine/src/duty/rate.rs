@@ -1,5 +1,8 @@
 //! How many commands a session may send: `engine.commands_per_second`, with as many at once after a
-//! second of silence. Called for every command, on the duty thread.
+//! second of silence. Called for every command, on the duty thread; and where a connection begins or ends,
+//! as the allowance is the session's.
+
+use touchline_protocol::units::SessionId;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -34,9 +37,54 @@ impl RateLimit {
     }
 }
 
+/// What sessions without a connection have still to pay: who logs on anew goes on with what it had left.
+#[derive(Default)]
+pub(super) struct Debts {
+    /// Those of connections that ended not much longer than a second ago: others have paid.
+    owed: Vec<(SessionId, RateLimit)>,
+}
+
+impl Debts {
+    /// The session's connection ends.
+    pub(super) fn keep(&mut self, session: SessionId, rate: RateLimit, now_ns: u64) {
+        self.owed.retain(|(_, rate)| rate.paid_ns > now_ns);
+        if rate.paid_ns > now_ns {
+            self.owed.push((session, rate));
+        }
+    }
+
+    /// The allowance of a session that has a connection from now on: so many commands a second; 0: unlimited.
+    pub(super) fn allow(&mut self, session: SessionId, per_second: u32) -> RateLimit {
+        let fresh = RateLimit::new(per_second);
+        let Some(at) = self.owed.iter().position(|&(of, _)| of == session) else { return fresh };
+        RateLimit { paid_ns: self.owed.swap_remove(at).1.paid_ns, ..fresh }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_comes_back_has_what_it_had_left() {
+        let (here, other) = (SessionId(7), SessionId(8));
+        let mut debts = Debts::default();
+        let now = 5 * SECOND_NS;
+        let mut rate = debts.allow(here, 100);
+        assert_eq!((0..60).filter(|_| rate.admits(now)).count(), 60);
+        debts.keep(here, rate, now);
+        let mut rate = debts.allow(other, 100);
+        assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 100);
+        let mut rate = debts.allow(here, 100);
+        assert_eq!((0..1000).filter(|_| rate.admits(now)).count(), 40);
+        // What has been paid meanwhile is owed no more, and takes up no room.
+        debts.keep(here, rate, now);
+        let later = now + SECOND_NS;
+        debts.keep(other, RateLimit::new(100), later);
+        assert!(debts.owed.is_empty());
+        let mut rate = debts.allow(here, 100);
+        assert_eq!((0..1000).filter(|_| rate.admits(later)).count(), 100);
+    }
 
     #[test]
     fn a_second_of_commands_at_once_and_then_one_by_one() {
