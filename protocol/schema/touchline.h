@@ -108,8 +108,8 @@ enum touchline_list_order_status {
 
 /* Why a command was rejected. A reject changes nothing and is not in the log. */
 enum touchline_reject_reason {
-    TOUCHLINE_REJECT_REASON_MALFORMED = 1, /* The bytes are not a message of this protocol. */
-    TOUCHLINE_REJECT_REASON_UNEXPECTED_MESSAGE = 2, /* The message is known but not taken here (an event, a handshake message). */
+    TOUCHLINE_REJECT_REASON_MALFORMED = 1, /* The bytes are not a command of this protocol. */
+    TOUCHLINE_REJECT_REASON_UNEXPECTED_MESSAGE = 2, /* The command is known but not taken now: the venue's rules are older, or there is nothing to go on with. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_SESSION = 3, /* No such session. */
     TOUCHLINE_REJECT_REASON_STALE_EPOCH = 4, /* The connection was replaced by a newer logon. */
     TOUCHLINE_REJECT_REASON_DUPLICATE_SEQUENCE = 5, /* The sequence is not above the session's last one: decided earlier. */

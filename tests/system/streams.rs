@@ -54,7 +54,8 @@ fn all_carriers_meet_in_one_book_and_makers_are_told() {
             assert_eq!(taken.status, OrderStatus::Filled.to_wire());
             let told = maker.wait_for(touchline_protocol::client::Reply::is_unsolicited);
             assert!(matches!(told.event.event(), Ok(Event::Trade(trade))
-                if trade.maker_order_id == resting.order_id && trade.quantity == 2 * whole()));
+                if trade.maker_order_id == resting.order_id && trade.quantity == 2 * whole()
+                    && trade.taker_account == AccountId::UNDISCLOSED));
             if acknowledgement == Acknowledgement::Durable {
                 assert!(told.envelope.position <= maker.client.receiver().durable());
             }
@@ -172,11 +173,17 @@ fn a_session_asks_for_what_it_has_and_what_it_missed() {
         .iter()
         .filter(|reply| reply.is_replayed())
         .filter_map(|reply| match reply.event.event() {
-            Ok(Event::Trade(trade)) => Some((trade.maker_order_id, trade.quantity)),
+            Ok(Event::Trade(trade)) => Some((
+                trade.maker_order_id,
+                trade.quantity,
+                trade.maker_account,
+                trade.taker_account,
+            )),
             _ => None,
         })
         .collect();
-    assert_eq!(trades, [(first.order_id, whole()); 3]);
+    let told = (first.order_id, whole(), AccountId(1), AccountId::UNDISCLOSED);
+    assert_eq!(trades, [told; 3], "whom it traded with is not told");
     assert!(replies.iter().all(|reply| reply.envelope.position > seen));
 
     maker.client.sender().request_state(78).expect("it is connected");
@@ -447,6 +454,28 @@ fn new_keys(venue: &Venue, count: usize) -> Vec<(u64, Key)> {
 }
 
 #[test]
+fn who_logs_on_again_and_reads_nothing_leaves_places_to_others() {
+    let venue = venue(&["gateway.sessions=4"]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let mut busy = Member::connect(tcp(&venue), "greedy", (KEY_A, &a));
+    let ioc = TimeInForce::Ioc.to_wire();
+    for _ in 0..10_000 {
+        busy.call(NewOrder { time_in_force: ioc, ..limit(Side::Buy, 10, 1) }).expect("it is good");
+    }
+    // Each has more to hear than sockets take, so it has something to say when it is replaced: on a machine that
+    // fills them more slowly than this waits, that is not met.
+    let _unread: Vec<Member> = (0..6)
+        .map(|_| {
+            let mut one = Member::connect(tcp(&venue), "greedy", (KEY_A, &a));
+            one.client.sender().request_replay(1, Position(0)).expect("it is connected");
+            std::thread::sleep(Duration::from_millis(100));
+            one
+        })
+        .collect();
+    Member::connect(tcp(&venue), "other", (KEY_B, &b)).assert_alive();
+}
+
+#[test]
 fn a_thousand_sessions_are_served() {
     let sessions: usize = 1000;
     let venue = venue(&["limits.sessions=2000", "gateway.sessions=1000"]);
@@ -487,6 +516,7 @@ over_epoll!(
     a_session_that_waits_for_the_disk_misses_nothing_that_is_not_there_yet,
     a_client_that_saw_more_than_the_log_has_is_told,
     a_session_sends_no_faster_than_it_may,
+    who_logs_on_again_and_reads_nothing_leaves_places_to_others,
     asking_for_the_state_counts_as_a_command,
     what_may_not_come_over_a_socket_is_refused_with_a_reason,
     a_thousand_sessions_are_served,

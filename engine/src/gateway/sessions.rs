@@ -283,9 +283,22 @@ impl Gateway {
     pub(super) fn close_session(&mut self, session: SessionId, epoch: Epoch, reason: CloseReason) {
         let Some(ticket) = self.sessions.find(session, epoch) else { return };
         self.sessions.routes[session.0 as usize] = None;
+        self.end_lingering(session, ticket);
         if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
             stream.close(reason, self.now);
             self.sessions.mark_dirty(ticket);
+        }
+    }
+
+    /// Gives up an older connection of the session that has still something to say: who logs on again and again
+    /// and reads nothing would have the place of many.
+    fn end_lingering(&mut self, session: SessionId, newer: usize) {
+        let mut streams = self.sessions.streams.iter();
+        let older = streams.find(|&(&ticket, stream)| {
+            stream.session == session && stream.is_closing() && ticket != newer
+        });
+        if let Some((&ticket, _)) = older {
+            self.session_ended(ticket);
         }
     }
 
@@ -294,6 +307,7 @@ impl Gateway {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
         let (session, epoch) = (stream.session, stream.epoch);
         stream.close(reason, self.now);
+        self.end_lingering(session, ticket);
         self.refusals.print(&format!("session {session} ended: {why}"));
         self.sessions.routes[session.0 as usize] = None;
         self.sessions.mark_dirty(ticket);

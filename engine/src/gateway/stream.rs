@@ -232,6 +232,13 @@ impl Stream {
             self.input.take(length);
             return Next::Done;
         }
+        let message = self.message(length);
+        if template == Logout::TEMPLATE && decode::as_message::<Logout>(message).is_err() {
+            // One that the duty thread cannot read ends nothing there.
+            self.reject(&header, RejectReason::Malformed, template);
+            self.input.take(length);
+            return Next::Done;
+        }
         Next::Command(length)
     }
 

@@ -219,9 +219,9 @@ wire_enum! {
 wire_enum! {
     /// Why a command was rejected. A reject changes nothing and is not in the log.
     RejectReason: u16 {
-        /// The bytes are not a message of this protocol.
+        /// The bytes are not a command of this protocol.
         Malformed = 1,
-        /// The message is known but not taken here (an event, a handshake message).
+        /// The command is known but not taken now: the venue's rules are older, or there is nothing to go on with.
         UnexpectedMessage = 2,
         /// No such session.
         UnknownSession = 3,

@@ -1,6 +1,7 @@
 //! What one session may have others do for it, and when its client is to blame for a standstill.
 
 use super::*;
+use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::Done;
 
 const STALL: Duration = Duration::from_secs(5);
@@ -143,4 +144,33 @@ fn the_kernel_keeps_little_for_who_does_not_read() {
         let bytes = bytes.unwrap();
         assert!((KERNEL_BYTES..=2 * KERNEL_BYTES).contains(&bytes), "{bytes} bytes");
     }
+}
+
+#[test]
+fn a_logout_that_cannot_be_read_is_answered_and_ends_nothing() {
+    let now = Instant::now();
+    let mut stream = stream(0, now);
+    let newer = Logout {
+        header: MessageHeader {
+            version: Logout::default().header.version + 1,
+            ..Logout::default().header
+        },
+        ..Default::default()
+    };
+    assert!(decode::as_message::<Logout>(bytemuck::bytes_of(&newer)).is_err());
+    assert!(stream.received(bytemuck::bytes_of(&newer), now));
+    assert!(matches!(stream.next(), Next::Done));
+    let said = stream.take(Position(0), now).expect("it is answered");
+    let (envelope, event) = decode::disclose(&said).expect("an event");
+    let Ok(Event::Rejected(rejected)) = event.event() else { panic!("it is a reject") };
+    assert_eq!(rejected.reason, RejectReason::Malformed.to_wire());
+    assert_eq!(rejected.template_id, Logout::TEMPLATE);
+    assert_eq!(envelope.flags & ENVELOPE_TERMINAL, ENVELOPE_TERMINAL);
+    stream.progressed(said.len());
+    stream.sent(said);
+    let good = Logout::default();
+    assert!(stream.received(bytemuck::bytes_of(&good), now));
+    let Next::Command(length) = stream.next() else { panic!("a good one goes on") };
+    stream.passed_on(length);
+    assert!(matches!(stream.next(), Next::Nothing));
 }
