@@ -346,7 +346,10 @@ impl Duty {
                     session: head.session,
                     ..Default::default()
                 };
-                reply_events(&mut self.clients, client, envelope, self.writer.committed_events());
+                let events = self.writer.committed_events();
+                if reply_events(&mut self.clients, client, envelope, events) {
+                    self.clients.answered_later(client);
+                }
             }
             self.tell_others(owner, end);
         }
@@ -420,7 +423,9 @@ fn execute(
     match outcome {
         Ok(Some(position)) => {
             envelope.position = position;
-            reply_events(clients, client, envelope, venue.writer.committed_events());
+            if !reply_events(clients, client, envelope, venue.writer.committed_events()) {
+                clients.answers_later(client);
+            }
             if !venue.addressees.notes().is_empty() {
                 unsolicited::tell(venue, position, clients, Some(client));
             }
@@ -437,15 +442,16 @@ fn execute(
 }
 
 /// Sends a transaction's events to the session that caused it. The last one is the terminal reply,
-/// unless it says that the rest is still to come.
+/// unless it says that the rest is still to come; gives whether it is.
 #[inline]
 fn reply_events<'log>(
     clients: &mut Clients,
     client: ClientIndex,
     mut envelope: Envelope,
     events: impl Iterator<Item = &'log [u8]>,
-) {
+) -> bool {
     let mut events = events.peekable();
+    envelope.flags = 0;
     while let Some(event) = events.next() {
         let last = events.peek().is_none();
         let continues = template_of(event) == OrderContinues::TEMPLATE;
@@ -453,6 +459,7 @@ fn reply_events<'log>(
         clients.reply(client, &envelope, event);
     }
     clients.publish(client, envelope.position);
+    envelope.flags & ENVELOPE_TERMINAL != 0
 }
 
 fn template_of(event: &[u8]) -> u16 {

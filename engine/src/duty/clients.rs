@@ -105,6 +105,21 @@ impl Clients {
         }
     }
 
+    /// What the client has set off goes on as pending work, and is answered when that ends. Whose rings are
+    /// shared waits for it before it sends anything else.
+    pub(super) fn answers_later(&mut self, client: ClientIndex) {
+        if let ClientIndex::Ring(index) = client {
+            self.connections[index].answers_later();
+        }
+    }
+
+    /// One of those was answered.
+    pub(super) fn answered_later(&mut self, client: ClientIndex) {
+        if let ClientIndex::Ring(index) = client {
+            self.connections[index].answered_later();
+        }
+    }
+
     /// Lets the client see what is staged: the replies of the transaction that ends at `position`.
     #[inline]
     pub(super) fn publish(&mut self, client: ClientIndex, position: Position) {

@@ -54,6 +54,8 @@ pub(super) struct Connection {
     /// It sends what operators do: of the cold lane, or an admin's.
     is_operator: bool,
     end: Box<SessionEnd>,
+    /// Commands that were taken and are answered when pending work ends: an operator may have several.
+    answers_due: u64,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
     /// Position behind the transaction that it was told of last.
@@ -97,6 +99,7 @@ impl Connection {
             lane,
             is_operator: matches!(lane, Lane::Cold) || matches!(role, Role::Admin),
             end,
+            answers_due: 0,
             gap_from: None,
             last_position: before,
             replied: 0,
@@ -170,7 +173,27 @@ impl Connection {
             return Ok(None);
         }
         self.starved = None;
+        // Not for its reader to mend alone, so none of its stalls: what is pending goes on meanwhile.
+        if self.answers_due > 0 && !self.has_room_for(CREDIT_SLOTS) {
+            return Ok(None);
+        }
         Ok(self.end.input.poll(into)?)
+    }
+
+    /// A command that was taken is answered when pending work ends.
+    pub(super) const fn answers_later(&mut self) {
+        self.answers_due += 1;
+    }
+
+    /// One of those was answered.
+    pub(super) const fn answered_later(&mut self) {
+        self.answers_due = self.answers_due.saturating_sub(1);
+    }
+
+    /// True if so many slots are free beside those for the answers that are due later.
+    fn has_room_for(&mut self, slots: u64) -> bool {
+        let wanted = slots + self.answers_due * CREDIT_SLOTS;
+        self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted)
     }
 
     /// Notes since when the reader stands still; one that does so for too long is given up.
@@ -253,9 +276,7 @@ impl Connection {
 
     #[cold]
     fn try_announce_gap(&mut self, position: Position, time_ns: u64) {
-        let wanted = GAP_SLOTS + CREDIT_SLOTS;
-        let has_room = self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted);
-        if !has_room || !self.has_caught_up() {
+        if !self.has_room_for(GAP_SLOTS + CREDIT_SLOTS) || !self.has_caught_up() {
             return;
         }
         let is_full = !self.has_room_beside_replies();
@@ -281,8 +302,7 @@ impl Connection {
     }
 
     fn has_spare_room(&mut self) -> bool {
-        let wanted = REPLY_SLOTS + CREDIT_SLOTS;
-        self.end.output.free_slots(wanted).is_ok_and(|free| free >= wanted)
+        self.has_room_for(REPLY_SLOTS + CREDIT_SLOTS)
     }
 
     #[inline]

@@ -188,3 +188,41 @@ fn a_logout_waits_for_the_answer_to_what_its_sender_has_set_off() {
         assert!(venue.closed().iter().any(|(session, ..)| *session == admin.identity().0));
     }
 }
+
+#[test]
+fn who_sets_off_several_things_has_an_answer_to_each_however_little_it_reads() {
+    const SLOTS: u64 = 1024;
+    for left in 4..12 {
+        let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 4");
+        let mut owners = [2, 3].map(|key| venue.trader("owner", key));
+        for owner in &mut owners {
+            for price in 1..=40 {
+                send(&mut venue, owner, limit(0, Side::Buy, price, 1));
+            }
+        }
+        settle(&mut venue);
+        let mut admin =
+            venue.try_open("admin", (Role::Admin, Lane::Cold, 0), SLOTS as usize).unwrap();
+        // Rejects, of one slot each, of which none is read.
+        let nobody = KillAccount { account: AccountId(999), killed: 1, ..Default::default() };
+        for _ in 0..SLOTS - left {
+            if !admin.try_send(nobody) {
+                settle(&mut venue);
+                admin.send(nobody);
+            }
+        }
+        settle(&mut venue);
+        for account in [2, 3].map(AccountId) {
+            admin.send(KillAccount { account, killed: 1, ..Default::default() });
+        }
+        settle(&mut venue);
+        let mut answered = Vec::new();
+        // What was not taken for want of room is taken when there is some.
+        for _ in 0..3 {
+            answered.extend(admin.read().into_iter().filter(|reply| reply.is_terminal()));
+            settle(&mut venue);
+        }
+        let answered: Vec<u64> = answered.iter().map(|reply| reply.envelope.sequence.0).collect();
+        assert_eq!(answered, (1..=admin.sequence()).collect::<Vec<_>>(), "{left} slots left");
+    }
+}
