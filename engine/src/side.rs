@@ -105,6 +105,7 @@ fn own_side<'event>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use touchline_protocol::message::event::SessionStarted;
     use touchline_protocol::units::OrderId;
 
     const ALICE: AccountId = AccountId(7);
@@ -175,5 +176,32 @@ mod tests {
         check(|account, event| OrderListChanged { account, ..event });
         check(|account, event| SelfTradePrevented { account, ..event });
         check(|account, event| MassCanceled { account, ..event });
+    }
+
+    /// Whoever adds an event that names an account has to say here whom it is told to.
+    #[test]
+    fn no_event_that_names_an_account_is_missing() {
+        const SCHEMA: &str = include_str!("../../protocol/schema/touchline.xml");
+        let attribute = |line: &str, name: &str| -> usize {
+            let value = line.split_once(&format!(" {name}=\"")).expect("it has one").1;
+            value.split('"').next().and_then(|value| value.parse().ok()).expect("a number")
+        };
+        let (mut template, mut met) = (0, 0);
+        for line in SCHEMA.lines() {
+            if line.contains("<sbe:message ") {
+                template = attribute(line, "id");
+            } else if line.contains(" type=\"AccountId\"") && (200..300).contains(&template) {
+                let mut event = vec![0; 256];
+                let header = MessageHeader { template_id: template as u16, ..Default::default() };
+                event[..MessageHeader::BYTES].copy_from_slice(bytemuck::bytes_of(&header));
+                let at = MessageHeader::BYTES + attribute(line, "offset");
+                event[at..at + 4].copy_from_slice(bytemuck::bytes_of(&ALICE));
+                // A session's own start has no owner beside it: only its session is told.
+                let is_own_start = header.template_id == SessionStarted::TEMPLATE;
+                assert_eq!(names(&event, ALICE), !is_own_start, "{line}");
+                met += 1;
+            }
+        }
+        assert!(met > 10, "{met} fields of the schema name an account");
     }
 }
