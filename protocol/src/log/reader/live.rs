@@ -75,25 +75,33 @@ impl Live {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("opening", &path)(error)),
         };
-        let live = match Self::map_both(path.clone(), control, &window, header) {
-            Ok(live) => live,
-            // The next one is being made in its place, and has not its length yet.
-            Err(_) if is_stopped(control) => return Ok(None),
-            Err(source) => return Err(ReadError::Window { path, source }),
+        let refused = |name| {
+            let path = folder.join(name);
+            move |source| ReadError::Window { path, source }
         };
-        // An engine that recovers stops the old page before it touches the old window: if that has
-        // not happened by now, the window just opened is the one that belongs to the page.
-        let counts = live.state().is_some_and(|state| state != LogState::Stopped);
-        Ok(counts.then_some(live))
+        let page =
+            ReadOnlyRegion::map_file(control, CONTROL_BYTES).map_err(refused(CONTROL_FILE))?;
+        let state = page.u32_at(STATE_OFFSET).map_err(refused(CONTROL_FILE))?;
+        // SYNC: an engine that recovers stops the old page before it touches the old window, which was seen
+        // touched or whole by now: if this has not happened, the window just opened belongs to the page.
+        let state_now = || LogState::from_word(state.view().load_acquire());
+        match Self::over(path, &page, &window, header) {
+            Ok(live) => {
+                let counts = state_now().is_some_and(|state| state != LogState::Stopped);
+                Ok(counts.then_some(live))
+            }
+            // The next one is being made in its place, and has not its length yet.
+            Err(_) if state_now() == Some(LogState::Stopped) => Ok(None),
+            Err(source) => Err(refused(WINDOW_FILE)(source)),
+        }
     }
 
-    fn map_both(
+    fn over(
         path: PathBuf,
-        control: &File,
+        page: &ReadOnlyRegion,
         window: &File,
         header: ControlHeader,
     ) -> Result<Self, ShmError> {
-        let page = ReadOnlyRegion::map_file(control, CONTROL_BYTES)?;
         let bytes = usize::try_from(header.window_bytes).unwrap_or(usize::MAX);
         let region = ReadOnlyRegion::map_file(window, bytes)?;
         Ok(Self {
@@ -172,16 +180,6 @@ impl Live {
         let base = self.window_base.view();
         copy_out(self.window.view(), first, into, base, position, between)
     }
-}
-
-/// True when an engine that recovers has stopped the page.
-fn is_stopped(control: &File) -> bool {
-    let page = ReadOnlyRegion::map_file(control, CONTROL_BYTES);
-    let state = page.and_then(|page| page.u32_at(STATE_OFFSET));
-    // SYNC: the page is stopped before anything is done to its window, which was seen done by now.
-    state.is_ok_and(|state| {
-        LogState::from_word(state.view().load_acquire()) == Some(LogState::Stopped)
-    })
 }
 
 /// The control page in `folder`, unless there is none, or none of this running of the kernel.
