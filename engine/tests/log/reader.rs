@@ -21,7 +21,7 @@ use touchline_protocol::{
 
 use crate::{
     patience::{PATIENCE, Wait, eventually},
-    support::{Place, Random, Record, SEGMENT},
+    support::{Model, Place, Random, Record, SEGMENT},
 };
 
 pub(crate) fn reader(place: &Place, follow: Follow) -> LogReader {
@@ -324,6 +324,41 @@ fn a_position_that_is_no_end_of_anything_is_named() {
     assert!(next(&mut reader).as_ref() == venue.model.records.first());
     reader.seek(Position(behind));
     assert!(next(&mut reader).is_none());
+}
+
+/// Beside an engine and without one.
+#[test]
+fn whatever_position_is_asked_for_nothing_is_found_that_was_not_written() {
+    let place = Place::new();
+    let mut random = Random::new(48);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, WINDOW_BYTES_MIN + 1);
+    venue.settle();
+    let end = venue.log.writer.position().0;
+    let mut wishes = vec![0, u64::MAX, u64::MAX - 63, end, end - 64, end + 64];
+    for boundary in [SEGMENT, WINDOW_BYTES_MIN, WINDOW_BYTES_MIN - SEGMENT, u64::MAX - SEGMENT + 1]
+    {
+        wishes.extend((0..200).map(|offset| boundary - 100 + offset));
+    }
+    wishes.extend((0..3_000).map(|_| random.below(2 * end)));
+    wishes.extend((0..3_000).map(|_| random.below(2 * end) & !63));
+    let check = |model: &Model| {
+        let mut reader = reader(&place, Follow::Appended);
+        let mut found = 0;
+        for wish in &wishes {
+            reader.seek(Position(*wish));
+            let Ok(Some(transaction)) = reader.next() else { continue };
+            let at = transaction.position().0;
+            let written = model.records.binary_search_by_key(&at, |record| record.position);
+            let record = &model.records[written.unwrap_or_else(|_| panic!("{wish}: one at {at}"))];
+            assert!(transaction.command_bytes() == record.command, "{wish}");
+            assert!(transaction.event_bytes() == record.events, "{wish}");
+            found += 1;
+        }
+        assert!(found > 0, "all wishes were wrong");
+    };
+    check(&venue.model);
+    check(&venue.close());
 }
 
 #[test]
