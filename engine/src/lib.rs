@@ -26,4 +26,4 @@ pub mod recovery;
 mod side;
 pub mod snapshot;
 
-pub use process::{EngineOptions, check_data_path, run};
+pub use process::{EngineOptions, check_data_path, check_definition, has_log, run};

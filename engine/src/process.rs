@@ -1,7 +1,7 @@
 //! The life of the engine process: start, serve, end.
 
 use crate::clock::{Clock, SystemTime};
-use crate::config::{EngineConfig, FeedFollow, WindowPlace, limit_key};
+use crate::config::{ConfigError, EngineConfig, FeedFollow, WindowPlace, limit_key};
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
@@ -108,11 +108,8 @@ impl Replayed for CoreReplay<'_> {
 /// Whatever kept it from starting, with what the operator may do; nothing is half-done.
 pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
-    let genesis = Genesis::new(&options.config)?;
     check_data_path(&options.data)?;
-    if !has_log(&options.data) {
-        genesis.try_out()?;
-    }
+    let genesis = check_definition(&options.config, &options.data)?;
     open_files::make_room(&options.config);
     let master_key = master_key(&options.data)?;
     use_huge_pages(options.config.engine.huge_pages);
@@ -210,6 +207,19 @@ pub fn check_data_path(data: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The venue's definition as a start on this data folder takes it: that of a new venue is tried out, for a log
+/// that holds a part of it takes no other one.
+///
+/// # Errors
+/// Names what such a start would refuse.
+pub fn check_definition(config: &EngineConfig, data: &Path) -> Result<Genesis, ConfigError> {
+    let genesis = Genesis::new(config)?;
+    if !has_log(data) {
+        genesis.try_out()?;
+    }
+    Ok(genesis)
+}
+
 /// A new venue gets a new master key, before its log. A venue without its key is refused: with another
 /// one every API key and secret of it would be void.
 fn master_key(data: &Path) -> Result<MasterKey> {
@@ -227,7 +237,8 @@ fn master_key(data: &Path) -> Result<MasterKey> {
 }
 
 /// True if the data folder has a segment; its first ones may have been removed.
-fn has_log(data: &Path) -> bool {
+#[must_use]
+pub fn has_log(data: &Path) -> bool {
     let names = fs::read_dir(data.join(SEGMENT_FOLDER)).into_iter().flatten().flatten();
     names
         .filter_map(|entry| entry.file_name().into_string().ok())

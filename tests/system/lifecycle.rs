@@ -398,6 +398,48 @@ fn the_doctor_looks_and_leaves_nothing() {
     assert!(sick.lines().iter().any(|line| line.starts_with("WRONG")), "{:?}", sick.lines());
 }
 
+/// A definition of two assets and a symbol; `keys` are the symbol's, and what comes behind it.
+fn definition_of(name: &str, keys: &str) -> String {
+    format!(
+        "[[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\n\
+         [[symbols]]\nname = \"{name}\"\nbase = \"A\"\nquote = \"B\"\n{keys}"
+    )
+}
+
+#[test]
+fn the_doctor_tells_of_a_definition_that_a_start_would_refuse() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let (file, new, old) = ("venue.toml", "new", "old");
+    fs::create_dir_all(folder.path().join("old/log")).expect("the folder is ours");
+    fs::write(folder.path().join("old/log/00000000.seg"), "").expect("the folder is ours");
+    let no_asset = "[[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n".to_owned();
+    let no_price = definition_of("AB", "price_min = \"2\"\nprice_max = \"1\"\n");
+    let named = "venue.toml symbols.base: \"A\" is not the name of an asset";
+    let rejected = "DefineSymbol of \"AB\" is rejected: InvalidDefinition (detail 9), price_max";
+    for (definition, data, wrong) in [
+        (&no_asset, new, Some(named)),
+        (&no_asset, old, Some(named)),
+        (&no_price, new, Some(rejected)),
+        // A venue that has a log is no more made of what stands in the file.
+        (&no_price, old, None),
+        (&definition_of("AB", ""), new, None),
+    ] {
+        fs::write(folder.path().join(file), definition).expect("the folder is ours");
+        let arguments = ["doctor", "--json", "--config", file, "--data", data];
+        let mut doctor = Process::start_in(folder.path(), &arguments);
+        let (status, text) = (doctor.wait_for_end(), doctor.lines().join("\n"));
+        let found = Json::parse(&text);
+        let found = found.at("findings").items().iter();
+        let wrongs: Vec<_> = found
+            .filter(|finding| finding.text_at("state") == "wrong")
+            .map(|finding| finding.text_at("found"))
+            .collect();
+        assert_eq!(status.code(), Some(if wrong.is_some() { 3 } else { 0 }), "{data}: {text}");
+        assert!(wrongs.iter().zip(wrong).all(|(found, part)| found.contains(part)), "{text}");
+        assert!(text.ends_with(&format!("\"ready\":{}}}", wrong.is_none())), "{text}");
+    }
+}
+
 #[test]
 fn up_is_the_default_command_and_its_folder_the_default_folder() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
