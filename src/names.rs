@@ -1,5 +1,5 @@
 //! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin` and `log dump`, which
-//! take names, and by the ready block, which shows keys.
+//! take names, and by the ready block, which shows keys and a symbol.
 
 use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
@@ -11,6 +11,7 @@ use touchline_protocol::message::command::{
     ChangeSymbol, CommandHeader, CreateAccount, DefineSymbol, SetAccount,
 };
 use touchline_protocol::message::decode::{Command, Event};
+use touchline_protocol::message::enums::SymbolStatus;
 use touchline_protocol::units::{AccountId, AssetId, KeyId, Position, SymbolId};
 
 /// Accounts, assets, keys and symbols, as the log defines them.
@@ -22,6 +23,19 @@ pub(crate) struct Names {
     keys: Vec<(KeyId, AccountId)>,
     symbols: Vec<(String, SymbolId)>,
     definitions: BTreeMap<SymbolId, ChangeSymbol>,
+    /// As messages give it.
+    statuses: BTreeMap<SymbolId, u8>,
+}
+
+/// A symbol as the log has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listed<'names> {
+    /// Its name.
+    pub(crate) name: &'names str,
+    /// The command that would change it to what it is.
+    pub(crate) definition: &'names ChangeSymbol,
+    /// Its status is TRADING.
+    pub(crate) is_trading: bool,
 }
 
 impl Names {
@@ -91,6 +105,7 @@ impl Names {
             };
             names.symbols.push((view.name.to_string(), symbol));
             names.definitions.insert(symbol, definition);
+            names.statuses.insert(symbol, view.status.to_wire());
         }
         names
     }
@@ -127,6 +142,10 @@ impl Names {
                     ..Default::default()
                 };
                 self.definitions.insert(symbol, definition);
+                self.statuses.insert(symbol, made.status);
+            }
+            Command::SetSymbolStatus(set) => {
+                self.statuses.insert(set.symbol, set.status);
             }
             Command::ChangeSymbol(changed) => {
                 self.definitions.insert(changed.symbol, *changed);
@@ -176,6 +195,16 @@ impl Names {
     /// Every symbol's name and number.
     pub(crate) fn symbols(&self) -> impl Iterator<Item = (&str, u64)> {
         self.symbols.iter().map(|(name, id)| (name.as_str(), id.0.into()))
+    }
+
+    /// Every symbol, by number.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = Listed<'_>> {
+        let trading = Some(SymbolStatus::Trading.to_wire());
+        self.symbols.iter().filter_map(move |(name, symbol)| {
+            let definition = self.definitions.get(symbol)?;
+            let is_trading = self.statuses.get(symbol).copied() == trading;
+            Some(Listed { name, definition, is_trading })
+        })
     }
 
     /// The accounts that have an API key, by number, each with its oldest one that is not revoked.

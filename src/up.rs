@@ -2,6 +2,7 @@
 //! restarts with back-off what dies, and ends both on SIGINT or SIGTERM.
 
 mod child;
+mod example;
 mod ready;
 
 use crate::cli::{SettingsArguments, UpArguments};

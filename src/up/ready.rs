@@ -1,6 +1,7 @@
 //! The ready block of `touchline up`: where the venue is and how to try it, on the terminal and in
 //! `<data>/demo.env`.
 
+use super::example::{Example, Figures};
 use crate::cli::UpArguments;
 use crate::names::Names;
 use crate::settings::Settings;
@@ -21,12 +22,15 @@ struct Credentials {
 
 pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &str) -> Result<()> {
     let data = &arguments.data.data;
-    let credentials = credentials(data)?;
+    // As the log has them: the settings of today need not be those that the venue was made with.
+    let names = Names::read(data)?;
+    let credentials = credentials(data, &names)?;
     let environment = data.join("demo.env");
     write_environment(&environment, address, &settings.adapter.header_prefix, &credentials)?;
+    let example = Example::of(&names);
+    let text = block(data, &environment, address, &credentials, example.as_ref())?;
     // Nobody may be listening: that is no reason not to serve.
-    let _unheard =
-        std::io::stdout().write_all(block(data, &environment, address, &credentials)?.as_bytes());
+    let _unheard = std::io::stdout().write_all(text.as_bytes());
     let _unheard = std::io::stdout().flush();
     Ok(())
 }
@@ -34,10 +38,8 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
 /// Accounts that are shown.
 const SHOWN: usize = 2;
 
-/// As the log has them: the settings of today need not be those that the venue was made with.
-fn credentials(data: &Path) -> Result<Vec<Credentials>> {
+fn credentials(data: &Path, names: &Names) -> Result<Vec<Credentials>> {
     let master = MasterKey::load(&data.join("master.key"))?;
-    let names = Names::read(data)?;
     let shown = names.keys().take(SHOWN).map(|(account, key)| Credentials {
         account: account.to_owned(),
         api_key: master.api_key(key),
@@ -76,6 +78,7 @@ fn block(
     environment: &Path,
     address: &str,
     credentials: &[Credentials],
+    example: Option<&Example>,
 ) -> Result<String> {
     let mut text = String::new();
     writeln!(text, "\nTouchline is up.\n")?;
@@ -86,11 +89,13 @@ fn block(
         writeln!(text, "              secret  {secret}")?;
     }
     writeln!(text, "  variables   {}\n", environment.display())?;
-    writeln!(text, "Look at a book:\n")?;
-    writeln!(text, "  curl 'http://{address}/api/v3/depth?symbol=BTCUSDT'\n")?;
-    if !credentials.is_empty() {
-        writeln!(text, "Place an order (needs openssl to sign):\n")?;
-        writeln!(text, "  {}\n", order_line(environment))?;
+    if let Some(Example { symbol, order }) = example {
+        writeln!(text, "Look at a book:\n")?;
+        writeln!(text, "  curl 'http://{address}/api/v3/depth?symbol={symbol}'\n")?;
+        if let Some(order) = order.filter(|_| !credentials.is_empty()) {
+            writeln!(text, "Place an order (needs openssl to sign):\n")?;
+            writeln!(text, "  {}\n", order_line(environment, symbol, order))?;
+        }
     }
     writeln!(text, "Register with the jobs service, which answers with a token:\n")?;
     writeln!(text, "  {}\n", register_line(address))?;
@@ -105,10 +110,11 @@ fn register_line(address: &str) -> String {
     )
 }
 
-fn order_line(environment: &Path) -> String {
+fn order_line(environment: &Path, symbol: &str, order: Figures) -> String {
+    let (quantity, price) = (order.quantity(), order.price());
     format!(
         ". '{}'; \
-         q=\"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=20000&timestamp=$(date +%s000)\"; \
+         q=\"symbol={symbol}&side=BUY&type=LIMIT&timeInForce=GTC&quantity={quantity}&price={price}&timestamp=$(date +%s000)\"; \
          curl -X POST -H \"$HEADER_PREFIX-APIKEY: $API_KEY\" \
          \"$BASE_URL/api/v3/order?$q&signature=$(printf %s \"$q\" | openssl dgst -sha256 -hmac \"$SECRET_KEY\" | sed 's/.* //')\"",
         environment.display()

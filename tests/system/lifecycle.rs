@@ -162,9 +162,14 @@ fn the_supervisor_says_so_and_restarts_what_died() {
 
 /// `touchline up` on a new folder, with little disk.
 fn first_up(folder: &Path) -> Process {
+    first_up_with(folder, &[])
+}
+
+/// The same, with more on the command line.
+fn first_up_with(folder: &Path, more: &[&str]) -> Process {
     let own = ["up", "--data", "data", "--http", "127.0.0.1:0"];
     let small = ["--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
-    Process::start_in(folder, &[own.as_slice(), small.as_slice()].concat())
+    Process::start_in(folder, &[own.as_slice(), small.as_slice(), more].concat())
 }
 
 #[test]
@@ -438,6 +443,55 @@ fn the_doctor_tells_of_a_definition_that_a_start_would_refuse() {
         assert!(wrongs.iter().zip(wrong).all(|(found, part)| found.contains(part)), "{text}");
         assert!(text.ends_with(&format!("\"ready\":{}}}", wrong.is_none())), "{text}");
     }
+}
+
+/// Starts a venue of the definition in `venue.toml` of the folder; the ready block.
+fn ready_block(folder: &Path) -> (Process, Vec<String>) {
+    let config = ["--config", "venue.toml"].as_slice();
+    let process = first_up_with(folder, config);
+    process.wait_for(0, "ready line", |line| line.trim() == "ready");
+    let lines = process.lines();
+    (process, lines)
+}
+
+#[test]
+fn the_ready_block_shows_a_symbol_that_the_venue_has() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let coarse = "tick_size = \"0.5\"\nlot_min = \"2\"\nlot_step = \"2\"\nmin_notional = \"5\"\n\
+                  [[symbols]]\nname = \"SECOND\"\nbase = \"B\"\nquote = \"A\"\n\
+                  [[accounts]]\nname = \"Z\"\nkeys = 1\nbalances = { A = \"1\", B = \"5\" }\n";
+    let write = |text: &str| fs::write(folder.path().join("venue.toml"), text).expect("it is ours");
+    write(&definition_of("A-B.1", coarse));
+    let has_tools = shell(folder.path(), "command -v curl && command -v openssl").is_some();
+    for (name, order) in [("A-B.1", "quantity=10&price=0.5&"), ("SECOND", "quantity=1&price=1&")] {
+        let (mut process, block) = ready_block(folder.path());
+        let pasted: Vec<_> = block.iter().filter(|line| line.contains("symbol=")).collect();
+        let [depth, place] = pasted[..] else { panic!("not two lines: {block:?}") };
+        assert!(depth.contains(&format!("depth?symbol={name}'")), "{depth}");
+        assert!(place.contains(&format!("symbol={name}&")) && place.contains(order), "{place}");
+        if has_tools {
+            let reply = |line| shell(folder.path(), line).expect("a pasted line runs");
+            assert!(reply(depth).contains("\"bids\":["), "{}", reply(depth));
+            let placed = reply(place);
+            assert!(placed.contains("\"orderId\":1,"), "{placed}");
+        }
+        let halted = ["symbol", "status", name, "HALT"];
+        assert!(admin(&folder.path().join("data"), &halted).0);
+        process.signal(Signal::INT);
+        assert_eq!(process.wait_for_end().code(), Some(0));
+    }
+    let (mut process, block) = ready_block(folder.path());
+    let shown: Vec<_> = block.iter().filter(|line| line.contains("symbol=")).collect();
+    assert!(shown.len() == 1 && shown[0].contains("depth?symbol=A-B.1'"), "none trades: {shown:?}");
+    process.signal(Signal::INT);
+    assert_eq!(process.wait_for_end().code(), Some(0));
+
+    fs::remove_dir_all(folder.path().join("data")).expect("the venue has ended");
+    write("[[assets]]\nname = \"A\"\n");
+    let (mut process, block) = ready_block(folder.path());
+    assert!(!block.iter().any(|line| line.contains("symbol=")), "there is no symbol: {block:?}");
+    process.signal(Signal::INT);
+    assert_eq!(process.wait_for_end().code(), Some(0));
 }
 
 #[test]
