@@ -98,8 +98,9 @@ pub(crate) struct EngineArguments {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct AdapterArguments {
-    #[command(flatten)]
-    pub(crate) data: DataArguments,
+    /// Data folder of the engine; where there is none yet it waits for the engine's first start
+    #[arg(long, value_name = "DIR", default_value = "./touchline-data")]
+    pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) front: FrontArguments,
     #[command(flatten)]

@@ -71,7 +71,7 @@ fn run_adapter(arguments: &cli::AdapterArguments) -> anyhow::Result<()> {
     let mut settings = settings::load(&arguments.settings)?;
     settings.apply(&arguments.front);
     touchline_adapter::run(touchline_adapter::AdapterOptions {
-        data: arguments.data.data.clone(),
+        data: arguments.data.clone(),
         http: arguments.front.http,
         config: settings.adapter,
         jobs: settings.jobs,

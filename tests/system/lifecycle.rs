@@ -445,6 +445,21 @@ fn the_doctor_tells_of_a_definition_that_a_start_would_refuse() {
     }
 }
 
+#[test]
+fn the_help_of_a_command_tells_what_it_does_with_the_folder() {
+    for (command, told) in [
+        ("up", "made if it does not exist"),
+        ("engine", "made if it does not exist"),
+        ("adapter", "where there is none yet it waits for the engine's first start"),
+    ] {
+        let mut help = Process::start(&[command, "--help"]);
+        assert_eq!(help.wait_for_end().code(), Some(0));
+        let lines = help.lines();
+        let text: Vec<_> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+        assert!(text.join(" ").contains(told), "{command}: {lines:?}");
+    }
+}
+
 /// Starts a venue of the definition in `venue.toml` of the folder; the ready block.
 fn ready_block(folder: &Path) -> (Process, Vec<String>) {
     let config = ["--config", "venue.toml"].as_slice();
