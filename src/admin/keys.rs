@@ -95,9 +95,11 @@ pub(super) fn replace_token_key(data: &Path, revoke: bool) -> Result<Report> {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let kid = keys::rotate(&data.join(keys::FILE_NAME), now_s, revoke)?;
     let others =
-        if revoke { "no other is believed" } else { "older ones are believed until they end" };
+        if revoke { "no other is believed then" } else { "older ones are believed until they end" };
     Ok((
-        format!("tokens are signed with key {kid} from now on; {others}"),
+        format!(
+            "tokens are signed with key {kid} once running adapters notice, within a second or two; {others}"
+        ),
         json!({"kid": kid, "revoked": revoke}),
     ))
 }
