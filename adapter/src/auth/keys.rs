@@ -20,8 +20,13 @@ use crate::notice::alert;
 pub const FILE_NAME: &str = "token-keys.json";
 
 /// Longest that any token is good for, in seconds: 30 days. A key that was replaced is believed for so
-/// long.
+/// long, and some seconds.
 pub const TOKEN_LIFETIME_MAX_S: u64 = 30 * 24 * 3600;
+
+/// How long a key may go on signing behind the moment that it was replaced at, in seconds. That moment is
+/// taken before the new file is synced, which a busy disk may hold up for some seconds, and an adapter looks
+/// at the file once per second.
+pub(super) const STILL_SIGNING_S: u64 = 10;
 
 /// Bytes of a key: as many as the signature has, the least that RFC 7518 §3.2 allows.
 const SECRET_BYTES: usize = 32;
@@ -187,7 +192,7 @@ impl KeyRing {
 }
 
 /// Makes a new key, which signs from now on, and gives its name. The present one is believed for
-/// [`TOKEN_LIFETIME_MAX_S`] seconds more; with `revoke`, no token that was ever issued is believed any
+/// [`TOKEN_LIFETIME_MAX_S`] seconds more, and those in which it may still sign; with `revoke`, no token that was ever issued is believed any
 /// longer. `now_s` is in seconds since the epoch. One at a time: the last of two would win.
 ///
 /// # Errors
@@ -196,7 +201,7 @@ pub fn rotate(path: &Path, now_s: u64, revoke: bool) -> Result<String, KeysError
     let mut keys = if revoke || !path.exists() { Vec::new() } else { read(path)?.1 };
     keys.retain(|key| key.until.is_none_or(|until| until > now_s));
     for key in &mut keys {
-        key.until.get_or_insert(now_s.saturating_add(TOKEN_LIFETIME_MAX_S));
+        key.until.get_or_insert(now_s.saturating_add(TOKEN_LIFETIME_MAX_S + STILL_SIGNING_S));
     }
     let new = fresh().map_err(|source| failed(path, source))?;
     let kid = new.kid.clone();
@@ -332,7 +337,7 @@ mod tests {
         let first = current(&ring, NOW);
         let second = rotate(&path, NOW, false).unwrap();
         assert_eq!(current(&ring, NOW + 1), second, "a running adapter notices");
-        let end = NOW + TOKEN_LIFETIME_MAX_S;
+        let end = NOW + TOKEN_LIFETIME_MAX_S + STILL_SIGNING_S;
         assert!(ring.keys(end - 1).named(&first, end - 1).is_some());
         assert!(ring.keys(end).named(&first, end).is_none());
         let third = rotate(&path, NOW + 1, false).unwrap();

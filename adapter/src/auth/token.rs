@@ -107,7 +107,7 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::keys::{FILE_NAME, rotate};
+    use crate::auth::keys::{FILE_NAME, STILL_SIGNING_S, rotate};
     use hmac::{Hmac, KeyInit, Mac};
     use jsonwebtoken::EncodingKey;
     use serde_json::{Value, json};
@@ -176,6 +176,22 @@ mod tests {
             }
         }
         text
+    }
+
+    #[test]
+    fn a_token_that_the_old_key_signs_while_it_is_replaced_is_good_to_its_end() {
+        let bench = Bench::new();
+        let ring = KeyRing::open(bench.path.clone()).unwrap();
+        let longest = Tokens::new(ring, TOKEN_LIFETIME_MAX_S);
+        // A rotation knows its time before its file is there; meanwhile people log in.
+        let late_s = bench.now_s + 1;
+        let token = longest.issue(SUBJECT, "Ada", late_s).unwrap();
+        rotate(&bench.path, bench.now_s, false).unwrap();
+        let end_s = late_s + TOKEN_LIFETIME_MAX_S;
+        for now_s in [late_s, late_s + 1, end_s - 1] {
+            assert_eq!(longest.subject(&token, now_s).as_deref(), Ok(SUBJECT), "{now_s}");
+        }
+        assert_eq!(longest.subject(&token, end_s), Err(Disbelief));
     }
 
     #[test]
@@ -285,8 +301,9 @@ mod tests {
         let mut bench = Bench::new();
         let (kid, _) = bench.secret();
         let header = json!({"alg": "HS256", "kid": kid});
-        let last = bench.now_s + TOKEN_LIFETIME_MAX_S;
-        let until = |end: u64| json!({"sub": SUBJECT, "iat": bench.now_s + 1, "exp": end});
+        let last = bench.now_s + TOKEN_LIFETIME_MAX_S + STILL_SIGNING_S;
+        let issued_s = bench.now_s + STILL_SIGNING_S + 1;
+        let until = |end: u64| json!({"sub": SUBJECT, "iat": issued_s, "exp": end});
         let [in_time, too_long] = [last, last + 1].map(|end| bench.forge(&header, &until(end)));
         assert!(bench.judge(&in_time).is_ok() && bench.judge(&too_long).is_ok());
         rotate(&bench.path, bench.now_s, false).unwrap();
