@@ -97,9 +97,15 @@ impl Exchange {
     /// Reads what stands for the route's segment in braces, if it has one.
     pub(super) fn read_argument(&mut self, route: &Route<Handler>) -> Result<(), Refusal> {
         let Some(raw) = route.argument(self.path()) else { return Ok(()) };
-        let decoded = percent_decode_str(raw).decode_utf8();
+        // The decoder lets a % stand that two digits do not follow.
+        let is_escape = |rest: &str| {
+            let digits = rest.as_bytes().first_chunk::<2>();
+            digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+        };
+        let is_sound = raw.split('%').skip(1).all(is_escape);
+        let decoded = percent_decode_str(raw).decode_utf8().ok().filter(|_| is_sound);
         let undecodable = || Refusal::Invalid(format!("Failed to decode param '{raw}'"));
-        self.argument = decoded.map_err(|_| undecodable())?.into_owned();
+        self.argument = decoded.ok_or_else(undecodable)?.into_owned();
         Ok(())
     }
 

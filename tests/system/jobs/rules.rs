@@ -299,8 +299,11 @@ fn ids_routes_and_methods_that_lead_nowhere() {
     assert_eq!(error(&eve.call("PATCH", &malformed, "{}")).0, 404);
     assert_eq!(error(&eve.call("PATCH", &malformed, &job("", ""))), (400, EMPTY.to_owned()));
     assert_eq!(error(&eve.call("PATCH", &other, "{}")), (400, NEITHER.to_owned()));
-    let undecodable = eve.call("GET", &format!("{JOBS}/%ff"), "");
-    assert_eq!(error(&undecodable), (400, "Failed to decode param '%ff'".to_owned()));
+    for escape in ["%ff", "%zz", "%", "%4", "a%2", "%25%", "%+1", "%%34"] {
+        let undecodable = eve.call("GET", &format!("{JOBS}/{escape}"), "");
+        let told = format!("Failed to decode param '{escape}'");
+        assert_eq!(error(&undecodable), (400, told), "{escape}");
+    }
     assert_eq!(ada.list()[0].text_at("company"), "ACME", "nobody else has changed it");
     assert_eq!(
         ada.call("GET", &other.to_uppercase().replace("/API/V1/JOBS", JOBS), "").status,
