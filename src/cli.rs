@@ -112,7 +112,8 @@ pub(crate) struct AdapterArguments {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DoctorArguments {
-    /// Data folder, or where one is to be; a file is written beside it and removed again
+    /// Data folder, or where one is to be; a file is written into it, or into the nearest folder above it
+    /// that there is, and removed again
     #[arg(long, value_name = "DIR", default_value = "./touchline-data")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
@@ -127,7 +128,7 @@ pub(crate) struct LogArguments {
     /// Data folder
     #[arg(long, global = true, value_name = "DIR", default_value = "./touchline-data")]
     pub(crate) data: PathBuf,
-    /// Print one JSON object instead of text
+    /// Print one JSON object instead of text; dump prints JSON lines always
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]

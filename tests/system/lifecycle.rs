@@ -446,11 +446,13 @@ fn the_doctor_tells_of_a_definition_that_a_start_would_refuse() {
 }
 
 #[test]
-fn the_help_of_a_command_tells_what_it_does_with_the_folder() {
+fn the_help_of_a_command_tells_what_it_does_with_the_folder_and_with_json() {
     for (command, told) in [
         ("up", "made if it does not exist"),
         ("engine", "made if it does not exist"),
         ("adapter", "where there is none yet it waits for the engine's first start"),
+        ("doctor", "a file is written into it, or into the nearest folder above it"),
+        ("log", "dump prints JSON lines always"),
     ] {
         let mut help = Process::start(&[command, "--help"]);
         assert_eq!(help.wait_for_end().code(), Some(0));
