@@ -121,11 +121,12 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let table_seed = getrandom::u64().context("no random table seed")?;
     let mut core = Core::with_table_seed(table_seed);
     let (log, defined) = open_log(&options, &mut core, table_seed)?;
-    let pid_file = PidFile::write(options.data.join("engine.pid"))?;
-
-    let clock = Clock::start(SystemTime, core.last_time_ns(), options.allow_clock_behind)?;
     let (mail, rings) = gateway::mail()?;
     let stop = Arc::new(AtomicBool::new(false));
+    // A signal that nobody takes ends the process where it is, and the file would stay.
+    watch_signals(&stop, &mail)?;
+    let pid_file = PidFile::write(options.data.join("engine.pid"))?;
+    let clock = Clock::start(SystemTime, core.last_time_ns(), options.allow_clock_behind)?;
     let Log { writer, keeper, report, .. } = log;
     let control = writer.control().clone();
     control.ring_when_durable(mail.bell());
@@ -144,7 +145,6 @@ pub fn run(options: EngineOptions) -> Result<()> {
     begin(&mut duty, &options.config, report.incarnation.0)?;
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
     duty.wait_durable().context("the venue's definition is not on disk")?;
-    watch_signals(&stop, &mail)?;
     let feed = start_feed(&options, &duty, control.clone(), &mail)?;
     let gateway_options = GatewayOptions {
         socket: options.data.join(SOCKET_NAME),

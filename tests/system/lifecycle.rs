@@ -9,7 +9,9 @@ use super::venue::{Part, Venue, borrowed};
 use crate::patience::{Running, finish, run};
 use rustix::process::Signal;
 use std::ffi::OsStr;
+use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -509,6 +511,38 @@ fn the_ready_block_shows_a_symbol_that_the_venue_has() {
     assert!(!block.iter().any(|line| line.contains("symbol=")), "there is no symbol: {block:?}");
     process.signal(Signal::INT);
     assert_eq!(process.wait_for_end().code(), Some(0));
+}
+
+/// Whether a process catches SIGTERM.
+fn catches_an_end(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & 1 << (Signal::TERM.as_raw() - 1) != 0)
+}
+
+#[test]
+fn an_engine_that_is_told_to_end_while_it_starts_takes_its_pid_file_with_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    DirBuilder::new().mode(0o700).create(&data).expect("the folder is ours");
+    let file = data.join("engine.pid");
+    // Whoever writes into a pipe waits until somebody reads.
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .expect("the folder is ours");
+    let small = ["--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
+    let arguments = [["engine", "--data", "data"].as_slice(), &small].concat();
+    let mut engine = Process::start_in(folder.path(), &arguments);
+    assert!(
+        eventually(|| catches_an_end(engine.pid())),
+        "it writes its id before it hears signals: {:?}",
+        engine.lines()
+    );
+    engine.signal(Signal::TERM);
+    let written = fs::read_to_string(&file).expect("it is there");
+    assert_eq!(written, engine.pid().to_string());
+    assert_eq!(engine.wait_for_end().code(), Some(0), "{:?}", engine.lines());
+    assert!(!file.exists(), "left behind");
 }
 
 #[test]
