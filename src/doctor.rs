@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     settings.check_adapter()?;
     let mut findings = Host::this().look(&settings.engine);
     findings.extend(place::look(&arguments.data, &settings.engine));
-    findings.push(definition::look(&arguments.data, &settings.engine));
+    findings.extend(definition::look(&arguments.data, &settings.engine));
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     if arguments.json {
         notice::say!("{}", serde_json::json!({ "findings": findings, "ready": !is_wrong }));

@@ -2,19 +2,92 @@
 
 use super::Finding;
 use std::path::Path;
-use touchline_engine::config::EngineConfig;
+use touchline_engine::config::{EngineConfig, SymbolSection};
 use touchline_engine::{check_definition, has_log};
+use touchline_protocol::message::enums::OrderType;
 
-/// Whether a start takes it.
-pub(super) fn look(data: &Path, config: &EngineConfig) -> Finding {
-    let name = "definition";
+/// What this is about, in findings.
+const NAME: &str = "definition";
+
+/// Whether a start takes it, and what of it would be of no use in a new venue.
+pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     if let Err(error) = check_definition(config, data) {
-        return Finding::wrong(name, error.to_string(), "");
+        return vec![Finding::wrong(NAME, error.to_string(), "")];
     }
     if has_log(data) {
-        return Finding::good(name, "of the log that is there, whatever the settings say");
+        let found = "of the log that is there, whatever the settings say";
+        return vec![Finding::good(NAME, found)];
     }
     let EngineConfig { assets, symbols, accounts, .. } = config;
+    let useless: Vec<_> = symbols.iter().flat_map(useless_flags).collect();
+    if !useless.is_empty() {
+        return useless;
+    }
     let (assets, symbols, accounts) = (assets.len(), symbols.len(), accounts.len());
-    Finding::good(name, format!("{assets} assets, {symbols} symbols, {accounts} accounts"))
+    vec![Finding::good(NAME, format!("{assets} assets, {symbols} symbols, {accounts} accounts"))]
+}
+
+/// What a symbol says that it takes, while it does not take the order types that this is made of. Venues were
+/// made with such definitions, so a start takes them.
+fn useless_flags(symbol: &SymbolSection) -> Vec<Finding> {
+    let takes = |kind: OrderType| symbol.order_types.bits & 1 << kind.to_wire() != 0;
+    let takes_stop = takes(OrderType::StopLoss) || takes(OrderType::StopLossLimit);
+    let flags = [
+        (
+            symbol.oco && !(takes(OrderType::LimitMaker) && takes_stop),
+            "oco",
+            "LIMIT_MAKER and STOP_LOSS or STOP_LOSS_LIMIT",
+        ),
+        (symbol.quote_quantity && !takes(OrderType::Market), "quote_quantity", "MARKET"),
+    ];
+    let useless = flags.into_iter().filter(|(is_useless, ..)| *is_useless);
+    useless
+        .map(|(_, key, types)| {
+            let name = &symbol.name;
+            let found = format!("symbol {name} says {key} = true, and all such orders are refused");
+            Finding::could(NAME, found, format!("its order_types need {types} for that"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    /// State and texts of what is found about a new venue of one symbol with these keys.
+    fn found(keys: &str) -> Vec<(State, String)> {
+        let text = format!(
+            "[[assets]]\nname = \"A\"\n[[assets]]\nname = \"B\"\n\
+             [[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n{keys}"
+        );
+        let config = toml::from_str(&text).unwrap();
+        let findings = look(tempfile::tempdir().unwrap().path(), &config).into_iter();
+        findings.map(|one| (one.state, format!("{} {}", one.found, one.advice))).collect()
+    }
+
+    #[test]
+    fn what_a_symbol_takes_in_vain_is_told() {
+        for (keys, told) in [
+            ("", &[][..]),
+            ("quote_quantity = true", &[]),
+            ("oco = true", &["oco"]),
+            ("oco = true\norder_types = [\"LIMIT_MAKER\", \"LIMIT\"]", &["oco"]),
+            ("oco = true\norder_types = [\"STOP_LOSS_LIMIT\", \"STOP_LOSS\"]", &["oco"]),
+            ("oco = true\norder_types = [\"LIMIT_MAKER\", \"STOP_LOSS\"]", &[]),
+            ("oco = true\norder_types = [\"LIMIT_MAKER\", \"STOP_LOSS_LIMIT\"]", &[]),
+            (
+                "oco = true\nquote_quantity = true\norder_types = [\"LIMIT\"]",
+                &["oco", "quote_quantity"],
+            ),
+        ] {
+            let found = found(keys);
+            let expected = if told.is_empty() { State::Good } else { State::Could };
+            assert_eq!(found.len(), told.len().max(1), "{keys}: {found:?}");
+            assert!(found.iter().all(|(state, _)| *state == expected), "{keys}: {found:?}");
+            for ((_, text), key) in found.iter().zip(told) {
+                assert!(text.contains("AB") && text.contains(key), "{keys}: {text}");
+            }
+        }
+    }
 }
