@@ -192,8 +192,9 @@ impl KeyRing {
 }
 
 /// Makes a new key, which signs from now on, and gives its name. The present one is believed for
-/// [`TOKEN_LIFETIME_MAX_S`] seconds more, and those in which it may still sign; with `revoke`, no token that was ever issued is believed any
-/// longer. `now_s` is in seconds since the epoch. One at a time: the last of two would win.
+/// [`TOKEN_LIFETIME_MAX_S`] seconds more, and those in which it may still sign; with `revoke`, no token that was
+/// ever issued is believed any longer. `now_s` is in seconds since the epoch. One at a time: the last of two
+/// would win.
 ///
 /// # Errors
 /// See [`KeysError`].
