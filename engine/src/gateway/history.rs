@@ -78,12 +78,13 @@ impl History {
     pub(super) fn start(data: PathBuf, bell: Arc<Bell>) -> io::Result<Self> {
         let (asks, to_do) = mpsc::channel();
         let (done, answers) = mpsc::channel();
-        let mut librarian = Librarian { data, replays: HashMap::new(), checker: None };
+        let mut librarian = Librarian { data, replays: HashMap::new(), idle: None, checker: None };
         let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
             // Dropped last, so that who is woken finds no sender.
             let ring = RingsAtEnd(bell);
             let done = done;
-            for ask in to_do {
+            let mut waiting = VecDeque::new();
+            while let Some(ask) = next_ask(&to_do, &mut waiting) {
                 if let Some(answer) = librarian.answer(ask) {
                     // Nobody listens any more when the gateway ends.
                     if done.send(answer).is_err() {
@@ -146,6 +147,26 @@ impl History {
     }
 }
 
+/// What is to be done next; `None` when nobody asks any more. Who logs on is not to wait for the replays of those
+/// who have.
+fn next_ask(to_do: &Receiver<Ask>, waiting: &mut VecDeque<Ask>) -> Option<Ask> {
+    loop {
+        let came = if waiting.is_empty() {
+            to_do.recv().ok()?
+        } else {
+            match to_do.try_recv() {
+                Ok(ask) => ask,
+                Err(TryRecvError::Empty) => return waiting.pop_front(),
+                Err(TryRecvError::Disconnected) => return None,
+            }
+        };
+        if matches!(came, Ask::Check { .. }) {
+            return Some(came);
+        }
+        waiting.push_back(came);
+    }
+}
+
 /// Wakes the gateway when the thread ends, however it does.
 struct RingsAtEnd(Arc<Bell>);
 
@@ -167,6 +188,8 @@ impl Drop for History {
 struct Librarian {
     data: PathBuf,
     replays: HashMap<usize, (Replay, LogReader, Position)>,
+    /// Of the last replay that ended: to open another one costs a mapping of the whole window.
+    idle: Option<LogReader>,
     checker: Option<LogReader>,
 }
 
@@ -217,56 +240,85 @@ impl Librarian {
         if self.replays.len() >= REPLAYS_MAX || of_account.count() >= REPLAYS_PER_ACCOUNT {
             return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
         }
-        // Who waits for the disk is given what is not there yet when it is.
-        match LogReader::open(&self.data, Follow::Appended) {
-            Ok(mut reader) => {
-                let (oldest, end) = (reader.position(), reader.watermark());
-                if replay.from.0 == 0 {
-                    return self.piece(replay, reader, end);
-                }
-                if replay.from > end {
-                    return ended(&replay, ReplayStatus::Unknown, end, oldest);
-                }
-                if replay.from < oldest {
-                    return ended(&replay, ReplayStatus::TooOld, end, oldest);
-                }
-                reader.seek(replay.from);
-                self.piece(replay, reader, end)
-            }
-            Err(_) => ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0)),
+        let Ok((mut reader, oldest)) = self.reader() else {
+            return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
+        };
+        let end = reader.watermark();
+        let refusal = if replay.from > end {
+            Some(ReplayStatus::Unknown)
+        } else if replay.from.0 != 0 && replay.from < oldest {
+            Some(ReplayStatus::TooOld)
+        } else {
+            None
+        };
+        if let Some(status) = refusal {
+            self.idle = Some(reader);
+            return ended(&replay, status, end, oldest);
         }
+        if replay.from.0 != 0 {
+            reader.seek(replay.from);
+        }
+        self.piece(replay, reader, end)
+    }
+
+    /// A reader at the oldest position of the log, and that. Who waits for the disk is given what is not there
+    /// yet when it is.
+    fn reader(&mut self) -> Result<(LogReader, Position), ReadError> {
+        let mut reader = match self.idle.take() {
+            Some(reader) => reader,
+            None => LogReader::open(&self.data, Follow::Appended)?,
+        };
+        let oldest = reader.rewind()?;
+        Ok((reader, oldest))
     }
 
     fn piece(&mut self, replay: Replay, mut reader: LogReader, end: Position) -> Answer {
         let mut messages = Vec::new();
-        for _ in 0..FRAMES_PER_PIECE {
-            if reader.position() >= end {
-                return over(&replay, ReplayStatus::Complete, reader.position(), messages);
-            }
-            match reader.next() {
-                Ok(Some(transaction)) => add(&replay, &transaction, &mut messages),
-                Ok(None) => {
-                    return over(&replay, ReplayStatus::Complete, reader.position(), messages);
-                }
-                Err(ReadError::TooOld { oldest, .. }) => {
-                    return ended(&replay, ReplayStatus::TooOld, end, Position(oldest));
-                }
-                // Of this log's own bytes only a position that is none of its ends is so.
-                Err(ReadError::Damaged { .. }) => {
-                    return over(&replay, ReplayStatus::Unknown, reader.position(), messages);
-                }
-                Err(_) => {
-                    return over(&replay, ReplayStatus::Unavailable, reader.position(), messages);
-                }
-            }
-            if messages.len() >= PIECE_BYTES {
-                break;
-            }
-        }
+        let outcome = read_piece(&replay, &mut reader, end, &mut messages);
         let position = reader.position();
-        self.replays.insert(replay.ticket, (replay, reader, end));
-        Answer::Piece { ticket: replay.ticket, position, messages, is_over: false }
+        match outcome {
+            Ok(false) => {
+                self.replays.insert(replay.ticket, (replay, reader, end));
+                return Answer::Piece { ticket: replay.ticket, position, messages, is_over: false };
+            }
+            Ok(true) | Err(ReadError::TooOld { .. } | ReadError::Damaged { .. }) => {
+                self.idle = Some(reader);
+            }
+            // Another one may find what this one did not.
+            Err(_) => {}
+        }
+        match outcome {
+            Ok(_) => over(&replay, ReplayStatus::Complete, position, messages),
+            Err(ReadError::TooOld { oldest, .. }) => {
+                ended(&replay, ReplayStatus::TooOld, end, Position(oldest))
+            }
+            // Of this log's own bytes only a position that is none of its ends is so.
+            Err(ReadError::Damaged { .. }) => {
+                over(&replay, ReplayStatus::Unknown, position, messages)
+            }
+            Err(_) => over(&replay, ReplayStatus::Unavailable, position, messages),
+        }
     }
+}
+
+/// Reads on until there is enough for a piece; true when nothing is left in front of `end`.
+fn read_piece(
+    replay: &Replay,
+    reader: &mut LogReader,
+    end: Position,
+    messages: &mut Vec<u8>,
+) -> Result<bool, ReadError> {
+    for _ in 0..FRAMES_PER_PIECE {
+        if reader.position() >= end {
+            return Ok(true);
+        }
+        let Some(transaction) = reader.next()? else { return Ok(true) };
+        add(replay, &transaction, messages);
+        if messages.len() >= PIECE_BYTES {
+            break;
+        }
+    }
+    Ok(false)
 }
 
 fn over(

@@ -341,6 +341,16 @@ impl LogReader {
         self.last = None;
     }
 
+    /// Goes to the oldest position that the log still has, and gives it.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed; the reader is where it was.
+    pub fn rewind(&mut self) -> Result<Position, ReadError> {
+        let oldest = Position(self.disk.oldest()? * self.identity.segment_bytes);
+        self.seek(oldest);
+        Ok(oldest)
+    }
+
     /// How far this reader may read; `None` without an engine.
     fn limit(&self) -> Option<u64> {
         self.live.as_ref().map(|live| match self.follow {

@@ -4,7 +4,9 @@ use super::super::tests::WINDOW_BYTES;
 use super::*;
 use crate::log::Log;
 use touchline_protocol::message::command::RunPending;
+use touchline_protocol::message::decode;
 use touchline_protocol::message::event::OrderResult;
+use touchline_protocol::message::{Message, MessageHeader};
 
 /// Accounts of which there is a history.
 const ACCOUNTS: u32 = 8;
@@ -45,6 +47,10 @@ fn replay(ticket: usize, account: u32) -> Replay {
     }
 }
 
+fn librarian(data: &std::path::Path) -> Librarian {
+    Librarian { data: data.to_owned(), replays: HashMap::new(), idle: None, checker: None }
+}
+
 /// Whether a replay is begun and goes on.
 fn goes_on(librarian: &mut Librarian, replay: Replay) -> bool {
     match librarian.answer(Ask::Replay(replay)) {
@@ -57,8 +63,7 @@ fn goes_on(librarian: &mut Librarian, replay: Replay) -> bool {
 fn an_account_with_many_replays_leaves_room_for_those_of_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = log_in(folder.path());
-    let mut librarian =
-        Librarian { data: folder.path().to_owned(), replays: HashMap::new(), checker: None };
+    let mut librarian = librarian(folder.path());
     let taken = (0..REPLAYS_MAX).filter(|&at| goes_on(&mut librarian, replay(at, 1))).count();
     assert!(goes_on(&mut librarian, replay(100, 2)), "{taken} of one account");
     assert_eq!(taken, REPLAYS_PER_ACCOUNT);
@@ -82,8 +87,7 @@ fn a_position_that_no_transaction_ends_at_is_answered_so() {
     while log.writer.position().0 <= WINDOW_BYTES {
         write_piece(&mut log, AccountId(1));
     }
-    let mut librarian =
-        Librarian { data: folder.path().to_owned(), replays: HashMap::new(), checker: None };
+    let mut librarian = librarian(folder.path());
     for from in [8, 1, 40, 63].map(|back| WINDOW_BYTES - back) {
         let asked = Replay { from: Position(from), ..replay(0, 1) };
         let Some(Answer::Piece { messages, is_over: true, .. }) =
@@ -112,4 +116,72 @@ fn a_thread_that_has_failed_is_told_to_whoever_waits_for_it() {
     assert!(history.next().is_ok_and(|answer| answer.is_none()));
     drop(done);
     assert!(history.next().is_err());
+}
+
+/// All that a replay from the beginning tells: the positions of events, and how it ended.
+fn whole(librarian: &mut Librarian, asked: Replay) -> (Vec<Position>, ReplayStatus) {
+    let mut answer = librarian.answer(Ask::Replay(asked));
+    let mut positions = Vec::new();
+    loop {
+        let Some(Answer::Piece { messages, is_over, .. }) = answer else {
+            panic!("a replay is answered with pieces")
+        };
+        let mut rest = &messages[..];
+        while let Ok(header) = decode::header(rest) {
+            let length = MessageHeader::BYTES + usize::from(header.block_length);
+            if header.template_id == ReplayEnd::TEMPLATE {
+                let end: ReplayEnd = bytemuck::pod_read_unaligned(rest);
+                return (positions, ReplayStatus::from_wire(end.status).expect("a status"));
+            }
+            let (envelope, _) = decode::disclose(&rest[..length]).expect("an event");
+            positions.push(envelope.position);
+            rest = &rest[length..];
+        }
+        assert!(!is_over, "its end is missing");
+        answer = librarian.answer(Ask::More { ticket: asked.ticket });
+    }
+}
+
+#[test]
+fn a_reader_that_is_used_again_finds_what_a_new_one_finds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut log = log_in(folder.path());
+    let mut used = librarian(folder.path());
+    for round in 0..4 {
+        let found = whole(&mut used, replay(0, 2));
+        assert_eq!(found, whole(&mut librarian(folder.path()), replay(0, 2)), "{round}");
+        assert_eq!(found.1, ReplayStatus::Complete);
+        assert!(used.idle.is_some(), "it is kept");
+        // What cannot be read leaves nothing behind for the next one.
+        let odd = Replay { from: Position(4096 + 8), ..replay(0, 2) };
+        assert_eq!(whole(&mut used, odd).1, ReplayStatus::Unknown);
+        let ahead = Replay { from: Position(u64::MAX), ..replay(0, 2) };
+        assert_eq!(whole(&mut used, ahead).1, ReplayStatus::Unknown);
+        write_piece(&mut log, AccountId(2));
+    }
+    drop(log.writer);
+    log.keeper.stop();
+}
+
+#[test]
+fn who_logs_on_does_not_wait_for_replays() {
+    let (asks, to_do) = mpsc::channel();
+    let mut waiting = VecDeque::new();
+    let (incarnation, position) = (Incarnation(1), Position(4096));
+    for ticket in 0..3 {
+        asks.send(Ask::Drop { ticket }).expect("it is heard");
+        asks.send(Ask::Replay(replay(ticket, 1))).expect("it is heard");
+    }
+    asks.send(Ask::Check { ticket: 9, incarnation, position }).expect("it is heard");
+    let first = next_ask(&to_do, &mut waiting);
+    assert!(matches!(first, Some(Ask::Check { ticket: 9, .. })));
+    // The others in their order.
+    for wanted in 0..3 {
+        let dropped = next_ask(&to_do, &mut waiting);
+        assert!(matches!(dropped, Some(Ask::Drop { ticket }) if ticket == wanted));
+        let begun = next_ask(&to_do, &mut waiting);
+        assert!(matches!(begun, Some(Ask::Replay(Replay { ticket, .. })) if ticket == wanted));
+    }
+    drop(asks);
+    assert!(next_ask(&to_do, &mut waiting).is_none());
 }

@@ -91,6 +91,11 @@ impl Disk {
         Self { folder, segment_bytes, open: None, buffer, start: 0, filled: 0 }
     }
 
+    /// Number of the oldest segment that there is now.
+    pub(super) fn oldest(&self) -> Result<u64, ReadError> {
+        oldest_number(&self.folder)
+    }
+
     /// Drops what was read ahead, and the open file.
     pub(super) fn forget(&mut self) {
         self.filled = 0;
