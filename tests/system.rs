@@ -18,6 +18,7 @@ mod system {
     mod definition;
     mod error_codes;
     mod examples;
+    mod failed_disk;
     mod feed;
     mod feed_streams;
     mod fronts;

@@ -382,8 +382,10 @@ fn execute(
     bytes: &[u8],
 ) -> Executed {
     let identity = clients.identity(client);
+    let control = venue.writer.control();
     let mut envelope = Envelope {
-        position: venue.writer.position(),
+        // As of a log that has failed nothing is decided any more.
+        position: if control.is_running() { venue.writer.position() } else { control.durable() },
         time_ns: venue.now_ns,
         session: identity.0,
         ..Default::default()
@@ -432,6 +434,8 @@ fn execute(
         }
         Ok(None) => {}
         Err(Refusal::Log(_)) => {
+            // Decided on nothing, so it waits for no disk: that of a log that has failed stands still for ever.
+            envelope.position = venue.writer.control().durable();
             clients.reject(client, envelope, RejectReason::LogUnavailable, 0, template);
         }
         Err(Refusal::Core(Reject { reason, detail })) => {

@@ -16,7 +16,7 @@ use crate::pid_file::PidFile;
 use crate::recovery::Replayed;
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -110,6 +110,8 @@ pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     check_data_path(&options.data)?;
     let genesis = check_definition(&options.config, &options.data)?;
+    // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     open_files::make_room(&options.config);
     let master_key = master_key(&options.data)?;
     use_huge_pages(options.config.engine.huge_pages);

@@ -360,7 +360,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_symbol_filters, reserved_1) == 136, "
 struct touchline_envelope {
     uint64_t correlation; /* The command's correlation; 0 when unsolicited. */
     uint64_t sequence; /* The command's sequence; 0 when unsolicited. */
-    uint64_t position; /* Position behind the transaction in the log; for a reject: behind the last one before it. */
+    uint64_t position; /* Position behind the transaction in the log; for a reject: behind the last one before it, and for one by a log that takes nothing: how far that is on disk. */
     uint64_t time_ns; /* Time of the transaction, ns since the epoch. */
     uint32_t session; /* The session that it goes to. */
     uint8_t flags; /* `ENVELOPE_*` bits. */

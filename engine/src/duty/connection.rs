@@ -330,7 +330,7 @@ impl Connection {
     #[inline]
     pub(super) fn publish(&mut self, position: Position) {
         self.end.output.publish();
-        self.last_position = position;
+        self.last_position = self.last_position.max(position);
         self.replied = self.replied.saturating_add(1);
     }
 

@@ -194,7 +194,7 @@ impl Streams {
     pub(super) fn publish(&mut self, index: usize, position: Position) {
         self.end.output.publish();
         let stream = &mut self.list[index];
-        if stream.last_position != position {
+        if stream.last_position < position {
             stream.previous_position = stream.last_position;
             stream.last_position = position;
         }

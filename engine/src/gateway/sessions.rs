@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 use touchline_protocol::log::MAX_FRAME_BYTES;
+use touchline_protocol::log::control::LogState;
 use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::decode::ENVELOPED_BYTES_MAX;
 use touchline_protocol::message::enums::CloseReason;
@@ -58,6 +59,8 @@ pub(super) struct Sessions {
     early: VecDeque<Vec<u8>>,
     /// The duty thread's ring was full.
     is_stuck: bool,
+    /// All were told that the log has failed.
+    is_failed: bool,
 }
 
 fn low_bytes(epoch: Epoch) -> [u8; 3] {
@@ -79,6 +82,7 @@ impl Sessions {
             hungry: Vec::new(),
             early: VecDeque::new(),
             is_stuck: false,
+            is_failed: false,
         }
     }
 
@@ -437,7 +441,15 @@ impl Gateway {
 
     /// Hands what may leave to the sockets.
     pub(super) fn flush(&mut self) {
+        // SYNC: the state is looked at first: behind a failure the watermark moves no more.
+        let has_failed = self.log.state() == LogState::LogFailed;
         let durable = self.durable();
+        if has_failed && !self.sessions.is_failed {
+            self.sessions.is_failed = true;
+            for ticket in self.sessions.streams.keys().copied().collect::<Vec<_>>() {
+                self.sessions.mark_dirty(ticket);
+            }
+        }
         if durable != self.sessions.durable {
             self.sessions.durable = durable;
             for ticket in std::mem::take(&mut self.sessions.holding) {
@@ -451,6 +463,9 @@ impl Gateway {
         while let Some(ticket) = self.sessions.dirty.pop() {
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
             stream.is_dirty = false;
+            if has_failed {
+                stream.fail(durable);
+            }
             if let Some(leaving) = stream.take(durable, self.now) {
                 self.backend.send(ticket, leaving, &mut sent);
             }

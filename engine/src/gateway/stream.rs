@@ -301,6 +301,11 @@ impl Stream {
         self.outgoing.spare_room()
     }
 
+    /// The log has failed: see [`Outgoing::fail`].
+    pub(super) fn fail(&mut self, durable: Position) {
+        self.outgoing.fail(durable);
+    }
+
     /// What is to leave, if the socket is free.
     pub(super) fn take(&mut self, durable: Position, now: Instant) -> Option<Vec<u8>> {
         self.outgoing.release(durable);

@@ -36,6 +36,9 @@ fn check_refused(venue: &mut Venue, hot: &mut [Client], cold: &mut Client) {
         assert!(replies.iter().all(
             |reply| reply.is_terminal() && reply.reason() == Some(RejectReason::LogUnavailable)
         ));
+        // Or who waits for the disk would wait for ever.
+        let durable = venue.control.durable();
+        assert!(replies.iter().all(|reply| reply.envelope.position <= durable));
         assert_eq!(replies.last().map(|one| one.envelope.sequence.0), Some(client.sequence()));
     }
     for _ in 0..10 {

@@ -242,6 +242,7 @@ fn assemble(
         watermarks: Watermarks {
             durable: control.u64_at(control::DURABLE_OFFSET)?,
             durable_event: control.u32_at(control::DURABLE_EVENT_OFFSET)?,
+            state: control.u32_at(control::STATE_OFFSET)?,
         },
         acknowledgement: options.acknowledgement,
         wait: options.wait,
@@ -261,6 +262,7 @@ mod tests {
     use super::*;
     use crate::client::rings::HELD_MAX;
     use crate::client::{ReceiveError, SendError};
+    use crate::log::control::LogState;
     use crate::message::command::NewOrder;
     use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
     use crate::message::enums::{Lane, Role};
@@ -291,7 +293,11 @@ mod tests {
 
     /// An answer that is to be on disk up to position 64.
     fn answer(engine: &mut SessionEnd) {
-        let envelope = Envelope { position: Position(64), ..Default::default() };
+        answer_as_of(engine, Position(64));
+    }
+
+    fn answer_as_of(engine: &mut SessionEnd, position: Position) {
+        let envelope = Envelope { position, ..Default::default() };
         let mut enclosed = [0; ENVELOPED_BYTES_MAX];
         let done = Done::default();
         let length = enclose(&envelope, bytemuck::bytes_of(&done), &mut enclosed).unwrap();
@@ -318,6 +324,25 @@ mod tests {
         page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
         assert!(matches!(client.receiver().poll(), Ok(Some(_))));
         assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+    }
+
+    #[test]
+    fn what_a_failed_log_never_writes_holds_up_nothing() {
+        let (mut client, mut engine, page, _far) = over_rings(Acknowledgement::Durable);
+        let state = page.u32_at(control::STATE_OFFSET).unwrap();
+        state.store(LogState::Running as u32, Ordering::Release);
+        page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+        for position in [64, 128, 192].map(Position) {
+            answer_as_of(&mut engine, position);
+        }
+        assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+        assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+        state.store(LogState::LogFailed as u32, Ordering::Release);
+        assert!(matches!(client.receiver().poll(), Ok(None)), "it never is");
+        answer_as_of(&mut engine, Position(64));
+        let reply = client.receiver().poll().unwrap().expect("a refusal waits for no disk");
+        assert_eq!(reply.envelope.position, Position(64));
+        assert!(!client.receiver().holds_back());
     }
 
     #[test]

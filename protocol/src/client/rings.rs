@@ -2,6 +2,7 @@
 
 use super::receiver::{Bell, DiskBells, ReceiveError, Reply};
 use super::{Acknowledgement, Line};
+use crate::log::control::LogState;
 use crate::message::decode::disclose;
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
@@ -31,6 +32,7 @@ const POLLS: u32 = 64;
 pub(super) struct Watermarks {
     pub(super) durable: SharedReadOnly<AtomicU64>,
     pub(super) durable_event: SharedReadOnly<AtomicU32>,
+    pub(super) state: SharedReadOnly<AtomicU32>,
 }
 
 /// Reads the reply ring and holds replies back for the durable watermark.
@@ -88,8 +90,27 @@ impl RingReceiver {
     }
 
     fn next_durable(&mut self) -> Option<Reply> {
-        let first = self.held.front()?;
-        if first.envelope.position > self.durable() { None } else { self.held.pop_front() }
+        while let Some(first) = self.held.front() {
+            let position = first.envelope.position;
+            if position <= self.durable() {
+                return self.held.pop_front();
+            }
+            if !self.has_failed() {
+                return None;
+            }
+            // The watermark moves no more: this one never comes, and must not hold up what says so.
+            if position > self.durable() {
+                self.held.pop_front();
+            }
+        }
+        None
+    }
+
+    /// The engine's log has failed.
+    fn has_failed(&self) -> bool {
+        // SYNC: pairs with the keeper's release store, which lies behind its last one of the watermark.
+        LogState::from_word(self.watermarks.state.view().load_acquire())
+            == Some(LogState::LogFailed)
     }
 
     fn take(&mut self) -> Result<Option<Reply>, ReceiveError> {

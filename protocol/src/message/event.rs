@@ -22,7 +22,8 @@ pub struct Envelope {
     pub correlation: u64,
     /// The command's sequence; 0 when unsolicited.
     pub sequence: Sequence,
-    /// Position behind the transaction in the log; for a reject: behind the last one before it.
+    /// Position behind the transaction in the log; for a reject: behind the last one before it, and for one by
+    /// a log that takes nothing: how far that is on disk.
     pub position: Position,
     /// Time of the transaction, ns since the epoch.
     pub time_ns: u64,

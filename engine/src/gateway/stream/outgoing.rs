@@ -38,6 +38,8 @@ pub(super) struct Outgoing {
     marks: VecDeque<(u64, Position)>,
     waits_for_durable: bool,
     durable: Position,
+    /// The log is never on disk beyond `durable`.
+    is_failed: bool,
     capacity: usize,
     /// Commands whose terminal reply is still to come.
     in_flight: usize,
@@ -71,6 +73,7 @@ impl Outgoing {
             marks: VecDeque::new(),
             waits_for_durable,
             durable: Position(0),
+            is_failed: false,
             capacity,
             in_flight: 0,
             current: logon.end,
@@ -121,7 +124,7 @@ impl Outgoing {
 
     /// Puts an event in its envelope into the queue, or notes that it is missing.
     pub(super) fn put(&mut self, envelope: &Envelope, message: &[u8]) {
-        if envelope.position != self.current {
+        if envelope.position > self.current {
             self.previous = self.current;
             self.current = envelope.position;
         }
@@ -232,6 +235,9 @@ impl Outgoing {
     }
 
     fn push(&mut self, message: &[u8], position: Position) {
+        if self.is_failed && self.waits_for_durable && position > self.durable {
+            return;
+        }
         self.bytes.extend_from_slice(message);
         let end = self.handed + self.bytes.len() as u64;
         let position = match self.marks.back() {
@@ -247,6 +253,22 @@ impl Outgoing {
             Some((last_end, last)) if *last == position => *last_end = end,
             _ => self.marks.push_back((end, position)),
         }
+    }
+
+    /// The log has failed, and is on disk up to `durable` for ever: what waits for more never leaves, and holds
+    /// nothing up.
+    pub(super) fn fail(&mut self, durable: Position) {
+        self.release(durable);
+        self.is_failed = true;
+        if self.marks.is_empty() {
+            return;
+        }
+        self.marks.clear();
+        self.bytes.truncate((self.released.max(self.handed) - self.handed) as usize);
+        let end = self.handed + self.bytes.len() as u64;
+        self.released = end;
+        // A notice among them is no more to be waited for.
+        self.unread_gap = self.unread_gap.filter(|&notice| notice <= end);
     }
 
     /// The log is on disk up to `durable`.

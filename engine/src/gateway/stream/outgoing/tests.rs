@@ -195,6 +195,31 @@ proptest! {
             prop_assert!(is_told, "{position} is missing, and none of {gaps:?} says so");
         }
     }
+
+    #[test]
+    fn what_a_failed_disk_never_has_holds_up_no_refusal(steps in steps(), late in 0usize..3) {
+        let mut run = Run::new(true);
+        steps.iter().for_each(|step| run.step(step));
+        run.outgoing.fail(Position(run.durable));
+        // Decided before the failure, and told behind it.
+        for _ in 0..late.min(run.under_way) {
+            run.step(&Step::Answer(2));
+        }
+        run.position = run.durable;
+        run.step(&Step::PassOn(10));
+        let refused = run.told.len() as u64..(run.told.len() + run.under_way) as u64;
+        for _ in 0..run.under_way {
+            run.put(ENVELOPE_TERMINAL, bytemuck::bytes_of(&Rejected::default()));
+        }
+        let (numbers, _) = run.read();
+        for number in refused {
+            prop_assert!(numbers.binary_search(&number).is_ok(), "no word of a refusal");
+        }
+        for number in numbers {
+            let (position, _) = run.told[number as usize];
+            prop_assert!(position <= run.durable, "{position} was told");
+        }
+    }
 }
 
 #[test]

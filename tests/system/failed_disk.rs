@@ -1,0 +1,60 @@
+//! A disk that takes no more writes, under the real processes: everybody is told at once, reads go on, and what
+//! was acknowledged is there after the repair.
+
+use super::binary::{KEY_A, KEY_B};
+use super::process::eventually;
+use super::stream_client::{Member, limit, options, unix};
+use super::venue::{Part, UNLIMITED, Venue};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use touchline_protocol::client::{Acknowledgement, CallError, Endpoint};
+use touchline_protocol::message::enums::{RejectReason, Side};
+
+/// The engine's files may grow no more, and be written nowhere beyond their beginning.
+fn fail_writes(venue: &mut Venue) {
+    let pid = i32::try_from(venue.part(Part::Engine).pid()).ok().and_then(Pid::from_raw);
+    let none = Rlimit { current: Some(0), maximum: None };
+    prlimit(pid, Resource::Fsize, none).expect("it is a child of this process");
+}
+
+/// REST's orders, and those of durable sessions over rings and over a socket.
+#[test]
+fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let (key_a, key_b) = (venue.key_a(), venue.key_b());
+    let mut trader = venue.a();
+    let acknowledged = trader.limit("BTCUSDT", "BUY", "0.01", "20000").integer_at("orderId");
+    let rings = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    let socket = unix(&venue);
+    let mut members =
+        [(rings, (KEY_A, &key_a)), (socket, (KEY_B, &key_b))].map(|(endpoint, key)| {
+            let mut wishes = options(endpoint, "waits", key);
+            wishes.acknowledgement = Acknowledgement::Durable;
+            Member::open(&wishes).expect("an honest client is let in")
+        });
+    members.iter_mut().for_each(Member::assert_alive);
+    fail_writes(&mut venue);
+    // The answers to these are held back, and never come.
+    for member in &mut members {
+        member.client.sender().send(&mut limit(Side::Buy, 10, 1)).expect("there is room");
+    }
+    let failed = |line: &str| line.starts_with("log failed");
+    venue.part(Part::Engine).wait_for(0, "word of the failed log", failed);
+    for member in &mut members {
+        let refused = member.call(limit(Side::Buy, 10, 1)).map(|reply| reply.envelope);
+        let reason = RejectReason::LogUnavailable;
+        assert!(
+            matches!(refused, Err(CallError::Rejected { reason: found, .. }) if found == reason),
+            "{refused:?}"
+        );
+    }
+    // Certain to have done nothing, so not -1007 when the deadline is over.
+    let parameters = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=20000";
+    let (status, code, _) = trader.call("POST", "/api/v3/order", parameters).error();
+    assert_eq!((status, code), (503, -1008));
+    assert_eq!(trader.order("BTCUSDT", acknowledged).text_at("status"), "NEW", "reads go on");
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    let takes_orders = || venue.a().call("POST", "/api/v3/order", parameters).status == 200;
+    assert!(eventually(takes_orders), "its log takes nothing after the repair");
+    assert_eq!(trader.order("BTCUSDT", acknowledged).text_at("status"), "NEW");
+}
