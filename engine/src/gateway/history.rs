@@ -49,6 +49,8 @@ pub(super) struct Replay {
     pub(super) account: AccountId,
     pub(super) correlation: u64,
     pub(super) from: Position,
+    /// Where it ends though the log goes on.
+    pub(super) until: Option<Position>,
 }
 
 /// An answer.
@@ -244,6 +246,7 @@ impl Librarian {
             return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
         };
         let end = reader.watermark();
+        let end = replay.until.map_or(end, |until| end.min(until));
         let refusal = if replay.from > end {
             Some(ReplayStatus::Unknown)
         } else if replay.from.0 != 0 && replay.from < oldest {

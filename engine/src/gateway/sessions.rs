@@ -373,6 +373,7 @@ impl Gateway {
                         account: stream.account,
                         correlation,
                         from,
+                        until: stream.end(),
                     };
                     stream.replaying = Replaying::Due;
                     self.sessions.hungry.retain(|&hungry| hungry != ticket);

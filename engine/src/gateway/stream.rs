@@ -15,7 +15,9 @@ use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, Stream as S
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted};
 use touchline_protocol::message::handshake::ACKNOWLEDGE_DURABLE;
-use touchline_protocol::message::stream::{Heartbeat, Logout, ReplayRequest, SessionClosed};
+use touchline_protocol::message::stream::{
+    Heartbeat, Logout, ReplayRequest, SessionClosed, StateRequest,
+};
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
@@ -212,6 +214,12 @@ impl Stream {
             Ok(Said::ReplayRequest(request)) => {
                 Next::Replay { correlation: request.correlation, from: request.from }
             }
+            // Its state is of what is not on disk, and never will be.
+            Ok(Said::StateRequest(StateRequest { correlation, .. })) if self.end().is_some() => {
+                let header = CommandHeader { correlation: *correlation, ..Default::default() };
+                self.reject(&header, RejectReason::LogUnavailable, template);
+                Next::Done
+            }
             Ok(Said::StateRequest(request)) => Next::State { correlation: request.correlation },
             _ => Next::End(CloseReason::Malformed, format!("template {template} in a session")),
         };
@@ -299,6 +307,11 @@ impl Stream {
     /// Room for what was asked for besides commands.
     pub(super) const fn spare_room(&self) -> usize {
         self.outgoing.spare_room()
+    }
+
+    /// Position that it is told of nothing beyond, if there is one: see [`Outgoing::end`].
+    pub(super) const fn end(&self) -> Option<Position> {
+        self.outgoing.end()
     }
 
     /// The log has failed: see [`Outgoing::fail`].

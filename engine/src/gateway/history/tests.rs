@@ -44,6 +44,7 @@ fn replay(ticket: usize, account: u32) -> Replay {
         account: AccountId(account),
         correlation: 0,
         from: Position(0),
+        until: None,
     }
 }
 
@@ -159,6 +160,20 @@ fn a_reader_that_is_used_again_finds_what_a_new_one_finds() {
         assert_eq!(whole(&mut used, ahead).1, ReplayStatus::Unknown);
         write_piece(&mut log, AccountId(2));
     }
+    drop(log.writer);
+    log.keeper.stop();
+}
+
+#[test]
+fn a_replay_that_is_to_end_early_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log_in(folder.path());
+    let mut librarian = librarian(folder.path());
+    let (all, _) = whole(&mut librarian, replay(0, 2));
+    let until = all[0];
+    let (found, status) = whole(&mut librarian, Replay { until: Some(until), ..replay(0, 2) });
+    assert_eq!(status, ReplayStatus::Complete);
+    assert!(found.len() < all.len() && found.iter().all(|&position| position == until));
     drop(log.writer);
     log.keeper.stop();
 }

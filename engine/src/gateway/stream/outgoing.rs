@@ -90,9 +90,15 @@ impl Outgoing {
         self.bytes.len() + self.under_way
     }
 
-    /// Position and time of what was told of last.
-    pub(super) const fn last(&self) -> (Position, u64) {
-        (self.current, self.time_ns)
+    /// Position and time of what was told of last, or may still be told of.
+    pub(super) fn last(&self) -> (Position, u64) {
+        let position = self.end().map_or(self.current, |end| self.current.min(end));
+        (position, self.time_ns)
+    }
+
+    /// Position that nothing leaves beyond: of a session that waits for a disk which has failed.
+    pub(super) const fn end(&self) -> Option<Position> {
+        if self.is_failed && self.waits_for_durable { Some(self.durable) } else { None }
     }
 
     /// True when one more command may be passed on: its answer will fit.
@@ -235,7 +241,7 @@ impl Outgoing {
     }
 
     fn push(&mut self, message: &[u8], position: Position) {
-        if self.is_failed && self.waits_for_durable && position > self.durable {
+        if self.end().is_some_and(|end| position > end) {
             return;
         }
         self.bytes.extend_from_slice(message);

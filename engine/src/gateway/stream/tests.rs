@@ -174,3 +174,25 @@ fn a_logout_that_cannot_be_read_is_answered_and_ends_nothing() {
     stream.passed_on(length);
     assert!(matches!(stream.next(), Next::Nothing));
 }
+
+#[test]
+fn a_session_whose_disk_has_failed_is_refused_what_it_would_wait_for_in_vain() {
+    let now = Instant::now();
+    let mut stream = stream(ACKNOWLEDGE_DURABLE, now);
+    let durable = Position(64);
+    stream.fail(durable);
+    assert_eq!(stream.end(), Some(durable));
+    let request = StateRequest { correlation: 7, ..Default::default() };
+    assert!(stream.received(bytemuck::bytes_of(&request), now));
+    assert!(matches!(stream.next(), Next::Done));
+    let said = stream.take(durable, now).expect("it is answered");
+    let (envelope, event) = decode::disclose(&said).expect("an event");
+    let Ok(Event::Rejected(rejected)) = event.event() else { panic!("it is a reject") };
+    assert_eq!(rejected.reason, RejectReason::LogUnavailable.to_wire());
+    assert_eq!((rejected.template_id, envelope.correlation), (StateRequest::TEMPLATE, 7));
+    // Who does not wait for the disk is told what there is.
+    let mut appended = self::stream(0, now);
+    appended.fail(durable);
+    assert!(appended.received(bytemuck::bytes_of(&request), now));
+    assert!(matches!(appended.next(), Next::State { correlation: 7 }));
+}
