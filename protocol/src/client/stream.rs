@@ -26,6 +26,9 @@ const UNSENT_MAX: usize = 256 << 10;
 /// Room for what came and is not read yet.
 const RECEIVED_BYTES: usize = 256 << 10;
 
+/// Replies handed on between two looks at the clock, for the heartbeats of who takes long with each.
+const POLLS: u32 = 16;
+
 /// Looks at the socket before the first sleep.
 const LOOKS: u32 = 100;
 
@@ -141,6 +144,8 @@ pub(super) struct StreamReceiver {
     durable: Position,
     acknowledgement: Acknowledgement,
     wait: WaitStrategy,
+    /// Replies that were handed on. Wraps.
+    handed_on: u32,
     /// When the line was last tended.
     tended: Instant,
     /// Something came since the socket was last found empty.
@@ -158,6 +163,7 @@ impl StreamReceiver {
             durable,
             acknowledgement: options.acknowledgement,
             wait: options.wait,
+            handed_on: 0,
             tended: Instant::now(),
             has_come: false,
             heard: Instant::now(),
@@ -179,6 +185,10 @@ impl StreamReceiver {
                 self.buffer.take(length);
                 if self.acknowledgement == Acknowledgement::Durable {
                     self.durable = self.durable.max(envelope.position);
+                }
+                self.handed_on = self.handed_on.wrapping_add(1);
+                if self.handed_on.is_multiple_of(POLLS) {
+                    self.tend_sometimes(Instant::now());
                 }
                 return Ok(Some(Reply { envelope, event }));
             }
@@ -221,6 +231,8 @@ impl StreamReceiver {
                 Ok((count, _)) => {
                     self.buffer.filled(count);
                     self.has_come = true;
+                    // Who always finds something would else say nothing, and count as silent.
+                    self.tend_sometimes(Instant::now());
                     return Ok(true);
                 }
                 Err(Errno::INTR) => {}
@@ -312,13 +324,78 @@ impl StreamReceiver {
 mod tests {
     use super::*;
     use crate::message::command::NewOrder;
+    use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
     use crate::message::enums::{Lane, Role};
+    use crate::message::event::{Envelope, Trade};
     use crate::message::stream::SessionClosed;
     use crate::patience::PATIENCE;
     use crate::text::Name;
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
+
+    /// An engine's end, and a line to it with this interval.
+    fn over_stream(interval: Duration) -> (UnixStream, Arc<StreamLine>, StreamReceiver) {
+        let (near, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        let line = Arc::new(StreamLine::new(near.into(), interval));
+        let name = Name::new("client").unwrap();
+        let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+        let receiver = StreamReceiver::new(Arc::clone(&line), &options, Position(0));
+        (far, line, receiver)
+    }
+
+    /// Says so many events.
+    fn say(far: &mut UnixStream, events: usize) {
+        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+        let trade = Trade::default();
+        let envelope = Envelope::default();
+        let length = enclose(&envelope, bytemuck::bytes_of(&trade), &mut enclosed).unwrap();
+        far.write_all(&enclosed[..length].repeat(events)).unwrap();
+    }
+
+    /// Bytes that have come to the engine.
+    fn come_to(far: &mut UnixStream) -> usize {
+        let mut buffer = [0; 1 << 16];
+        std::iter::from_fn(|| far.read(&mut buffer).ok().filter(|&count| count > 0)).sum()
+    }
+
+    #[test]
+    fn who_always_finds_something_says_something_all_the_same() {
+        // A heartbeat is always due, and one look that finds nothing would be the end.
+        let (mut far, _line, mut receiver) = over_stream(Duration::ZERO);
+        for _ in 0..3 {
+            say(&mut far, 2);
+            for _ in 0..2 {
+                assert!(matches!(receiver.poll(), Ok(Some(_))));
+            }
+            assert!(come_to(&mut far) >= size_of::<Heartbeat>(), "it counts as silent");
+        }
+        // What came at once is long in the reading.
+        say(&mut far, 3 * POLLS as usize);
+        assert!(matches!(receiver.poll(), Ok(Some(_))));
+        come_to(&mut far);
+        for _ in 0..2 {
+            for _ in 0..POLLS {
+                assert!(matches!(receiver.poll(), Ok(Some(_))));
+            }
+            assert!(come_to(&mut far) >= size_of::<Heartbeat>(), "it counts as silent");
+        }
+    }
+
+    #[test]
+    fn what_waits_for_the_socket_leaves_also_while_something_always_comes() {
+        let (mut far, line, mut receiver) = over_stream(10 * PATIENCE);
+        while !line.has_unsent.load(Ordering::Relaxed) {
+            line.stage(bytemuck::bytes_of(&NewOrder::default())).unwrap();
+            line.flush();
+        }
+        come_to(&mut far);
+        say(&mut far, 1);
+        assert!(matches!(receiver.poll(), Ok(Some(_))));
+        assert!(come_to(&mut far) > 0, "it is left where it was");
+        assert!(!line.has_unsent.load(Ordering::Relaxed));
+    }
 
     #[test]
     fn a_command_to_an_engine_that_has_ended_hides_nothing_that_it_said() {
