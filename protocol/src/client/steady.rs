@@ -105,9 +105,46 @@ impl SteadyClient {
         }
     }
 
-    /// The connection, while there is one: for requests that need not survive it.
-    pub const fn connection(&mut self) -> Option<&mut Client> {
-        self.client.as_mut()
+    /// The connection, while there is one. To look at only: a command that left over it and not by
+    /// [`send`](Self::send) would take the next one's sequence, and that one would count as decided.
+    #[must_use]
+    pub const fn connection(&self) -> Option<&Client> {
+        self.client.as_ref()
+    }
+
+    /// As [`Sender::request_replay`](super::Sender::request_replay), over this connection: when it
+    /// is lost, what has not come of the answer never does.
+    ///
+    /// # Errors
+    /// [`SendError::Disconnected`] while there is no connection; else see [`SendError`].
+    pub fn request_replay(&mut self, correlation: u64, from: Position) -> Result<(), SendError> {
+        self.connected()?.sender.request_replay(correlation, from)
+    }
+
+    /// As [`Sender::request_state`](super::Sender::request_state), over this connection: when it
+    /// is lost, what has not come of the answer never does.
+    ///
+    /// # Errors
+    /// [`SendError::Disconnected`] while there is no connection; else see [`SendError`].
+    pub fn request_state(&mut self, correlation: u64) -> Result<(), SendError> {
+        self.connected()?.sender.request_state(correlation)
+    }
+
+    /// As [`Sender::log_out`](super::Sender::log_out). The end is told as [`Back::Lost`]; whoever polls on
+    /// behind it comes back.
+    ///
+    /// # Errors
+    /// [`SendError::Disconnected`] while there is no connection, [`SendError::Full`] while commands wait for
+    /// room; else see [`SendError`].
+    pub fn log_out(&mut self) -> Result<(), SendError> {
+        self.send_waiting();
+        let has_left = self.undecided.back().is_none_or(|last| last.has_left);
+        let client = self.connected()?;
+        if has_left { client.sender.log_out() } else { Err(SendError::Full) }
+    }
+
+    fn connected(&mut self) -> Result<&mut Client, SendError> {
+        self.client.as_mut().ok_or(SendError::Disconnected)
     }
 
     /// Incarnation and position that were seen last, a Welcome's included: what was missed before that

@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::client::Endpoint;
+use crate::framing::frame_length;
+use crate::message::command::NewOrder;
 use crate::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
 use crate::message::enums::{Lane, Role};
 use crate::message::event::{ENVELOPE_UNSOLICITED, Envelope, Trade};
 use crate::message::handshake::{Hello, Refused, Welcome};
-use crate::message::stream::StateEnd;
+use crate::message::stream::{Logout, ReplayRequest, StateEnd, StateRequest};
+use crate::message::{Message, MessageHeader};
 use crate::patience::{PATIENCE, Wait};
 use crate::text::Name;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -187,5 +190,57 @@ fn a_notice_that_no_reply_follows_is_told_by_the_poll_that_finds_it() {
         let told = client.poll();
         client.client = None;
         assert!(matches!(told, Ok(Some(Told::Notice(Notice::State(_))))), "{told:?}");
+    });
+}
+
+#[test]
+fn requests_between_commands_take_no_sequence_of_theirs() {
+    let (tcp, mut client) = lost_and_patient();
+    assert_eq!(client.request_state(1), Err(SendError::Disconnected));
+    assert_eq!(client.log_out(), Err(SendError::Disconnected));
+    let welcome = Welcome { last_sequence: Sequence(7), ..Default::default() };
+    thread::scope(|scope| {
+        let engine = scope.spawn(|| {
+            let mut socket = say(&tcp, bytemuck::bytes_of(&welcome));
+            let mut said = Vec::new();
+            socket.read_to_end(&mut said).unwrap();
+            said
+        });
+        let back = client.poll();
+        assert!(matches!(back, Ok(Some(Told::Connection(Back::Returned { .. })))), "{back:?}");
+        let seen = client.connection().map(|connection| connection.welcome().last_sequence);
+        assert_eq!(seen, Some(Sequence(7)));
+        let mut order = NewOrder::default();
+        assert_eq!(client.send(&mut order), Ok(Sequence(8)));
+        client.request_state(1).unwrap();
+        assert_eq!(client.send(&mut order), Ok(Sequence(9)));
+        client.request_replay(2, Position(64)).unwrap();
+        assert_eq!(client.send(&mut order), Ok(Sequence(10)));
+        client.log_out().unwrap();
+        client.client = None;
+        let said = engine.join().unwrap();
+        let (mut left, mut came) = (&said[..], Vec::new());
+        while let Some(length) = frame_length(left).unwrap() {
+            let template =
+                bytemuck::pod_read_unaligned::<MessageHeader>(&left[..MessageHeader::BYTES])
+                    .template_id;
+            let order = (template == NewOrder::TEMPLATE).then(|| {
+                bytemuck::pod_read_unaligned::<NewOrder>(&left[..length]).command.sequence.0
+            });
+            came.push((template, order));
+            left = &left[length..];
+        }
+        let order = |sequence| (NewOrder::TEMPLATE, Some(sequence));
+        assert_eq!(
+            came,
+            [
+                order(8),
+                (StateRequest::TEMPLATE, None),
+                order(9),
+                (ReplayRequest::TEMPLATE, None),
+                order(10),
+                (Logout::TEMPLATE, None),
+            ]
+        );
     });
 }
