@@ -361,6 +361,11 @@ mod tests {
             (0..TOGETHER).for_each(|_| answer(&mut engine));
             assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
         }
+        // What finds no room is nothing to wake up for.
+        answer(&mut engine);
+        let (begin, limit) = (Instant::now(), Duration::from_millis(50));
+        client.receiver().wait(limit);
+        assert!(begin.elapsed() >= limit, "it does not sleep while the disk is late");
         drop(far);
         is_given_up(&mut client);
     }

@@ -156,10 +156,12 @@ impl RingReceiver {
         }
     }
 
-    /// Something may be handed on.
+    /// A poll may hand something on, or hold more back.
     fn is_ready(&self) -> bool {
         let first_held = self.held.front().map(|reply| reply.envelope.position);
-        self.input.has_messages() || first_held.is_some_and(|first| self.durable() >= first)
+        let has_room = self.held.len() < HELD_MAX;
+        (has_room && self.input.has_messages())
+            || first_held.is_some_and(|first| self.durable() >= first)
     }
 
     pub(super) fn bell(&self) -> Bell {
