@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::books::Books;
 use super::broadcast::SlotWords;
 use super::connect::{FeedConnectError, FeedOptions};
+use super::layout::MARK_WORD;
 use crate::framing::FrameBuffer;
 use crate::message::decode::{self, FeedTalk, Stream};
 use crate::message::enums::CloseReason;
@@ -70,8 +71,9 @@ pub(super) struct FeedLine {
     arriving: Option<Arriving>,
     /// Bytes of a snapshot that nobody waits for any more: they are passed over when they come.
     given_up: u64,
-    /// Of a snapshot that was too long, until somebody has gone on without it.
-    too_long: Option<FeedSequence>,
+    /// Up to here all was read for a snapshot that has not come, or was too long, until one comes or somebody
+    /// goes on without it.
+    passed_over: Option<FeedSequence>,
     /// It has ended, for this reason if there is one.
     closed: Option<Option<CloseReason>>,
 }
@@ -96,7 +98,7 @@ impl FeedLine {
             is_owed: false,
             arriving: None,
             given_up: 0,
-            too_long: None,
+            passed_over: None,
             closed: None,
         })
     }
@@ -160,13 +162,18 @@ impl FeedLine {
             self.arriving = Some(arriving);
             return Err(error);
         }
-        Ok(Books::from_snapshot(&arriving.head, bytemuck::cast_slice(&arriving.body))?)
+        let books = Books::from_snapshot(&arriving.head, bytemuck::cast_slice(&arriving.body));
+        if books.is_err() {
+            self.passed_over = Some(arriving.head.sequence);
+        }
+        Ok(books?)
     }
 
     /// The snapshot that was asked for is waited for no longer. Gives the sequence of one whose head has come,
-    /// or that was too long: what is read next comes behind it.
+    /// or that was too long, or of the last message that was passed over: what is read next comes behind it.
     pub(super) fn give_up(&mut self) -> Option<FeedSequence> {
-        let Some(arriving) = self.arriving.take() else { return self.too_long.take() };
+        let passed_over = self.passed_over.take();
+        let Some(arriving) = self.arriving.take() else { return passed_over };
         self.given_up = arriving.left();
         Some(arriving.head.sequence)
     }
@@ -181,40 +188,52 @@ impl FeedLine {
 
     /// The head of the next snapshot, which is asked for unless it was.
     fn head(&mut self) -> Result<FeedSnapshot, FeedConnectError> {
-        let mut passed_over = SlotWords::default();
+        let mut message = SlotWords::default();
         let deadline = Instant::now() + self.timeout;
         // The engine sends it still.
         while self.given_up > 0 {
-            if self.next(&mut passed_over)?.is_none() {
-                self.await_more(deadline)?;
+            match self.next(&mut message)? {
+                Some(came) => self.pass_over(came, &message),
+                None => self.await_more(deadline)?,
             }
         }
         if !self.is_owed {
             if let Err(error) = self.say(bytemuck::bytes_of(&FeedRequest::default())) {
                 // What the engine said last tells more.
-                while self.next(&mut passed_over)?.is_some() {}
+                while let Some(came) = self.next(&mut message)? {
+                    self.pass_over(came, &message);
+                }
                 return Err(error.into());
             }
             self.is_owed = true;
         }
         let deadline = Instant::now() + self.timeout;
         let head = loop {
-            match self.next(&mut passed_over)? {
+            match self.next(&mut message)? {
                 Some(Came::Snapshot(head)) => break head,
-                Some(Came::Message | Came::Gap(_)) => {}
+                Some(came) => self.pass_over(came, &message),
                 None => self.await_more(deadline)?,
             }
         };
         self.is_owed = false;
-        self.too_long = None;
+        self.passed_over = None;
         if head.bytes > self.snapshot_bytes_max {
             let (bytes, most) = (head.bytes, self.snapshot_bytes_max);
             // It comes all the same.
             self.given_up = bytes;
-            self.too_long = Some(head.sequence);
+            self.passed_over = Some(head.sequence);
             return Err(FeedConnectError::TooLong { bytes, most });
         }
         Ok(head)
+    }
+
+    /// Nobody reads this: whoever goes on without the snapshot goes on behind it.
+    const fn pass_over(&mut self, came: Came, message: &SlotWords) {
+        self.passed_over = match came {
+            Came::Message => Some(FeedSequence(message[MARK_WORD])),
+            Came::Gap(gap) => Some(FeedSequence(gap.next.0.wrapping_sub(1))),
+            Came::Snapshot(_) => return,
+        };
     }
 
     /// The messages of a snapshot. Memory grows with what has come, not with what was announced.

@@ -158,6 +158,57 @@ fn who_goes_on_without_a_late_snapshot_reads_what_comes_behind_it() {
     }
 }
 
+#[test]
+fn who_goes_on_without_a_late_snapshot_reads_on_behind_what_was_passed_over() {
+    for (before, behind) in [(true, true), (true, false), (false, true)] {
+        let (mut reader, mut far) = reader();
+        let last = if before { 1 } else { 0 };
+        if before {
+            say(&mut far, &trade(1));
+        }
+        is_late(&mut reader);
+        if behind {
+            say(&mut far, &trade(last + 1));
+        }
+        reader.skip();
+        let next = if behind { last + 2 } else { last + 1 };
+        say(&mut far, &trade(next));
+        assert_eq!(read(&mut reader), Some(FeedSequence(next)), "{before} {behind}");
+    }
+    let (mut reader, mut far) = reader();
+    let [from, next] = [1, 5].map(FeedSequence);
+    say(&mut far, &FeedGap { from, next, ..Default::default() });
+    is_late(&mut reader);
+    reader.skip();
+    say(&mut far, &trade(5));
+    assert_eq!(read(&mut reader), Some(next), "a gap was passed over");
+}
+
+#[test]
+fn who_goes_on_without_two_snapshots_reads_on_behind_what_was_passed_over_last() {
+    let (mut reader, mut far) = reader_of(159);
+    too_long(&mut reader, &mut far);
+    is_late(&mut reader);
+    say(&mut far, &trade(7));
+    reader.skip();
+    say(&mut far, &trade(8));
+    assert_eq!(read(&mut reader), Some(FeedSequence(8)));
+}
+
+#[test]
+fn who_goes_on_without_a_snapshot_of_no_use_reads_what_comes_behind_it() {
+    let (mut reader, mut far) = reader();
+    say(&mut far, &trade(1));
+    let (head, symbol) = snapshot(5);
+    say(&mut far, &head);
+    // There is no such status.
+    (0..2).for_each(|_| say(&mut far, &FeedSymbolChanged { status: 0, ..symbol }));
+    assert!(matches!(reader.recover(), Err(FeedError::Connection(FeedConnectError::Snapshot(_)))));
+    reader.skip();
+    say(&mut far, &trade(6));
+    assert_eq!(read(&mut reader), Some(FeedSequence(6)));
+}
+
 /// Says a snapshot whole.
 fn say_whole(far: &mut UnixStream, sequence: u64) {
     let (head, symbol) = snapshot(sequence);
