@@ -248,7 +248,11 @@ impl FeedReader {
             Source::Ring(ring) => {
                 // Messages are read as they are written, which may be before they are published.
                 let read = FeedSequence(ring.next_sequence().0.saturating_sub(1));
-                ring.seek(ring.published().max(read));
+                let behind = ring.published().max(read);
+                ring.seek(behind);
+                let polled = ring.poll(&mut self.message);
+                // What is written may be more than a lap ahead of what is published.
+                ring.seek(polled.map_or_else(|overrun| overrun.found, |_| behind));
             }
             Source::Stream(stream) => stream.skip(&mut self.line, &mut self.message),
         }

@@ -2,12 +2,16 @@
 //! are late, too long, or overtaken.
 
 use super::*;
+use crate::feed::broadcast::Broadcaster;
+use crate::feed::layout::SLOTS_MIN;
+use crate::feed::memory::FeedOutput;
 use crate::message::Message;
 use crate::message::enums::SymbolStatus;
 use crate::message::feed::{FeedRequest, FeedSnapshot, FeedSymbolChanged, FeedTrade};
 use crate::text::Name;
-use crate::units::SymbolId;
+use crate::units::{Incarnation, SymbolId};
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
@@ -253,4 +257,29 @@ fn a_reader_that_is_overtaken_again_and_again_gives_up() {
     }
     let error = reader.follow(&mut Books::new()).unwrap_err();
     assert!(matches!(error, FeedError::TooFast), "{error}");
+}
+
+#[test]
+fn who_skips_behind_a_batch_that_is_longer_than_the_ring_reads_the_rest_of_it() {
+    let (output, descriptor) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+    let (mut reader, _far) = reader();
+    let memory = FeedInput::map(descriptor.as_fd(), SLOTS_MIN).unwrap();
+    reader.source = Source::Ring(BroadcastReader::new(memory));
+    let mut broadcaster = Broadcaster::new(output);
+    let mut message = SlotWords::default();
+    let words: [u64; size_of::<FeedTrade>() / 8] = bytemuck::cast(FeedTrade::default());
+    message[..words.len()].copy_from_slice(&words);
+    // Nothing of it is published before its end.
+    for _ in 0..SLOTS_MIN + 10 {
+        broadcaster.write(&mut message);
+    }
+    assert!(matches!(reader.poll(), Err(FeedError::Overrun(_))));
+    reader.skip();
+    let behind_what_was_found = FeedSequence(u64::from(SLOTS_MIN) + 2);
+    assert_eq!(read(&mut reader), Some(behind_what_was_found));
+    reader.skip();
+    assert_eq!(read(&mut reader), Some(FeedSequence(behind_what_was_found.0 + 1)));
+    broadcaster.publish();
+    reader.skip();
+    assert_eq!(read(&mut reader), None);
 }
