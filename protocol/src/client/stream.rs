@@ -275,7 +275,7 @@ impl StreamReceiver {
     }
 
     pub(super) fn wait(&mut self, limit: Duration) {
-        let deadline = Instant::now() + limit;
+        let begin = Instant::now();
         let mut looks = 0_u32;
         loop {
             if !self.buffer.peek().is_ok_and(|frame| frame.is_none()) || self.line.is_closed() {
@@ -285,10 +285,7 @@ impl StreamReceiver {
             if self.receive().unwrap_or(true) {
                 continue;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
+            let Some(left) = limit.checked_sub(begin.elapsed()) else { return };
             looks = looks.saturating_add(1);
             if self.wait == WaitStrategy::Adaptive && looks > LOOKS {
                 self.sleep(left.min(self.line.heartbeat / 4));
@@ -395,6 +392,14 @@ mod tests {
         assert!(matches!(receiver.poll(), Ok(Some(_))));
         assert!(come_to(&mut far) > 0, "it is left where it was");
         assert!(!line.has_unsent.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_wait_may_have_no_limit() {
+        let (mut far, _line, mut receiver) = over_stream(10 * PATIENCE);
+        say(&mut far, 1);
+        receiver.wait(Duration::MAX);
+        assert!(matches!(receiver.poll(), Ok(Some(_))));
     }
 
     #[test]

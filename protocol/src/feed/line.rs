@@ -189,12 +189,12 @@ impl FeedLine {
     /// The head of the next snapshot, which is asked for unless it was.
     fn head(&mut self) -> Result<FeedSnapshot, FeedConnectError> {
         let mut message = SlotWords::default();
-        let deadline = Instant::now() + self.timeout;
+        let begin = Instant::now();
         // The engine sends it still.
         while self.given_up > 0 {
             match self.next(&mut message)? {
                 Some(came) => self.pass_over(came, &message),
-                None => self.await_more(deadline)?,
+                None => self.await_more(begin)?,
             }
         }
         if !self.is_owed {
@@ -207,12 +207,12 @@ impl FeedLine {
             }
             self.is_owed = true;
         }
-        let deadline = Instant::now() + self.timeout;
+        let begin = Instant::now();
         let head = loop {
             match self.next(&mut message)? {
                 Some(Came::Snapshot(head)) => break head,
                 Some(came) => self.pass_over(came, &message),
-                None => self.await_more(deadline)?,
+                None => self.await_more(begin)?,
             }
         };
         self.is_owed = false;
@@ -238,13 +238,13 @@ impl FeedLine {
 
     /// The messages of a snapshot. Memory grows with what has come, not with what was announced.
     fn read_on(&mut self, arriving: &mut Arriving) -> Result<(), FeedConnectError> {
-        let mut deadline = Instant::now() + self.timeout;
+        let mut heard = Instant::now();
         while arriving.left() > 0 {
             let Some(frame) = self.buffer.peek()? else {
                 if self.receive()? {
-                    deadline = Instant::now() + self.timeout;
+                    heard = Instant::now();
                 } else {
-                    self.await_more(deadline)?;
+                    self.await_more(heard)?;
                 }
                 continue;
             };
@@ -283,11 +283,9 @@ impl FeedLine {
         let _ready = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
     }
 
-    fn await_more(&self, deadline: Instant) -> io::Result<()> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
+    /// Sleeps until something comes; an error once that has taken too long since `begin`.
+    fn await_more(&self, begin: Instant) -> io::Result<()> {
+        let left = self.timeout.checked_sub(begin.elapsed()).ok_or(io::ErrorKind::TimedOut)?;
         self.sleep(left);
         Ok(())
     }
@@ -458,6 +456,21 @@ mod tests {
         let mut said = Vec::new();
         far.read_to_end(&mut said).unwrap();
         assert_eq!(said.len(), 2 * size_of::<FeedRequest>(), "two snapshots were asked for");
+    }
+
+    #[test]
+    fn a_snapshot_may_take_for_ever() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut options = FeedOptions::new(PathBuf::new(), Name::new("reader").unwrap());
+        options.timeout = Duration::MAX;
+        let mut line = FeedLine::new(near.into(), &options, None).unwrap();
+        let status = SymbolStatus::Trading.to_wire();
+        let symbol = FeedSymbolChanged { status, ..Default::default() };
+        let bytes = size_of::<FeedSymbolChanged>() as u64;
+        let head = FeedSnapshot { bytes, symbols: 1, ..Default::default() };
+        far.write_all(bytemuck::bytes_of(&head)).unwrap();
+        far.write_all(bytemuck::bytes_of(&symbol)).unwrap();
+        assert_eq!(line.snapshot().unwrap().symbols().len(), 1);
     }
 
     #[test]
