@@ -130,6 +130,8 @@ pub fn wake_if_parked(parked: ReadOnlyU32<'_>, doorbell: &AtomicU32) -> bool {
     // SYNC: relaxed, because the two fences order it: a sleeper that takes this ring into account
     // before its fence has its fence behind ours, so that its last look sees what we published.
     doorbell.fetch_add(1, Ordering::Relaxed);
+    // Not one alone: whoever may read the word may sleep on it too, a client on the duty thread's for one,
+    // and would take the only wake away.
     futex::wake_all(doorbell);
     true
 }

@@ -43,6 +43,34 @@ fn no_wake_up_is_lost_within_a_process() {
 }
 
 #[test]
+fn who_else_sleeps_on_a_bell_takes_no_wake_up_away() {
+    let signals = [LocalSignal::new(), LocalSignal::new()];
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for signal in &signals {
+            let bell = signal.line().doorbell;
+            let is_over = &is_over;
+            scope.spawn(move || {
+                loop {
+                    let seen = bell.load_acquire();
+                    if is_over.load(Ordering::Acquire) {
+                        return;
+                    }
+                    sleep_while([(bell, seen)], FOR_EVER);
+                }
+            });
+        }
+        let [first, second] = &signals;
+        ping_pong([(first.line(), &|| second.wake()), (second.line(), &|| first.wake())]);
+        is_over.store(true, Ordering::Release);
+        for signal in &signals {
+            signal.line().raise();
+            signal.wake();
+        }
+    });
+}
+
+#[test]
 fn a_raised_flag_has_the_bell_rung_for_a_thread_that_sleeps_in_anothers_place() {
     let signal = LocalSignal::new();
     let (published, taken) = (AtomicU64::new(0), AtomicU64::new(0));
