@@ -119,7 +119,9 @@ pub(crate) fn recover(
         None => None,
     };
     // Without any frame no engine ever accepted a command.
-    findings.window_lost = leftover.is_none() && !walked.closed && walked.incarnation > 0;
+    findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
+        && !walked.closed
+        && walked.incarnation > 0;
     if let Some(window) = &leftover {
         // Before anything that it holds too is taken out of the log: an attempt that comes after this one
         // would refuse to start beside it.

@@ -57,8 +57,10 @@ pub(super) struct Leftover {
     pub(super) base: u64,
     pub(super) durable: u64,
     pub(super) appended: u64,
-    /// False after a clean end, and when an earlier recovery has brought everything onto disk.
+    /// False after a clean end, when an earlier recovery has brought everything onto disk, and if it is lost.
     pub(super) counts: bool,
+    /// Somebody has removed its file: what was not durable is gone.
+    pub(super) is_lost: bool,
     control: Region,
     window: Option<SharedReadOnly<[AtomicU64]>>,
     _lock: FolderLock,
@@ -104,10 +106,11 @@ impl Leftover {
             let word = control.u64_at(offset).map_err(io::Error::other)?;
             io::Result::Ok(word.load(Ordering::Acquire))
         };
-        let (base, durable, appended) =
+        let (base, durable, mut appended) =
             (word(WINDOW_BASE_OFFSET)?, word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
         let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
-        let counts = LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
+        let is_wanted =
+            LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
         let sound = base <= durable
             && durable <= appended
             && appended - base <= header.window_bytes
@@ -119,7 +122,17 @@ impl Leftover {
                 "the control page says window base {base}, durable {durable}, appended {appended}"
             )));
         }
-        let window = if counts { Some(map_window(&open(WINDOW_FILE)?, &header)?) } else { None };
+        let window = match open(WINDOW_FILE) {
+            _ if !is_wanted => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(map_window(&opened?, &header)?),
+        };
+        let counts = window.is_some();
+        let is_lost = is_wanted && !counts;
+        if is_lost {
+            // Nothing is left that it could be read from.
+            appended = durable;
+        }
         Ok(Some(Self {
             folder: folder.to_owned(),
             header,
@@ -127,6 +140,7 @@ impl Leftover {
             durable,
             appended,
             counts,
+            is_lost,
             control,
             window,
             _lock: lock,
@@ -241,9 +255,13 @@ impl Leftover {
     }
 
     /// Takes the window out of use: everything that counts is on disk. Readers are told; the page
-    /// stays until another one replaces it, so that a crash in between is not taken for a loss.
+    /// stays until another one replaces it, so that a crash in between is not taken for a loss. That of a
+    /// lost one goes, so that the start after such a crash tells of the loss as well.
     pub(super) fn retire(&self) -> Result<(), RecoveryError> {
         let failed = |source| RecoveryError::Window { folder: self.folder.clone(), source };
+        if self.is_lost {
+            fs::remove_file(self.folder.join(CONTROL_FILE)).map_err(failed)?;
+        }
         let word = |offset| self.control.u32_at(offset).map_err(io::Error::other);
         // SYNC: pairs with readers' acquire loads.
         word(STATE_OFFSET).map_err(failed)?.store(LogState::Stopped as u32, Ordering::Release);

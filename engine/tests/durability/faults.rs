@@ -192,6 +192,50 @@ fn a_window_that_is_removed_under_a_running_engine_costs_only_what_was_not_durab
     venue.history.check(&records);
 }
 
+/// The page alone still vouches for what was durable, and each start tells of the loss until one has made a
+/// window of its own.
+#[test]
+fn a_window_that_is_removed_without_its_control_page_is_a_loss_that_is_told() {
+    let (place, mut venue, mut random) = running(49);
+    fs::remove_file(place.live().join("window")).unwrap();
+    for _ in 0..50 {
+        venue.trade(&mut random);
+    }
+    venue.settle();
+    let kept = venue.history.records.len();
+    place.disk.hold(true);
+    place.disk.plan(0);
+    for _ in 0..10 {
+        venue.trade(&mut random);
+    }
+    place.disk.hold(false);
+    venue.settle();
+    let (records, durable) = venue.kill();
+    place.disk.die();
+    assert_eq!(records[kept].position, durable, "some of it was in the window only");
+
+    let damaged = place.copy();
+    let last = records[kept - 1].position;
+    damaged.disk.edit(&damaged.segment(0), |bytes| bytes[last as usize..].fill(0));
+    let error = refusal(&damaged);
+    assert!(
+        matches!(&error, RecoveryError::Damaged { position, attested, .. }
+            if (*position, *attested) == (last, durable)),
+        "{error}"
+    );
+
+    let in_the_way = place.live().join("control.new");
+    fs::create_dir(&in_the_way).unwrap();
+    let error = refusal(&place);
+    assert!(matches!(&error, RecoveryError::Window { .. }), "{error}");
+    fs::remove_dir(in_the_way).unwrap();
+    let venue = place.open();
+    assert!(venue.log.report.appended_only_lost_behind.is_some_and(|at| at.0 >= durable));
+    let found = venue.history.records.len();
+    assert!(found >= kept);
+    venue.history.check(&records[..found]);
+}
+
 /// What a power cut may leave of a window in the data folder: nothing of it was ever synced.
 #[test]
 fn a_window_in_the_data_folder_that_a_power_cut_has_left_is_none() {
