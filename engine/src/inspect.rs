@@ -24,7 +24,7 @@ pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
 use crate::log::storage::Storage;
 use crate::recovery::{
-    EndReason, RecoveryError, Segments, Walked, search_beyond, segment_numbers, walk,
+    EndReason, RecoveryError, Segments, Visit, Walked, search_beyond, segment_numbers, walk,
 };
 use crate::snapshot::list_in;
 
@@ -140,15 +140,19 @@ fn inspect_up_to(
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
     let segments = segments_on(storage, data)?;
+    // Before the walk: one that is made meanwhile vouches for what the walk has not seen.
+    let vouched = vouched(&segments, data)?;
     let limit = running.map_or(segments.end(), |position| position.0.min(segments.end()));
-    let walked = walk(&segments, segments.begin()..limit, &mut |transaction, _| {
+    let mut take = |transaction: &Transaction<'_>, _: &[u8]| {
         visit(transaction);
         Ok(())
-    })?;
-    let vouched = list_in(&segments, data)?;
-    let vouched = vouched.iter().find(|listed| listed.header.is_ok());
-    let vouched = vouched.map_or(0, |listed| listed.position);
-    let verdict = verdict(&segments, &walked, (running, vouched))?;
+    };
+    let mut walked = walk(&segments, segments.begin()..limit, &mut take)?;
+    let verdict = match running {
+        Some(durable) if walked.end < durable.0 => damaged(&segments, &walked, durable.0),
+        Some(_) => Verdict::Sound,
+        None => verdict(&segments, &mut walked, vouched, &mut take)?,
+    };
     Ok(Inspection {
         identity: segments.identity,
         begin: Position(segments.begin()),
@@ -162,33 +166,42 @@ fn inspect_up_to(
     })
 }
 
+/// The highest position that a snapshot vouches for.
+fn vouched(segments: &Segments, data: &Path) -> Result<u64, RecoveryError> {
+    let listed = list_in(segments, data)?;
+    let newest = listed.iter().find(|listed| listed.header.is_ok());
+    Ok(newest.map_or(0, |listed| listed.position))
+}
+
+/// Judges a log that no engine is seen to run on. One may all the same: it was started since, or its window is
+/// where it cannot be seen. What a frame vouches for was written before that frame, so whatever vouches for
+/// more than the walk has seen, a walk from there on finds what it vouches for, or damage.
 fn verdict(
     segments: &Segments,
-    walked: &Walked,
-    (running, vouched): (Option<Position>, u64),
+    walked: &mut Walked,
+    vouched: u64,
+    visit: &mut Visit<'_>,
 ) -> Result<Verdict, RecoveryError> {
-    let (path, offset) = segments.place(walked.end);
-    let why = walked.reason;
-    if let Some(durable) = running {
-        if walked.end >= durable.0 {
-            return Ok(Verdict::Sound);
-        }
-        let position = Position(walked.end);
-        return Ok(Verdict::Damaged { path, offset, position, attested: durable, why });
+    let end = walked.end;
+    let beyond = search_beyond(segments, end, walked.incarnation)?;
+    if let Some(used) = beyond.used {
+        walked.go_on(segments, used, visit)?;
     }
-    let beyond = search_beyond(segments, walked.end, walked.incarnation)?;
-    let attested = Position(walked.attested.max(beyond.attested).max(vouched));
-    if walked.end < attested.0 {
-        return Ok(Verdict::Damaged {
-            path,
-            offset,
-            position: Position(walked.end),
-            attested,
-            why,
-        });
+    let attested = walked.attested.max(beyond.attested).max(vouched);
+    if walked.end < attested {
+        return Ok(damaged(segments, walked, attested));
     }
     Ok(match beyond.used {
-        None => Verdict::Sound,
-        Some(used) => Verdict::UnfinishedTail { path, offset, bytes: used - walked.end, why },
+        Some(used) if walked.end == end => {
+            let (path, offset) = segments.place(end);
+            Verdict::UnfinishedTail { path, offset, bytes: used - end, why: walked.reason }
+        }
+        _ => Verdict::Sound,
     })
+}
+
+fn damaged(segments: &Segments, walked: &Walked, attested: u64) -> Verdict {
+    let (path, offset) = segments.place(walked.end);
+    let (position, attested) = (Position(walked.end), Position(attested));
+    Verdict::Damaged { path, offset, position, attested, why: walked.reason }
 }

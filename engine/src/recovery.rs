@@ -48,7 +48,7 @@ pub use self::{
     tail::Dropped,
 };
 pub(crate) use self::{
-    chain::{Walked, search_beyond, walk},
+    chain::{Visit, Walked, search_beyond, walk},
     replay::same_events,
     report::Findings,
     segments::{Segments, segment_numbers},

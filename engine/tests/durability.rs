@@ -17,6 +17,7 @@ mod durability {
     mod fixture;
     mod frames;
     mod ghosts;
+    mod looks;
     mod poison;
     mod random;
     mod rot;

@@ -41,16 +41,18 @@ pub(super) struct Checked {
 pub(super) type Visit<'visit> = dyn FnMut(&[u8], &Checked) -> Result<(), RecoveryError> + 'visit;
 
 /// Reads the frames of `range`, which begins with a frame or a segment and ends with one or where there
-/// is no more room, and shows each window segment to `visit`; the last one says why it is.
+/// is no more room, and shows each window segment to `visit`; the last one says why it is. `succession` has
+/// seen the frames before.
 pub(super) fn read(
     segments: &Segments,
     range: Range<u64>,
+    succession: Succession,
     visit: &mut Visit<'_>,
 ) -> Result<(), RecoveryError> {
     if range.is_empty() {
         return Ok(());
     }
-    let mut reading = Reading { segments, range, succession: Succession::new() };
+    let mut reading = Reading { segments, range, succession };
     let mut buffer = aligned_buffer(WINDOW_SEGMENT_BYTES)?;
     let first = reading.read_next(&mut buffer)?;
     visit(&buffer, &first)?;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use memmap2::MmapMut;
 use touchline_protocol::log::{
     BLOCK_BYTES, FRAME_ALIGN, WINDOW_SEGMENT_BYTES, align_frame,
-    frame::{self, FrameError, FrameHeader, FrameKind},
+    frame::{self, FrameError, FrameHeader, FrameKind, Succession},
     segment::SegmentError,
     transaction::Transaction,
 };
@@ -99,11 +99,24 @@ pub(crate) fn walk(
         transactions: 0,
         closed: false,
     };
-    ahead::read(segments, range, &mut |bytes, checked| walked.take(bytes, checked, visit))?;
+    walked.go_on(segments, range.end, visit)?;
     Ok(walked)
 }
 
 impl Walked {
+    /// Walks on from where it ended, up to `to`: more may have been written since.
+    pub(crate) fn go_on(
+        &mut self,
+        segments: &Segments,
+        to: u64,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), RecoveryError> {
+        let succession = Succession::behind(self.incarnation);
+        ahead::read(segments, self.end..to, succession, &mut |bytes, checked| {
+            self.take(bytes, checked, visit)
+        })
+    }
+
     /// Takes in the good frames of a window segment, of which `bytes` are all.
     fn take(
         &mut self,

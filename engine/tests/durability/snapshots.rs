@@ -57,7 +57,7 @@ pub(crate) fn read(content: &mut SnapshotContent<'_>) -> Result<History, String>
     Ok(history)
 }
 
-fn path(place: &Place, position: u64) -> PathBuf {
+pub(crate) fn path(place: &Place, position: u64) -> PathBuf {
     snapshot_path(&place.options.data.join("snapshots"), position)
 }
 

@@ -324,6 +324,12 @@ impl Succession {
         Self { current: None }
     }
 
+    /// The last frame was of that incarnation; 0 before the first.
+    #[must_use]
+    pub const fn behind(incarnation: u32) -> Self {
+        Self { current: if incarnation == 0 { None } else { Some(incarnation) } }
+    }
+
     /// The incarnation of the last frame; 0 before the first.
     #[must_use]
     pub fn current(&self) -> u32 {
