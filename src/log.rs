@@ -27,18 +27,18 @@ const FOUND_WRONG: u8 = 3;
 
 /// One pass over a log: up to what was durable when the pass began, so that it ends beside the busiest
 /// engine; without an engine up to where the log ends.
-struct Pass {
+pub(crate) struct Pass {
     reader: LogReader,
     end: Option<Position>,
 }
 
 impl Pass {
-    fn new(reader: LogReader) -> Self {
+    pub(crate) fn new(reader: LogReader) -> Self {
         let end = reader.incarnation().map(|_| reader.watermark());
         Self { reader, end }
     }
 
-    fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
         if self.end.is_some_and(|end| self.reader.position() >= end) {
             return Ok(None);
         }

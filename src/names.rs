@@ -1,6 +1,7 @@
 //! What the log says of a venue's accounts, assets, keys and symbols. Called by `admin` and `log dump`, which
 //! take names, and by the ready block, which shows keys and a symbol.
 
+use crate::log::Pass;
 use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -39,8 +40,9 @@ pub(crate) struct Listed<'names> {
 }
 
 impl Names {
-    /// Reads the newest snapshot's definitions and the log behind it, as far as it is on disk; without a
-    /// snapshot the whole log. So a kill switch waits for what came since the last snapshot, and not for years.
+    /// Reads the newest snapshot's definitions and the log behind it, as far as it is on disk by then; without a
+    /// snapshot the whole log. So a kill switch waits for what came since the last snapshot, and not for years,
+    /// nor for an end that a flood puts further and further away.
     pub(crate) fn read(data: &Path) -> Result<Self> {
         let mut reader = LogReader::open(data, Follow::Durable)?;
         // A kill switch is not kept waiting for a folder to be mended while the log has the names, too.
@@ -53,7 +55,8 @@ impl Names {
             None if reader.position() == Position(0) => Self::default(),
             None => bail!(pruned::unknown(reader.position())),
         };
-        while let Some(transaction) = reader.next()? {
+        let mut pass = Pass::new(reader);
+        while let Some(transaction) = pass.next()? {
             let done = transaction.events().find_map(|event| match event {
                 Ok(Event::Done(done)) => Some(done.id),
                 _ => None,
