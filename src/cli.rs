@@ -137,18 +137,19 @@ pub(crate) struct LogArguments {
 
 #[derive(Subcommand, Debug, Clone)]
 pub(crate) enum LogAction {
-    /// Which log it is, what it holds and how it ends
+    /// Which log it is, what it holds and how it ends. Exit code 3: damaged
     Info,
     /// Check every durable byte; names the first bad one. Exit code 3: damaged
     Verify,
-    /// Print transactions as JSON lines
+    /// Print transactions as JSON lines. Exit code 3: the log is damaged behind them
     Dump(DumpArguments),
-    /// Find the first transaction at which two logs part. Exit code 3: they do
+    /// Find the first transaction at which two logs part. Exit code 3: they do, or one is damaged
     Diff {
         /// Data folder of the other log
         other: PathBuf,
     },
-    /// Apply every command again and compare every event. Exit code 3: this build decides otherwise
+    /// Apply every command again and compare every event. Exit code 3: this build decides otherwise, or the
+    /// log is damaged
     Replay {
         /// Stop in front of this position
         #[arg(long, value_name = "POSITION")]

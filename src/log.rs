@@ -16,9 +16,16 @@ mod snapshot;
 pub(crate) use dump::seconds;
 
 use crate::cli::{LogAction, LogArguments};
-use anyhow::Result;
+use crate::notice;
+use anyhow::{Result, bail};
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_engine::inspect::{InspectError, Verdict, inspect_end};
+use touchline_engine::recovery::RecoveryError;
+use touchline_protocol::causes::with_causes;
+use touchline_protocol::log::reader::LogReader;
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::Position;
 
@@ -30,23 +37,95 @@ const FOUND_WRONG: u8 = 3;
 pub(crate) struct Pass {
     reader: LogReader,
     end: Option<Position>,
+    /// The data folder, if damage is to be told from the log's end, which without an engine look alike.
+    judged: Option<PathBuf>,
+    /// Where the last transaction that was read begins, or the pass.
+    last: Position,
 }
 
 impl Pass {
     pub(crate) fn new(reader: LogReader) -> Self {
         let end = reader.incarnation().map(|_| reader.watermark());
-        Self { reader, end }
+        let last = reader.position();
+        Self { reader, end, judged: None, last }
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
+    /// A pass over the log in `data` that fails with [`FoundDamage`] where that is damaged.
+    fn judging(reader: LogReader, data: &Path) -> Self {
+        let pass = Self::new(reader);
+        Self { judged: pass.end.is_none().then(|| data.to_owned()), ..pass }
+    }
+
+    /// Without an end: what comes later is read, too.
+    fn endless(reader: LogReader) -> Self {
+        Self { end: None, ..Self::new(reader) }
+    }
+
+    /// Ends it at `position`, so that what is wrong there is not looked at; a transaction behind that may still
+    /// be given.
+    fn stop_at(&mut self, position: u64) {
+        let position = Position(position);
+        self.end = Some(self.end.map_or(position, |end| end.min(position)));
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Transaction<'_>>> {
         if self.end.is_some_and(|end| self.reader.position() >= end) {
             return Ok(None);
         }
-        self.reader.next()
+        let next = self.reader.next()?;
+        match (&next, &self.judged) {
+            (Some(transaction), _) => self.last = transaction.position(),
+            (None, Some(data)) => check_end(data, self.last)?,
+            (None, None) => {}
+        }
+        Ok(next)
     }
 }
 
+/// Checks that a log may end where reading from `last` on ends.
+fn check_end(data: &Path, last: Position) -> Result<()> {
+    match inspect_end(data, last)? {
+        verdict @ Verdict::Damaged { .. } => bail!(FoundDamage(check::verdict_text(&verdict))),
+        Verdict::Sound | Verdict::UnfinishedTail { .. } => Ok(()),
+    }
+}
+
+/// The log is damaged: where, and what is wrong there.
+#[derive(Debug)]
+struct FoundDamage(String);
+
+impl fmt::Display for FoundDamage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Error for FoundDamage {}
+
+/// True if the log is damaged, so that it could not be read as a whole or at all.
+fn is_damage(error: &anyhow::Error) -> bool {
+    let of_segments = match error.downcast_ref() {
+        Some(InspectError::Recovery(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    let is_of_segments = matches!(
+        of_segments,
+        Some(RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. })
+    );
+    is_of_segments || error.is::<FoundDamage>()
+}
+
 pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {
+    run_action(arguments).or_else(|error| {
+        if !is_damage(&error) {
+            return Err(error);
+        }
+        notice::alert!("touchline: {}", with_causes(error.as_ref()));
+        Ok(ExitCode::from(FOUND_WRONG))
+    })
+}
+
+fn run_action(arguments: &LogArguments) -> Result<ExitCode> {
     let data = &arguments.data;
     match &arguments.action {
         LogAction::Info => info::run(data, arguments.json),

@@ -122,6 +122,18 @@ pub fn inspect_at_rest(
     inspect_up_to(storage, data, None, visit)
 }
 
+/// Whether the log in the data folder `data`, which no engine is seen to run on, may end where its frames from
+/// `begin` on do: that of a transaction, or where a reader stood.
+///
+/// # Errors
+/// If there is no log or it cannot be read. A damaged log is a verdict, not an error.
+pub fn inspect_end(data: &Path, begin: Position) -> Result<Verdict, RecoveryError> {
+    let segments = segments_for_reading(data)?;
+    let vouched = vouched(&segments, data)?;
+    let mut walked = walk(&segments, begin.0..segments.end(), &mut |_, _| Ok(()))?;
+    verdict(&segments, &mut walked, vouched, &mut |_, _| Ok(()))
+}
+
 fn segments_on(storage: Arc<dyn Storage>, data: &Path) -> Result<Segments, RecoveryError> {
     let folder = data.join(SEGMENT_FOLDER);
     let numbers = segment_numbers(storage.as_ref(), &folder)?;

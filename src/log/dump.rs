@@ -38,9 +38,9 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
         go_to(&mut reader, from, options.follow)?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
-    let mut pass = Pass::new(reader);
-    if options.follow {
-        pass.end = None;
+    let mut pass = if options.follow { Pass::endless(reader) } else { Pass::judging(reader, data) };
+    if let Some(to) = options.to.filter(|_| !options.follow) {
+        pass.stop_at(to);
     }
     match copy(&mut pass, &mut filter, options, &mut output) {
         // Whoever read the output has seen enough.

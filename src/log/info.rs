@@ -1,5 +1,6 @@
 //! `touchline log info`: which log it is, what it holds, and how it ends. Called by [`super`].
 
+use super::FOUND_WRONG;
 use super::check::{progress, verdict_object, verdict_text};
 use crate::notice;
 use anyhow::Result;
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use touchline_engine::inspect::{Inspection, inspect};
+use touchline_engine::inspect::{Inspection, Verdict, inspect};
 use touchline_engine::snapshot::{Listed, list};
 use touchline_protocol::log::lease::{HeldLease, each_lease};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
@@ -63,7 +64,10 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
             notice::say!("lease         of {}: from {} on", lease.name, lease.last.position);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match found.verdict {
+        Verdict::Damaged { .. } => ExitCode::from(FOUND_WRONG),
+        Verdict::Sound | Verdict::UnfinishedTail { .. } => ExitCode::SUCCESS,
+    })
 }
 
 /// The leases that can be read. What cannot is told: the log, and the others, can be looked at all the same.

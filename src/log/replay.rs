@@ -20,7 +20,10 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
         replica = pruned::replica(data, &mut reader)?;
         notice::alert!("the log was pruned: from the snapshot at position {}", replica.position());
     }
-    let mut pass = Pass::new(reader);
+    let mut pass = Pass::judging(reader, data);
+    if let Some(until) = until {
+        pass.stop_at(until);
+    }
     let mut progress = progress("replayed");
     let mut different = None;
     while let Some(transaction) = pass.next()? {

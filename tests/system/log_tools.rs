@@ -143,6 +143,16 @@ fn wrong_arguments_are_named() {
     assert!(errors.contains("nowhere"), "{errors}");
 }
 
+/// Flips a bit in the middle of the frame between two positions of a log's first segment.
+fn damage(data: &Path, (position, end): (i128, i128)) {
+    let segment = data.join("log/00000000.seg");
+    let file = fs::File::options().read(true).write(true).open(segment).expect("it is there");
+    let at = u64::try_from(i128::midpoint(position, end) - 16).expect("in range");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("it can be read");
+    file.write_all_at(&[byte[0] ^ 4], at).expect("it can be written");
+}
+
 #[test]
 fn verify_names_the_first_bad_frame() {
     let mut venue = traded();
@@ -153,15 +163,7 @@ fn verify_names_the_first_bad_frame() {
         .collect();
     for &(position, end) in &frames {
         let (_folder, copy) = copy_of(&venue);
-        let file = fs::File::options()
-            .read(true)
-            .write(true)
-            .open(copy.join("log/00000000.seg"))
-            .expect("it is there");
-        let at = u64::try_from(i128::midpoint(position, end) - 16).expect("in range");
-        let mut byte = [0];
-        file.read_exact_at(&mut byte, at).expect("it can be read");
-        file.write_all_at(&[byte[0] ^ 4], at).expect("it can be written");
+        damage(&copy, (position, end));
         let (code, output, _) = log(&copy, &["verify", "--json"]);
         let verdict = Json::parse(output.trim());
         let verdict = verdict.at("verdict");
@@ -179,6 +181,71 @@ fn verify_names_the_first_bad_frame() {
     let tail = object(&copy, &["verify", "--json"]);
     assert_eq!(tail.at("verdict").text_at("outcome"), "unfinishedTail");
     assert_eq!(tail.at("verdict").integer_at("bytes"), 12);
+}
+
+/// What every tool that reads a whole log says of `data`, which is damaged: where, and by its exit code.
+fn assert_tools_tell_damage(data: &Path, place: &str) {
+    let shown = data.to_str().expect("temporary folders have plain names");
+    for arguments in [
+        &["info"][..],
+        &["info", "--json"],
+        &["verify"],
+        &["replay"],
+        &["replay", "--json"],
+        &["dump"],
+        &["dump", "--account", "A"],
+        &["diff", shown],
+    ] {
+        let (code, output, errors) = log(data, arguments);
+        assert_eq!(code, Some(FOUND_WRONG), "{arguments:?}: {output}{errors}");
+        assert!(output.contains(place) || errors.contains(place), "{arguments:?}: {errors}");
+        assert!(!output.contains("the same in both"), "{arguments:?}: {output}");
+    }
+}
+
+#[test]
+fn no_tool_takes_damage_for_the_end_of_a_log_without_an_engine() {
+    let mut venue = traded();
+    assert!(venue.stop_up(Signal::TERM).success());
+    let all = lines(venue.data(), &["dump"]);
+    let frame = |line: &Json| (line.integer_at("position"), line.integer_at("end"));
+    let (bad, last) = (frame(&all[all.len() - 4]), frame(&all[all.len() - 1]));
+    let (_folder, copy) = copy_of(&venue);
+    damage(&copy, bad);
+    assert_tools_tell_damage(&copy, &bad.0.to_string());
+    // What was asked for lies before it.
+    let until = bad.0.to_string();
+    for arguments in [["replay", "--until", &until], ["dump", "--to", &until]] {
+        let (code, _, errors) = log(&copy, &arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {errors}");
+    }
+
+    // A write that was torn is no damage: nothing vouches for it.
+    let (_folder, copy) = copy_of(&venue);
+    let segment = fs::File::options().write(true).open(copy.join("log/00000000.seg"));
+    let segment = segment.expect("it is there");
+    let end = u64::try_from(last.1).expect("in range");
+    segment.write_all_at(&[0; 4096], end).expect("it can be written");
+    segment.write_all_at(b"half a frame", end).expect("it can be written");
+    assert_eq!(lines(&copy, &["dump"]), all);
+    let replayed = object(&copy, &["replay", "--json"]);
+    assert_eq!(replayed.integer_at("transactions"), all.len() as i128);
+    let info = object(&copy, &["info", "--json"]);
+    assert_eq!(info.at("verdict").text_at("outcome"), "unfinishedTail");
+    let (code, output, _) = log(&copy, &["diff", copy.to_str().expect("a plain name")]);
+    assert_eq!((code, output.ends_with("the same in both\n")), (Some(0), true), "{output}");
+}
+
+#[test]
+fn no_tool_takes_a_missing_segment_for_the_end_of_a_log() {
+    let mut venue = Venue::up(
+        &[&UNLIMITED[..], &["--set", "log.segment_mib=2", "--set", "log.window_mib=8"]].concat(),
+    );
+    Load::new(&venue).pass(5 << 20);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let (_folder, copy) = copy_of(&venue);
+    fs::remove_file(copy.join("log/00000001.seg")).expect("it is there");
+    assert_tools_tell_damage(&copy, "00000001.seg");
 }
 
 #[test]
