@@ -111,7 +111,7 @@ impl Drop for Keeper {
 
 impl BansFile {
     fn run(&self, limits: &Limits, told: &Receiver<()>) {
-        let (mut is_due, mut written) = (false, None::<Instant>);
+        let (mut is_due, mut is_told, mut tried) = (false, false, None::<Instant>);
         loop {
             let ended = match told.recv_timeout(PAUSE) {
                 Ok(()) => {
@@ -121,12 +121,20 @@ impl BansFile {
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => true,
             };
-            let may_write = ended || written.is_none_or(|written| written.elapsed() >= PAUSE);
+            let may_write = ended || tried.is_none_or(|tried| tried.elapsed() >= PAUSE);
             if is_due && may_write {
-                if let Err(error) = write_whole(&self.0, &limits.bans().to_text()) {
-                    alert!("adapter: bans are not kept: {}: {error}", self.0.display());
+                // Every request looks at the bans: they are not held while the disk takes its time.
+                let text = limits.bans().to_text();
+                // What cannot be written is tried again and again, and told once.
+                match write_whole(&self.0, &text) {
+                    Ok(()) => (is_due, is_told) = (false, false),
+                    Err(error) => {
+                        if !std::mem::replace(&mut is_told, true) {
+                            alert!("adapter: bans are not kept: {}: {error}", self.0.display());
+                        }
+                    }
                 }
-                (is_due, written) = (false, Some(Instant::now()));
+                tried = Some(Instant::now());
             }
             if ended {
                 return;
@@ -220,6 +228,7 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::limits::LimitsConfig;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::net::IpAddr;
     use touchline_protocol::units::KeyId;
 
@@ -254,6 +263,35 @@ mod tests {
         let other = limits();
         let _keeper = Keeper::start(Arc::clone(&other), folder.path(), "two").unwrap();
         assert_eq!(other.bans().end_ms(client(), end_ms - 1), None, "each instance has its own");
+    }
+
+    /// The disk is a pipe here: to write to it takes as long as nobody reads, and to sync it is refused.
+    #[test]
+    fn nobody_waits_for_the_disk_and_what_it_refused_is_written_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("bans-one.new");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let limits = limits();
+        // Far more than a pipe takes while nobody reads it.
+        for number in 0..4000_u32 {
+            limits.ban(IpAddr::V4((number + (11 << 24)).into()), now_ms());
+        }
+        let keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
+        let end_ms = limits.ban(client(), now_ms());
+        // Opened once the keeper opens it, too, which writes from then on until all is read.
+        let mut disk = File::open(&pipe).unwrap();
+        assert!(limits.bans.try_lock().is_ok(), "requests would wait for the disk");
+        let other = [198, 51, 100, 2].into();
+        assert_eq!(limits.admit(other, 1, now_ms()).refusal, None);
+        fs::remove_file(&pipe).unwrap();
+        let mut text = String::new();
+        disk.read_to_string(&mut text).unwrap();
+        assert!(text.contains("198.51.100.1 "));
+        let kept = folder.path().join("bans-one");
+        assert!(!kept.exists(), "what is not synced is not put in place");
+        drop(keeper);
+        let text = fs::read_to_string(kept).unwrap();
+        assert!(text.contains(&format!("198.51.100.1 1 {end_ms}\n")));
     }
 
     #[test]
