@@ -1,6 +1,8 @@
 //! Accounts with their balances, and API keys. Fed by the fold, read for GET /account and for every
 //! signed request.
 
+use std::collections::HashSet;
+
 use bytemuck::{Pod, Zeroable};
 use touchline_protocol::message::command::{CreateAccount, CreateKey, Limits, SetAccount, SetFees};
 use touchline_protocol::text::Name;
@@ -99,6 +101,8 @@ pub struct Key {
 #[derive(Debug, Clone)]
 pub struct Accounts {
     accounts: Vec<Account>,
+    /// Theirs: there may be more accounts than can be looked through for each new one.
+    names: HashSet<Name>,
     keys: Vec<Key>,
     /// Balances that have changed since they were last asked for, each once.
     changed: Vec<(AccountId, AssetId)>,
@@ -144,6 +148,7 @@ impl Accounts {
     pub(super) fn new() -> Self {
         Self {
             accounts: vec![Account::default()],
+            names: HashSet::from([Name::default()]),
             keys: Vec::new(),
             changed: Vec::new(),
             changed_accounts: Vec::new(),
@@ -232,7 +237,7 @@ impl Accounts {
 
     pub(super) fn create(&mut self, made: &CreateAccount, id: u64) -> Result<(), FoldError> {
         next("account", id, self.accounts.len())?;
-        if self.accounts.iter().any(|account| account.name == made.name) {
+        if !self.names.insert(made.name) {
             let name = made.name.as_str().to_owned();
             return Err(FoldError::Duplicate { what: "account", name });
         }

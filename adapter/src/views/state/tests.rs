@@ -209,6 +209,7 @@ fn contradictions_are_named() {
     let rules = SetRules { rules: RULES_KNOWN + 1, ..Default::default() };
     let asset = DefineAsset { name: AssetName::new("BTC").unwrap(), ..Default::default() };
     let unnamed = CreateAccount { name: Name::new("carol").unwrap(), ..Default::default() };
+    let again = CreateAccount { name: Name::new("alice").unwrap(), ..Default::default() };
     let key = CreateKey { account: AccountId(9), ..Default::default() };
     let deposit = Deposit { account: BOB, asset: ETH, amount: 5, ..Default::default() };
     let revoke = RevokeKey { key: KeyId(0), ..Default::default() };
@@ -220,7 +221,7 @@ fn contradictions_are_named() {
     let negative = OrderCanceled { released: -1, status: 4, ..Default::default() };
     let symbol = OrderContinues { symbol: SymbolId(7), ..Default::default() };
     let order = OrderContinues { order_id: OrderId(9), ..Default::default() };
-    let cases: [(Command<'_>, Event<'_>, FoldError); 14] = [
+    let cases: [(Command<'_>, Event<'_>, FoldError); 15] = [
         (
             Command::SetRules(&rules),
             Event::Done(&done(0)),
@@ -235,6 +236,11 @@ fn contradictions_are_named() {
             Command::CreateAccount(&unnamed),
             Event::Done(&done(2)),
             FoldError::NotNext { what: "account", found: 2, expected: 3 },
+        ),
+        (
+            Command::CreateAccount(&again),
+            Event::Done(&done(3)),
+            FoldError::Duplicate { what: "account", name: "alice".to_owned() },
         ),
         (Command::CreateKey(&key), Event::Done(&done(3)), FoldError::UnknownAccount(AccountId(9))),
         (
