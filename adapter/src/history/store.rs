@@ -8,7 +8,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Bound::Included;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable};
@@ -110,9 +110,41 @@ impl Reached {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) rows: Rows,
-    /// Rows of the state: what they are now, or nothing if they are no more.
-    pub(crate) state: Vec<(StateTable, Key, Option<Vec<u8>>)>,
+    pub(crate) state: StateRows,
     pub(crate) reached: Reached,
+}
+
+/// Rows of the state: what they are now, or nothing if they are no more. They are noted as they come,
+/// without room of its own for each, because nobody can look at the state meanwhile; whoever writes them
+/// brings them in order.
+#[derive(Debug, Default)]
+pub(crate) struct StateRows {
+    /// Where in the bytes each lies.
+    places: Vec<(StateTable, Key, Option<Range<usize>>)>,
+    bytes: Vec<u8>,
+}
+
+impl StateRows {
+    /// The row is this now.
+    pub(crate) fn put(&mut self, table: StateTable, key: Key, row: &[u8]) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(row);
+        self.places.push((table, key, Some(begin..self.bytes.len())));
+    }
+
+    /// The row is no more.
+    pub(crate) fn delete(&mut self, table: StateTable, key: Key) {
+        self.places.push((table, key, None));
+    }
+
+    /// By table and key, as the store has them.
+    fn in_order(&self) -> Vec<(StateTable, Key, Option<&[u8]>)> {
+        let row = |place: &Option<Range<usize>>| place.clone().map(|place| &self.bytes[place]);
+        let rows = self.places.iter().map(|(table, key, place)| (*table, *key, row(place)));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_unstable_by_key(|(table, key, _)| (*table, *key));
+        rows
+    }
 }
 
 /// Tables of what the views hold in memory, as of the last batch: what a start begins with.
@@ -284,8 +316,8 @@ impl Store {
         self.put_rows::<NameRow>(&mut writing, &batch.rows)?;
         self.put_rows::<Candle>(&mut writing, &batch.rows)?;
         self.put_rows::<BreakRow>(&mut writing, &batch.rows)?;
-        for (table, key, row) in &batch.state {
-            let (table, key) = (self.state[*table as usize], key.bytes());
+        for (table, key, row) in batch.state.in_order() {
+            let (table, key) = (self.state[table as usize], key.bytes());
             match row {
                 Some(row) => table.put(&mut writing, &key, row)?,
                 None => {
@@ -407,4 +439,28 @@ fn read_key(table: &'static str, bytes: &[u8]) -> Result<Key, HistoryError> {
 pub(crate) fn decode<R: Pod>(table: &'static str, bytes: &[u8]) -> Result<R, HistoryError> {
     bytemuck::try_pod_read_unaligned(bytes)
         .map_err(|_| HistoryError::Row { table, bytes: bytes.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_the_state_are_written_by_table_and_key_however_they_came() {
+        let key = |group, id| Key { group, id };
+        let mut rows = StateRows::default();
+        rows.put(StateTable::Books, key(0, 1), b"book");
+        rows.delete(StateTable::OpenOrders, key(2, 1));
+        rows.put(StateTable::OpenOrders, key(1, 256), b"order");
+        rows.put(StateTable::OpenOrders, key(1, 3), b"");
+        rows.put(StateTable::Definitions, key(0, 9), b"definition");
+        let expected: [(_, _, Option<&[u8]>); 5] = [
+            (StateTable::Definitions, key(0, 9), Some(b"definition")),
+            (StateTable::OpenOrders, key(1, 3), Some(b"")),
+            (StateTable::OpenOrders, key(1, 256), Some(b"order")),
+            (StateTable::OpenOrders, key(2, 1), None),
+            (StateTable::Books, key(0, 1), Some(b"book")),
+        ];
+        assert_eq!(rows.in_order(), expected);
+    }
 }

@@ -104,40 +104,41 @@ impl State {
         }
         let mut batch = Batch::default();
         let rows = &mut batch.state;
-        let mut put = |table, group, id, row: Option<Vec<u8>>| {
-            rows.push((table, Key { group, id }, row));
+        let mut put = |table, group, id, row: Option<&[u8]>| {
+            let key = Key { group, id };
+            match row {
+                Some(row) => rows.put(table, key, row),
+                None => rows.delete(table, key),
+            }
         };
         for definition in std::mem::take(&mut self.saved.definitions) {
-            put(StateTable::Definitions, 0, self.saved.defined, Some(definition));
+            put(StateTable::Definitions, 0, self.saved.defined, Some(&definition));
             self.saved.defined += 1;
         }
         for (account, row) in self.accounts.take_changed_accounts() {
-            put(StateTable::Accounts, 0, account.0.into(), Some(bytes_of(&row).to_vec()));
+            put(StateTable::Accounts, 0, account.0.into(), Some(bytes_of(&row)));
         }
         for (account, asset, row) in self.accounts.take_changed() {
-            let row = Some(bytes_of(&row).to_vec());
-            put(StateTable::Balances, account.0.into(), asset.0.into(), row);
+            put(StateTable::Balances, account.0.into(), asset.0.into(), Some(bytes_of(&row)));
         }
         for ((symbol, id), order) in self.orders.take_changed() {
-            let row = order.map(|row| bytes_of(&row).to_vec());
-            put(StateTable::OpenOrders, symbol.0.into(), id.0, row);
+            put(StateTable::OpenOrders, symbol.0.into(), id.0, order.as_ref().map(bytes_of));
         }
         for (id, list) in self.lists.take_changed() {
-            let row = list.map(|list| bytes_of(&list.row()).to_vec());
-            put(StateTable::OpenLists, 0, id.0.cast_unsigned(), row);
+            let row = list.map(OrderList::row);
+            put(StateTable::OpenLists, 0, id.0.cast_unsigned(), row.as_ref().map(bytes_of));
         }
         for (number, row) in self.records.take_changed() {
-            put(StateTable::Records, 0, number, row);
+            put(StateTable::Records, 0, number, row.as_deref());
         }
         self.saved.books.resize(self.venue.symbols().len(), 0);
         for (symbol, saved) in self.venue.symbols().iter().zip(&mut self.saved.books) {
             let update = symbol.book.last_update().0;
             if update != *saved {
                 *saved = update;
-                put(StateTable::Books, 0, symbol.id.0.into(), Some(bytes_of(&update).to_vec()));
+                put(StateTable::Books, 0, symbol.id.0.into(), Some(bytes_of(&update)));
             }
         }
-        rows.sort_unstable_by_key(|(table, key, _)| (*table, *key));
         batch.reached = Reached { lists: self.lists.placed(), ..Reached::default() };
         Some(self.history.freeze(batch))
     }
