@@ -176,6 +176,9 @@ impl History {
     /// The status of a symbol was set, to BREAK or to another one.
     pub(crate) fn status(&mut self, symbol: SymbolId, is_break: bool, time_ms: u64) {
         let market = market_of(&mut self.markets, symbol);
+        // A millisecond with a trade was not wholly in BREAK.
+        let traded = market.last.is_some_and(|(_, last)| last.time_ms == time_ms);
+        let time_ms = time_ms + u64::from(is_break && traded);
         if let Some((from_ms, row)) = breaks::noted(market.last_break, is_break, time_ms) {
             market.last_break = Some((from_ms, row));
             self.rows.breaks.insert(Key { group: of_symbol(symbol), id: from_ms }, row);

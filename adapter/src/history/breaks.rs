@@ -35,7 +35,8 @@ pub(super) fn noted(
         }
         (_, true) => (time_ms, BreakRow { until_ms: LASTS }),
         (Some((from_ms, row)), false) if row.until_ms == LASTS => {
-            (from_ms, BreakRow { until_ms: time_ms })
+            // It may have ended in the millisecond behind which it began.
+            (from_ms, BreakRow { until_ms: time_ms.max(from_ms) })
         }
         (_, false) => return None,
     };

@@ -440,6 +440,26 @@ fn a_time_in_break_goes_on_over_a_restart() {
     assert_eq!(last(&site), Some((5, BreakRow { until_ms: 9 })));
 }
 
+#[test]
+fn a_break_begins_behind_the_millisecond_of_a_trade() {
+    let mut history = History::default();
+    let last = |history: &History| {
+        history.market(SYMBOL).last_break.map(|(from_ms, row)| (from_ms, row.until_ms))
+    };
+    let trade = TradeRow { time_ms: 5, ..TradeRow::default() };
+    fill(&mut history, &[(1, trade)]);
+    history.status(SYMBOL, true, 5);
+    assert_eq!(last(&history), Some((6, u64::MAX)));
+    history.status(SYMBOL, true, 5);
+    assert_eq!(last(&history), Some((6, u64::MAX)), "as it was");
+    history.status(SYMBOL, false, 5);
+    assert_eq!(last(&history), Some((6, 6)), "it has no length");
+    history.status(SYMBOL, true, 6);
+    assert_eq!(last(&history), Some((6, u64::MAX)), "it goes on");
+    history.status(SYMBOL, false, 9);
+    assert_eq!(last(&history), Some((6, 9)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

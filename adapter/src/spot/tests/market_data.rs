@@ -173,21 +173,31 @@ fn a_trade_that_a_seller_takes_is_told_from_one_that_a_buyer_takes() {
     }
 }
 
-#[test]
-fn no_candle_lies_wholly_in_a_break() {
+/// When a minute of the halted symbol begins, ms since the epoch.
+const fn minute(number: u64) -> u64 {
+    1_699_999_860_000 + 60_000 * number
+}
+
+/// A trade and then BREAK in one millisecond, so many behind the beginning of minute 0, up to minute 3.
+fn halted(after_ms: u64) -> Site {
     let mut log = old_venue();
-    let minute = |n: u64| 1_699_999_860_000 + 60_000 * n;
     let set = |log: &mut Log, status: SymbolStatus, time_ms: u64| {
         log.time_ns = time_ms * 1_000_000;
         let set =
             SetSymbolStatus { symbol: BTCUSDT, status: status.to_wire(), ..Default::default() };
         log.done(Command::SetSymbolStatus(&set), 0);
     };
-    log.time_ns = minute(0) * 1_000_000;
+    // The maker's order comes a millisecond before the trade.
+    log.time_ns = (minute(0) + after_ms - 1) * 1_000_000;
     log.trade(1, 100 * ONE, ONE);
-    set(&mut log, SymbolStatus::Break, minute(0) + 1);
+    set(&mut log, SymbolStatus::Break, minute(0) + after_ms);
     set(&mut log, SymbolStatus::Trading, minute(3));
-    let site = Site::new(log);
+    Site::new(log)
+}
+
+#[test]
+fn no_candle_lies_wholly_in_a_break() {
+    let site = halted(1);
     let opens = |query: &str| -> Vec<u64> {
         let found = text(&site, "klines", &format!("symbol=BTCUSDT&interval=1m{query}"));
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
@@ -199,6 +209,18 @@ fn no_candle_lies_wholly_in_a_break() {
     assert_eq!(opens(&format!("&endTime={}&limit=1", minute(2))), [minute(0)]);
     let halted = text(&site, "klines", "symbol=BTCUSDT&interval=5m");
     assert_eq!(halted.matches("[1").count(), 2, "partly in BREAK: {halted}");
+}
+
+/// The trade came first, so what is of its millisecond was not wholly in BREAK.
+#[test]
+fn a_candle_that_has_trades_is_there_however_soon_a_break_came() {
+    let found = text(&halted(0), "klines", "symbol=BTCUSDT&interval=1m");
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let candles = found.as_array().unwrap();
+    let candles: Vec<_> = candles.iter().map(|candle| (candle[0].as_u64(), &candle[8])).collect();
+    let [one, none] = [1, 0].map(serde_json::Value::from);
+    let expected = [(0, &one), (3, &none), (4, &none)];
+    assert_eq!(candles, expected.map(|(number, count)| (Some(minute(number)), count)));
 }
 
 #[test]
