@@ -366,8 +366,11 @@ fn front_config(options: &AdapterOptions) -> FrontConfig {
              timeouts, and a client can take all of its time and memory"
         );
     }
-    let connections =
-        open_files::make_room(config.connections, config.front.files_per_connection());
+    let connections = open_files::make_room(
+        config.connections,
+        config.front.files_per_connection(),
+        config.workers,
+    );
     FrontConfig {
         kind: config.front,
         workers: config.workers,

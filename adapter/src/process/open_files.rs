@@ -7,17 +7,26 @@ use touchline_protocol::open_files::raise_limit;
 
 use crate::notice::alert;
 
-/// Files that are kept for all but client connections: log, engine, standard streams, runtime, and
-/// the connections that are being refused.
+/// Files that are kept for all but workers and client connections: log, engine, history, standard
+/// streams, and the connections that are being refused.
 const RESERVE: u64 = 128;
 
+/// Files of a worker's runtime: what it waits by, which it opens twice, and what wakes it.
+const FILES_PER_WORKER: u64 = 3;
+
+/// Files that are kept for all but client connections.
+const fn reserve(workers: usize) -> u64 {
+    RESERVE.saturating_add((workers as u64).saturating_mul(FILES_PER_WORKER))
+}
+
 /// Raises the limit of open files so far that `connections` connections of `files_each` files fit beside
-/// the reserve.
+/// what `workers` workers and all else take.
 /// Returns how many do: fewer, and it says so, if the system does not allow so many files.
-pub(super) fn make_room(connections: usize, files_each: usize) -> usize {
+pub(super) fn make_room(connections: usize, files_each: usize, workers: usize) -> usize {
+    let reserve = reserve(workers);
     let files =
-        raise_limit((connections.saturating_mul(files_each) as u64).saturating_add(RESERVE));
-    let fitting = fitting(files, connections, files_each);
+        raise_limit((connections.saturating_mul(files_each) as u64).saturating_add(reserve));
+    let fitting = fitting(files, reserve, connections, files_each);
     if fitting < connections {
         alert!(
             "adapter: adapter.connections is {connections}, but {} open files are allowed (ulimit \
@@ -28,10 +37,11 @@ pub(super) fn make_room(connections: usize, files_each: usize) -> usize {
     fitting
 }
 
-/// How many of `connections` fit under a limit of `files` (none: unlimited); at least 1.
-fn fitting(files: Option<u64>, connections: usize, files_each: usize) -> usize {
+/// How many of `connections` fit beside `reserve` files under a limit of `files` (none: unlimited); at
+/// least 1.
+fn fitting(files: Option<u64>, reserve: u64, connections: usize, files_each: usize) -> usize {
     let Some(files) = files else { return connections };
-    let room = usize::try_from(files.saturating_sub(RESERVE)).unwrap_or(usize::MAX) / files_each;
+    let room = usize::try_from(files.saturating_sub(reserve)).unwrap_or(usize::MAX) / files_each;
     connections.min(room.max(1))
 }
 
@@ -43,26 +53,27 @@ mod tests {
     #[test]
     fn connections_that_do_not_fit_are_not_promised() {
         for (files, expected) in [
-            (Some(10_128), 10_000),
-            (Some(10_127), 9_999),
-            (Some(1024), 896),
-            (Some(129), 1),
+            (Some(10_131), 10_000),
+            (Some(10_130), 9_999),
+            (Some(1024), 893),
+            (Some(132), 1),
             (Some(64), 1),
             (None, 10_000),
         ] {
-            assert_eq!(fitting(files, 10_000, 1), expected, "{files:?}");
+            assert_eq!(fitting(files, reserve(1), 10_000, 1), expected, "{files:?}");
         }
-        assert_eq!(fitting(Some(1024), 10_000, 2), 448);
+        assert_eq!(fitting(Some(1024), reserve(1), 10_000, 2), 446);
+        assert_eq!(fitting(Some(1024), reserve(64), 10_000, 1), 704);
     }
 
     /// The limit is the whole process's, so this only asks for more.
     #[test]
     fn room_is_made_for_real() {
         let Some(before) = getrlimit(Resource::Nofile).current else { return };
-        let fitting = make_room(1 << 40, 1);
+        let fitting = make_room(1 << 40, 1, 2);
         let after = getrlimit(Resource::Nofile);
         assert!(after.current.is_some_and(|after| after >= before));
         assert_eq!(after.current, after.maximum.or(after.current));
-        assert_eq!(Some(fitting as u64 + RESERVE), after.current);
+        assert_eq!(Some(fitting as u64 + reserve(2)), after.current);
     }
 }
