@@ -1,7 +1,7 @@
 //! Assets, symbols with their books, and the venue's limits. Fed by the fold, read for GET
 //! /exchangeInfo and GET /depth and to read every request that names a symbol.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use touchline_protocol::message::command::{
     ChangeSymbol, DefineAsset, DefineSymbol, Limits, SetVenueFilters, SymbolFilters,
 };
@@ -84,6 +84,8 @@ impl SymbolFacts {
 #[derive(Debug, Clone, Default)]
 pub struct Venue {
     assets: Vec<Asset>,
+    /// Names of the assets, which the operator gives as those of symbols.
+    asset_names: FxHashSet<AssetName>,
     symbols: Vec<Symbol>,
     /// By names that the operator gives: nobody else can aim them at a hash.
     symbols_by_name: FxHashMap<SymbolName, SymbolId>,
@@ -147,7 +149,7 @@ impl Venue {
 
     pub(super) fn define_asset(&mut self, made: &DefineAsset, id: u64) -> Result<(), FoldError> {
         next("asset", id, self.assets.len())?;
-        if self.assets.iter().any(|asset| asset.name == made.name) {
+        if !self.asset_names.insert(made.name) {
             let name = made.name.as_str().to_owned();
             return Err(FoldError::Duplicate { what: "asset", name });
         }
