@@ -6,7 +6,7 @@ use super::bell::Bell;
 use crate::side::{names, told_to};
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
@@ -76,11 +76,11 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Starts the thread on a data folder.
-    pub(super) fn start(data: PathBuf, bell: Arc<Bell>) -> io::Result<Self> {
+    /// Starts the thread on a data folder, whose engine is this one.
+    pub(super) fn start(data: &Path, bell: Arc<Bell>) -> io::Result<Self> {
         let (asks, to_do) = mpsc::channel();
         let (done, answers) = mpsc::channel();
-        let mut librarian = Librarian { data, replays: HashMap::new(), idle: None, checker: None };
+        let mut librarian = Librarian::open(data).map_err(io::Error::other)?;
         let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
             // Dropped last, so that who is woken finds no sender.
             let ring = RingsAtEnd(bell);
@@ -188,14 +188,19 @@ impl Drop for History {
 }
 
 struct Librarian {
-    data: PathBuf,
     replays: HashMap<usize, (Replay, LogReader, Position)>,
-    /// Of the last replay that ended: to open another one costs a mapping of the whole window.
-    idle: Option<LogReader>,
-    checker: Option<LogReader>,
+    /// Makes the checks, and the readers of replays are made of it: one that is opened later would not find a
+    /// window whose files were removed meanwhile.
+    reader: LogReader,
 }
 
 impl Librarian {
+    fn open(data: &Path) -> Result<Self, ReadError> {
+        // Who waits for the disk is given what is not there yet when it is.
+        let reader = LogReader::open(data, Follow::Appended)?;
+        Ok(Self { replays: HashMap::new(), reader })
+    }
+
     fn answer(&mut self, ask: Ask) -> Option<Answer> {
         match ask {
             Ask::Check { ticket, incarnation, position } => {
@@ -203,7 +208,7 @@ impl Librarian {
                     Ok((has, end)) => Answer::Checked { ticket, has, end },
                     Err(error) => {
                         // Another one may find what this one did not.
-                        self.checker = None;
+                        self.reader = self.reader.another();
                         Answer::Unreadable { ticket, error }
                     }
                 })
@@ -225,16 +230,12 @@ impl Librarian {
         incarnation: Incarnation,
         position: Position,
     ) -> Result<(bool, Position), ReadError> {
-        let reader = match &mut self.checker {
-            Some(reader) => reader,
-            none => none.insert(LogReader::open(&self.data, Follow::Appended)?),
-        };
-        let has = match reader.has(incarnation, position) {
+        let has = match self.reader.has(incarnation, position) {
             // Its beginning was removed, and with it what would tell.
             Err(ReadError::TooOld { .. }) => false,
             has => has?,
         };
-        Ok((has, reader.watermark()))
+        Ok((has, self.reader.watermark()))
     }
 
     fn begin(&mut self, replay: Replay) -> Answer {
@@ -242,7 +243,8 @@ impl Librarian {
         if self.replays.len() >= REPLAYS_MAX || of_account.count() >= REPLAYS_PER_ACCOUNT {
             return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
         }
-        let Ok((mut reader, oldest)) = self.reader() else {
+        let mut reader = self.reader.another();
+        let Ok(oldest) = reader.rewind() else {
             return ended(&replay, ReplayStatus::Unavailable, Position(0), Position(0));
         };
         let end = reader.watermark();
@@ -255,24 +257,12 @@ impl Librarian {
             None
         };
         if let Some(status) = refusal {
-            self.idle = Some(reader);
             return ended(&replay, status, end, oldest);
         }
         if replay.from.0 != 0 {
             reader.seek(replay.from);
         }
         self.piece(replay, reader, end)
-    }
-
-    /// A reader at the oldest position of the log, and that. Who waits for the disk is given what is not there
-    /// yet when it is.
-    fn reader(&mut self) -> Result<(LogReader, Position), ReadError> {
-        let mut reader = match self.idle.take() {
-            Some(reader) => reader,
-            None => LogReader::open(&self.data, Follow::Appended)?,
-        };
-        let oldest = reader.rewind()?;
-        Ok((reader, oldest))
     }
 
     fn piece(&mut self, replay: Replay, mut reader: LogReader, end: Position) -> Answer {
@@ -282,16 +272,9 @@ impl Librarian {
         match outcome {
             Ok(false) => {
                 self.replays.insert(replay.ticket, (replay, reader, end));
-                return Answer::Piece { ticket: replay.ticket, position, messages, is_over: false };
+                Answer::Piece { ticket: replay.ticket, position, messages, is_over: false }
             }
-            Ok(true) | Err(ReadError::TooOld { .. } | ReadError::Damaged { .. }) => {
-                self.idle = Some(reader);
-            }
-            // Another one may find what this one did not.
-            Err(_) => {}
-        }
-        match outcome {
-            Ok(_) => over(&replay, ReplayStatus::Complete, position, messages),
+            Ok(true) => over(&replay, ReplayStatus::Complete, position, messages),
             Err(ReadError::TooOld { oldest, .. }) => {
                 ended(&replay, ReplayStatus::TooOld, end, Position(oldest))
             }

@@ -15,6 +15,7 @@ mod seen;
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -154,7 +155,7 @@ pub struct LogReader {
     position: u64,
     succession: Succession,
     last: Option<Bookmark>,
-    live: Option<Live>,
+    live: Option<Arc<Live>>,
     seen_event: u32,
     /// The watermark of `live` when it was last looked at. It is looked at again only when it is reached,
     /// because the line that it stands on is the writer's.
@@ -207,6 +208,26 @@ impl LogReader {
         };
         reader.attach()?;
         Ok(reader)
+    }
+
+    /// Another reader at the same position, attached to the same engine. It shares the window's memory: that
+    /// its files may have been removed since makes no difference, and nothing is mapped for it.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            folders: self.folders.clone(),
+            identity: self.identity,
+            boot_id: self.boot_id,
+            follow: self.follow,
+            position: self.position,
+            succession: Succession::new(),
+            last: None,
+            live: self.live.clone(),
+            seen_event: self.seen_event,
+            limit_seen: 0,
+            disk: self.disk.another(),
+            frame: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
+        }
     }
 
     /// The next transaction, or `None` at the watermark.
@@ -275,7 +296,7 @@ impl LogReader {
     /// What that engine does with the log.
     #[must_use]
     pub fn state(&self) -> Option<LogState> {
-        self.live.as_ref().and_then(Live::state)
+        self.live.as_ref().and_then(|live| live.state())
     }
 
     /// Waits until the disk log or the engine's state has moved since the last call of
@@ -320,7 +341,7 @@ impl LogReader {
         let found = Live::find(&self.folders, &self.identity, &self.boot_id, known)?;
         let Some(live) = found else { return Ok(false) };
         let event = live.event();
-        let before = self.live.replace(live);
+        let before = self.live.replace(Arc::new(live));
         self.limit_seen = 0;
         // What was read ahead without a watermark may have been dropped since.
         self.disk.forget();

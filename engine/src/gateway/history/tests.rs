@@ -3,6 +3,7 @@
 use super::super::tests::WINDOW_BYTES;
 use super::*;
 use crate::log::Log;
+use touchline_protocol::log::place::LIVE_FOLDER;
 use touchline_protocol::message::command::RunPending;
 use touchline_protocol::message::decode;
 use touchline_protocol::message::event::OrderResult;
@@ -12,7 +13,7 @@ use touchline_protocol::message::{Message, MessageHeader};
 const ACCOUNTS: u32 = 8;
 
 /// A log with more of each account than a piece has room for, twice.
-fn log_in(data: &std::path::Path) -> Log {
+fn log_in(data: &Path) -> Log {
     let mut log = super::super::tests::log_in(data);
     for account in (1..=ACCOUNTS).chain(1..=ACCOUNTS).map(AccountId) {
         write_piece(&mut log, account);
@@ -48,8 +49,8 @@ fn replay(ticket: usize, account: u32) -> Replay {
     }
 }
 
-fn librarian(data: &std::path::Path) -> Librarian {
-    Librarian { data: data.to_owned(), replays: HashMap::new(), idle: None, checker: None }
+fn librarian(data: &Path) -> Librarian {
+    Librarian::open(data).expect("a log")
 }
 
 /// Whether a replay is begun and goes on.
@@ -144,7 +145,7 @@ fn whole(librarian: &mut Librarian, asked: Replay) -> (Vec<Position>, ReplayStat
 }
 
 #[test]
-fn a_reader_that_is_used_again_finds_what_a_new_one_finds() {
+fn a_reader_that_is_made_of_another_finds_what_a_new_one_finds() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut log = log_in(folder.path());
     let mut used = librarian(folder.path());
@@ -152,7 +153,6 @@ fn a_reader_that_is_used_again_finds_what_a_new_one_finds() {
         let found = whole(&mut used, replay(0, 2));
         assert_eq!(found, whole(&mut librarian(folder.path()), replay(0, 2)), "{round}");
         assert_eq!(found.1, ReplayStatus::Complete);
-        assert!(used.idle.is_some(), "it is kept");
         // What cannot be read leaves nothing behind for the next one.
         let odd = Replay { from: Position(4096 + 8), ..replay(0, 2) };
         assert_eq!(whole(&mut used, odd).1, ReplayStatus::Unknown);
@@ -174,6 +174,33 @@ fn a_replay_that_is_to_end_early_does() {
     let (found, status) = whole(&mut librarian, Replay { until: Some(until), ..replay(0, 2) });
     assert_eq!(status, ReplayStatus::Complete);
     assert!(found.len() < all.len() && found.iter().all(|&position| position == until));
+    drop(log.writer);
+    log.keeper.stop();
+}
+
+#[test]
+fn a_window_that_is_removed_under_the_engine_takes_no_history_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut log = log_in(folder.path());
+    let mut librarian = librarian(folder.path());
+    std::fs::remove_dir_all(folder.path().join(LIVE_FOLDER)).expect("a window");
+    let before = log.control.appended();
+    write_piece(&mut log, AccountId(2));
+    let others = (0..REPLAYS_PER_ACCOUNT).map(|at| replay(10 + at, 1));
+    for other in others {
+        assert!(goes_on(&mut librarian, other), "several at once");
+    }
+    let per_piece = PIECE_BYTES.div_ceil(size_of::<OrderResult>());
+    let (told, status) = whole(&mut librarian, replay(0, 2));
+    assert_eq!((told.len(), status), (3 * per_piece, ReplayStatus::Complete));
+    for (from, pieces) in [(told[0], 2), (before, 1)] {
+        let (rest, status) = whole(&mut librarian, Replay { from, ..replay(0, 2) });
+        assert_eq!((rest.len(), status), (pieces * per_piece, ReplayStatus::Complete), "{from}");
+    }
+    let (incarnation, position) = (log.control.incarnation(), log.control.appended());
+    let checked = librarian.answer(Ask::Check { ticket: 1, incarnation, position });
+    let Some(Answer::Checked { has: true, end, .. }) = checked else { panic!("it is there") };
+    assert_eq!(end, position);
     drop(log.writer);
     log.keeper.stop();
 }

@@ -91,6 +91,11 @@ impl Disk {
         Self { folder, segment_bytes, open: None, buffer, start: 0, filled: 0 }
     }
 
+    /// Another one of the same segments, with nothing in memory.
+    pub(super) fn another(&self) -> Self {
+        Self::new(self.folder.clone(), self.segment_bytes)
+    }
+
     /// Number of the oldest segment that there is now.
     pub(super) fn oldest(&self) -> Result<u64, ReadError> {
         oldest_number(&self.folder)
