@@ -122,6 +122,14 @@ pub enum OwnCommandError {
         /// What the log said.
         source: BeginError,
     },
+    /// The log failed while there was no room for it.
+    #[error("{name} waits for room in the live window: {source}")]
+    Room {
+        /// The command.
+        name: &'static str,
+        /// What became of the log.
+        source: CloseError,
+    },
     /// Its bytes are no command.
     #[error(transparent)]
     Decode(#[from] decode::DecodeError),
@@ -176,7 +184,23 @@ impl Duty {
         self.writer.wait_durable()
     }
 
-    /// Logs and applies a command of the engine's own session: at the start, before any client.
+    /// Logs and applies a command of the engine's own session at the start, before any client: where the live
+    /// window has no room it waits for the disk. A definition may be larger than any window.
+    ///
+    /// # Errors
+    /// See [`OwnCommandError`]; nothing was changed.
+    pub fn first_command(&mut self, bytes: &[u8]) -> Result<(), OwnCommandError> {
+        match self.own_command(bytes) {
+            Err(OwnCommandError::Log { name, source: BeginError::Full { .. } }) => {
+                let waited = self.writer.wait_for_room();
+                waited.map_err(|source| OwnCommandError::Room { name, source })?;
+                self.own_command(bytes)
+            }
+            done => done,
+        }
+    }
+
+    /// Logs and applies a command of the engine's own session; waits for nothing.
     ///
     /// # Errors
     /// See [`OwnCommandError`]; nothing was changed.

@@ -288,7 +288,7 @@ fn define_venue(duty: &mut Duty, genesis: &Genesis, defined: Defined) -> Result<
          others: start with the venue.toml of that time, or with a new --data"
     );
     for command in genesis.remaining(done) {
-        duty.own_command(command).context("venue definition")?;
+        duty.first_command(command).context("venue definition")?;
     }
     Ok(())
 }
@@ -296,7 +296,7 @@ fn define_venue(duty: &mut Duty, genesis: &Genesis, defined: Defined) -> Result<
 /// What an engine logs before it takes a client: its start, and changed limits.
 fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()> {
     let started = EngineStarted { incarnation, ..Default::default() };
-    duty.own_command(bytemuck::bytes_of(&started))?;
+    duty.first_command(bytemuck::bytes_of(&started))?;
     let limits = Limits::from(&config.limits);
     if *duty.core().limits() != limits {
         let change = SetLimits { limits, ..Default::default() };
@@ -316,7 +316,7 @@ fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()>
 
 /// Within what this build can hold, so a refusal is about what the venue has in use.
 fn change_limits(duty: &mut Duty, command: &[u8]) -> Result<()> {
-    duty.own_command(command).map_err(|error| {
+    duty.first_command(command).map_err(|error| {
         let key = match &error {
             OwnCommandError::Rejected { reason, detail, .. } => limit_key(*reason, *detail),
             _ => None,
@@ -409,3 +409,6 @@ fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogW
     })?;
     Ok(handle)
 }
+
+#[cfg(test)]
+mod tests;

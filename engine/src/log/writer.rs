@@ -29,6 +29,8 @@ use super::{control::Control, window::Tail};
 
 /// How often a closing writer looks whether the keeper has gone.
 const CLOSING_CHECK: Duration = Duration::from_millis(100);
+/// How often a writer that waits for room looks for it: the keeper hands it up just behind a move of `durable`.
+const ROOM_CHECK: Duration = Duration::from_millis(1);
 
 const MAX_FRAME: u64 = MAX_FRAME_BYTES as u64;
 const HEADER: u64 = FRAME_HEADER_BYTES as u64;
@@ -380,12 +382,27 @@ impl LogWriter {
     pub(crate) fn wait_durable(&mut self) -> Result<(), CloseError> {
         self.want_durable();
         self.tell_keeper();
+        let end = self.tail.start();
+        self.wait_until(CLOSING_CHECK, |writer| writer.control.durable().0 == end)
+    }
+
+    /// Waits until [`LogWriter::begin`] finds room, for all that the disk needs: for who has nothing else to do.
+    ///
+    /// # Errors
+    /// If the disk failed.
+    pub(crate) fn wait_for_room(&mut self) -> Result<(), CloseError> {
+        self.wait_durable()?;
+        self.wait_until(ROOM_CHECK, Self::can_take)
+    }
+
+    /// Waits until it is so; looks whenever `durable` moves, and as often as this.
+    fn wait_until(&self, often: Duration, is_so: impl Fn(&Self) -> bool) -> Result<(), CloseError> {
         let control = &self.control;
         loop {
             let seen = control.durable_event().current();
             // In this order: what the keeper did before it ended counts.
             let gone = control.keeper_is_gone();
-            if control.durable().0 == self.tail.start() {
+            if is_so(self) {
                 return Ok(());
             }
             if let Some(why) = control.failure() {
@@ -394,7 +411,7 @@ impl LogWriter {
             if gone {
                 return Err(CloseError::KeeperGone);
             }
-            control.durable_event().wait_changed(seen, CLOSING_CHECK);
+            control.durable_event().wait_changed(seen, often);
         }
     }
 }
