@@ -21,7 +21,7 @@ use touchline_protocol::{
 
 use crate::{
     patience::{PATIENCE, Wait, eventually},
-    support::{Model, Place, Random, Record, SEGMENT},
+    support::{Model, Place, Random, Record, SEGMENT, copy_folder},
 };
 
 pub(crate) fn reader(place: &Place, follow: Follow) -> LogReader {
@@ -245,6 +245,52 @@ fn a_reader_is_told_when_its_history_is_not_part_of_the_log_any_more() {
     );
     assert!(behind.attach().unwrap());
     assert_eq!(rest(&mut behind), venue.model.records[1..]);
+}
+
+/// The incarnations of a log begin again with those of the copy that it was restored from.
+#[test]
+fn a_log_that_was_restored_from_an_older_copy_is_noticed() {
+    let places = [WindowPlace::Data, WindowPlace::SharedMemory];
+    for (window_place, later) in places.into_iter().flat_map(|place| [(place, 1), (place, 2)]) {
+        let mut place = Place::new();
+        place.options.window_place = window_place;
+        let data = place.options.data.clone();
+        let copy = place.root.path().join("copy");
+        let mut venue = place.open();
+        let kept = venue.submit(&[16; 16]);
+        venue.close();
+        copy_folder(&data, &copy);
+        let mut behind = reader(&place, Follow::Durable);
+        assert_eq!(rest(&mut behind), [kept]);
+        let mut ahead = reader(&place, Follow::Durable);
+        let mut lost = 0;
+        for run in 0..later {
+            let mut venue = place.open();
+            lost = venue.submit(&[24; 24]).position;
+            venue.settle();
+            assert!(ahead.attach().unwrap() && behind.attach().unwrap());
+            assert!(!rest(&mut ahead).is_empty());
+            if run == 0 { drop(venue.close()) } else { drop(venue.kill()) }
+        }
+        fs::remove_dir_all(&data).unwrap();
+        place.lose_window();
+        assert!(!ahead.attach().unwrap(), "there is no engine");
+        fs::rename(&copy, &data).unwrap();
+        let mut venue = place.open();
+        assert_eq!(venue.report().incarnation, Incarnation(2));
+        for _ in 0..5 {
+            venue.submit(&[32; 32]);
+        }
+        venue.settle();
+        let error = ahead.attach().unwrap_err();
+        assert!(
+            matches!(error, ReadError::HistoryLost { position } if position == lost),
+            "{error}"
+        );
+        assert!(behind.attach().unwrap());
+        assert_eq!(rest(&mut behind), venue.model.records[1..]);
+        assert!(!behind.attach().unwrap(), "it is the same");
+    }
 }
 
 #[test]

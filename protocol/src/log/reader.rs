@@ -148,7 +148,9 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReadErro
 
 /// A reader of one log.
 pub struct LogReader {
-    folders: WindowFolders,
+    /// By its name: another folder may come in its place.
+    data: PathBuf,
+    shared_memory: PathBuf,
     identity: LogIdentity,
     boot_id: [u8; 16],
     follow: Follow,
@@ -189,11 +191,10 @@ impl LogReader {
     pub fn open_with(data: &Path, follow: Follow, shared_memory: &Path) -> Result<Self, ReadError> {
         let folder = data.join(SEGMENT_FOLDER);
         let (number, identity) = oldest_segment(&folder)?;
-        let folders = WindowFolders::of(data, &identity.log_id, shared_memory)
-            .map_err(failed("looking at", data))?;
         let boot_id = boot_id().map_err(failed("reading", Path::new("/proc")))?;
         let mut reader = Self {
-            folders,
+            data: data.to_owned(),
+            shared_memory: shared_memory.to_owned(),
             identity,
             boot_id,
             follow,
@@ -215,7 +216,8 @@ impl LogReader {
     #[must_use]
     pub fn another(&self) -> Self {
         Self {
-            folders: self.folders.clone(),
+            data: self.data.clone(),
+            shared_memory: self.shared_memory.clone(),
             identity: self.identity,
             boot_id: self.boot_id,
             follow: self.follow,
@@ -337,8 +339,14 @@ impl LogReader {
     /// [`ReadError::HistoryLost`] if the log was cut back below what was read. After an error the
     /// reader is attached to what it was attached to before, and the next call looks again.
     pub fn attach(&mut self) -> Result<bool, ReadError> {
-        let known = self.live.as_ref().map(|live| live.header().incarnation);
-        let found = Live::find(&self.folders, &self.identity, &self.boot_id, known)?;
+        let folders =
+            match WindowFolders::of(&self.data, &self.identity.log_id, &self.shared_memory) {
+                // It is being replaced.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                folders => folders.map_err(failed("looking at", &self.data))?,
+            };
+        let attached = self.live.as_deref();
+        let found = Live::find(&folders, &self.identity, &self.boot_id, attached)?;
         let Some(live) = found else { return Ok(false) };
         let event = live.event();
         let before = self.live.replace(Arc::new(live));

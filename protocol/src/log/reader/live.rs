@@ -4,6 +4,7 @@
 use std::{
     fs::File,
     io,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -14,8 +15,8 @@ use crate::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{
             APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET,
-            DURABLE_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION, WINDOW_BASE_OFFSET,
-            WINDOW_FILE,
+            DURABLE_OFFSET, HEARTBEAT_NS_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION,
+            WINDOW_BASE_OFFSET, WINDOW_FILE,
         },
         frame::{self, FRAME_HEADER_BYTES, FrameHeader, FrameKind},
         place::WindowFolders,
@@ -30,7 +31,10 @@ use crate::{
 /// Control page and window of one incarnation, mapped without write permission.
 pub(super) struct Live {
     header: ControlHeader,
+    /// See [`page_id`].
+    page: (u64, u64),
     path: PathBuf,
+    heartbeat_ns: SharedReadOnly<AtomicU64>,
     appended: SharedReadOnly<AtomicU64>,
     durable: SharedReadOnly<AtomicU64>,
     window_base: SharedReadOnly<AtomicU64>,
@@ -40,13 +44,13 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// The window of the newest incarnation of this log in this running of the machine, if it is a
-    /// newer one than `known` and still counts.
+    /// The window of the newest incarnation of this log in this running of the machine, if it still counts
+    /// and comes behind the one that is attached.
     pub(super) fn find(
         folders: &WindowFolders,
         identity: &LogIdentity,
         boot_id: &[u8; 16],
-        known: Option<u32>,
+        attached: Option<&Self>,
     ) -> Result<Option<Self>, ReadError> {
         let mut newest = None;
         for folder in folders.to_search().map_err(failed("looking at", &folders.user))? {
@@ -54,14 +58,31 @@ impl Live {
             let ours =
                 header.log_id == identity.log_id && header.segment_bytes == identity.segment_bytes;
             let best = newest.as_ref().map(|(_, _, best): &(_, _, ControlHeader)| best.incarnation);
-            if ours && Some(header.incarnation) > best.max(known) {
+            if ours && Some(header.incarnation) > best {
                 newest = Some((folder, file, header));
             }
         }
-        match newest {
-            Some((folder, file, header)) => Self::map(folder, &file, header),
-            None => Ok(None),
+        let Some((folder, file, header)) = newest else { return Ok(None) };
+        let is_behind =
+            attached.map_or(Ok(true), |attached| attached.is_followed_by(&file, &header));
+        if is_behind.map_err(failed("reading", &folder.join(CONTROL_FILE)))? {
+            Self::map(folder, &file, header)
+        } else {
+            Ok(None)
         }
+    }
+
+    /// Whether the engine of another control page has started behind this one's. Where the log was restored from
+    /// an older copy it may have any incarnation: then it is known by that this one has ended, or by its later sign
+    /// of life, which a page that somebody has left behind does not have.
+    fn is_followed_by(&self, file: &File, header: &ControlHeader) -> io::Result<bool> {
+        if header.incarnation > self.header.incarnation {
+            return Ok(true);
+        }
+        if page_id(file)? == self.page {
+            return Ok(false);
+        }
+        Ok(self.state() == Some(LogState::Stopped) || heartbeat(file)? >= self.heartbeat())
     }
 
     fn map(
@@ -79,13 +100,14 @@ impl Live {
             let path = folder.join(name);
             move |source| ReadError::Window { path, source }
         };
+        let page_id = page_id(control).map_err(failed("looking at", &folder.join(CONTROL_FILE)))?;
         let page =
             ReadOnlyRegion::map_file(control, CONTROL_BYTES).map_err(refused(CONTROL_FILE))?;
         let state = page.u32_at(STATE_OFFSET).map_err(refused(CONTROL_FILE))?;
         // SYNC: an engine that recovers stops the old page before it touches the old window, which was seen
         // touched or whole by now: if this has not happened, the window just opened belongs to the page.
         let state_now = || LogState::from_word(state.view().load_acquire());
-        match Self::over(path, &page, &window, header) {
+        match Self::over(path, (page_id, &page), &window, header) {
             Ok(live) => {
                 let counts = state_now().is_some_and(|state| state != LogState::Stopped);
                 Ok(counts.then_some(live))
@@ -98,7 +120,7 @@ impl Live {
 
     fn over(
         path: PathBuf,
-        page: &ReadOnlyRegion,
+        (page_id, page): ((u64, u64), &ReadOnlyRegion),
         window: &File,
         header: ControlHeader,
     ) -> Result<Self, ShmError> {
@@ -106,7 +128,9 @@ impl Live {
         let region = ReadOnlyRegion::map_file(window, bytes)?;
         Ok(Self {
             header,
+            page: page_id,
             path,
+            heartbeat_ns: page.u64_at(HEARTBEAT_NS_OFFSET)?,
             appended: page.u64_at(APPENDED_OFFSET)?,
             durable: page.u64_at(DURABLE_OFFSET)?,
             window_base: page.u64_at(WINDOW_BASE_OFFSET)?,
@@ -132,6 +156,11 @@ impl Live {
 
     pub(super) fn state(&self) -> Option<LogState> {
         LogState::from_word(self.state.view().load_acquire())
+    }
+
+    fn heartbeat(&self) -> u64 {
+        // SYNC: orders nothing; a later sign of life is seen by a later look.
+        self.heartbeat_ns.view().load_relaxed()
     }
 
     pub(super) fn event(&self) -> u32 {
@@ -180,6 +209,19 @@ impl Live {
         let base = self.window_base.view();
         copy_out(self.window.view(), first, into, base, position, between)
     }
+}
+
+/// Device and inode of a control page, which no other one has while this one is mapped.
+fn page_id(control: &File) -> io::Result<(u64, u64)> {
+    let metadata = control.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// The last sign of life of the engine whose control page this is.
+fn heartbeat(control: &File) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    control.read_exact_at(&mut bytes, HEARTBEAT_NS_OFFSET as u64)?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// The control page in `folder`, unless there is none, or none of this running of the kernel.

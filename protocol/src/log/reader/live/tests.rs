@@ -27,6 +27,16 @@ impl Engine {
         let identity = LogIdentity { log_id: [7; 16], salt: SALT, segment_bytes: 4 << 20 };
         let folders = WindowFolders::of(root.path(), &identity.log_id, root.path()).unwrap();
         std::fs::create_dir(&folders.data).unwrap();
+        let (window, control) = Self::begin(&folders, &identity, incarnation);
+        Self { root, folders, identity, window, control }
+    }
+
+    /// Another start, whose files come in the place of the ones before.
+    fn start_again(&mut self, incarnation: u32) {
+        (self.window, self.control) = Self::begin(&self.folders, &self.identity, incarnation);
+    }
+
+    fn begin(folders: &WindowFolders, identity: &LogIdentity, incarnation: u32) -> (File, Region) {
         let header = ControlHeader {
             magic: MAGIC,
             version: VERSION,
@@ -40,7 +50,8 @@ impl Engine {
         };
         let open = |name| {
             let path = folders.data.join(name);
-            OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+            let _none = std::fs::remove_file(&path);
+            OpenOptions::new().read(true).write(true).create_new(true).open(path)
         };
         let window = open(WINDOW_FILE).unwrap();
         window.set_len(WINDOW).unwrap();
@@ -48,9 +59,9 @@ impl Engine {
         file.set_len(CONTROL_BYTES as u64).unwrap();
         file.write_all_at(bytemuck::bytes_of(&header), 0).unwrap();
         let control = Region::map_file(&file, CONTROL_BYTES).unwrap();
-        let engine = Self { root, folders, identity, window, control };
-        engine.set_state(LogState::Running);
-        engine
+        let running = LogState::Running as u32;
+        control.u32_at(STATE_OFFSET).unwrap().store(running, Ordering::Release);
+        (window, control)
     }
 
     fn set(&self, offset: usize, value: u64) {
@@ -75,8 +86,8 @@ impl Engine {
         self.window.write_all_at(&frame, position % WINDOW).unwrap();
     }
 
-    fn find(&self, known: Option<u32>) -> Option<Live> {
-        Live::find(&self.folders, &self.identity, &[3; 16], known).unwrap()
+    fn find(&self, attached: Option<&Live>) -> Option<Live> {
+        Live::find(&self.folders, &self.identity, &[3; 16], attached).unwrap()
     }
 }
 
@@ -133,15 +144,59 @@ fn a_damaged_frame_is_named_with_its_place() {
 
 #[test]
 fn only_a_newer_window_of_this_log_and_this_boot_is_taken() {
-    let engine = Engine::new(5);
-    assert_eq!(engine.find(None).unwrap().header().incarnation, 5);
-    assert!(engine.find(Some(4)).is_some());
-    assert!(engine.find(Some(5)).is_none());
+    let mut engine = Engine::new(4);
+    let before = engine.find(None).unwrap();
+    engine.start_again(5);
+    let attached = engine.find(Some(&before)).unwrap();
+    assert_eq!(attached.header().incarnation, 5);
+    assert!(engine.find(Some(&attached)).is_none());
     let other = LogIdentity { log_id: [8; 16], ..engine.identity };
     assert!(Live::find(&engine.folders, &other, &[3; 16], None).unwrap().is_none());
     assert!(Live::find(&engine.folders, &engine.identity, &[4; 16], None).unwrap().is_none());
     engine.set_state(LogState::Stopped);
     assert!(engine.find(None).is_none());
+}
+
+#[test]
+fn an_older_page_is_taken_for_what_comes_behind_only_if_its_engine_lives_longer() {
+    for incarnation in [6, 7] {
+        let mut engine = Engine::new(7);
+        engine.set(HEARTBEAT_NS_OFFSET, 1_000);
+        let attached = engine.find(None).unwrap();
+        let of_attached = engine.control.clone();
+        // The attached engine goes on although its files are gone, and a page of another one was left.
+        engine.start_again(incarnation);
+        engine.set(HEARTBEAT_NS_OFFSET, 999);
+        assert!(engine.find(Some(&attached)).is_none());
+        engine.set(HEARTBEAT_NS_OFFSET, 1_001);
+        let later = engine.find(Some(&attached)).unwrap();
+        assert!(engine.find(Some(&later)).is_none());
+        // Without any sign of life: the attached one has ended.
+        engine.set(HEARTBEAT_NS_OFFSET, 0);
+        assert!(engine.find(Some(&attached)).is_none());
+        let state = of_attached.u32_at(STATE_OFFSET).unwrap();
+        state.store(LogState::Stopped as u32, Ordering::Release);
+        assert_eq!(engine.find(Some(&attached)).unwrap().header().incarnation, incarnation);
+        // What has ended itself is nothing to go to.
+        engine.set_state(LogState::Stopped);
+        assert!(engine.find(Some(&attached)).is_none());
+    }
+}
+
+#[test]
+fn an_older_page_in_another_place_changes_nothing_for_the_newest_one() {
+    let mut engine = Engine::new(7);
+    let attached = engine.find(None).unwrap();
+    std::fs::create_dir(&engine.folders.user).unwrap();
+    std::fs::rename(&engine.folders.data, &engine.folders.shared_memory).unwrap();
+    std::fs::create_dir(&engine.folders.data).unwrap();
+    let of_attached = engine.control.clone();
+    engine.start_again(5);
+    engine.set(HEARTBEAT_NS_OFFSET, 1);
+    for state in [LogState::Running, LogState::Stopped] {
+        of_attached.u32_at(STATE_OFFSET).unwrap().store(state as u32, Ordering::Release);
+        assert!(engine.find(Some(&attached)).is_none());
+    }
 }
 
 #[test]
