@@ -20,7 +20,7 @@ mod unsolicited;
 use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
 use crate::gateway::Mail;
-use crate::log::{BeginError, CloseError, LogWriter};
+use crate::log::{BeginError, CloseError, Control, LogWriter};
 use crate::mailbox::{FromDuty, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
@@ -174,6 +174,18 @@ impl Duty {
     #[must_use]
     pub const fn core(&self) -> &Core {
         &self.core
+    }
+
+    /// The log's control page.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        self.writer.control()
+    }
+
+    /// Gives the log back for closing, where the thread is not to run.
+    #[must_use]
+    pub fn into_log(self) -> LogWriter {
+        self.writer
     }
 
     /// Waits until everything appended is on disk: at the start, before there is a client.

@@ -5,15 +5,15 @@ use crate::config::{ConfigError, EngineConfig, FeedFollow, WindowPlace, limit_ke
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
-use crate::gateway::{self, GatewayOptions, Mail};
+use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, StreamRings};
 use crate::genesis::Genesis;
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
-use crate::log::{self, Control, Log, LogOptions, LogWriter};
+use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::open_files;
 use crate::pid_file::PidFile;
-use crate::recovery::Replayed;
+use crate::recovery::{Replayed, StartReport};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
@@ -34,7 +34,8 @@ use touchline_protocol::log::reader::Follow;
 use touchline_protocol::log::{SEGMENT_FOLDER, segment_number};
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, SetRecordLimits};
 use touchline_protocol::message::decode::{self, Command};
-use touchline_protocol::units::{Position, SessionId};
+use touchline_protocol::ring::SessionEnd;
+use touchline_protocol::units::{Incarnation, Position, SessionId};
 
 const MIB: u64 = 1 << 20;
 
@@ -122,16 +123,58 @@ pub fn run(options: EngineOptions) -> Result<()> {
     }
     let table_seed = getrandom::u64().context("no random table seed")?;
     let mut core = Core::with_table_seed(table_seed);
-    let (log, defined) = open_log(&options, &mut core, table_seed)?;
     let (mail, rings) = gateway::mail()?;
+    let (log, defined) = open_log(&options, &mut core, table_seed)?;
     let stop = Arc::new(AtomicBool::new(false));
     // A signal that nobody takes ends the process where it is, and the file would stay.
-    watch_signals(&stop, &mail)?;
-    let pid_file = PidFile::write(options.data.join("engine.pid"))?;
-    let clock = Clock::start(SystemTime, core.last_time_ns(), options.allow_clock_behind)?;
+    let pid_file =
+        watch_signals(&stop, &mail).and_then(|()| PidFile::write(options.data.join("engine.pid")));
+    let pid_file = match pid_file {
+        Ok(pid_file) => pid_file,
+        Err(error) => return Err(refuse(log.writer, error)),
+    };
+    let venue = Venue { core, genesis, defined, master_key };
+    start(&options, log, venue, Links { mail, rings, stop })?.join()?;
+    drop(pid_file);
+    say!("engine ended");
+    Ok(())
+}
+
+/// What the log is opened for.
+struct Venue {
+    core: Core,
+    genesis: Genesis,
+    defined: Defined,
+    master_key: MasterKey,
+}
+
+/// What the engine's threads have of each other.
+struct Links {
+    mail: Arc<Mail>,
+    rings: StreamRings,
+    stop: Arc<AtomicBool>,
+}
+
+/// The engine's threads.
+struct Running {
+    duty: thread::JoinHandle<LogWriter>,
+    feed: Option<FeedHandle>,
+    gateway: GatewayHandle,
+    keeper: KeeperHandle,
+}
+
+/// Starts all that stands behind the log. Where that fails the log is closed: it was in order, and the next
+/// start is to find it so.
+fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Result<Running> {
     let Log { writer, keeper, report, .. } = log;
-    let control = writer.control().clone();
-    control.ring_when_durable(mail.bell());
+    let last_time_ns = venue.core.last_time_ns();
+    let clock = match Clock::start(SystemTime, last_time_ns, options.allow_clock_behind) {
+        Ok(clock) => clock,
+        Err(error) => return Err(refuse(writer, error.into())),
+    };
+    let Venue { core, genesis, defined, master_key } = venue;
+    let Links { mail, rings, stop } = links;
+    writer.control().ring_when_durable(mail.bell());
     let mut duty = Duty::new(DutyOptions {
         core,
         writer,
@@ -141,13 +184,62 @@ pub fn run(options: EngineOptions) -> Result<()> {
         stop: Arc::clone(&stop),
         settings: options.config.engine.clone(),
     });
-    if !defined.is_whole {
-        define_venue(&mut duty, &genesis, defined)?;
+    let definition = (!defined.is_whole).then_some((&genesis, defined));
+    let served = log_start(&mut duty, options, definition, report.incarnation)
+        .and_then(|()| serve(options, &duty, &report, master_key, (mail, rings.gateway), stop));
+    let (feed, gateway) = match served {
+        Ok(served) => served,
+        Err(error) => return Err(refuse(duty.into_log(), error)),
+    };
+    if let Some(schedule) = snapshot_schedule(options, report.snapshot) {
+        keeper.schedule_snapshots(schedule);
     }
-    begin(&mut duty, &options.config, report.incarnation.0)?;
+    let duty = start_duty(duty, options.config.engine.core)?;
+    say!(
+        "engine ready incarnation={} position={} transactions={} pid={}",
+        report.incarnation,
+        report.position,
+        report.transactions,
+        std::process::id()
+    );
+    Ok(Running { duty, feed, gateway, keeper })
+}
+
+/// Closes the log of a start that is refused, while the keeper runs; gives why it is.
+fn refuse(writer: LogWriter, why: anyhow::Error) -> anyhow::Error {
+    // The next start recovers it then, and whatever there is to be done is in the refusal.
+    if let Err(error) = writer.close() {
+        alert!("engine: the log was not closed cleanly: {error}");
+    }
+    why
+}
+
+/// Brings to disk what a start logs before there is a client, with the venue's definition where the log has it
+/// not or not whole.
+fn log_start(
+    duty: &mut Duty,
+    options: &EngineOptions,
+    definition: Option<(&Genesis, Defined)>,
+    incarnation: Incarnation,
+) -> Result<()> {
+    if let Some((genesis, defined)) = definition {
+        define_venue(duty, genesis, defined)?;
+    }
+    begin(duty, &options.config, incarnation.0)?;
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
-    duty.wait_durable().context("the venue's definition is not on disk")?;
-    let feed = start_feed(&options, &duty, control.clone(), &mail)?;
+    duty.wait_durable().context("the venue's definition is not on disk")
+}
+
+/// Starts what lets readers and clients in.
+fn serve(
+    options: &EngineOptions,
+    duty: &Duty,
+    report: &StartReport,
+    master_key: MasterKey,
+    (mail, rings): (Arc<Mail>, SessionEnd),
+    stop: Arc<AtomicBool>,
+) -> Result<(Option<FeedHandle>, GatewayHandle)> {
+    let feed = start_feed(options, duty, &mail)?;
     let gateway_options = GatewayOptions {
         socket: options.data.join(SOCKET_NAME),
         master_key,
@@ -159,35 +251,29 @@ pub fn run(options: EngineOptions) -> Result<()> {
         settings: options.config.gateway.clone(),
         reader_stall: Duration::from_secs(options.config.engine.reader_stall_seconds.into()),
         data: options.data.clone(),
-        engine_stop: Arc::clone(&stop),
+        engine_stop: stop,
     };
-    let gateway = gateway::start(gateway_options, control, Arc::clone(&mail), rings.gateway)?;
-    if let Some(schedule) = snapshot_schedule(&options, report.snapshot) {
-        keeper.schedule_snapshots(schedule);
+    let gateway = gateway::start(gateway_options, duty.control().clone(), mail, rings)?;
+    Ok((feed, gateway))
+}
+
+impl Running {
+    /// Waits for the end of the duty thread, and ends the others behind it.
+    fn join(self) -> Result<()> {
+        let Self { duty, feed, gateway, keeper } = self;
+        let writer = duty
+            .join()
+            .map_err(|_| anyhow::anyhow!("the duty thread ended without giving the log back"))?;
+        // The log first: clients that wait for what is durable still get it before their sockets close.
+        let closed = writer.close();
+        if let Some(feed) = feed {
+            feed.stop();
+        }
+        let gateway_ended = gateway.stop();
+        keeper.stop();
+        closed.context("the log was not closed cleanly")?;
+        gateway_ended.context("the gateway ended by itself")
     }
-    let duty_thread = start_duty(duty, options.config.engine.core)?;
-    say!(
-        "engine ready incarnation={} position={} transactions={} pid={}",
-        report.incarnation,
-        report.position,
-        report.transactions,
-        std::process::id()
-    );
-    let writer = duty_thread
-        .join()
-        .map_err(|_| anyhow::anyhow!("the duty thread ended without giving the log back"))?;
-    // The log first: clients that wait for what is durable still get it before their sockets close.
-    let closed = writer.close();
-    if let Some(feed) = feed {
-        feed.stop();
-    }
-    let gateway_ended = gateway.stop();
-    keeper.stop();
-    drop(pid_file);
-    closed.context("the log was not closed cleanly")?;
-    gateway_ended.context("the gateway ended by itself")?;
-    say!("engine ended");
-    Ok(())
 }
 
 /// Room for a path in a socket's address, its closing zero included.
@@ -372,7 +458,6 @@ fn watch_signals(stop: &Arc<AtomicBool>, mail: &Arc<Mail>) -> Result<()> {
 fn start_feed(
     options: &EngineOptions,
     duty: &Duty,
-    control: Control,
     mail: &Arc<Mail>,
 ) -> Result<Option<FeedHandle>> {
     let section = &options.config.feed;
@@ -387,7 +472,7 @@ fn start_feed(
         },
         slots: section.slots,
         core: duty.core(),
-        control,
+        control: duty.control().clone(),
         bell: mail.bell(),
     });
     feed.map(Some).context("the public feed")

@@ -1,7 +1,9 @@
 //! Starts that find no room, and starts that are refused.
 
 use super::*;
+use std::net::TcpListener;
 use tempfile::TempDir;
+use touchline_protocol::log::place::LIVE_FOLDER;
 
 const MIB_OF_WINDOW: u64 = 8;
 /// A transaction that makes a key takes 192 bytes, so these take more than the window has.
@@ -23,6 +25,13 @@ fn options(folder: &TempDir, keys: u32, gateway: &str) -> EngineOptions {
     }
 }
 
+fn duty(options: &EngineOptions, core: Core, writer: LogWriter, clock: Clock) -> Duty {
+    let (mail, rings) = gateway::mail().expect("memory for the rings");
+    let (streams, stop) = (rings.duty, Arc::default());
+    let settings = options.config.engine.clone();
+    Duty::new(DutyOptions { core, writer, clock, mail, streams, stop, settings })
+}
+
 #[test]
 fn a_definition_that_is_larger_than_the_window_is_logged() {
     crate::patience::watch();
@@ -32,20 +41,68 @@ fn a_definition_that_is_larger_than_the_window_is_logged() {
     let mut core = Core::new();
     let (log, defined) = open_log(&options, &mut core, 1).expect("a new log");
     let Log { writer, keeper, control, .. } = log;
-    let (mail, rings) = gateway::mail().expect("memory for the rings");
-    let mut duty = Duty::new(DutyOptions {
-        core,
-        writer,
-        clock: Clock::start(SystemTime, 0, false).expect("a new log has no time"),
-        mail,
-        streams: rings.duty,
-        stop: Arc::default(),
-        settings: options.config.engine.clone(),
-    });
+    let clock = Clock::start(SystemTime, 0, false).expect("a new log has no time");
+    let mut duty = duty(&options, core, writer, clock);
     define_venue(&mut duty, &genesis, defined).expect("there is room for one after the other");
     begin(&mut duty, &options.config, 1).expect("it has begun");
     assert_eq!(duty.core().counts().keys, KEYS);
     assert!(control.appended().0 > 2 * MIB_OF_WINDOW * MIB);
     drop(duty);
     keeper.stop();
+}
+
+/// A start on what [`options`] gives, in a process that takes no signals.
+fn start_once(options: &EngineOptions) -> (StartReport, Result<Running>) {
+    let genesis = check_definition(&options.config, &options.data).expect("a sound definition");
+    let mut core = Core::new();
+    let (log, defined) = open_log(options, &mut core, 1).expect("the log is in order");
+    let report = log.report.clone();
+    let master_key = MasterKey::new([5; 32]);
+    let (mail, rings) = gateway::mail().expect("memory for the rings");
+    let venue = Venue { core, genesis, defined, master_key };
+    let links = Links { mail, rings, stop: Arc::new(AtomicBool::new(true)) };
+    (report, start(options, log, venue, links))
+}
+
+#[test]
+fn a_start_that_is_refused_closes_the_log() {
+    crate::patience::watch();
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address");
+    let refused = options(&folder, 1, &format!("tcp = \"{address}\""));
+    for attempt in 0..2 {
+        let (report, outcome) = start_once(&refused);
+        assert_eq!(report.clean, attempt > 0, "attempt {attempt}");
+        let error = outcome.err().expect("the port is taken").to_string();
+        assert!(error.contains("gateway.tcp"), "{error}");
+        assert!(!folder.path().join(LIVE_FOLDER).exists(), "no window is left");
+    }
+    let (report, outcome) = start_once(&options(&folder, 1, ""));
+    assert!(report.clean);
+    outcome.and_then(Running::join).expect("it starts, and ends as it was told to");
+}
+
+#[test]
+fn a_start_before_the_time_of_the_log_closes_it() {
+    crate::patience::watch();
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = options(&folder, 1, "");
+    start_once(&options).1.and_then(Running::join).expect("it starts");
+    let mut core = Core::new();
+    let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
+    let ahead = core.last_time_ns() + 3_600_000_000_000;
+    let clock = Clock::start(SystemTime, ahead, true).expect("it begins there");
+    let mut duty = duty(&options, core, log.writer, clock);
+    begin(&mut duty, &options.config, log.report.incarnation.0).expect("it has begun");
+    duty.into_log().close().expect("the disk is in order");
+    // With both of them the lock is given back.
+    log.keeper.stop();
+    drop(log.control);
+    for _ in 0..2 {
+        let (report, outcome) = start_once(&options);
+        assert!(report.clean);
+        let error = outcome.err().expect("the clock is behind").to_string();
+        assert!(error.contains("--allow-clock-behind"), "{error}");
+    }
 }
