@@ -250,13 +250,14 @@ impl Control {
         let mut failure = self.inner.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert_with(|| why.to_owned());
         drop(failure);
+        // Told when it is so: whoever hears of it finds it, and a reader of this that is slow holds nothing up.
+        self.set_state(LogState::LogFailed);
+        self.wake_duty();
         alert!(
             "log failed at durable position {}: {why}; commands are refused from now on; repair the \
              disk and start the engine again: what was appended is still in the live window",
             self.durable()
         );
-        self.set_state(LogState::LogFailed);
-        self.wake_duty();
     }
 
     #[inline]
