@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use touchline_engine::inspect::{InspectError, Verdict, inspect_end};
 use touchline_engine::recovery::RecoveryError;
 use touchline_protocol::causes::with_causes;
-use touchline_protocol::log::reader::LogReader;
+use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::Position;
 
@@ -112,7 +112,8 @@ fn is_damage(error: &anyhow::Error) -> bool {
         of_segments,
         Some(RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. })
     );
-    is_of_segments || error.is::<FoundDamage>()
+    let is_of_frames = matches!(error.downcast_ref(), Some(ReadError::Damaged { .. }));
+    is_of_segments || is_of_frames || error.is::<FoundDamage>()
 }
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {

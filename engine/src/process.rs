@@ -126,7 +126,8 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let (mail, rings) = gateway::mail()?;
     let (log, defined) = open_log(&options, &mut core, table_seed)?;
     let stop = Arc::new(AtomicBool::new(false));
-    // A signal that nobody takes ends the process where it is, and the file would stay.
+    // A signal that nobody takes ends the process where it is, and the file would stay. One that comes from here
+    // on ends the engine when it has started, however long the disk takes for that.
     let pid_file =
         watch_signals(&stop, &mail).and_then(|()| PidFile::write(options.data.join("engine.pid")));
     let pid_file = match pid_file {
@@ -164,7 +165,7 @@ struct Running {
 }
 
 /// Starts all that stands behind the log. Where that fails the log is closed: it was in order, and the next
-/// start is to find it so.
+/// start is to find it so. Only a duty thread that the system does not give takes the log along.
 fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Result<Running> {
     let Log { writer, keeper, report, .. } = log;
     let last_time_ns = venue.core.last_time_ns();

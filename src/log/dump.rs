@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{Command, Event};
 use touchline_protocol::message::fields::{Fields, Value};
@@ -56,7 +56,13 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
 /// Goes to a position given by hand. Without an engine a wrong one looks like the log's end.
 fn go_to(reader: &mut LogReader, from: u64, may_be_end: bool) -> Result<()> {
     reader.seek(Position(from));
-    let is_there = reader.next()?.is_some();
+    let is_there = match reader.next() {
+        // Beside an engine as well: a place that was given by hand says nothing of the log.
+        Err(ReadError::Damaged { position, why, .. }) if position == from => {
+            anyhow::bail!("at position {from} there is no transaction: {why}")
+        }
+        found => found?.is_some(),
+    };
     anyhow::ensure!(is_there || may_be_end, "at position {from} there is no transaction");
     reader.seek(Position(from));
     Ok(())

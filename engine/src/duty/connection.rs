@@ -190,6 +190,11 @@ impl Connection {
         self.answers_due = self.answers_due.saturating_sub(1);
     }
 
+    /// None of those is answered any more: a log that has failed continues nothing.
+    pub(super) const fn forget_answers(&mut self) {
+        self.answers_due = 0;
+    }
+
     /// True if so many slots are free beside those for the answers that are due later.
     fn has_room_for(&mut self, slots: u64) -> bool {
         let wanted = slots + self.answers_due * CREDIT_SLOTS;

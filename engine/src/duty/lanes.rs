@@ -148,6 +148,9 @@ impl Duty {
             if !has_room || is_held_up(core, writer) && !connection.overtakes() {
                 return (done, None);
             }
+            if !writer.control().is_running() {
+                connection.forget_answers();
+            }
             match connection.poll(buffer, *now_ns, stall_limit_ns) {
                 Ok(None) => return (done, None),
                 Ok(Some(length)) => {

@@ -131,6 +131,7 @@ impl Gateway {
         self.backend.turn(limit, &mut happened)?;
         self.mail.bell.unpark();
         self.now = Instant::now();
+        self.look_at_log();
         let mut worked = !happened.is_empty();
         for one in happened.drain(..) {
             self.take(one);

@@ -59,8 +59,8 @@ pub(super) struct Sessions {
     early: VecDeque<Vec<u8>>,
     /// The duty thread's ring was full.
     is_stuck: bool,
-    /// All were told that the log has failed.
-    is_failed: bool,
+    /// How far the log was on disk when it failed.
+    failed_at: Option<Position>,
 }
 
 fn low_bytes(epoch: Epoch) -> [u8; 3] {
@@ -82,7 +82,7 @@ impl Sessions {
             hungry: Vec::new(),
             early: VecDeque::new(),
             is_stuck: false,
-            is_failed: false,
+            failed_at: None,
         }
     }
 
@@ -134,7 +134,11 @@ impl Sessions {
             self.routes.resize(at + 1, None);
         }
         self.routes[at] = Some(Route { ticket, epoch: low_bytes(started.epoch) });
-        self.streams.insert(ticket, Stream::new(started, terms, logon, now));
+        let mut stream = Stream::new(started, terms, logon, now);
+        if let Some(durable) = self.failed_at {
+            stream.fail(durable);
+        }
+        self.streams.insert(ticket, stream);
         self.deliver_early();
     }
 
@@ -376,12 +380,13 @@ impl Gateway {
                         until: stream.end(),
                     };
                     stream.replaying = Replaying::Due;
+                    stream.replay = correlation;
                     self.sessions.hungry.retain(|&hungry| hungry != ticket);
                     self.history.ask(Ask::Drop { ticket });
                     self.history.ask(Ask::Replay(replay));
                 }
                 Next::State { correlation } => {
-                    stream.awaits_state = true;
+                    stream.awaits_state = Some(correlation);
                     let Stream { session, epoch, account, .. } = *stream;
                     self.mail.tell_duty(ToDuty::State {
                         ticket,
@@ -415,8 +420,7 @@ impl Gateway {
     /// What an account has at a position came for a session.
     pub(super) fn state_came(&mut self, ticket: usize, position: Position, messages: &[u8]) {
         if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
-            stream.awaits_state = false;
-            stream.put_as_of(position, messages);
+            stream.state_came(position, messages);
             self.sessions.mark_dirty(ticket);
             self.sessions.mark_ready(ticket);
         }
@@ -431,26 +435,36 @@ impl Gateway {
         is_over: bool,
     ) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
-        stream.put_as_of(position, messages);
-        stream.replaying = if is_over { Replaying::Not } else { Replaying::Hungry };
+        let goes_on = stream.history_came(position, messages, is_over);
         self.sessions.mark_dirty(ticket);
         self.sessions.mark_ready(ticket);
-        if !is_over {
+        if goes_on {
             self.sessions.hungry.push(ticket);
+        } else if !is_over {
+            self.history.ask(Ask::Drop { ticket });
+        }
+    }
+
+    /// Looks whether the log has failed since: before anything of the turn is done, so that nobody is told to wait
+    /// for what never comes.
+    pub(super) fn look_at_log(&mut self) {
+        // SYNC: the state is looked at first: behind a failure the watermark moves no more.
+        if self.sessions.failed_at.is_some() || self.log.state() != LogState::LogFailed {
+            return;
+        }
+        let durable = self.durable();
+        self.sessions.failed_at = Some(durable);
+        for ticket in self.sessions.streams.keys().copied().collect::<Vec<_>>() {
+            if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+                stream.fail(durable);
+            }
+            self.sessions.mark_dirty(ticket);
         }
     }
 
     /// Hands what may leave to the sockets.
     pub(super) fn flush(&mut self) {
-        // SYNC: the state is looked at first: behind a failure the watermark moves no more.
-        let has_failed = self.log.state() == LogState::LogFailed;
         let durable = self.durable();
-        if has_failed && !self.sessions.is_failed {
-            self.sessions.is_failed = true;
-            for ticket in self.sessions.streams.keys().copied().collect::<Vec<_>>() {
-                self.sessions.mark_dirty(ticket);
-            }
-        }
         if durable != self.sessions.durable {
             self.sessions.durable = durable;
             for ticket in std::mem::take(&mut self.sessions.holding) {
@@ -464,9 +478,6 @@ impl Gateway {
         while let Some(ticket) = self.sessions.dirty.pop() {
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
             stream.is_dirty = false;
-            if has_failed {
-                stream.fail(durable);
-            }
             if let Some(leaving) = stream.take(durable, self.now) {
                 self.backend.send(ticket, leaving, &mut sent);
             }

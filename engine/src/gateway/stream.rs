@@ -4,7 +4,7 @@
 
 mod outgoing;
 
-use outgoing::Outgoing;
+use outgoing::{LostEnd, Outgoing};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use std::ops::{Range, RangeInclusive};
 use std::os::fd::OwnedFd;
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use touchline_protocol::framing::{FrameBuffer, FrameFault};
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, Stream as Said, enclose};
-use touchline_protocol::message::enums::{CloseReason, RejectReason};
+use touchline_protocol::message::enums::{CloseReason, RejectReason, ReplayStatus};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted};
 use touchline_protocol::message::handshake::ACKNOWLEDGE_DURABLE;
 use touchline_protocol::message::stream::{
-    Heartbeat, Logout, ReplayRequest, SessionClosed, StateRequest,
+    Heartbeat, Logout, ReplayEnd, ReplayRequest, SessionClosed, StateRequest,
 };
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
@@ -114,11 +114,13 @@ pub(super) struct Stream {
     pub(super) is_ready: bool,
     /// It is among those that wait for the durable watermark.
     pub(super) is_holding: bool,
-    /// Its state is being gathered: what it says behind that waits.
-    pub(super) awaits_state: bool,
+    /// Its state is being gathered, for a request of this correlation: what it says behind that waits.
+    pub(super) awaits_state: Option<u64>,
     /// Another replay waits while a piece of one is due: so the reading thread owes a session one piece at
     /// the most, however many it asks for.
     pub(super) replaying: Replaying,
+    /// The correlation of its replay.
+    pub(super) replay: u64,
     /// It has said that it sends nothing more.
     has_logged_out: bool,
     /// Until when its last words may take.
@@ -148,8 +150,9 @@ impl Stream {
             is_dirty: false,
             is_ready: false,
             is_holding: false,
-            awaits_state: false,
+            awaits_state: None,
             replaying: Replaying::Not,
+            replay: 0,
             has_logged_out: false,
             closing: None,
         }
@@ -189,7 +192,7 @@ impl Stream {
 
     /// Decides what is to be done with the next message.
     pub(super) fn next(&mut self) -> Next {
-        if self.closing.is_some() || self.has_logged_out || self.awaits_state {
+        if self.closing.is_some() || self.has_logged_out || self.awaits_state.is_some() {
             return Next::Nothing;
         }
         let frame = match self.input.peek() {
@@ -216,8 +219,8 @@ impl Stream {
             }
             // Its state is of what is not on disk, and never will be.
             Ok(Said::StateRequest(StateRequest { correlation, .. })) if self.end().is_some() => {
-                let header = CommandHeader { correlation: *correlation, ..Default::default() };
-                self.reject(&header, RejectReason::LogUnavailable, template);
+                let correlation = *correlation;
+                self.refuse_state(correlation);
                 Next::Done
             }
             Ok(Said::StateRequest(request)) => Next::State { correlation: request.correlation },
@@ -316,7 +319,55 @@ impl Stream {
 
     /// The log has failed: see [`Outgoing::fail`].
     pub(super) fn fail(&mut self, durable: Position) {
-        self.outgoing.fail(durable);
+        for lost in self.outgoing.fail(durable) {
+            match lost {
+                LostEnd::Replay(correlation) => self.break_off_replay(correlation),
+                LostEnd::State(correlation) => self.refuse_state(correlation),
+            }
+        }
+    }
+
+    /// Its state, as of a position, came.
+    pub(super) fn state_came(&mut self, position: Position, messages: &[u8]) {
+        let correlation = self.awaits_state.take();
+        if self.end().is_some_and(|end| position > end) {
+            self.refuse_state(correlation.unwrap_or_default());
+        } else {
+            self.put_as_of(position, messages);
+        }
+    }
+
+    /// A piece of its replay, up to a position, came; gives whether it has another one.
+    pub(super) fn history_came(
+        &mut self,
+        position: Position,
+        messages: &[u8],
+        is_over: bool,
+    ) -> bool {
+        let is_lost = self.end().is_some_and(|end| position > end);
+        if is_lost {
+            self.break_off_replay(self.replay);
+        } else {
+            self.put_as_of(position, messages);
+        }
+        let goes_on = !is_over && !is_lost;
+        self.replaying = if goes_on { Replaying::Hungry } else { Replaying::Not };
+        goes_on
+    }
+
+    /// What it asked for is not on disk, and never will be: it may ask again for what is.
+    fn break_off_replay(&mut self, correlation: u64) {
+        let (position, _) = self.outgoing.last();
+        let status = ReplayStatus::Unavailable.to_wire();
+        let end = ReplayEnd { correlation, position, status, ..Default::default() };
+        self.put_as_of(position, bytemuck::bytes_of(&end));
+    }
+
+    fn refuse_state(&mut self, correlation: u64) {
+        if self.closing.is_none() {
+            let header = CommandHeader { correlation, ..Default::default() };
+            self.reject(&header, RejectReason::LogUnavailable, StateRequest::TEMPLATE);
+        }
     }
 
     /// What is to leave, if the socket is free.

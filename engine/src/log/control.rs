@@ -172,7 +172,7 @@ impl Control {
     /// The duty thread's sign of life, ns since the epoch.
     #[inline]
     pub fn set_heartbeat(&self, now_ns: u64) {
-        // SYNC: orders nothing; a number to be shown.
+        // SYNC: orders nothing; a number to be shown, and by which readers tell a page that was left behind.
         self.inner.heartbeat_ns.store(now_ns, Ordering::Relaxed);
     }
 
@@ -229,12 +229,16 @@ impl Control {
         // what was written.
         self.inner.durable.store(position, Ordering::Release);
         EventCounter::new(&self.inner.durable_event).advance();
+        self.ring_gateway();
+    }
+
+    fn ring_gateway(&self) {
         if let Some(bell) = self.inner.gateway.get() {
             bell.ring_durable();
         }
     }
 
-    /// Rings the gateway from now on whenever `durable` has moved and it waits for that.
+    /// Rings the gateway from now on whenever `durable` has moved, or never will again, and it waits for that.
     pub(crate) fn ring_when_durable(&self, bell: Arc<Bell>) {
         self.inner.gateway.get_or_init(|| bell);
     }
@@ -253,6 +257,7 @@ impl Control {
         // Told when it is so: whoever hears of it finds it, and a reader of this that is slow holds nothing up.
         self.set_state(LogState::LogFailed);
         self.wake_duty();
+        self.ring_gateway();
         alert!(
             "log failed at durable position {}: {why}; commands are refused from now on; repair the \
              disk and start the engine again: what was appended is still in the live window",

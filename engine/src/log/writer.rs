@@ -292,7 +292,7 @@ impl LogWriter {
     /// See [`CloseError`]: then the next start recovers as after a crash.
     pub fn close(mut self) -> Result<Position, CloseError> {
         self.abandon();
-        self.wait_durable()?;
+        self.wait_for_room()?;
         let end = self.append_record(FrameKind::Closing, self.time_ns)?;
         self.wait_durable()?;
         self.control.set_state(LogState::Stopped);

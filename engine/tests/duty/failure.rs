@@ -2,7 +2,7 @@
 
 use super::client::{Client, limit};
 use super::venue::{Venue, deposit};
-use crate::patience::eventually;
+use crate::patience::{Wait, eventually};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -141,6 +141,20 @@ fn a_log_that_fails_between_the_parts_of_an_order_refuses_what_comes_then() {
 fn a_log_that_fails_between_the_parts_of_an_order_lets_the_thread_sleep() {
     let (venue, mut hot, _cold) = failed_with_work_pending();
     hot[0].send(limit(0, Side::Buy, 1, 1));
+    run_thread(venue, |sleeps| assert!(sleeps(), "the thread spins on a message that waits"));
+}
+
+#[test]
+fn who_is_owed_an_answer_by_a_failed_log_and_reads_nothing_lets_the_thread_sleep() {
+    let (mut venue, [_, mut owed], _cold) = failed_with_work_pending();
+    let wait = Wait::begin();
+    loop {
+        owed.send(limit(0, Side::Buy, 1, 1));
+        if venue.duty.turn() == 0 {
+            break;
+        }
+        wait.go_on("there is always room for one more refusal");
+    }
     run_thread(venue, |sleeps| assert!(sleeps(), "the thread spins on a message that waits"));
 }
 

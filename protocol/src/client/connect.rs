@@ -264,9 +264,9 @@ mod tests {
     use crate::client::{ReceiveError, SendError};
     use crate::log::control::LogState;
     use crate::message::command::NewOrder;
-    use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
+    use crate::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
     use crate::message::enums::{Lane, Role};
-    use crate::message::event::{Done, Envelope};
+    use crate::message::event::{Done, Envelope, Gap};
     use crate::patience::Wait;
     use crate::shm::{PeerAccess, Region};
     use crate::text::Name;
@@ -297,10 +297,13 @@ mod tests {
     }
 
     fn answer_as_of(engine: &mut SessionEnd, position: Position) {
+        say(engine, position, bytemuck::bytes_of(&Done::default()));
+    }
+
+    fn say(engine: &mut SessionEnd, position: Position, event: &[u8]) {
         let envelope = Envelope { position, ..Default::default() };
         let mut enclosed = [0; ENVELOPED_BYTES_MAX];
-        let done = Done::default();
-        let length = enclose(&envelope, bytemuck::bytes_of(&done), &mut enclosed).unwrap();
+        let length = enclose(&envelope, event, &mut enclosed).unwrap();
         engine.output.try_push(&enclosed[..length]).unwrap();
     }
 
@@ -337,7 +340,13 @@ mod tests {
         }
         assert!(matches!(client.receiver().poll(), Ok(Some(_))));
         assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+        for from in [32, 64].map(Position) {
+            let gap = Gap { from, ..Default::default() };
+            say(&mut engine, Position(192), bytemuck::bytes_of(&gap));
+        }
         state.store(LogState::LogFailed as u32, Ordering::Release);
+        let told = client.receiver().poll().unwrap().expect("what is on disk may be missing");
+        assert!(matches!(told.event.event(), Ok(Event::Gap(gap)) if gap.from == Position(32)));
         assert!(matches!(client.receiver().poll(), Ok(None)), "it never is");
         answer_as_of(&mut engine, Position(64));
         let reply = client.receiver().poll().unwrap().expect("a refusal waits for no disk");

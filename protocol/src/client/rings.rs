@@ -3,7 +3,7 @@
 use super::receiver::{Bell, DiskBells, ReceiveError, Reply};
 use super::{Acknowledgement, Line};
 use crate::log::control::LogState;
-use crate::message::decode::disclose;
+use crate::message::decode::{Event, disclose};
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
 use crate::units::Position;
@@ -99,8 +99,13 @@ impl RingReceiver {
                 return None;
             }
             // The watermark moves no more: this one never comes, and must not hold up what says so.
-            if position > self.durable() {
-                self.held.pop_front();
+            let durable = self.durable();
+            if position > durable
+                && let Some(reply) = self.held.pop_front()
+                // What a notice is about may be on disk.
+                && matches!(reply.event.event(), Ok(Event::Gap(gap)) if gap.from < durable)
+            {
+                return Some(reply);
             }
         }
         None

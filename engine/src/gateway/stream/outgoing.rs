@@ -7,8 +7,10 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
+use touchline_protocol::framing::frame_length;
+use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, disclose, enclose};
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap};
+use touchline_protocol::message::stream::{ReplayEnd, StateEnd};
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::units::{Position, SessionId};
 
@@ -34,7 +36,8 @@ pub(super) struct Outgoing {
     handed: u64,
     /// Up to here, counted as `handed` is, everything may leave.
     released: u64,
-    /// What may leave when the log is on disk up to a position: ends, counted as `handed` is.
+    /// What may leave when the log is on disk up to a position of its own, and all in front of it has left: ends,
+    /// counted as `handed` is.
     marks: VecDeque<(u64, Position)>,
     waits_for_durable: bool,
     durable: Position,
@@ -194,7 +197,7 @@ impl Outgoing {
             return;
         }
         let envelope = Envelope {
-            position: self.current,
+            position: self.last().0,
             time_ns: self.time_ns,
             flags: ENVELOPE_UNSOLICITED,
             ..Default::default()
@@ -210,16 +213,7 @@ impl Outgoing {
 
     /// Notes what is missing: of a notice that itself finds no room, what that one was about.
     fn miss(&mut self, message: &[u8]) {
-        let header: Option<MessageHeader> =
-            message.get(..MessageHeader::BYTES).map(bytemuck::pod_read_unaligned);
-        let told = header.filter(|header| header.template_id == Gap::TEMPLATE).and_then(|_| {
-            let (_, event) = disclose(message).ok()?;
-            match event.event() {
-                Ok(touchline_protocol::message::decode::Event::Gap(gap)) => Some(gap.from),
-                _ => None,
-            }
-        });
-        let from = told.unwrap_or(self.previous);
+        let from = from_of(message).unwrap_or(self.previous);
         let known = self.gap_from.unwrap_or(from);
         self.gap_from = Some(known.min(from));
     }
@@ -229,7 +223,12 @@ impl Outgoing {
         let gap = Gap { from, ..Default::default() };
         let flags = envelope.flags & ENVELOPE_UNSOLICITED;
         let session = self.session;
-        let envelope = Envelope { session, flags, ..*envelope };
+        let position = self.end().map_or(envelope.position, |end| envelope.position.min(end));
+        if self.is_failed && from >= position {
+            // Nothing that is on disk is missing.
+            return;
+        }
+        let envelope = Envelope { session, flags, position, ..*envelope };
         let mut enclosed = [0; ENVELOPED_BYTES_MAX];
         let length = enclose(&envelope, bytemuck::bytes_of(&gap), &mut enclosed)
             .expect("a gap is no larger than the largest event");
@@ -246,12 +245,7 @@ impl Outgoing {
         }
         self.bytes.extend_from_slice(message);
         let end = self.handed + self.bytes.len() as u64;
-        let position = match self.marks.back() {
-            // What stands behind something that waits leaves after it.
-            Some(&(_, last)) => position.max(last),
-            None => position,
-        };
-        if !self.waits_for_durable || position <= self.durable {
+        if !self.waits_for_durable || self.marks.is_empty() && position <= self.durable {
             self.released = end;
             return;
         }
@@ -262,19 +256,35 @@ impl Outgoing {
     }
 
     /// The log has failed, and is on disk up to `durable` for ever: what waits for more never leaves, and holds
-    /// nothing up.
-    pub(super) fn fail(&mut self, durable: Position) {
+    /// nothing up. What notices of a gap are about may be on disk, so they are given anew. Gives the ends of what
+    /// was asked for besides commands that are among what is lost.
+    pub(super) fn fail(&mut self, durable: Position) -> Vec<LostEnd> {
+        let mut lost = Vec::new();
         self.release(durable);
         self.is_failed = true;
-        if self.marks.is_empty() {
-            return;
+        let mut from = (self.released.max(self.handed) - self.handed) as usize;
+        let waiting = self.bytes.split_off(from);
+        let first = from;
+        for (end, position) in std::mem::take(&mut self.marks) {
+            let end = (end - self.handed) as usize;
+            let messages = &waiting[from - first..end - first];
+            if position <= durable {
+                self.bytes.extend_from_slice(messages);
+            } else {
+                for message in each(messages) {
+                    lost.extend(LostEnd::of(message));
+                    if let Some(from) = from_of(message) {
+                        self.gap_from = Some(self.gap_from.map_or(from, |known| known.min(from)));
+                        self.owes_notice = true;
+                    }
+                }
+            }
+            from = end;
         }
-        self.marks.clear();
-        self.bytes.truncate((self.released.max(self.handed) - self.handed) as usize);
-        let end = self.handed + self.bytes.len() as u64;
-        self.released = end;
-        // A notice among them is no more to be waited for.
-        self.unread_gap = self.unread_gap.filter(|&notice| notice <= end);
+        self.released = self.handed + self.bytes.len() as u64;
+        // Of a log that has failed nobody is told so much that a notice would have to be waited for.
+        self.unread_gap = None;
+        lost
     }
 
     /// The log is on disk up to `durable`.
@@ -315,6 +325,43 @@ impl Outgoing {
         self.under_way = 0;
         self.spare = buffer;
     }
+}
+
+/// Of a notice of a gap: where what is missing begins.
+fn from_of(message: &[u8]) -> Option<Position> {
+    let header = message.get(..MessageHeader::BYTES).map(bytemuck::pod_read_unaligned);
+    header.filter(|header: &MessageHeader| header.template_id == Gap::TEMPLATE)?;
+    let (_, event) = disclose(message).ok()?;
+    match event.event() {
+        Ok(decode::Event::Gap(gap)) => Some(gap.from),
+        _ => None,
+    }
+}
+
+/// The end of an answer that never comes whole, by the correlation of what was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum LostEnd {
+    Replay(u64),
+    State(u64),
+}
+
+impl LostEnd {
+    fn of(message: &[u8]) -> Option<Self> {
+        if let Ok(end) = decode::as_message::<ReplayEnd>(message) {
+            return Some(Self::Replay(end.correlation));
+        }
+        decode::as_message::<StateEnd>(message).ok().map(|end| Self::State(end.correlation))
+    }
+}
+
+/// Whole messages, one by one.
+fn each(mut messages: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let length = frame_length(messages).ok()??;
+        let (message, rest) = messages.split_at_checked(length)?;
+        messages = rest;
+        Some(message)
+    })
 }
 
 #[cfg(test)]

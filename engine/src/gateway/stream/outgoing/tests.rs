@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::event::{Done, OrderCanceled, Rejected};
-use touchline_protocol::message::stream::Heartbeat;
+use touchline_protocol::message::stream::{Heartbeat, StateEnd};
 
 const CAPACITY: usize = 16 << 10;
 
@@ -162,12 +162,12 @@ impl Client {
     }
 }
 
-fn messages(mut bytes: &[u8]) -> Vec<(Envelope, touchline_protocol::message::decode::EventBuffer)> {
+fn messages(mut bytes: &[u8]) -> Vec<(Envelope, decode::EventBuffer)> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
-        let length = touchline_protocol::framing::frame_length(bytes).unwrap().unwrap();
+        let length = frame_length(bytes).unwrap().unwrap();
         let header: MessageHeader = bytemuck::pod_read_unaligned(&bytes[..MessageHeader::BYTES]);
-        if header.template_id != Heartbeat::TEMPLATE {
+        if ![Heartbeat::TEMPLATE, StateEnd::TEMPLATE].contains(&header.template_id) {
             found.push(disclose(&bytes[..length]).unwrap());
         }
         bytes = &bytes[length..];
@@ -197,27 +197,47 @@ proptest! {
     }
 
     #[test]
-    fn what_a_failed_disk_never_has_holds_up_no_refusal(steps in steps(), late in 0usize..3) {
+    fn what_a_failed_disk_never_has_holds_up_no_refusal(
+        steps in steps(), before in 0usize..5, late in 0usize..3, others in 0usize..40,
+    ) {
         let mut run = Run::new(true);
         steps.iter().for_each(|step| run.step(step));
-        run.outgoing.fail(Position(run.durable));
+        let (live, durable) = (run.position, run.durable);
+        // The duty thread knows of the failure before the gateway does.
+        let refuse = |run: &mut Run| {
+            run.position = durable;
+            run.put(ENVELOPE_TERMINAL, bytemuck::bytes_of(&Rejected::default()));
+            run.under_way -= 1;
+            run.told.len() as u64 - 1
+        };
+        let known = before.min(run.under_way);
+        let mut refused: Vec<u64> = (0..known).map(|_| refuse(&mut run)).collect();
+        let state = StateEnd { correlation: 7, ..Default::default() };
+        run.outgoing.put_as_of(Position(live), bytemuck::bytes_of(&state));
+        let lost = run.outgoing.fail(Position(durable));
+        prop_assert_eq!(lost.is_empty(), live <= durable);
         // Decided before the failure, and told behind it.
+        run.position = live;
+        if others > 0 {
+            run.step(&Step::Told(others));
+        }
         for _ in 0..late.min(run.under_way) {
             run.step(&Step::Answer(2));
         }
-        run.position = run.durable;
         run.step(&Step::PassOn(10));
-        let refused = run.told.len() as u64..(run.told.len() + run.under_way) as u64;
-        for _ in 0..run.under_way {
-            run.put(ENVELOPE_TERMINAL, bytemuck::bytes_of(&Rejected::default()));
-        }
-        let (numbers, _) = run.read();
+        refused.extend((0..run.under_way).map(|_| refuse(&mut run)));
+        run.position = durable;
+        let (numbers, gaps) = run.read();
         for number in refused {
             prop_assert!(numbers.binary_search(&number).is_ok(), "no word of a refusal");
         }
-        for number in numbers {
-            let (position, _) = run.told[number as usize];
-            prop_assert!(position <= run.durable, "{position} was told");
+        for (number, &(position, _)) in run.told.iter().enumerate() {
+            let is_told = numbers.binary_search(&(number as u64)).is_ok();
+            let is_missed = gaps.iter().any(|&(from, to)| from < position && position <= to);
+            prop_assert_eq!(
+                is_told || is_missed, position <= durable || is_missed,
+                "{} is on disk up to {}, told: {}, {:?}", position, durable, is_told, &gaps
+            );
         }
     }
 }
