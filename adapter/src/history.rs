@@ -171,6 +171,11 @@ impl History {
                 }
             }
         }
+        // A halt does not wait for what had begun to take when it came.
+        if market.last_break.is_some_and(|(_, row)| row.lasts()) {
+            self.status(symbol, false, row.time_ms);
+            self.status(symbol, true, row.time_ms);
+        }
     }
 
     /// The status of a symbol was set, to BREAK or to another one.

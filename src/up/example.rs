@@ -42,9 +42,9 @@ impl Figures {
     fn of(symbol: &Listed<'_>) -> Option<Self> {
         let filters = &symbol.definition.filters;
         let takes_limit = symbol.definition.order_types & 1 << OrderType::Limit.to_wire() != 0;
-        // An average price says what it permits, and moves.
+        // What an average price permits moves, and what a position does is up to what the account has.
         let has_average = filters.percent_price_up != 0 || filters.percent_price_down != 0;
-        if !takes_limit || has_average {
+        if !takes_limit || has_average || filters.max_position != 0 {
             return None;
         }
         let (name, figures) = DEMO;
@@ -151,6 +151,7 @@ mod tests {
             ("OTHER", SymbolFilters { lot_max: 2 * WHOLE, ..coarse }, None),
             ("OTHER", SymbolFilters { price_min: 1, min_notional: i64::MAX, ..none }, None),
             ("OTHER", SymbolFilters { percent_price_up: WHOLE, ..none }, None),
+            ("OTHER", SymbolFilters { max_position: WHOLE, ..none }, None),
         ] {
             let expected = figures.map(|(price, quantity)| (price.into(), quantity.into()));
             assert_eq!(shown(name, limit, filters), expected, "{name} {filters:?}");

@@ -34,7 +34,7 @@ pub(super) fn noted(
             (from_ms, BreakRow { until_ms: LASTS })
         }
         (_, true) => (time_ms, BreakRow { until_ms: LASTS }),
-        (Some((from_ms, row)), false) if row.until_ms == LASTS => {
+        (Some((from_ms, row)), false) if row.lasts() => {
             // It may have ended in the millisecond behind which it began.
             (from_ms, BreakRow { until_ms: time_ms.max(from_ms) })
         }
@@ -47,12 +47,17 @@ pub(super) fn noted(
 pub(crate) type Span = (u64, u64);
 
 impl BreakRow {
+    /// True while it has no end.
+    pub(super) const fn lasts(self) -> bool {
+        self.until_ms == LASTS
+    }
+
     /// The candles that lie wholly in a time that began at `from_ms`: when the first of them begins, and
     /// the first one behind them. `None` if there are none.
     fn covers(self, from_ms: u64, interval: Interval) -> Option<(u64, u64)> {
         let open = interval.open(from_ms);
         let first = if open < from_ms { interval.next(open) } else { open };
-        let behind = if self.until_ms == LASTS { LASTS } else { interval.open(self.until_ms) };
+        let behind = if self.lasts() { LASTS } else { interval.open(self.until_ms) };
         (first < behind).then_some((first, behind))
     }
 }

@@ -460,6 +460,25 @@ fn a_break_begins_behind_the_millisecond_of_a_trade() {
     assert_eq!(last(&history), Some((6, 9)));
 }
 
+#[test]
+fn what_a_halt_lets_go_on_was_not_traded_in_a_break() {
+    let mut history = History::default();
+    let last = |history: &History| {
+        history.market(SYMBOL).last_break.map(|(from_ms, row)| (from_ms, row.until_ms))
+    };
+    history.status(SYMBOL, true, 5);
+    for (id, time_ms) in [(1, 5), (2, 5), (3, 7), (4, 7), (5, 8)] {
+        fill(&mut history, &[(id, TradeRow { time_ms, ..TradeRow::default() })]);
+        assert_eq!(last(&history), Some((time_ms + 1, u64::MAX)), "{time_ms}");
+    }
+    let group = rows::of_symbol(SYMBOL);
+    let row = |from_ms| history.rows.breaks.get(&rows::Key { group, id: from_ms }).copied();
+    let ends = [5, 6, 8, 9].map(|from_ms| row(from_ms).map(|row| row.until_ms));
+    assert_eq!(ends, [Some(5), Some(7), Some(8), Some(u64::MAX)]);
+    history.status(SYMBOL, false, 20);
+    assert_eq!(last(&history), Some((9, 20)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

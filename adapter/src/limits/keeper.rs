@@ -283,12 +283,12 @@ mod tests {
         assert!(limits.bans.try_lock().is_ok(), "requests would wait for the disk");
         let other = [198, 51, 100, 2].into();
         assert_eq!(limits.admit(other, 1, now_ms()).refusal, None);
+        let kept = folder.path().join("bans-one");
+        assert!(!kept.exists(), "what is not written is not put in place");
         fs::remove_file(&pipe).unwrap();
         let mut text = String::new();
         disk.read_to_string(&mut text).unwrap();
         assert!(text.contains("198.51.100.1 "));
-        let kept = folder.path().join("bans-one");
-        assert!(!kept.exists(), "what is not synced is not put in place");
         drop(keeper);
         let text = fs::read_to_string(kept).unwrap();
         assert!(text.contains(&format!("198.51.100.1 1 {end_ms}\n")));
