@@ -314,7 +314,10 @@ impl Connection {
     fn stage_gap(&mut self, envelope: &Envelope) {
         if let Some(from) = self.gap_from.take() {
             let gap = Gap { from, ..Default::default() };
-            let envelope = Envelope { flags: envelope.flags & ENVELOPE_UNSOLICITED, ..*envelope };
+            let flags = envelope.flags & ENVELOPE_UNSOLICITED;
+            // What a failed log refuses lies in front of what was told of last.
+            let position = envelope.position.max(self.last_position);
+            let envelope = Envelope { flags, position, ..*envelope };
             self.owes_notice = false;
             self.stage(&envelope, bytemuck::bytes_of(&gap));
         }

@@ -291,7 +291,10 @@ impl Streams {
             self.owing -= usize::from(stream.owes_notice);
             stream.owes_notice = false;
             let gap = Gap { from, ..Default::default() };
-            let envelope = Envelope { flags: envelope.flags & ENVELOPE_UNSOLICITED, ..*envelope };
+            let flags = envelope.flags & ENVELOPE_UNSOLICITED;
+            // What a failed log refuses lies in front of what was told of last.
+            let position = envelope.position.max(stream.last_position);
+            let envelope = Envelope { flags, position, ..*envelope };
             self.stage(index, &envelope, bytemuck::bytes_of(&gap));
         }
     }

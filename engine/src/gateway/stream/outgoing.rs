@@ -213,9 +213,19 @@ impl Outgoing {
 
     /// Notes what is missing: of a notice that itself finds no room, what that one was about.
     fn miss(&mut self, message: &[u8]) {
-        let from = from_of(message).unwrap_or(self.previous);
-        let known = self.gap_from.unwrap_or(from);
-        self.gap_from = Some(known.min(from));
+        self.note_missing(from_of(message).unwrap_or(self.previous));
+    }
+
+    /// What never leaves: of a notice, what it is about may be on disk, so it is given anew.
+    fn lose(&mut self, message: &[u8]) {
+        if let Some(from) = from_of(message) {
+            self.note_missing(from);
+            self.owes_notice = true;
+        }
+    }
+
+    fn note_missing(&mut self, from: Position) {
+        self.gap_from = Some(self.gap_from.map_or(from, |known| known.min(from)));
     }
 
     fn put_gap(&mut self, envelope: &Envelope) {
@@ -223,16 +233,17 @@ impl Outgoing {
         let gap = Gap { from, ..Default::default() };
         let flags = envelope.flags & ENVELOPE_UNSOLICITED;
         let session = self.session;
-        let position = self.end().map_or(envelope.position, |end| envelope.position.min(end));
-        if self.is_failed && from >= position {
+        if self.end().is_some_and(|end| from >= end) {
             // Nothing that is on disk is missing.
             return;
         }
+        // What a failed log refuses lies in front of what was told of last.
+        let (position, _) = self.last();
         let envelope = Envelope { session, flags, position, ..*envelope };
         let mut enclosed = [0; ENVELOPED_BYTES_MAX];
         let length = enclose(&envelope, bytemuck::bytes_of(&gap), &mut enclosed)
             .expect("a gap is no larger than the largest event");
-        self.push(&enclosed[..length], envelope.position);
+        self.push(&enclosed[..length], position);
         if self.owes_notice {
             self.owes_notice = false;
             self.unread_gap = Some(self.handed + self.bytes.len() as u64);
@@ -241,7 +252,7 @@ impl Outgoing {
 
     fn push(&mut self, message: &[u8], position: Position) {
         if self.end().is_some_and(|end| position > end) {
-            return;
+            return self.lose(message);
         }
         self.bytes.extend_from_slice(message);
         let end = self.handed + self.bytes.len() as u64;
@@ -256,8 +267,7 @@ impl Outgoing {
     }
 
     /// The log has failed, and is on disk up to `durable` for ever: what waits for more never leaves, and holds
-    /// nothing up. What notices of a gap are about may be on disk, so they are given anew. Gives the ends of what
-    /// was asked for besides commands that are among what is lost.
+    /// nothing up. Gives the ends of what was asked for besides commands that are among what is lost.
     pub(super) fn fail(&mut self, durable: Position) -> Vec<LostEnd> {
         let mut lost = Vec::new();
         self.release(durable);
@@ -273,10 +283,7 @@ impl Outgoing {
             } else {
                 for message in each(messages) {
                     lost.extend(LostEnd::of(message));
-                    if let Some(from) = from_of(message) {
-                        self.gap_from = Some(self.gap_from.map_or(from, |known| known.min(from)));
-                        self.owes_notice = true;
-                    }
+                    self.lose(message);
                 }
             }
             from = end;

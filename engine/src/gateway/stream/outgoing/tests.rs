@@ -243,6 +243,25 @@ proptest! {
 }
 
 #[test]
+fn a_refusal_by_a_failed_log_tells_of_all_that_was_missed_before_it() {
+    // Of who waits for no disk, though it lies in front of what was missed.
+    let mut run = Run::new(false);
+    run.step(&Step::Told(10_000));
+    run.position = 1;
+    run.outgoing.fail(Position(run.position));
+    run.put(ENVELOPE_TERMINAL, bytemuck::bytes_of(&Rejected::default()));
+    assert_eq!(run.read().1, [(1, 2)]);
+    // A notice that came with what is not on disk.
+    let mut run = Run::new(true);
+    run.outgoing.fail(Position(3));
+    run.position = 5;
+    run.put(0, bytemuck::bytes_of(&Gap { from: Position(1), ..Default::default() }));
+    run.position = 3;
+    run.put(ENVELOPE_TERMINAL, bytemuck::bytes_of(&Rejected::default()));
+    assert_eq!(run.read().1, [(1, 3)]);
+}
+
+#[test]
 fn who_reads_nothing_misses_what_others_do_and_nothing_else() {
     let mut run = Run::new(false);
     run.step(&Step::PassOn(10));
