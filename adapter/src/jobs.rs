@@ -28,7 +28,6 @@ use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
 use crate::http::{Completion, Fault, Refused, Reply, Request, Service};
 use crate::limits::Limits;
-use crate::limits::counts::Exceeded;
 use crate::link::{Records, Submit};
 use crate::route::{Lookup, RouteTable, Security};
 use crate::views::Views;
@@ -135,9 +134,7 @@ impl Service for Jobs {
         let quotas = &self.shared.quotas;
         let charge = if is_counted { None } else { quotas.request(peer, now_ms) };
         let reply = match charge.and_then(|charge| charge.exceeded) {
-            Some(Exceeded { retry_after_s, .. }) => {
-                Refusal::TooManyRequests { retry_after_s }.reply()
-            }
+            Some(exceeded) => Refusal::from(exceeded).reply(),
             None => refusal::of_fault(fault),
         };
         let mut reply = complete(reply);

@@ -30,7 +30,7 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
 /// What a symbol says that it takes, while it does not take the order types that this is made of. Venues were
 /// made with such definitions, so a start takes them.
 fn useless_flags(symbol: &SymbolSection) -> Vec<Finding> {
-    let takes = |kind: OrderType| symbol.order_types.bits & 1 << kind.to_wire() != 0;
+    let takes = |kind: OrderType| kind.is_in(symbol.order_types.bits);
     let takes_stop = takes(OrderType::StopLoss) || takes(OrderType::StopLossLimit);
     let flags = [
         (

@@ -41,7 +41,7 @@ impl Figures {
     /// The least that the symbol takes: it rests below all others, and costs little.
     fn of(symbol: &Listed<'_>) -> Option<Self> {
         let filters = &symbol.definition.filters;
-        let takes_limit = symbol.definition.order_types & 1 << OrderType::Limit.to_wire() != 0;
+        let takes_limit = OrderType::Limit.is_in(symbol.definition.order_types);
         // What an average price permits moves, and what a position does is up to what the account has.
         let has_average = filters.percent_price_up != 0 || filters.percent_price_down != 0;
         if !takes_limit || has_average || filters.max_position != 0 {

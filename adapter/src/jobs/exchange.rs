@@ -70,9 +70,7 @@ impl Exchange {
         self.charge = self.shared.quotas.request(self.address, self.request.arrived_ms());
         match self.charge.and_then(|charge| charge.exceeded) {
             None => Ok(()),
-            Some(exceeded) => {
-                Err(Refusal::TooManyRequests { retry_after_s: exceeded.retry_after_s })
-            }
+            Some(exceeded) => Err(exceeded.into()),
         }
     }
 

@@ -6,6 +6,7 @@ use touchline_protocol::message::event::Rejected;
 
 use super::responses::{self, Message};
 use crate::http::{Fault, Reply};
+use crate::limits::counts::Exceeded;
 
 /// When a client may try again who was sent away because others were before it, in seconds.
 const BUSY_RETRY_S: u64 = 1;
@@ -48,6 +49,12 @@ pub(super) enum Refusal {
     Unknown,
     /// A fault of this side. What was asked for may have been done, where only its answer could not be made.
     Internal,
+}
+
+impl From<Exceeded> for Refusal {
+    fn from(Exceeded { retry_after_s, .. }: Exceeded) -> Self {
+        Self::TooManyRequests { retry_after_s }
+    }
 }
 
 impl Refusal {

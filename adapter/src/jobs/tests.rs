@@ -319,15 +319,18 @@ fn a_token_of_nobody_is_not_believed() {
     assert_eq!(site.ask(Method::Get, "/api/v1/jobs", "").status, 401);
 }
 
+/// The answer to what a front refuses by itself.
+fn refused(site: &Site, peer: [u8; 4], fault: Fault) -> Reply {
+    let (path, refused_ns) = ("/api/v1/jobs", NOW_MS * 1_000_000);
+    site.jobs.fault(&Refused { path, peer: (peer, 1).into(), refused_ns }, fault)
+}
+
 #[test]
 fn what_is_no_request_is_counted_but_not_to_a_proxy() {
     let config = JobsConfig { requests_per_15_minutes: 5, ..JobsConfig::default() };
     let site = Site::of(Duration::from_secs(60), &config);
-    let refused_ns = NOW_MS * 1_000_000;
-    let left = |peer: [u8; 4], fault| {
-        let refused = Refused { path: "/api/v1/jobs", peer: (peer, 1).into(), refused_ns };
-        let reply = site.jobs.fault(&refused, fault);
-        header(&reply, "X-RateLimit-Remaining").map(str::to_owned)
+    let left = |peer, fault| {
+        header(&refused(&site, peer, fault), "X-RateLimit-Remaining").map(str::to_owned)
     };
     let client = |fault| left([198, 51, 100, 1], fault);
     assert_eq!(client(Fault::UnknownMethod).as_deref(), Some("4"));
@@ -340,11 +343,7 @@ fn what_is_no_request_is_counted_but_not_to_a_proxy() {
 fn what_is_no_request_is_refused_for_the_limit_first() {
     let config = JobsConfig { requests_per_15_minutes: 2, ..JobsConfig::default() };
     let site = Site::of(Duration::from_secs(60), &config);
-    let refused_ns = NOW_MS * 1_000_000;
-    let reply = |peer: [u8; 4], fault| {
-        site.jobs
-            .fault(&Refused { path: "/api/v1/jobs", peer: (peer, 1).into(), refused_ns }, fault)
-    };
+    let reply = |peer, fault| refused(&site, peer, fault);
     let client = |fault| reply([198, 51, 100, 1], fault);
     for fault in [Fault::UnknownMethod, Fault::BodyTooLarge { limit: 1 }] {
         assert_eq!(

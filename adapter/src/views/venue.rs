@@ -51,7 +51,7 @@ impl Symbol {
     /// The order types that the symbol takes, in the order of their numbers.
     pub fn order_types(&self) -> impl Iterator<Item = OrderType> {
         let bits = self.order_types;
-        OrderType::ALL.iter().copied().filter(move |kind| bits & (1 << kind.to_wire()) != 0)
+        OrderType::ALL.iter().copied().filter(move |kind| kind.is_in(bits))
     }
 }
 
@@ -70,14 +70,6 @@ pub struct SymbolFacts {
     pub order_types: u8,
     /// `SYMBOL_*` bits.
     pub flags: u8,
-}
-
-impl SymbolFacts {
-    /// Whether orders of this type are taken.
-    #[must_use]
-    pub const fn takes(&self, kind: OrderType) -> bool {
-        self.order_types & (1 << kind.to_wire()) != 0
-    }
 }
 
 /// What the venue trades.

@@ -58,8 +58,7 @@ impl OrderTypes {
 impl OrderTypes {
     /// The names of the types, in the order of their numbers.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        let is_taken = move |kind: OrderType| self.bits & 1 << kind.to_wire() != 0;
-        Self::NAMES.into_iter().filter(move |(_, kind)| is_taken(*kind)).map(|(name, _)| name)
+        Self::NAMES.into_iter().filter(move |(_, kind)| kind.is_in(self.bits)).map(|(name, _)| name)
     }
 }
 

@@ -249,19 +249,14 @@ impl Librarian {
         };
         let end = reader.watermark();
         let end = replay.until.map_or(end, |until| end.min(until));
-        let refusal = if replay.from > end {
-            Some(ReplayStatus::Unknown)
-        } else if replay.from.0 != 0 && replay.from < oldest {
-            Some(ReplayStatus::TooOld)
-        } else {
-            None
-        };
-        if let Some(status) = refusal {
-            return ended(&replay, status, end, oldest);
+        let from = if replay.from.0 == 0 { oldest } else { replay.from };
+        if from > end {
+            return ended(&replay, ReplayStatus::Unknown, end, oldest);
         }
-        if replay.from.0 != 0 {
-            reader.seek(replay.from);
+        if from < oldest {
+            return ended(&replay, ReplayStatus::TooOld, end, oldest);
         }
+        reader.seek(from);
         self.piece(replay, reader, end)
     }
 

@@ -217,13 +217,17 @@ impl Stream {
             Ok(Said::ReplayRequest(request)) => {
                 Next::Replay { correlation: request.correlation, from: request.from }
             }
-            // Its state is of what is not on disk, and never will be.
-            Ok(Said::StateRequest(StateRequest { correlation, .. })) if self.end().is_some() => {
-                let correlation = *correlation;
-                self.refuse_state(correlation);
-                Next::Done
+            Ok(Said::StateRequest(request)) => {
+                let correlation = request.correlation;
+                match self.end() {
+                    None => Next::State { correlation },
+                    // Its state is of what is not on disk, and never will be.
+                    Some(_) => {
+                        self.refuse_state(correlation);
+                        Next::Done
+                    }
+                }
             }
-            Ok(Said::StateRequest(request)) => Next::State { correlation: request.correlation },
             _ => Next::End(CloseReason::Malformed, format!("template {template} in a session")),
         };
         self.input.take(length);

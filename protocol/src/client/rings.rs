@@ -91,22 +91,19 @@ impl RingReceiver {
 
     fn next_durable(&mut self) -> Option<Reply> {
         while let Some(first) = self.held.front() {
-            let position = first.envelope.position;
-            if position <= self.durable() {
-                return self.held.pop_front();
-            }
-            if !self.has_failed() {
-                return None;
-            }
-            // The watermark moves no more: this one never comes, and must not hold up what says so.
+            // The state is looked at first: behind a failure the watermark moves no more.
+            let has_failed = self.has_failed();
             let durable = self.durable();
-            if position > durable
-                && let Some(reply) = self.held.pop_front()
-                // What a notice is about may be on disk.
-                && matches!(reply.event.event(), Ok(Event::Gap(gap)) if gap.from < durable)
-            {
-                return Some(reply);
+            let is_on_disk = first.envelope.position <= durable;
+            // What a notice is about may be on disk though it is not itself.
+            let is_told = is_on_disk
+                || has_failed
+                    && matches!(first.event.event(), Ok(Event::Gap(gap)) if gap.from < durable);
+            if is_told || !has_failed {
+                return if is_told { self.held.pop_front() } else { None };
             }
+            // It never comes, and must not hold up what says so.
+            self.held.pop_front();
         }
         None
     }

@@ -171,7 +171,8 @@ fn check_capability(
         return Err(ApiError::oco_orders_unsupported());
     }
     // The engine's reject does not say which leg it is about. It is told as the stop leg's.
-    if symbol.takes(choices.stop_type()) && !symbol.takes(OrderType::LimitMaker) {
+    let types = symbol.order_types;
+    if choices.stop_type().is_in(types) && !OrderType::LimitMaker.is_in(types) {
         return Err(ApiError::limit_maker_orders_unsupported());
     }
     let icebergs = [sent.limit_iceberg_quantity, sent.stop_iceberg_quantity];

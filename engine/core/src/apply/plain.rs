@@ -87,7 +87,7 @@ impl Core {
         let site = self.site(account, id);
         let Site { symbol, book, .. } = site;
         let filters = &symbol.filters;
-        let takes_limit = symbol.order_types & 1 << OrderType::Limit.to_wire() != 0;
+        let takes_limit = OrderType::Limit.is_in(symbol.order_types);
         if !takes_limit || symbol.status != SymbolStatus::Trading {
             return None;
         }

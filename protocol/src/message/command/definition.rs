@@ -1,6 +1,7 @@
 //! Commands that define the venue and move money: the cold lane's, template ids 40-79.
 
 use super::CommandHeader;
+use crate::message::enums::OrderType;
 use crate::message::{MessageHeader, message};
 use crate::text::{AssetName, Name, SymbolName};
 use crate::units::{AccountId, AssetId, KeyId, SymbolId};
@@ -150,6 +151,15 @@ impl SymbolFilters {
     #[must_use]
     pub const fn iceberg_parts_max(&self) -> u32 {
         if self.iceberg_parts == 0 { ICEBERG_PARTS_DEFAULT } else { self.iceberg_parts }
+    }
+}
+
+impl OrderType {
+    /// True if it is among the types of a symbol or a rule: bit n stands for the type with wire number n.
+    #[inline]
+    #[must_use]
+    pub const fn is_in(self, types: u8) -> bool {
+        types & 1 << self.to_wire() != 0
     }
 }
 
