@@ -216,15 +216,18 @@ impl History {
         self.markets.get(symbol.0 as usize).copied().unwrap_or_default()
     }
 
-    /// All of it as it is now.
+    /// All of it as it is now, to be read later.
     ///
     /// # Errors
     /// When the store has too many readers.
-    pub(crate) fn reader(&self) -> Result<Reader<'_>, HistoryError> {
-        let frozen = self.frozen.as_ref().map(|batch| &batch.rows);
-        let store = self.store.as_ref().map(Store::reader).transpose()?;
-        let layers = [Some(&self.rows), frozen].into_iter().flatten().collect();
-        Ok(Reader { layers, store, names: self.names, rows_read: Cell::new(0) })
+    pub(crate) fn reader(&self) -> Result<Reader, HistoryError> {
+        Ok(Reader {
+            rows: self.rows.clone(),
+            frozen: self.frozen.clone(),
+            store: self.store.as_ref().map(Store::reader).transpose()?,
+            names: self.names,
+            rows_read: Cell::new(0),
+        })
     }
 
     /// Sets the growing layer aside to be written, with what the state adds to it. The layer before
@@ -293,7 +296,7 @@ impl Market {
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     /// A symbol's market as the rows tell it.
     fn market(&self, symbol: SymbolId) -> Result<Market, HistoryError> {
         let whole = || 0..=u64::MAX;

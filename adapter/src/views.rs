@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod book;
 pub mod error;
 pub mod lists;
+pub(crate) mod looking;
 pub mod orders;
 pub mod records;
 pub mod state;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use touchline_protocol::units::Position;
 
+use looking::Looking;
 use state::State;
 
 /// Why a view cannot answer up to the position that was asked for.
@@ -97,8 +99,10 @@ impl Views {
         }
     }
 
-    /// Looks at the state. The tailer waits meanwhile: copy out what is needed, write JSON later.
+    /// Looks at the state. The tailer waits meanwhile, and everybody else with it: copy out what is needed
+    /// and a reader of the history; read the history and write JSON later.
     pub fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        let _looking = Looking::begin();
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -173,6 +177,7 @@ impl Views {
 
     /// Changes the state; readers see none of it before `change` returns.
     pub(crate) fn write<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let _looking = Looking::begin();
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -316,6 +321,16 @@ mod tests {
         let other = wait(&views, 2, later);
         views.move_to(Position(2));
         assert_eq!(other.try_recv(), Ok(Ok(())));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "while the views are held")]
+    fn who_looks_at_the_views_may_not_wait_for_the_disk() {
+        let views = views();
+        views.read(|_| ());
+        looking::assert_ended();
+        views.read(|_| looking::assert_ended());
     }
 
     #[test]

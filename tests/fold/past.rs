@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tempfile::TempDir;
 use touchline_adapter::views::orders::Order;
-use touchline_adapter::views::state::{Archive, State};
+use touchline_adapter::views::state::{Archive, Sought, State};
 use touchline_protocol::log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{self, Event};
@@ -96,7 +96,8 @@ impl Past {
             .map(|order| (order.symbol, order.order_id, order.account))
             .collect();
         for (symbol, id, account) in self.open.difference(&open) {
-            let ended = state.order(*account, *symbol, *id).expect("it can be read");
+            let ended =
+                state.order(*account, *symbol, *id).and_then(Sought::find).expect("it can be read");
             self.ended.insert((*symbol, *id), ended.expect("it ended just now"));
         }
         self.open = open;
@@ -135,7 +136,10 @@ impl Past {
     pub(crate) fn check(&self, state: &State) {
         println!("{} orders have ended, {} restarts", self.ended.len(), self.restarts);
         for ((symbol, id), ended) in &self.ended {
-            let found = state.order(ended.account, *symbol, *id).expect("it can be read");
+            let found = state
+                .order(ended.account, *symbol, *id)
+                .and_then(Sought::find)
+                .expect("it can be read");
             assert_eq!(found.as_ref(), Some(ended));
             let name = ended.client_order_id;
             if name.is_empty() {
@@ -145,7 +149,10 @@ impl Past {
                 let same = (other.account, other.symbol, other.client_order_id);
                 same == (ended.account, ended.symbol, name)
             });
-            let found = state.order_named(ended.account, *symbol, name).expect("it can be read");
+            let found = state
+                .order_named(ended.account, *symbol, name)
+                .and_then(Sought::find)
+                .expect("it can be read");
             let id = found.map(|found| found.order_id);
             let is_open = id.is_some_and(|id| self.open.contains(&(*symbol, id, ended.account)));
             assert!(is_open || id == last.map(|last| last.order_id), "{name}: {id:?}");

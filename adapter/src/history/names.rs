@@ -46,7 +46,7 @@ impl Named {
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     /// The last ended order of the group under this name, with its number.
     ///
     /// # Errors

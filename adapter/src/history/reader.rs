@@ -1,12 +1,17 @@
 //! Reads the history as one: what is in memory, newest first, laid over what is in the store. Used by
 //! the handlers and by [`super::statistics`].
+//!
+//! A reader is made while the views are held and used when they are let go: the store may have to wait
+//! for the disk, and nobody shall wait with it.
 
 use std::cell::Cell;
+use std::iter;
 use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
 use super::HistoryError;
 use super::rows::{Key, Row, Rows};
-use super::store::StoreReader;
+use super::store::{Batch, StoreReader};
 
 /// Which way a range is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +22,13 @@ pub(crate) enum Direction {
     Backward,
 }
 
-/// The whole history as of one moment.
-pub(crate) struct Reader<'a> {
-    /// Newest first: a row of a layer stands before rows of the same key in the layers behind it.
-    pub(super) layers: Vec<&'a Rows>,
-    pub(super) store: Option<StoreReader<'a>>,
+/// The whole history as of one moment, whatever comes behind it.
+pub(crate) struct Reader {
+    /// What grows.
+    pub(super) rows: Rows,
+    /// What is being written to the store, if anything is.
+    pub(super) frozen: Option<Arc<Batch>>,
+    pub(super) store: Option<StoreReader>,
     /// Names that were given.
     pub(super) names: u64,
     /// Rows that were taken out of the layers and the store, which is what an answer costs.
@@ -31,7 +38,13 @@ pub(crate) struct Reader<'a> {
 /// A part of a table, in order.
 pub(super) type Layer<'a, R> = Box<dyn Iterator<Item = Result<(u64, R), HistoryError>> + 'a>;
 
-impl Reader<'_> {
+impl Reader {
+    /// What is in memory, newest first: a row of a layer stands before rows of the same key in the layers
+    /// behind it.
+    fn layers(&self) -> impl Iterator<Item = &Rows> {
+        iter::once(&self.rows).chain(self.frozen.as_ref().map(|batch| &batch.rows))
+    }
+
     /// Rows that were read so far.
     #[cfg(test)]
     pub(crate) const fn rows_read(&self) -> u64 {
@@ -92,8 +105,8 @@ impl Reader<'_> {
         direction: Direction,
     ) -> Result<Vec<Layer<'_, R>>, HistoryError> {
         let keys = Key { group, id: *ids.start() }..=Key { group, id: *ids.end() };
-        let mut ranges: Vec<Layer<'_, R>> = Vec::with_capacity(self.layers.len() + 1);
-        for rows in &self.layers {
+        let mut ranges: Vec<Layer<'_, R>> = Vec::with_capacity(3);
+        for rows in self.layers() {
             let found = R::of(rows).range(keys.clone()).map(|(key, row)| Ok((key.id, *row)));
             ranges.push(match direction {
                 Direction::Forward => Box::new(found),
@@ -135,7 +148,7 @@ impl Reader<'_> {
     pub(crate) fn get<R: Row>(&self, group: u64, id: u64) -> Result<Option<R>, HistoryError> {
         let key = Key { group, id };
         self.rows_read.set(self.rows_read.get() + 1);
-        if let Some(row) = self.layers.iter().find_map(|rows| R::of(rows).get(&key)) {
+        if let Some(row) = self.layers().find_map(|rows| R::of(rows).get(&key)) {
             return Ok(Some(*row));
         }
         self.store.as_ref().map_or(Ok(None), |store| store.get(key))

@@ -5,9 +5,8 @@
 //! Every table is sorted by the same kind of key: a group, within which rows count up. So a page is
 //! one range of one group, and what comes last in the venue comes last in its group.
 
-use std::collections::BTreeMap;
-
 use bytemuck::{Pod, Zeroable};
+use imbl::OrdMap;
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, SymbolId};
 
@@ -181,20 +180,21 @@ pub(crate) trait Row: Pod {
     const TABLE: &'static str;
 
     /// The table in memory.
-    fn of(rows: &Rows) -> &BTreeMap<Key, Self>;
+    fn of(rows: &Rows) -> &OrdMap<Key, Self>;
 }
 
-/// Rows of all tables that are not in the store yet.
+/// Rows of all tables that are not in the store yet. A copy costs nothing and stays as it is: both sides
+/// share what neither has changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
-    pub(crate) trades: BTreeMap<Key, TradeRow>,
-    pub(crate) sides: BTreeMap<Key, SideRow>,
-    pub(crate) order_trades: BTreeMap<Key, OrderTradeRow>,
-    pub(crate) orders: BTreeMap<Key, OrderRow>,
-    pub(crate) lists: BTreeMap<Key, ListRow>,
-    pub(crate) names: BTreeMap<Key, NameRow>,
-    pub(crate) candles: BTreeMap<Key, Candle>,
-    pub(crate) breaks: BTreeMap<Key, BreakRow>,
+    pub(crate) trades: OrdMap<Key, TradeRow>,
+    pub(crate) sides: OrdMap<Key, SideRow>,
+    pub(crate) order_trades: OrdMap<Key, OrderTradeRow>,
+    pub(crate) orders: OrdMap<Key, OrderRow>,
+    pub(crate) lists: OrdMap<Key, ListRow>,
+    pub(crate) names: OrdMap<Key, NameRow>,
+    pub(crate) candles: OrdMap<Key, Candle>,
+    pub(crate) breaks: OrdMap<Key, BreakRow>,
 }
 
 impl Rows {
@@ -217,7 +217,7 @@ macro_rules! tables {
             impl Row for $row {
                 const TABLE: &'static str = stringify!($table);
 
-                fn of(rows: &Rows) -> &BTreeMap<Key, Self> {
+                fn of(rows: &Rows) -> &OrdMap<Key, Self> {
                     &rows.$table
                 }
             }

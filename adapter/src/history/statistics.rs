@@ -13,7 +13,7 @@ use super::{HistoryError, Market};
 
 /// One symbol's part of the history.
 pub(crate) struct SymbolHistory<'a> {
-    pub(crate) reader: &'a Reader<'a>,
+    pub(crate) reader: &'a Reader,
     pub(crate) symbol: SymbolId,
     pub(crate) market: Market,
 }

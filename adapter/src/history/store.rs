@@ -26,6 +26,7 @@ use super::reader::{Direction, Layer};
 use super::rows::{
     KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
 };
+use crate::views::looking;
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew.
 const FORMAT: u64 = 4;
@@ -76,6 +77,9 @@ pub enum HistoryError {
 }
 
 type Table = Database<Bytes, Bytes>;
+
+/// Tables of the history.
+const TABLES: usize = 8;
 
 /// How far the store goes. Written with every batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
@@ -195,7 +199,7 @@ impl StateTable {
 pub(crate) struct Store {
     env: Env<WithoutTls>,
     meta: Table,
-    history: [(&'static str, Table); 8],
+    history: [(&'static str, Table); TABLES],
     state: [Table; StateTable::ALL.len()],
 }
 
@@ -363,12 +367,12 @@ impl Store {
         Ok(())
     }
 
-    /// The store as it is now.
+    /// The store as it is now, however long it is looked at. Nothing is read for that.
     ///
     /// # Errors
     /// When there are too many readers.
-    pub(crate) fn reader(&self) -> Result<StoreReader<'_>, HistoryError> {
-        Ok(StoreReader { reading: self.env.read_txn()?, history: &self.history })
+    pub(crate) fn reader(&self) -> Result<StoreReader, HistoryError> {
+        Ok(StoreReader { reading: self.env.clone().static_read_txn()?, history: self.history })
     }
 }
 
@@ -395,14 +399,15 @@ fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, HistoryError> {
 }
 
 /// The store as of one moment.
-pub(crate) struct StoreReader<'a> {
-    reading: RoTxn<'a, WithoutTls>,
-    history: &'a [(&'static str, Table)],
+pub(crate) struct StoreReader {
+    reading: RoTxn<'static, WithoutTls>,
+    history: [(&'static str, Table); TABLES],
 }
 
-impl StoreReader<'_> {
+impl StoreReader {
     pub(super) fn get<R: Row>(&self, key: Key) -> Result<Option<R>, HistoryError> {
-        let found = table_of::<R>(self.history)?.get(&self.reading, &key.bytes())?;
+        looking::assert_ended();
+        let found = table_of::<R>(&self.history)?.get(&self.reading, &key.bytes())?;
         found.map(|row| decode(R::TABLE, row)).transpose()
     }
 
@@ -411,7 +416,8 @@ impl StoreReader<'_> {
         keys: RangeInclusive<Key>,
         direction: Direction,
     ) -> Result<Layer<'_, R>, HistoryError> {
-        let table = table_of::<R>(self.history)?;
+        looking::assert_ended();
+        let table = table_of::<R>(&self.history)?;
         let (start, end) = (keys.start().bytes(), keys.end().bytes());
         let keys = (Included(start.as_slice()), Included(end.as_slice()));
         let row = |found: Result<(&[u8], &[u8]), heed::Error>| {

@@ -1,6 +1,10 @@
 //! The history against a model that keeps every trade in a list and adds up whatever is asked for.
 
+use std::mem::take;
+
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::Index;
 use touchline_protocol::units::{AccountId, SymbolId, TradeId};
 
 use super::aggregates::Aggregate;
@@ -10,7 +14,7 @@ use super::intervals::{INTERVALS, Interval};
 use super::rows::{self, OrderTradeRow, SideRow, TradeRow, of_account, of_order, side_id};
 use super::statistics::{Filled, SymbolHistory, Window};
 use super::store::{Batch, Identity, Store};
-use super::{Direction, History, HistoryError, Sides};
+use super::{Direction, History, HistoryError, Market, Reader, Sides};
 
 const SYMBOL: SymbolId = SymbolId(3);
 
@@ -73,7 +77,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             then,
         },
     );
-    prop::collection::vec(step, 0..120)
+    vec(step, 0..120)
 }
 
 fn trades(steps: &[Step]) -> Vec<(u64, TradeRow)> {
@@ -225,10 +229,14 @@ fn compare_aggregates(symbol: &SymbolHistory<'_>, trades: &[(u64, TradeRow)]) {
     }
 }
 
-/// Holds everything that is computed against the model, at a moment.
+/// Holds everything that is computed now against the model.
 fn compare(history: &History, trades: &[(u64, TradeRow)], now_ms: u64) {
-    let reader = history.reader().unwrap();
-    let symbol = SymbolHistory { reader: &reader, symbol: SYMBOL, market: history.market(SYMBOL) };
+    compare_as_of(&history.reader().unwrap(), history.market(SYMBOL), trades, now_ms);
+}
+
+/// Holds everything that is computed from what was taken at a moment against the model of that moment.
+fn compare_as_of(reader: &Reader, market: Market, trades: &[(u64, TradeRow)], now_ms: u64) {
+    let symbol = SymbolHistory { reader, symbol: SYMBOL, market };
     for back in [0, 1, 999, 59_123, 86_400_000, 700_000_000] {
         let from = now_ms - back;
         assert_eq!(symbol.since(from).unwrap(), window(trades, from), "{back} ms back");
@@ -483,18 +491,37 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn memory_and_store_are_read_as_one(steps in steps(), later in gaps()) {
+    fn memory_and_store_are_read_as_one(
+        steps in steps(),
+        later in gaps(),
+        moments in vec(any::<Index>(), 3),
+    ) {
         let trades = trades(&steps);
         let mut site = Site::new();
+        // Readers that were made in between see no more than there was then, and all of it.
+        let mut held: Vec<(Reader, Market, usize)> = Vec::new();
+        let see = |held: Vec<_>| {
+            for (reader, market, count) in held {
+                let (_, last) = &trades[count - 1];
+                compare_as_of(&reader, market, &trades[..count], last.time_ms);
+            }
+        };
         for ((step, next), index) in steps.iter().zip(&trades).zip(1..) {
             fill(&mut site.history, std::slice::from_ref(next));
+            if step.then == Then::Reopen {
+                see(take(&mut held));
+            }
             site.then(step.then);
             if step.then == Then::Reopen {
                 // What was not committed comes again from the log.
                 let kept = site.history.market(SYMBOL).last.map_or(0, |(id, _)| id as usize);
                 fill(&mut site.history, &trades[kept..index]);
             }
+            if moments.iter().any(|moment| moment.index(trades.len()) + 1 == index) {
+                held.push((site.history.reader().unwrap(), site.history.market(SYMBOL), index));
+            }
         }
+        see(held);
         let now = trades.last().map_or(BEGIN_MS, |(_, trade)| trade.time_ms) + later;
         compare(&site.history, &trades, now);
     }

@@ -15,7 +15,6 @@ use crate::api_error::ApiError;
 use crate::history::HistoryError;
 use crate::history::statistics::SymbolHistory;
 use crate::views::state::State;
-use crate::views::venue::Symbol;
 
 /// Refuses a symbol that does not exist.
 fn known(intake: &Intake<'_>, name: &str) -> Result<(), ApiError> {
@@ -23,28 +22,18 @@ fn known(intake: &Intake<'_>, name: &str) -> Result<(), ApiError> {
     if known { Ok(()) } else { Err(ApiError::invalid_symbol()) }
 }
 
-/// Looks at the history of one symbol.
-fn of_symbol<T>(
-    state: &State,
-    symbol: &Symbol,
-    look: impl FnOnce(&SymbolHistory<'_>) -> Result<T, HistoryError>,
-) -> Result<T, ApiError> {
-    let reader = state.history.reader()?;
-    let market = state.history.market(symbol.id);
-    Ok(look(&SymbolHistory { reader: &reader, symbol: symbol.id, market })?)
-}
-
-/// Looks at the history of the symbol with this name.
+/// Looks at the history of the symbol with this name, as of the moment that `look` is told.
 fn of_named<T>(
     intake: &Intake<'_>,
     name: &str,
     look: impl FnOnce(&SymbolHistory<'_>, u64) -> Result<T, HistoryError>,
 ) -> Result<T, ApiError> {
-    intake.read(|state| {
-        let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?;
-        let now_ms = now_ms(intake, state);
-        of_symbol(state, symbol, |history| look(history, now_ms))
-    })
+    let (reader, symbol, market, now_ms) = intake.read(|state| {
+        let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id;
+        let market = state.history.market(symbol);
+        Ok::<_, ApiError>((state.history.reader()?, symbol, market, now_ms(intake, state)))
+    })?;
+    Ok(look(&SymbolHistory { reader: &reader, symbol, market }, now_ms)?)
 }
 
 /// The time of a request, or of the last transaction: the engine's clock may be ahead, and nobody is

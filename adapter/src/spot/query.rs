@@ -51,16 +51,15 @@ pub(super) fn order(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let account = intake.signed()?.caller.account;
     let order = intake.read(|state| {
         let symbol = state.venue.symbol_named(symbol).ok_or(ApiError::invalid_symbol())?.id;
-        let order = match name.order_id {
+        Ok::<_, ApiError>(match name.order_id {
             Some(id) => state.order(account, symbol, id)?,
             None => state.order_named(account, symbol, name.client_order_id)?,
-        };
-        let order = order.ok_or(ApiError::order_not_found())?;
-        if !name.client_order_id.is_empty() && order.client_order_id != name.client_order_id {
-            return Err(ApiError::client_order_id_mismatch());
-        }
-        Ok(order)
+        })
     })?;
+    let order = order.find()?.ok_or(ApiError::order_not_found())?;
+    if !name.client_order_id.is_empty() && order.client_order_id != name.client_order_id {
+        return Err(ApiError::client_order_id_mismatch());
+    }
     json(&full_order(symbol, &order))
 }
 

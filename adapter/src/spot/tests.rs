@@ -9,4 +9,5 @@ mod market_data;
 mod orders;
 mod past;
 mod queries;
+mod stored;
 mod waiting;

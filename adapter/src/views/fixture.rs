@@ -200,7 +200,7 @@ impl Log {
 
     /// Alice's or Bob's order on BTCUSDT, open or ended.
     pub(crate) fn order(&self, id: u64) -> Order {
-        let of = |account| self.state.order(account, BTCUSDT, OrderId(id)).unwrap();
+        let of = |account| self.state.order(account, BTCUSDT, OrderId(id)).unwrap().find().unwrap();
         of(ALICE).or_else(|| of(BOB)).unwrap()
     }
 

@@ -22,6 +22,7 @@ use super::orders::Orders;
 use super::records::{self, Records};
 use super::venue::Venue;
 use crate::history::History;
+pub use lookup::Sought;
 use saved::Saved;
 pub use saved::{Archive, RestoreError};
 

@@ -63,7 +63,7 @@ struct Ended {
 
 fn with_extras(event: &OrderCanceled, views: &Views) -> Result<Option<Ended>, ApiError> {
     let found = views.read(|state| state.order(event.account, event.symbol, event.order_id))?;
-    Ok(found.map(|order| Ended { event: *event, extras: extras(&order) }))
+    Ok(found.find()?.map(|order| Ended { event: *event, extras: extras(&order) }))
 }
 
 fn extras(order: &Order) -> Extras {
@@ -83,7 +83,7 @@ fn legs(
             Some(event) => with_extras(event, views),
             None => {
                 let order = views.read(|state| state.order(list.account, list.symbol, id))?;
-                Ok(order.filter(|order| !order.status.is_open()).map(|order| ended(&order)))
+                Ok(order.find()?.filter(|order| !order.status.is_open()).map(|order| ended(&order)))
             }
         }
     };

@@ -1,12 +1,13 @@
 //! GET /avgPrice, GET /ticker/24hr, GET /ticker/price, GET /ticker/bookTicker.
 
 use serde::Serialize;
-use touchline_protocol::units::UNITS_PER_WHOLE;
+use touchline_protocol::units::{SymbolId, UNITS_PER_WHOLE};
 
 use super::responses::{AveragePrice, BookTicker, Percent, PriceTicker, Statistics, Sum};
-use super::{now_ms, of_symbol};
+use super::{now_ms, of_named};
 use crate::api_error::ApiError;
-use crate::history::statistics::Window;
+use crate::history::statistics::{SymbolHistory, Window};
+use crate::history::{Market, Reader};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
@@ -25,21 +26,32 @@ const AVERAGE_MINUTES: u32 = 5;
 pub(in crate::spot) fn average_price(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let name = intake.parameters.required_symbol("symbol")?;
     intake.open()?;
-    let (mins, price) = intake.read(|state| {
+    let mins = intake.read(|state| {
         let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?;
-        let mins = [symbol.filters.percent_price_minutes, symbol.filters.min_notional_minutes]
-            .into_iter()
-            .find(|minutes| *minutes != 0)
-            .unwrap_or(AVERAGE_MINUTES);
-        let now_ms = now_ms(intake, state);
-        let price = of_symbol(state, symbol, |history| history.average(now_ms, mins))?;
-        Ok::<_, ApiError>((mins, price.ok_or(ApiError::no_trading_window())?))
+        let set = [symbol.filters.percent_price_minutes, symbol.filters.min_notional_minutes];
+        let set = set.into_iter().find(|minutes| *minutes != 0);
+        Ok::<_, ApiError>(set.unwrap_or(AVERAGE_MINUTES))
     })?;
+    let price = of_named(intake, name, |history, now_ms| history.average(now_ms, mins))?;
+    let price = price.ok_or(ApiError::no_trading_window())?;
     json(&AveragePrice { mins, price: Decimal(price) })
 }
 
 pub(in crate::spot) fn statistics(intake: &Intake<'_>) -> Result<Reply, ApiError> {
-    tickers(intake, |state, symbol| Ok(Some(statistics_of(state, symbol, now_ms(intake, state))?)))
+    let look = |state: &State, symbol: &Symbol| {
+        let (market, best) = (state.history.market(symbol.id), best(symbol));
+        Some(Traded { name: name(symbol), symbol: symbol.id, market, best })
+    };
+    let whole = |state: &State| Ok((state.history.reader()?, now_ms(intake, state)));
+    let (found, (reader, now_ms)) = gathered(intake, look, whole)?;
+    let shown = |traded: Traded| traded.statistics(&reader, now_ms);
+    match found {
+        Gathered::One(found) => json(&found.map(shown).transpose()?),
+        Gathered::Several(found) => {
+            let shown = found.into_iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+            json_list(TRADE_BYTES, &shown)
+        }
+    }
 }
 
 /// A symbol that was never traded has no price: it is left out among others, and 0 alone (facts §7).
@@ -48,41 +60,58 @@ pub(in crate::spot) fn price(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     tickers(intake, |state, symbol| {
         let last = state.history.market(symbol.id).last.map(|(_, trade)| trade.price);
         let price = if is_alone { Some(last.unwrap_or(0)) } else { last };
-        Ok(price.map(|price| PriceTicker { symbol: name(symbol), price: Decimal(price) }))
+        price.map(|price| PriceTicker { symbol: name(symbol), price: Decimal(price) })
     })
 }
 
 pub(in crate::spot) fn book_ticker(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     tickers(intake, |_, symbol| {
         let (bid, ask) = best(symbol);
-        Ok(Some(BookTicker {
+        Some(BookTicker {
             symbol: name(symbol),
             bid_price: Decimal(bid.price),
             bid_qty: Decimal(bid.quantity),
             ask_price: Decimal(ask.price),
             ask_qty: Decimal(ask.quantity),
-        }))
+        })
     })
 }
 
-/// One ticker for `symbol`, else an array: of `symbols`, or of all, as exchangeInfo lists them.
+/// A ticker of each symbol that is asked for, where there is one.
 fn tickers<T: Serialize>(
     intake: &Intake<'_>,
-    ticker: impl Fn(&State, &Symbol) -> Result<Option<T>, ApiError>,
+    ticker: impl Fn(&State, &Symbol) -> Option<T>,
 ) -> Result<Reply, ApiError> {
+    match gathered(intake, ticker, |_| Ok(()))?.0 {
+        Gathered::One(found) => json(&found),
+        Gathered::Several(found) => json_list(TRADE_BYTES, &found),
+    }
+}
+
+/// What was gathered of the symbols that are asked for: of one for `symbol`, else several: of `symbols`,
+/// or of all, as exchangeInfo lists them.
+enum Gathered<T> {
+    One(Option<T>),
+    Several(Vec<T>),
+}
+
+/// Gathers something of each symbol that is asked for, and of the whole, at one moment.
+fn gathered<T, W>(
+    intake: &Intake<'_>,
+    look: impl Fn(&State, &Symbol) -> Option<T>,
+    whole: impl FnOnce(&State) -> Result<W, ApiError>,
+) -> Result<(Gathered<T>, W), ApiError> {
     let one = intake.parameters.symbol("symbol")?;
     let several = intake.parameters.symbols("symbols")?;
     intake.open()?;
     if one.is_some() && several.is_some() {
         return Err(ParameterError::Combination.into());
     }
-    if let Some(one) = one {
-        let found = intake.read(|state| {
-            ticker(state, state.venue.symbol_named(one).ok_or(ApiError::invalid_symbol())?)
-        })?;
-        return json(&found);
-    }
-    let found = intake.read(|state| {
+    intake.read(|state| {
+        if let Some(one) = one {
+            let symbol = state.venue.symbol_named(one).ok_or(ApiError::invalid_symbol())?;
+            return Ok((Gathered::One(look(state, symbol)), whole(state)?));
+        }
         let is_unknown = |name: &&str| state.venue.symbol_named(name).is_none();
         if several.iter().flatten().any(is_unknown) {
             return Err(ApiError::invalid_symbol());
@@ -91,10 +120,9 @@ fn tickers<T: Serialize>(
             several.as_ref().is_none_or(|names| names.contains(&symbol.name.as_str()))
         };
         let wanted = state.venue.symbols().iter().filter(is_wanted);
-        let found: Result<Vec<_>, _> = wanted.map(|symbol| ticker(state, symbol)).collect();
-        Ok(found?.into_iter().flatten().collect::<Vec<_>>())
-    })?;
-    json_list(TRADE_BYTES, &found)
+        let found = wanted.filter_map(|symbol| look(state, symbol)).collect();
+        Ok((Gathered::Several(found), whole(state)?))
+    })
 }
 
 fn name(symbol: &Symbol) -> String {
@@ -108,45 +136,56 @@ fn best(symbol: &Symbol) -> (Level, Level) {
     (first(depth.bids), first(depth.asks))
 }
 
-/// The last 24 hours (facts §7 ticker/24hr).
-fn statistics_of(state: &State, symbol: &Symbol, now_ms: u64) -> Result<Statistics, ApiError> {
-    let open_time = now_ms.saturating_sub(WINDOW_MS);
-    let last = state.history.market(symbol.id).last.map(|(_, trade)| trade).unwrap_or_default();
-    let window = of_symbol(state, symbol, |history| history.since(open_time))?;
-    let Window { candle, previous_close } = window;
-    let ids = candle.map(|candle| (candle.first_trade, candle.last_trade, candle.count()));
-    let id = |id: u64| i64::try_from(id).unwrap_or(i64::MAX);
-    let (first_id, last_id, count) =
-        ids.map_or((-1, -1, 0), |(first, last, count)| (id(first), id(last), count));
-    let prices = candle.map_or([last.price; 3], |candle| [candle.open, candle.high, candle.low]);
-    let [open_price, high_price, low_price] = prices;
-    let (volume, quote_volume) =
-        candle.map_or((0, 0), |candle| (candle.volume, candle.quote_volume));
-    let weighted = quote_volume.saturating_mul(i128::from(UNITS_PER_WHOLE)).checked_div(volume);
-    let (bid, ask) = best(symbol);
-    Ok(Statistics {
-        symbol: name(symbol),
-        price_change: Decimal(last.price - open_price),
-        price_change_percent: Percent(percent(last.price, open_price)),
-        weighted_avg_price: Sum(weighted.unwrap_or(0)),
-        prev_close_price: Decimal(previous_close),
-        last_price: Decimal(last.price),
-        last_qty: Decimal(last.quantity),
-        bid_price: Decimal(bid.price),
-        bid_qty: Decimal(bid.quantity),
-        ask_price: Decimal(ask.price),
-        ask_qty: Decimal(ask.quantity),
-        open_price: Decimal(open_price),
-        high_price: Decimal(high_price),
-        low_price: Decimal(low_price),
-        volume: Sum(volume),
-        quote_volume: Sum(quote_volume),
-        open_time,
-        close_time: now_ms,
-        first_id,
-        last_id,
-        count,
-    })
+/// What is known of a symbol's trades and prices without looking at any trade.
+struct Traded {
+    name: String,
+    symbol: SymbolId,
+    market: Market,
+    best: (Level, Level),
+}
+
+impl Traded {
+    /// The last 24 hours (facts §7 ticker/24hr).
+    fn statistics(self, reader: &Reader, now_ms: u64) -> Result<Statistics, ApiError> {
+        let open_time = now_ms.saturating_sub(WINDOW_MS);
+        let Self { name, symbol, market, best: (bid, ask) } = self;
+        let last = market.last.map(|(_, trade)| trade).unwrap_or_default();
+        let Window { candle, previous_close } =
+            SymbolHistory { reader, symbol, market }.since(open_time)?;
+        let ids = candle.map(|candle| (candle.first_trade, candle.last_trade, candle.count()));
+        let id = |id: u64| i64::try_from(id).unwrap_or(i64::MAX);
+        let (first_id, last_id, count) =
+            ids.map_or((-1, -1, 0), |(first, last, count)| (id(first), id(last), count));
+        let prices =
+            candle.map_or([last.price; 3], |candle| [candle.open, candle.high, candle.low]);
+        let [open_price, high_price, low_price] = prices;
+        let (volume, quote_volume) =
+            candle.map_or((0, 0), |candle| (candle.volume, candle.quote_volume));
+        let weighted = quote_volume.saturating_mul(i128::from(UNITS_PER_WHOLE)).checked_div(volume);
+        Ok(Statistics {
+            symbol: name,
+            price_change: Decimal(last.price - open_price),
+            price_change_percent: Percent(percent(last.price, open_price)),
+            weighted_avg_price: Sum(weighted.unwrap_or(0)),
+            prev_close_price: Decimal(previous_close),
+            last_price: Decimal(last.price),
+            last_qty: Decimal(last.quantity),
+            bid_price: Decimal(bid.price),
+            bid_qty: Decimal(bid.quantity),
+            ask_price: Decimal(ask.price),
+            ask_qty: Decimal(ask.quantity),
+            open_price: Decimal(open_price),
+            high_price: Decimal(high_price),
+            low_price: Decimal(low_price),
+            volume: Sum(volume),
+            quote_volume: Sum(quote_volume),
+            open_time,
+            close_time: now_ms,
+            first_id,
+            last_id,
+            count,
+        })
+    }
 }
 
 /// The change from `open` to `last` in 1/1000 of a percent, rounded to the nearest, halves away from

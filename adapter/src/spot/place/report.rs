@@ -7,6 +7,7 @@ use touchline_protocol::text::{AssetName, ClientOrderId, SymbolName};
 
 use super::Choices;
 use crate::api_error::ApiError;
+use crate::history::HistoryError;
 use crate::http::Reply;
 use crate::link::{Decision, Terminal};
 use crate::spot::market::order_count_limits;
@@ -83,13 +84,16 @@ impl Placement {
         views: &Views,
     ) -> Result<Option<Vec<orders::Fill>>, ApiError> {
         match &decision.terminal {
-            Terminal::Placed(result) if !self.has_its_fills(decision) => views.read(|state| {
+            Terminal::Placed(result) if !self.has_its_fills(decision) => {
                 let (symbol, id) = (result.symbol, result.order_id);
-                let order = state.order(result.account, symbol, id)?;
+                let (order, history) = views.read(|state| {
+                    let order = state.order(result.account, symbol, id)?;
+                    Ok::<_, HistoryError>((order, state.history.reader()?))
+                })?;
                 let is_there =
-                    order.is_some_and(|order| order.executed >= result.executed_quantity);
-                Ok(if is_there { Some(state.fills(symbol, id)?) } else { None })
-            }),
+                    order.find()?.is_some_and(|order| order.executed >= result.executed_quantity);
+                Ok(if is_there { Some(history.fills(symbol, id)?) } else { None })
+            }
             _ => {
                 let fill = |trade: &Trade| orders::Fill {
                     trade_id: trade.trade_id,

@@ -11,7 +11,7 @@ use crate::spot::report::listed;
 use crate::spot::responses::{CancelReport, OrderList};
 use crate::spot::{ORDER_BYTES, json, json_list, names};
 use crate::views::lists;
-use crate::views::state::State;
+use crate::views::state::{Sought, State};
 
 /// The owner's name for the list. Its parameter has another name than its description (spot contract
 /// §4): both are taken.
@@ -33,18 +33,18 @@ pub(in crate::spot) fn one(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         sent.require_either("origClientOrderId", "orderListId")?;
     }
     let account = intake.signed()?.caller.account;
-    let (list, symbol) = intake.read(|state| {
-        let list = match (id, name) {
-            (Some(id), _) => state.list(account, id)?,
-            (None, Some(name)) => state.list_named(account, name)?,
-            (None, None) => None,
-        };
-        let list = list.ok_or(ApiError::order_list_not_found())?;
-        if name.is_some_and(|name| name != list.client_order_id) {
-            return Err(ApiError::client_order_id_mismatch());
-        }
-        Ok((list, symbol_of(state, &list)))
+    let list = intake.read(|state| match (id, name) {
+        (Some(id), _) => state.list(account, id).map(Some),
+        (None, Some(name)) => state.list_named(account, name).map(Some),
+        (None, None) => Ok(None),
     })?;
+    let list = list.map(Sought::find).transpose()?.flatten();
+    let list = list.ok_or(ApiError::order_list_not_found())?;
+    if name.is_some_and(|name| name != list.client_order_id) {
+        return Err(ApiError::client_order_id_mismatch());
+    }
+    // No symbol is ever taken back or gets another name.
+    let symbol = intake.read(|state| symbol_of(state, &list));
     json(&shown(&list, symbol.as_str()))
 }
 
@@ -58,7 +58,7 @@ pub(in crate::spot) fn open(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     json_list(ORDER_BYTES, lists.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
 }
 
-fn symbol_of(state: &State, list: &lists::OrderList) -> SymbolName {
+pub(super) fn symbol_of(state: &State, list: &lists::OrderList) -> SymbolName {
     state.venue.symbol(list.symbol).map(|symbol| symbol.name).unwrap_or_default()
 }
 

@@ -3,17 +3,18 @@
 
 use std::ops::ControlFlow;
 
-use touchline_protocol::text::{AssetName, SymbolName};
+use touchline_protocol::text::AssetName;
 use touchline_protocol::units::{AccountId, OrderId, SymbolId};
 
-use super::{full_order, lists::shown};
+use super::full_order;
+use super::lists::{shown, symbol_of};
 use crate::api_error::ApiError;
 use crate::history::rows::{
     ListRow, OrderRow, OrderTradeRow, SideRow, TradeRow, of_account, of_lists, of_order, of_symbol,
     side_id,
 };
 use crate::history::statistics::SymbolHistory;
-use crate::history::{Direction, HistoryError, Reader};
+use crate::history::{Direction, HistoryError, Market, Reader};
 use crate::http::Reply;
 use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
@@ -22,8 +23,7 @@ use crate::spot::responses::{AccountTrade, Decimal};
 use crate::spot::{ORDER_BYTES, TRADE_BYTES, json_list};
 use crate::views::lists::OrderList;
 use crate::views::orders::Order;
-use crate::views::state::State;
-use crate::views::venue::Symbol;
+use crate::views::state::{Sought, State};
 
 /// Longest span between `startTime` and `endTime`, ms (facts §7).
 const SPAN_MS: u64 = 86_400_000;
@@ -58,25 +58,21 @@ impl Wanted {
 
     /// A page of what has ended, in the history, together with what is open, in memory: lowest number
     /// first. Both count up with time.
-    fn page<T>(
-        &self,
-        ended: impl FnOnce(&Self) -> Result<Vec<(u64, T)>, HistoryError>,
-        open: impl Iterator<Item = (u64, T)>,
-    ) -> Result<Vec<T>, HistoryError> {
-        let mut page = ended(self)?;
+    fn page<T>(&self, ended: Vec<(u64, T)>, open: Vec<(u64, T)>) -> Vec<T> {
+        let mut page = ended;
         page.extend(open);
         page.sort_unstable_by_key(|(id, _)| *id);
         if self.direction() == Direction::Backward {
             page.drain(..page.len().saturating_sub(self.limit));
         }
         page.truncate(self.limit);
-        Ok(page.into_iter().map(|(_, entry)| entry).collect())
+        page.into_iter().map(|(_, entry)| entry).collect()
     }
 
     /// The rows of a group, as many as are asked for.
     fn rows<R: crate::history::rows::Row>(
         &self,
-        reader: &Reader<'_>,
+        reader: &Reader,
         group: u64,
         time_ms: impl Fn(&R) -> u64,
     ) -> Result<Vec<(u64, R)>, HistoryError> {
@@ -114,30 +110,29 @@ pub(in crate::spot) fn orders(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let limit = page_size(intake)?;
     let account = intake.signed()?.caller.account;
     let wanted = Wanted { from, span, limit };
-    let page = intake.read(|state| {
+    let (reader, symbol, open) = intake.read(|state| {
         let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?.id;
         // The number wins (facts §7): what does not count is not checked either.
         if from.is_none() {
             span.check(SPAN_MS, SPAN_HOURS)?;
         }
-        Ok::<_, ApiError>(orders_of(state, account, symbol, &wanted)?)
+        let open = open_orders(state, account, symbol, &wanted);
+        Ok::<_, ApiError>((state.history.reader()?, symbol, open))
     })?;
+    let order = |(id, row): (u64, OrderRow)| Some((id, Order::of_row(id, &row)?));
+    let group = of_account(account, symbol);
+    let ended = wanted.rows::<OrderRow>(&reader, group, |row| row.time_ms)?;
+    let page = wanted.page(ended.into_iter().filter_map(order).collect(), open);
     json_list(ORDER_BYTES, page.iter().map(|order| full_order(name, order)))
 }
 
-fn orders_of(
+/// As many of the open orders as a page can hold.
+fn open_orders(
     state: &State,
     account: AccountId,
     symbol: SymbolId,
     wanted: &Wanted,
-) -> Result<Vec<Order>, HistoryError> {
-    let reader = state.history.reader()?;
-    let group = of_account(account, symbol);
-    let order = |(id, row): (u64, OrderRow)| Some((id, Order::of_row(id, &row)?));
-    let ended = |wanted: &Wanted| {
-        let rows = wanted.rows::<OrderRow>(&reader, group, |row| row.time_ms)?;
-        Ok(rows.into_iter().filter_map(order).collect())
-    };
+) -> Vec<(u64, Order)> {
     let open = state.orders.open_on(account, symbol);
     let open = open.filter(|order| wanted.wants(order.order_id.0, order.time_ms));
     let mut open: Vec<_> = open.collect();
@@ -145,7 +140,7 @@ fn orders_of(
         open.drain(..open.len().saturating_sub(wanted.limit));
     }
     open.truncate(wanted.limit);
-    wanted.page(ended, open.into_iter().map(|order| (order.order_id.0, order.clone())))
+    open.into_iter().map(|order| (order.order_id.0, order.clone())).collect()
 }
 
 pub(in crate::spot) fn lists(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -158,24 +153,20 @@ pub(in crate::spot) fn lists(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     }
     span.check(SPAN_MS, SPAN_HOURS)?;
     let wanted = Wanted { from, span, limit };
-    let page = intake.read(|state| {
-        let reader = state.history.reader()?;
-        let list = |(id, row): (u64, ListRow)| Some((id, OrderList::of_row(id, &row)?));
-        let ended = |wanted: &Wanted| {
-            let rows = wanted.rows::<ListRow>(&reader, of_lists(account), |row| row.time_ms)?;
-            Ok(rows.into_iter().filter_map(list).collect())
-        };
+    let (reader, open) = intake.read(|state| {
         let id = |list: &OrderList| list.order_list_id.0.cast_unsigned();
         let open = state.lists.open_of(account).filter(|list| wanted.wants(id(list), list.time_ms));
-        let page = wanted.page(ended, open.map(|list| (id(list), *list)))?;
-        let name = |list: &OrderList| state.venue.symbol(list.symbol).map(|symbol| symbol.name);
-        Ok::<_, HistoryError>(
-            page.into_iter()
-                .map(|list| (list, name(&list).unwrap_or_default()))
-                .collect::<Vec<(OrderList, SymbolName)>>(),
-        )
+        let open = open.map(|list| (id(list), *list)).collect();
+        Ok::<_, HistoryError>((state.history.reader()?, open))
     })?;
-    json_list(ORDER_BYTES, page.iter().map(|(list, symbol)| shown(list, symbol.as_str())))
+    let list = |(id, row): (u64, ListRow)| Some((id, OrderList::of_row(id, &row)?));
+    let ended = wanted.rows::<ListRow>(&reader, of_lists(account), |row| row.time_ms)?;
+    let page = wanted.page(ended.into_iter().filter_map(list).collect(), open);
+    // No symbol is ever taken back or gets another name.
+    let symbols: Vec<_> =
+        intake.read(|state| page.iter().map(|list| symbol_of(state, list)).collect());
+    let page = page.iter().zip(&symbols);
+    json_list(ORDER_BYTES, page.map(|(list, symbol)| shown(list, symbol.as_str())))
 }
 
 pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -189,16 +180,19 @@ pub(in crate::spot) fn trades(intake: &Intake<'_>) -> Result<Reply, ApiError> {
         return Err(ParameterError::Combination.into());
     }
     let wanted = Wanted { from, span, limit };
-    let (page, base, quote) = intake.read(|state| {
+    let (traded, order, [base, quote]) = intake.read(|state| {
         let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?;
         span.check(SPAN_MS, SPAN_HOURS)?;
-        let page = match order {
-            Some(order) => trades_of_order(state, account, symbol, order, &wanted)?,
-            None => trades_of(state, account, symbol, &wanted)?,
-        };
         let asset = |id| state.venue.asset(id).map(|asset| asset.name).unwrap_or_default();
-        Ok::<_, ApiError>((page, asset(symbol.base), asset(symbol.quote)))
+        let order = order.map(|order| state.order(account, symbol.id, order)).transpose()?;
+        let (market, reader) = (state.history.market(symbol.id), state.history.reader()?);
+        let traded = Traded { account, symbol: symbol.id, market, reader };
+        Ok::<_, ApiError>((traded, order, [symbol.base, symbol.quote].map(asset)))
     })?;
+    let page = match order.map(Sought::find) {
+        Some(order) => order?.map_or(Ok(Vec::new()), |order| traded.by_order(&order, &wanted))?,
+        None => traded.by_account(&wanted)?,
+    };
     json_list(TRADE_BYTES, page.iter().map(|side| side.shown(name, &base, &quote)))
 }
 
@@ -239,71 +233,57 @@ impl Side {
     }
 }
 
-/// The trade that a side belongs to.
-fn side(
-    reader: &Reader<'_>,
-    symbol: SymbolId,
-    (id, row): (u64, SideRow),
-) -> Result<Option<Side>, HistoryError> {
-    let trade = reader.get::<TradeRow>(of_symbol(symbol), id >> 1)?;
-    Ok(trade.map(|trade| Side { id: id >> 1, is_maker: id & 1 == 1, row, trade }))
-}
-
-fn trades_of(
-    state: &State,
+/// What an account has traded on a symbol.
+struct Traded {
     account: AccountId,
-    symbol: &Symbol,
-    wanted: &Wanted,
-) -> Result<Vec<Side>, HistoryError> {
-    let reader = state.history.reader()?;
-    let market = state.history.market(symbol.id);
-    let history = SymbolHistory { reader: &reader, symbol: symbol.id, market };
-    let whole = u64::MAX;
-    let first_since = |moment: u64| {
-        Ok::<_, HistoryError>(history.first_since(moment)?.map(|trade| side_id(trade, false)))
-    };
-    let behind = match wanted.span.end {
-        Some(end) => first_since(end.saturating_add(1))?,
-        None => None,
-    };
-    let first = match (wanted.from, wanted.span.start) {
-        (Some(from), _) => Some(from.saturating_mul(2)),
-        (None, Some(start)) => first_since(start)?,
-        (None, None) => Some(0),
-    };
-    let Some(first) = first else { return Ok(Vec::new()) };
-    let last = behind.map_or(whole, |behind| behind - 1);
-    let group = of_account(account, symbol.id);
-    let page = reader.page::<SideRow>(group, first..=last, wanted.direction(), wanted.limit)?;
-    joined(&reader, symbol.id, page)
-}
-
-fn trades_of_order(
-    state: &State,
-    account: AccountId,
-    symbol: &Symbol,
-    order: OrderId,
-    wanted: &Wanted,
-) -> Result<Vec<Side>, HistoryError> {
-    let Some(found) = state.order(account, symbol.id, order)? else { return Ok(Vec::new()) };
-    let reader = state.history.reader()?;
-    let row = SideRow { order: order.0, order_list: found.order_list_id.0 };
-    let first = wanted.from.map_or(0, |from| from.saturating_mul(2));
-    let page = reader.page::<OrderTradeRow>(
-        of_order(symbol.id, order.0),
-        first..=u64::MAX,
-        wanted.direction(),
-        wanted.limit,
-    )?;
-    let sides = page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect();
-    joined(&reader, symbol.id, sides)
-}
-
-fn joined(
-    reader: &Reader<'_>,
     symbol: SymbolId,
-    page: Vec<(u64, SideRow)>,
-) -> Result<Vec<Side>, HistoryError> {
-    let sides = page.into_iter().map(|found| side(reader, symbol, found));
-    sides.filter_map(Result::transpose).collect()
+    market: Market,
+    reader: Reader,
+}
+
+impl Traded {
+    fn by_account(&self, wanted: &Wanted) -> Result<Vec<Side>, HistoryError> {
+        let Self { account, symbol, market, ref reader } = *self;
+        let history = SymbolHistory { reader, symbol, market };
+        let whole = u64::MAX;
+        let first_since = |moment: u64| {
+            Ok::<_, HistoryError>(history.first_since(moment)?.map(|trade| side_id(trade, false)))
+        };
+        let behind = match wanted.span.end {
+            Some(end) => first_since(end.saturating_add(1))?,
+            None => None,
+        };
+        let first = match (wanted.from, wanted.span.start) {
+            (Some(from), _) => Some(from.saturating_mul(2)),
+            (None, Some(start)) => first_since(start)?,
+            (None, None) => Some(0),
+        };
+        let Some(first) = first else { return Ok(Vec::new()) };
+        let last = behind.map_or(whole, |behind| behind - 1);
+        let group = of_account(account, symbol);
+        let page = reader.page::<SideRow>(group, first..=last, wanted.direction(), wanted.limit)?;
+        self.joined(page)
+    }
+
+    fn by_order(&self, order: &Order, wanted: &Wanted) -> Result<Vec<Side>, HistoryError> {
+        let row = SideRow { order: order.order_id.0, order_list: order.order_list_id.0 };
+        let first = wanted.from.map_or(0, |from| from.saturating_mul(2));
+        let page = self.reader.page::<OrderTradeRow>(
+            of_order(self.symbol, row.order),
+            first..=u64::MAX,
+            wanted.direction(),
+            wanted.limit,
+        )?;
+        self.joined(page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect())
+    }
+
+    fn joined(&self, page: Vec<(u64, SideRow)>) -> Result<Vec<Side>, HistoryError> {
+        page.into_iter().filter_map(|(id, row)| self.side(id, row).transpose()).collect()
+    }
+
+    /// A side with the trade that it belongs to.
+    fn side(&self, id: u64, row: SideRow) -> Result<Option<Side>, HistoryError> {
+        let trade = self.reader.get::<TradeRow>(of_symbol(self.symbol), id >> 1)?;
+        Ok(trade.map(|trade| Side { id: id >> 1, is_maker: id & 1 == 1, row, trade }))
+    }
 }

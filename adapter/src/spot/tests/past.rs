@@ -232,7 +232,7 @@ fn what_only_the_history_has_is_found_by_number_and_name() {
 }
 
 /// Folds a list of Bob's: he sells 0.01 at 110, or when 90 is reached at 89.
-fn place_list(log: &mut Log, id: u64, stop: u64, limit: u64) {
+pub(super) fn place_list(log: &mut Log, id: u64, stop: u64, limit: u64) {
     let name = |text: String| ClientOrderId::new(&text).unwrap();
     let placed = PlaceOrderList {
         symbol: BTCUSDT,
@@ -273,7 +273,8 @@ fn place_list(log: &mut Log, id: u64, stop: u64, limit: u64) {
 }
 
 /// A list of Bob's that has ended.
-fn changed(id: u64, stop: u64, limit: u64) -> OrderListChanged {
+/// How a list of Bob's is when all of it is done.
+pub(super) fn changed(id: u64, stop: u64, limit: u64) -> OrderListChanged {
     OrderListChanged {
         order_list_id: OrderListId(id.cast_signed()),
         account: BOB,

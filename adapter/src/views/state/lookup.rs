@@ -10,61 +10,145 @@ use super::State;
 use crate::history::rows::{
     ListRow, OrderRow, OrderTradeRow, TradeRow, of_account, of_lists, of_order, of_symbol, trade_of,
 };
-use crate::history::{Direction, HistoryError};
+use crate::history::{Direction, HistoryError, Reader};
 use crate::views::lists::OrderList;
 use crate::views::orders::{Fill, Order};
+
+/// What was looked for in the state: it is there, or the history is to be asked, which may have to wait
+/// for the disk.
+#[must_use]
+pub struct Sought<T>(Place<T>);
+
+type Look<T> = Box<dyn FnOnce() -> Result<Option<T>, HistoryError>>;
+
+enum Place<T> {
+    InMemory(Option<T>),
+    InHistory(Look<T>),
+}
+
+impl<T> Sought<T> {
+    fn in_history(
+        state: &State,
+        look: impl FnOnce(&Reader) -> Result<Option<T>, HistoryError> + 'static,
+    ) -> Result<Self, HistoryError> {
+        let reader = state.history.reader()?;
+        Ok(Self(Place::InHistory(Box::new(move || look(&reader)))))
+    }
+
+    const fn in_memory(found: Option<T>) -> Self {
+        Self(Place::InMemory(found))
+    }
+
+    /// What it is, as of when it was looked for; to be called when the views are let go.
+    ///
+    /// # Errors
+    /// When the history cannot be read.
+    pub fn find(self) -> Result<Option<T>, HistoryError> {
+        match self.0 {
+            Place::InMemory(found) => Ok(found),
+            Place::InHistory(look) => look(),
+        }
+    }
+}
 
 impl State {
     /// An order of the account; somebody else's is as unknown as none.
     ///
     /// # Errors
-    /// When the history cannot be read.
+    /// When the history has too many readers.
     pub fn order(
         &self,
         account: AccountId,
         symbol: SymbolId,
         order: OrderId,
-    ) -> Result<Option<Order>, HistoryError> {
+    ) -> Result<Sought<Order>, HistoryError> {
         if let Some(found) = self.orders.get(symbol, order) {
-            return Ok((found.account == account).then(|| found.clone()));
+            let is_own = found.account == account;
+            return Ok(Sought::in_memory(is_own.then(|| found.clone())));
         }
-        let row = self.history.reader()?.get::<OrderRow>(of_account(account, symbol), order.0)?;
-        Ok(row.and_then(|row| Order::of_row(order.0, &row)))
+        Sought::in_history(self, move |history| {
+            let row = history.get::<OrderRow>(of_account(account, symbol), order.0)?;
+            Ok(row.and_then(|row| Order::of_row(order.0, &row)))
+        })
     }
 
     /// The account's last order on the symbol under this name.
     ///
     /// # Errors
-    /// When the history cannot be read.
+    /// When the history has too many readers.
     pub fn order_named(
         &self,
         account: AccountId,
         symbol: SymbolId,
         name: ClientOrderId,
-    ) -> Result<Option<Order>, HistoryError> {
+    ) -> Result<Sought<Order>, HistoryError> {
         if let Some(found) = self.orders.named(account, symbol, name) {
-            return Ok(Some(found.clone()));
+            return Ok(Sought::in_memory(Some(found.clone())));
         }
-        let found = self.history.reader()?.order_named(of_account(account, symbol), name)?;
-        Ok(found.and_then(|(id, row)| Order::of_row(id, &row)))
+        Sought::in_history(self, move |history| {
+            let found = history.order_named(of_account(account, symbol), name)?;
+            Ok(found.and_then(|(id, row)| Order::of_row(id, &row)))
+        })
     }
 
+    /// A list of the account; somebody else's is as unknown as none.
+    ///
+    /// # Errors
+    /// When the history has too many readers.
+    pub fn list(
+        &self,
+        account: AccountId,
+        list: OrderListId,
+    ) -> Result<Sought<OrderList>, HistoryError> {
+        if let Some(found) = self.lists.get(list) {
+            return Ok(Sought::in_memory((found.account == account).then_some(*found)));
+        }
+        let id = list.0.cast_unsigned();
+        Sought::in_history(self, move |history| {
+            let row = history.get::<ListRow>(of_lists(account), id)?;
+            Ok(row.and_then(|row| OrderList::of_row(id, &row)))
+        })
+    }
+
+    /// The account's open list under this name that was placed last; without one the list that ended last.
+    ///
+    /// # Errors
+    /// When the history has too many readers.
+    pub fn list_named(
+        &self,
+        account: AccountId,
+        name: ClientOrderId,
+    ) -> Result<Sought<OrderList>, HistoryError> {
+        if let Some(found) = self.lists.named(account, name) {
+            return Ok(Sought::in_memory(Some(*found)));
+        }
+        Sought::in_history(self, move |history| {
+            let found = history.list_named(of_lists(account), name)?;
+            Ok(found.and_then(|(id, row)| OrderList::of_row(id, &row)))
+        })
+    }
+}
+
+impl Reader {
     /// What an order took as the aggressor, in order of execution.
     ///
     /// # Errors
-    /// When the history cannot be read.
-    pub fn fills(&self, symbol: SymbolId, order: OrderId) -> Result<Vec<Fill>, HistoryError> {
-        let reader = self.history.reader()?;
+    /// When the store cannot be read.
+    pub(crate) fn fills(
+        &self,
+        symbol: SymbolId,
+        order: OrderId,
+    ) -> Result<Vec<Fill>, HistoryError> {
         let (mut taken, whole) = (Vec::new(), 0..=u64::MAX);
         let group = of_order(symbol, order.0);
-        reader.scan::<OrderTradeRow>(group, whole, Direction::Forward, |side, _| {
+        self.scan::<OrderTradeRow>(group, whole, Direction::Forward, |side, _| {
             if let (trade, false) = trade_of(side) {
                 taken.push(trade);
             }
             ControlFlow::Continue(())
         })?;
         let fill = |trade: u64| {
-            let row = reader.get::<TradeRow>(of_symbol(symbol), trade)?;
+            let row = self.get::<TradeRow>(of_symbol(symbol), trade)?;
             Ok(row.map(|row| Fill {
                 trade_id: TradeId(trade),
                 price: row.price,
@@ -73,38 +157,5 @@ impl State {
             }))
         };
         taken.into_iter().filter_map(|trade| fill(trade).transpose()).collect()
-    }
-
-    /// A list of the account; somebody else's is as unknown as none.
-    ///
-    /// # Errors
-    /// When the history cannot be read.
-    pub fn list(
-        &self,
-        account: AccountId,
-        list: OrderListId,
-    ) -> Result<Option<OrderList>, HistoryError> {
-        if let Some(found) = self.lists.get(list) {
-            return Ok((found.account == account).then_some(*found));
-        }
-        let id = list.0.cast_unsigned();
-        let row = self.history.reader()?.get::<ListRow>(of_lists(account), id)?;
-        Ok(row.and_then(|row| OrderList::of_row(id, &row)))
-    }
-
-    /// The account's open list under this name that was placed last; without one the list that ended last.
-    ///
-    /// # Errors
-    /// When the history cannot be read.
-    pub fn list_named(
-        &self,
-        account: AccountId,
-        name: ClientOrderId,
-    ) -> Result<Option<OrderList>, HistoryError> {
-        if let Some(found) = self.lists.named(account, name) {
-            return Ok(Some(*found));
-        }
-        let found = self.history.reader()?.list_named(of_lists(account), name)?;
-        Ok(found.and_then(|(id, row)| OrderList::of_row(id, &row)))
     }
 }

@@ -78,7 +78,7 @@ fn a_trade_moves_money_orders_and_levels() {
     assert_eq!(maker.executed_quote, 200 * ONE);
     let taker = log.order(2);
     assert_eq!((taker.status, taker.remaining()), (OrderStatus::PartiallyFilled, ONE));
-    let fills = |id| log.state.fills(BTCUSDT, OrderId(id)).unwrap();
+    let fills = |id| log.state.history.reader().unwrap().fills(BTCUSDT, OrderId(id)).unwrap();
     assert_eq!(fills(1), [], "fills are the aggressor's");
     let [fill] = fills(2)[..] else { panic!("one fill") };
     assert_eq!((fill.price, fill.quantity, fill.commission), (100 * ONE, 2 * ONE, ONE / 5));
@@ -94,7 +94,7 @@ fn the_last_order_of_a_client_id_is_found() {
     let log = traded();
     let find = |account, name: &str| {
         let name = ClientOrderId::new(name).unwrap();
-        let found = log.state.order_named(account, BTCUSDT, name).unwrap();
+        let found = log.state.order_named(account, BTCUSDT, name).unwrap().find().unwrap();
         found.map(|order| order.order_id.0)
     };
     assert_eq!(find(BOB, "c1"), Some(1));

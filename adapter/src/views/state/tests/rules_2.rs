@@ -339,7 +339,7 @@ fn a_canceled_list_takes_both_orders_with_it() {
     log.fold(Command::CancelOrderList(&command), &events).unwrap();
     assert_eq!(asks(&log), []);
     assert_eq!(balance(&log, BOB, BTC), (1000 * ONE, 0));
-    let list = log.state.list(BOB, OrderListId(0)).unwrap().unwrap();
+    let list = log.state.list(BOB, OrderListId(0)).unwrap().find().unwrap().unwrap();
     assert_eq!((list.status, list.update_ms - list.time_ms), (ListOrderStatus::AllDone, 1));
     let again = log.fold(Command::CancelOrderList(&command), &events[2..]);
     assert_eq!(again, Err(FoldError::ListNotOpen(OrderListId(0))));
