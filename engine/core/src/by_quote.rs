@@ -21,32 +21,7 @@ pub(crate) fn quantity(
     levels_max: u32,
     levels: impl Iterator<Item = DepthLevel>,
 ) -> Result<(i64, bool), Reject> {
-    let lots = MarketLots::of(filters);
-    let (mut missing, mut quantity, mut is_short) = (amount, 0i64, true);
-    for (seen, level) in (0..).zip(levels) {
-        if seen == levels_max {
-            return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
-        }
-        let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
-        let wanted = worth(missing, level.price.0);
-        let reached = quantity.checked_add(wanted.min(there)).ok_or(RejectReason::Overflow)?;
-        if wanted <= there {
-            return Ok((lots.cut(reached)?, false));
-        }
-        // What is wanted beyond this level may be less than a step, or more than the largest quantity.
-        // Where prices rise less than a step stays so; where they fall it may become one further down.
-        let most = lots.cut(quantity.saturating_add(wanted));
-        is_short = most.map_or(true, |most| most > reached);
-        match most {
-            Ok(most) if !is_short && (side == Side::Buy || lots.cut(i64::MAX) == Ok(most)) => {
-                return Ok((most, false));
-            }
-            _ => {}
-        }
-        quantity = reached;
-        missing -= money::quote_rounded_up(level.price.0, there).ok_or(RejectReason::Overflow)?;
-    }
-    Ok((lots.cut(quantity)?, is_short))
+    MarketLots::of(filters).quantity((side, amount), levels_max, levels)
 }
 
 /// The base quantity that `amount` of quote is worth at `price`.
@@ -60,6 +35,9 @@ fn worth(amount: i64, price: i64) -> i64 {
 struct MarketLots {
     lots: Lots,
     market: Option<Lots>,
+    /// Levels for which it took divisions to say how much is wanted of them.
+    #[cfg(test)]
+    divided: core::cell::Cell<u32>,
 }
 
 impl MarketLots {
@@ -67,7 +45,70 @@ impl MarketLots {
         let SymbolFilters { lot_min, lot_max, lot_step, .. } = *filters;
         let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;
         let lots = Lots::ALL.among(lot_min, lot_max, lot_step).unwrap_or(Lots::ALL);
-        Self { lots, market: lots.among(market_lot_min, market_lot_max, market_lot_step) }
+        Self {
+            lots,
+            market: lots.among(market_lot_min, market_lot_max, market_lot_step),
+            #[cfg(test)]
+            divided: core::cell::Cell::new(0),
+        }
+    }
+
+    /// See [`quantity`].
+    fn quantity(
+        &self,
+        (side, amount): (Side, i64),
+        levels_max: u32,
+        levels: impl Iterator<Item = DepthLevel>,
+    ) -> Result<(i64, bool), Reject> {
+        let (mut missing, mut quantity, mut is_short) = (amount, 0i64, true);
+        for (seen, level) in (0..).zip(levels) {
+            if seen == levels_max {
+                return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
+            }
+            let price = level.price.0;
+            let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
+            if let Some(reached) = self.passed((missing, price), (quantity, there)) {
+                (quantity, is_short) = (reached, true);
+            } else {
+                #[cfg(test)]
+                self.divided.set(self.divided.get() + 1);
+                let wanted = worth(missing, price);
+                let reached =
+                    quantity.checked_add(wanted.min(there)).ok_or(RejectReason::Overflow)?;
+                if wanted <= there {
+                    return Ok((self.cut(reached)?, false));
+                }
+                // What is wanted beyond this level may be less than a step, or more than the largest
+                // quantity. Where prices rise less than a step stays so; where they fall it may become
+                // one further down.
+                let most = self.cut(quantity.saturating_add(wanted));
+                is_short = most.map_or(true, |most| most > reached);
+                match most {
+                    Ok(most) if !is_short && (side == Side::Buy || self.is_largest(most)) => {
+                        return Ok((most, false));
+                    }
+                    _ => {}
+                }
+                quantity = reached;
+            }
+            missing -= money::quote_rounded_up(price, there).ok_or(RejectReason::Overflow)?;
+        }
+        Ok((self.cut(quantity)?, is_short))
+    }
+
+    /// What `quantity` becomes by the whole of a level where surely a step more is wanted than is there, and
+    /// may be had. It takes no division; several for each level would make an order that is refused in the
+    /// end as dear as hundreds of others.
+    fn passed(&self, (missing, price): (i64, i64), (quantity, there): (i64, i64)) -> Option<i64> {
+        let Lots { most, step, .. } = self.market.unwrap_or(self.lots);
+        let beyond = there.checked_add(i64::try_from(step).ok()?)?;
+        let wide = |value: i64| u128::from(value.cast_unsigned());
+        let is_wanted = wide(missing) * wide(UNITS_PER_WHOLE) >= wide(beyond) * wide(price);
+        (is_wanted && quantity.checked_add(beyond)? <= most).then(|| quantity + there)
+    }
+
+    fn is_largest(&self, quantity: i64) -> bool {
+        self.cut(i64::MAX) == Ok(quantity)
     }
 
     /// The largest quantity that is no more than `quantity`.
@@ -192,6 +233,28 @@ mod tests {
         assert_eq!(sold(&most, 9_000, &far), Ok((1, false)), "it looks no further than it must");
     }
 
+    /// A level that is taken whole, with more to come, costs no division.
+    #[test]
+    fn only_where_it_may_end_a_level_is_looked_at_closely() {
+        let divided = |filters: &SymbolFilters, side, amount: i64| {
+            let lots = MarketLots::of(filters);
+            let found = lots.quantity((side, amount * WHOLE), 2000, levels(1000, WHOLE));
+            (found.map(|(quantity, is_short)| (quantity / WHOLE, is_short)), lots.divided.get())
+        };
+        let none = SymbolFilters::default();
+        let lots = SymbolFilters { lot_step: WHOLE, market_lot_step: WHOLE / 2, ..none };
+        for side in [Side::Buy, Side::Sell] {
+            for filters in [&none, &lots] {
+                assert_eq!(divided(filters, side, 600_000), (Ok((1000, true)), 0));
+                assert_eq!(divided(filters, side, 500_500), (Ok((1000, false)), 1));
+                assert_eq!(divided(filters, side, 55), (Ok((10, false)), 1));
+            }
+            // The largest quantity is reached before the amount.
+            let most = SymbolFilters { lot_max: 7 * WHOLE, ..lots };
+            assert_eq!(divided(&most, side, 500_500), (Ok((7, false)), 1));
+        }
+    }
+
     #[test]
     fn a_quantity_obeys_both_filters() {
         let lots = SymbolFilters {
@@ -213,7 +276,77 @@ mod tests {
         assert_eq!(bought(&never, 500_500, 1000), Err(RejectReason::MarketLotSize.into()));
     }
 
+    /// As [`quantity`], with divisions for each level.
+    fn plainly(
+        lots: &MarketLots,
+        (side, amount): (Side, i64),
+        levels_max: u32,
+        levels: &[DepthLevel],
+    ) -> Result<(i64, bool), Reject> {
+        let (mut missing, mut quantity, mut is_short) = (amount, 0i64, true);
+        for (seen, level) in (0..).zip(levels) {
+            if seen == levels_max {
+                return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
+            }
+            let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
+            let wanted = worth(missing, level.price.0);
+            let reached = quantity.checked_add(wanted.min(there)).ok_or(RejectReason::Overflow)?;
+            if wanted <= there {
+                return Ok((lots.cut(reached)?, false));
+            }
+            let most = lots.cut(quantity.saturating_add(wanted));
+            is_short = most.map_or(true, |most| most > reached);
+            if !is_short && (side == Side::Buy || lots.is_largest(most.unwrap())) {
+                return most.map(|most| (most, false));
+            }
+            quantity = reached;
+            let cost = money::quote_rounded_up(level.price.0, there);
+            missing -= cost.ok_or(RejectReason::Overflow)?;
+        }
+        Ok((lots.cut(quantity)?, is_short))
+    }
+
+    fn sizes() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            4 => 0..40i64,
+            2 => (0..40i64).prop_map(|wholes| wholes * WHOLE),
+            1 => 0..=i64::MAX,
+            1 => (0..40i64).prop_map(|less| i64::MAX - less),
+        ]
+    }
+
     proptest! {
+        #[test]
+        fn levels_that_are_passed_are_those_that_are_taken_whole(
+            lot in (sizes(), sizes(), sizes()),
+            market in (sizes(), sizes(), sizes()),
+            (buys, amount, levels_max) in (any::<bool>(), sizes(), 0..9u32),
+            levels in prop::collection::vec((sizes(), sizes(), sizes()), 0..9),
+        ) {
+            let filters = SymbolFilters {
+                lot_min: lot.0,
+                lot_max: lot.1,
+                lot_step: lot.2,
+                market_lot_min: market.0,
+                market_lot_max: market.1,
+                market_lot_step: market.2,
+                ..Default::default()
+            };
+            let levels: Vec<DepthLevel> = levels
+                .into_iter()
+                .map(|(price, quantity, hidden)| DepthLevel {
+                    price: Price(price.max(1)),
+                    quantity: quantity.max(1) as u128,
+                    hidden: hidden as u128,
+                    orders: 1,
+                })
+                .collect();
+            let order = (if buys { Side::Buy } else { Side::Sell }, amount.max(1));
+            let found = quantity(&filters, order, levels_max, levels.iter().copied());
+            let lots = MarketLots::of(&filters);
+            prop_assert_eq!(found, plainly(&lots, order, levels_max, &levels));
+        }
+
         #[test]
         fn it_is_the_largest_that_both_filters_allow(
             (least, most, step) in (0..40i64, 0..300i64, 0..25i64),
