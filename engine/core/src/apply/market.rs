@@ -8,9 +8,9 @@
 use super::Reject;
 use crate::book::{Aggressor, SymbolBook};
 use crate::limits::{LEVELS_JUDGED_MAX, number};
-use crate::{Core, by_quote};
+use crate::{Core, by_quote, money};
 use touchline_protocol::message::enums::{RejectReason, Side};
-use touchline_protocol::units::{Amount, Price, Qty, SymbolId, notional};
+use touchline_protocol::units::{Amount, Price, SymbolId};
 
 impl Core {
     /// The base quantity of a MARKET order by quote quantity, and whether the book holds less than it
@@ -56,9 +56,8 @@ impl Core {
             }
             let quantity =
                 i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX).min(missing);
-            let exact = notional(level.price, Qty(quantity));
-            cost = Amount::from_notional_rounded_up(exact)
-                .and_then(|added| cost.checked_add(added.0))
+            cost = money::quote_rounded_up(level.price.0, quantity)
+                .and_then(|added| cost.checked_add(added))
                 .filter(|&cost| cost <= free.0)
                 .ok_or(RejectReason::InsufficientBalance)?;
             missing -= quantity;
