@@ -132,6 +132,22 @@ impl Symbols {
         SymbolId(id)
     }
 
+    /// Gives a symbol other filters. With another tick its books, in which nothing is then, are laid out by
+    /// that one: prices between ticks are found more slowly.
+    pub(crate) fn set_filters(&mut self, id: SymbolId, filters: &SymbolFilters) {
+        let at = id.0 as usize;
+        let tick = filters.tick_size;
+        if tick != self.list[at].filters.tick_size {
+            for book in [&mut self.books[at], &mut self.triggers[at]] {
+                debug_assert!(
+                    [Side::Buy, Side::Sell].iter().all(|&side| book.best(side).is_none())
+                );
+                *book = SymbolBook::with_tick(Price(tick));
+            }
+        }
+        self.list[at].filters = *filters;
+    }
+
     /// Definitions, counters and status; books are hashed with the orders.
     pub(crate) fn hash(&self, rules: u32, hash: &mut StateHash) {
         hash.word(u64::from(self.len()));
@@ -160,6 +176,43 @@ impl Symbols {
                 symbol.rates.unwrap_or_default().hash(hash);
                 self.averages.hash(SymbolId(id), hash);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::NONE;
+    use alloc::format;
+
+    #[test]
+    fn another_tick_lays_the_books_out_anew() {
+        let mut symbols = Symbols::new(Seed::new(0));
+        symbols.try_grow(1).unwrap();
+        let coarse = SymbolFilters { tick_size: 100_000_000, ..Default::default() };
+        let id = symbols.add(Symbol {
+            base: AssetId(0),
+            quote: AssetId(1),
+            counters: SymbolCounters::default(),
+            status: SymbolStatus::Halt,
+            order_types: 0,
+            flags: 0,
+            permissions: 0,
+            has_pending: false,
+            name: SymbolName::new("ONE").unwrap(),
+            filters: coarse,
+            rates: None,
+            last_price: Price::ZERO,
+            fired: NONE,
+            counted_in: 0,
+        });
+        let fine = SymbolFilters { tick_size: 10_000, ..coarse };
+        symbols.set_filters(id, &fine);
+        assert_eq!(symbols.list[0].filters, fine);
+        let expected = format!("{:?}", SymbolBook::with_tick(Price(10_000)));
+        for book in [symbols.books[0], symbols.triggers[0]] {
+            assert_eq!(format!("{book:?}"), expected);
         }
     }
 }

@@ -130,7 +130,7 @@ impl Core {
         symbol.order_types = message.order_types;
         symbol.flags = message.flags;
         symbol.permissions = message.permissions;
-        symbol.filters = message.filters;
+        self.symbols.set_filters(message.symbol, &message.filters);
         done(outbox, message.symbol.0.into());
         Ok(())
     }
