@@ -282,8 +282,9 @@ message! {
 }
 
 message! {
-    /// Changes a symbol. What PRICE_FILTER and LOT_SIZE round to changes only while it is not TRADING
-    /// and nothing is open on it; everything else binds new orders only.
+    /// Changes a symbol. Its ticks and steps, and what those of PRICE_FILTER and LOT_SIZE count from, change
+    /// only while it is not TRADING and nothing is open on it. Everything else binds new orders and changes
+    /// of open ones; MARKET_LOT_SIZE also stops that become MARKET at their turn.
     ChangeSymbol, template 53, 208 bytes {
         /// SBE header.
         0 header: MessageHeader,
