@@ -37,7 +37,7 @@ const MAP_BYTES: usize = 1 << 40;
 /// The least that is of use where the system gives less address space.
 const MAP_BYTES_MIN: usize = 1 << 30;
 
-/// Readers at the same time: more than there are threads that serve requests.
+/// Readers at the same time: more than two for each thread that serves requests, which is what one may hold.
 const READERS: u32 = 512;
 
 /// Why the store cannot be used.
