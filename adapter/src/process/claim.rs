@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::config::INSTANCE;
+use crate::notice::alert;
 
 /// Why an instance name cannot be claimed.
 #[derive(Debug, Error)]
@@ -48,7 +49,7 @@ pub(super) struct Claim {
 
 impl Claim {
     /// Locks `adapter-INSTANCE.lock` in the data folder and then writes the process id to
-    /// `adapter.pid`, or `adapter-INSTANCE.pid` for any but the default instance.
+    /// `adapter.pid`, or `adapter-INSTANCE.pid` for any but the default instance; on a full disk it goes without.
     pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
         let path = data.join(format!("adapter-{instance}.lock"));
         let lock = File::create(&path)
@@ -61,8 +62,16 @@ impl Claim {
             Err(errno) => return Err(ClaimError::File { path, source: errno.into() }),
         }
         let pid_file = data.join(pid_file_name(instance));
-        fs::write(&pid_file, format!("{}\n", std::process::id()))
-            .map_err(|source| ClaimError::File { path: pid_file.clone(), source })?;
+        match fs::write(&pid_file, format!("{}\n", std::process::id())) {
+            Err(error) if is_for_want_of_room(&error) => {
+                alert!("adapter: its process id is not written: {}: {error}", pid_file.display());
+                // Half of one would name another process.
+                let _gone = fs::remove_file(&pid_file);
+            }
+            written => {
+                written.map_err(|source| ClaimError::File { path: pid_file.clone(), source })?;
+            }
+        }
         Ok(Self { pid_file, _lock: lock })
     }
 }
@@ -72,6 +81,11 @@ impl Drop for Claim {
         // A file that is gone already needs no removing.
         let _gone = fs::remove_file(&self.pid_file);
     }
+}
+
+/// Nothing that the adapter serves needs room on the disk, and it is needed most when there is none.
+fn is_for_want_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn pid_file_name(instance: &str) -> String {
@@ -84,6 +98,7 @@ fn pid_file_name(instance: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_name_is_held_by_one_adapter_at_a_time() {
@@ -99,6 +114,21 @@ mod tests {
         assert!(!pid_file.exists());
         let _again = Claim::take(data.path(), "adapter").unwrap();
         assert_eq!(fs::read_to_string(&pid_file).unwrap(), format!("{}\n", std::process::id()));
+    }
+
+    /// Whoever serves reads and takes orders needs no room on the disk for that.
+    #[test]
+    fn a_full_disk_is_no_reason_not_to_start() {
+        let data = tempfile::tempdir().unwrap();
+        let pid_file = data.path().join("adapter.pid");
+        symlink("/dev/full", &pid_file).unwrap();
+        let claim = Claim::take(data.path(), "adapter").unwrap();
+        assert!(matches!(Claim::take(data.path(), "adapter"), Err(ClaimError::Taken { .. })));
+        drop(claim);
+        assert!(!pid_file.exists());
+        fs::create_dir(&pid_file).unwrap();
+        let error = Claim::take(data.path(), "adapter").err().unwrap().to_string();
+        assert!(error.contains("adapter.pid"), "{error}");
     }
 
     #[test]

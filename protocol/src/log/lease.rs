@@ -17,7 +17,7 @@
 //! ```
 //!
 //! It is made durably and then written in place, without a sync: what a power cut brings back is an older
-//! lease, which holds more.
+//! lease, which holds more. A reader that starts on a full disk writes the one that is there in place, too.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -100,6 +100,14 @@ pub enum LeaseError {
     },
 }
 
+impl LeaseError {
+    /// The disk has no room for another file.
+    fn is_for_want_of_room(&self) -> bool {
+        let Self::Io { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LeaseError {
     move |source| LeaseError::Io { what, path: path.to_owned(), source }
 }
@@ -114,7 +122,8 @@ pub struct Lease {
 impl Lease {
     /// Holds the log with this id from the last transaction that its reader has, in place of what the lease of
     /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. On disk
-    /// when this returns. One reader has the name: nothing keeps two apart.
+    /// when this returns, where the disk is full in the place of what was there. One reader has the name: nothing
+    /// keeps two apart.
     ///
     /// # Errors
     /// If the name is none, or the file cannot be written.
@@ -129,8 +138,21 @@ impl Lease {
         }
         let folder = data.join(LEASE_FOLDER);
         let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id };
-        lease.make(last)?;
+        match lease.make(last) {
+            Err(error) if error.is_for_want_of_room() => {
+                lease.write_over(last).map_err(|_| error)?;
+            }
+            made => made?,
+        }
         Ok(lease)
+    }
+
+    /// On disk when this returns. A power cut meanwhile may leave one that is told as damaged, which lets nothing
+    /// go.
+    fn write_over(&self, last: Bookmark) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        file.write_all_at(&encode(self.log_id, last), 0)?;
+        file.sync_all()
     }
 
     /// The reader has this transaction, and nothing before it is needed any more. What is made from it and from
@@ -166,7 +188,11 @@ impl Lease {
             file.write_all(&encode(self.log_id, last))?;
             file.sync_all()
         };
-        write().map_err(failed("writing", &new))?;
+        if let Err(error) = write() {
+            // A full disk is not kept full by it.
+            let _gone = fs::remove_file(&new);
+            return Err(failed("writing", &new)(error));
+        }
         fs::rename(&new, &self.path).map_err(failed("naming", &self.path))?;
         sync_folder(folder)
     }
@@ -342,6 +368,28 @@ mod tests {
         fs::write(data.path(), "no folder").unwrap();
         assert!(matches!(first.advance(at(256)), Err(LeaseError::Io { .. })));
         fs::remove_file(data.path()).unwrap();
+    }
+
+    /// A device that has no room, in the place of the file that would be made.
+    fn fill_disk(data: &Path, name: &str) {
+        let new = data.join(LEASE_FOLDER).join(format!("{name}.new"));
+        std::os::unix::fs::symlink("/dev/full", new).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_has_room_for_a_lease_that_is_there() {
+        let data = tempfile::tempdir().unwrap();
+        Lease::hold(data.path(), "reader", LOG, at(4096)).unwrap();
+        for needed in [8192, 64] {
+            fill_disk(data.path(), "reader");
+            Lease::hold(data.path(), "reader", LOG, at(needed)).unwrap();
+            assert_eq!(names(data.path()), owned(&[("reader", needed)]));
+        }
+        let folder = fs::read_dir(data.path().join(LEASE_FOLDER)).unwrap();
+        assert_eq!(folder.count(), 1, "what found no room is left");
+        fill_disk(data.path(), "other");
+        let refused = Lease::hold(data.path(), "other", LOG, at(0)).unwrap_err().to_string();
+        assert!(refused.contains("other.new") && refused.contains("No space left"), "{refused}");
     }
 
     #[test]
