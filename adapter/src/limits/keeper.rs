@@ -145,9 +145,11 @@ impl BansFile {
 
     fn read(&self, limits: &Limits) -> Result<(), KeeperError> {
         let error = |source| KeeperError::File { path: self.0.clone(), source };
-        let Some(text) = read_bounded(&self.0, FILE_BYTES_MAX).map_err(error)? else {
+        let Some(bytes) = read_bounded(&self.0, FILE_BYTES_MAX).map_err(error)? else {
             return Ok(());
         };
+        // A line that is no text is no ban.
+        let text = String::from_utf8_lossy(&bytes);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (bans, bad_lines) = Bans::from_text(&text, now.as_millis() as u64);
         if bad_lines > 0 {
@@ -178,7 +180,7 @@ impl KeyAddressesFile {
             return Ok(self.is_good);
         }
         (self.seen, self.is_good) = (stamp, false);
-        let text = match read_bounded(path, KEY_ADDRESSES_BYTES_MAX) {
+        let text = match read_text(path, KEY_ADDRESSES_BYTES_MAX) {
             Ok(text) => text,
             Err(source) => {
                 // What the system refuses is told once and tried again; what the file is, is told always.
@@ -200,18 +202,25 @@ impl KeyAddressesFile {
 }
 
 /// A file's text; `None` if there is no such file.
-fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
+fn read_text(path: &Path, bytes_max: usize) -> io::Result<Option<String>> {
+    let bytes = read_bounded(path, bytes_max)?;
+    let text = bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("no text")));
+    text.transpose()
+}
+
+/// What stands in a file; `None` if there is no such file.
+fn read_bounded(path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = String::new();
-    file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
-    if text.len() > bytes_max {
+    let mut bytes = Vec::new();
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
         return Err(io::Error::other(format!("longer than {bytes_max} bytes")));
     }
-    Ok(Some(text))
+    Ok(Some(bytes))
 }
 
 /// Puts a file in place of another, whole or not at all.
@@ -316,6 +325,18 @@ mod tests {
         }
         let start = Keeper::start(limits, folder.path(), "one");
         assert!(matches!(start, Err(KeeperError::KeyAddresses { .. })), "never without them");
+    }
+
+    #[test]
+    fn a_line_of_bans_that_is_no_text_is_left_out_and_the_others_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let end_ms = now_ms() + 60_000;
+        let good = format!("198.51.100.1 1 {end_ms}\n");
+        fs::write(folder.path().join("bans-one"), [good.as_bytes(), b"\xff\x80 1 5\n"].concat())
+            .unwrap();
+        let limits = limits();
+        let _keeper = Keeper::start(Arc::clone(&limits), folder.path(), "one").unwrap();
+        assert_eq!(limits.bans().end_ms(client(), now_ms()), Some(end_ms));
     }
 
     #[test]
