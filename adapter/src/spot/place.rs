@@ -258,6 +258,10 @@ fn check_capability(
     if sent.iceberg_quantity.is_some() && symbol.flags & SYMBOL_ICEBERG == 0 {
         return Err(ApiError::iceberg_orders_unsupported());
     }
+    // In the command an iceberg quantity of 0 means that all of the order is shown.
+    if sent.iceberg_quantity.is_some() && order.iceberg_quantity == 0 {
+        return Err(ApiError::invalid_quantity());
+    }
     if order.iceberg_quantity > order.quantity {
         return Err(ApiError::iceberg_exceeds_quantity());
     }

@@ -175,9 +175,16 @@ fn check_capability(
     if choices.stop_type().is_in(types) && !OrderType::LimitMaker.is_in(types) {
         return Err(ApiError::limit_maker_orders_unsupported());
     }
-    let icebergs = [sent.limit_iceberg_quantity, sent.stop_iceberg_quantity];
-    if icebergs.iter().any(Option::is_some) && symbol.flags & SYMBOL_ICEBERG == 0 {
+    let icebergs = [
+        (sent.limit_iceberg_quantity, list.limit_iceberg_quantity),
+        (sent.stop_iceberg_quantity, list.stop_iceberg_quantity),
+    ];
+    if icebergs.iter().any(|(sent, _)| sent.is_some()) && symbol.flags & SYMBOL_ICEBERG == 0 {
         return Err(ApiError::iceberg_orders_unsupported());
+    }
+    // In the command an iceberg quantity of 0 means that all of the leg is shown.
+    if icebergs.iter().any(|(sent, quantity)| sent.is_some() && *quantity == 0) {
+        return Err(ApiError::invalid_quantity());
     }
     if list.limit_iceberg_quantity.max(list.stop_iceberg_quantity) > list.quantity {
         return Err(ApiError::iceberg_exceeds_quantity());

@@ -373,6 +373,12 @@ fn placements_that_the_engine_never_sees() {
             &not_required("timeInForce"),
         ),
         (
+            "symbol=FLEX&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=1&icebergQty=0"
+                .to_owned(),
+            -1013,
+            "Invalid quantity.",
+        ),
+        (
             "symbol=FLEX&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=1&icebergQty=2"
                 .to_owned(),
             -1013,
