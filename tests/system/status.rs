@@ -61,3 +61,22 @@ fn the_status_tells_how_far_views_and_history_are() {
     let again = status_when(&mut http, is_connected);
     assert_eq!(again.integer_at("incarnation"), caught_up.integer_at("incarnation") + 1);
 }
+
+/// Nobody stops its control page then, by which who reads is told that another engine has started.
+#[test]
+fn an_engine_whose_predecessors_window_was_removed_is_followed() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let mut http = venue.http();
+    venue.a().limit("BTCUSDT", "BUY", "0.01", "20000");
+    let before = status(&mut http);
+    venue.kill9(Part::Engine);
+    venue.lose_live_window();
+    venue.start_engine();
+    venue.wait_until_engine_answers();
+    venue.a().limit("BTCUSDT", "BUY", "0.01", "20000");
+    let after = status_when(&mut http, |status| {
+        status.integer_at("incarnation") > before.integer_at("incarnation")
+            && ["viewsBehind", "historyBehind"].iter().all(|field| status.integer_at(field) == 0)
+    });
+    assert!(after.integer_at("history") > before.integer_at("durable"), "{after:?}");
+}
