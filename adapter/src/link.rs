@@ -180,6 +180,13 @@ impl<T: Traffic> Link<T> {
         self.shared.sender().is_some()
     }
 
+    /// Up to where the log is on disk, as the engine shows those who have a session with it, whatever has become
+    /// of its control page's file; 0 while there is no session.
+    #[must_use]
+    pub fn durable(&self) -> Position {
+        self.shared.watch.durable()
+    }
+
     /// A thread that can look for replies is awake from now on: it says when it sleeps, and often, since
     /// others may wait for what it finds.
     pub fn worker_wakes(&self) {

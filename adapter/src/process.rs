@@ -284,14 +284,11 @@ impl Parts {
         });
         let views = Arc::new(Views::new(state, move || watermark.now()));
         let gate = Arc::new(Gate::default());
-        let on_disk = Arc::clone(&durable);
-        let work = Work::new(
-            Arc::clone(&views),
-            &archive,
-            move || on_disk.now(),
-            Arc::clone(&gate),
-            lease,
-        );
+        let orders = link(options, "hot", Lane::Hot)?;
+        // Where somebody has removed the control page of a running engine, only its sessions tell.
+        let (on_disk, session) = (Arc::clone(&durable), Arc::clone(&orders));
+        let on_disk = move || on_disk.look().map_or_else(|| session.durable(), |log| log.position);
+        let work = Work::new(Arc::clone(&views), &archive, on_disk, Arc::clone(&gate), lease);
         let history_ended = sender.clone();
         let history = Writer::start(work, move |error| {
             // The main thread may be gone already: then nobody needs to be told.
@@ -303,7 +300,6 @@ impl Parts {
             let _gone = sender.send(Notice::ViewsEnded(end));
         })
         .map_err(|source| RunError::Thread { name: "views", source })?;
-        let orders = link(options, "hot", Lane::Hot)?;
         let records = link(options, "cold", Lane::Cold)?;
         let limits = Arc::new(Limits::new(config.limits()));
         let keeper = Keeper::start(Arc::clone(&limits), &options.data, &config.instance)?;

@@ -80,3 +80,16 @@ fn an_engine_whose_predecessors_window_was_removed_is_followed() {
     });
     assert!(after.integer_at("history") > before.integer_at("durable"), "{after:?}");
 }
+
+/// Its control page tells nobody any more how far the log is on disk; its session does.
+#[test]
+fn the_history_is_written_beside_an_engine_whose_window_was_removed() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let before = status(&mut venue.http());
+    venue.remove_live_window();
+    venue.kill9(Part::Adapter);
+    venue.start_adapter();
+    venue.a().limit("BTCUSDT", "BUY", "0.01", "20000");
+    let is_written = |status: &Json| status.integer_at("history") > before.integer_at("durable");
+    status_when(&mut venue.http(), is_written);
+}

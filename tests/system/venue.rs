@@ -271,6 +271,11 @@ impl Venue {
         assert_eq!(remove_live_window(&self.data), 1, "the window of a killed engine is there");
     }
 
+    /// Removes the live window of an engine that runs on, as somebody does who clears up.
+    pub(crate) fn remove_live_window(&self) {
+        assert_eq!(remove_live_window(&self.data), 1, "the window of an engine is there");
+    }
+
     /// Removes what a stopped engine may have left in shared memory.
     pub(crate) fn forget_live_window(&self) {
         assert!(self.engine.is_none() && self.up.is_none(), "an engine uses the window");

@@ -12,6 +12,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use touchline_protocol::client::ReceiveError;
+use touchline_protocol::units::Position;
 
 use super::Traffic;
 use super::pending::Pending;
@@ -123,6 +124,11 @@ impl Watch {
         }
         *hears_disk = nobody_else && replies.holds_back();
         Ok(Next::Sleep { hears_disk: *hears_disk })
+    }
+
+    /// Up to where the log is on disk, as the engine of this connection shows it; 0 without one.
+    pub(super) fn durable(&self) -> Position {
+        self.lock().replies.as_ref().map_or(Position(0), |replies| replies.durable())
     }
 
     /// Looks whether the engine is still there.

@@ -7,6 +7,8 @@ use touchline_protocol::client::{
     Sender,
 };
 
+use touchline_protocol::units::Position;
+
 use super::Traffic;
 
 /// One connection.
@@ -44,6 +46,8 @@ pub(super) trait Replies: Send {
     fn disarm(&self);
     /// True if there are replies that wait for the log to be on disk.
     fn holds_back(&self) -> bool;
+    /// Up to where the log is on disk.
+    fn durable(&self) -> Position;
     /// Rings the bell for the link's thread, in place of the engine.
     fn ring(&self);
     /// Looks whether the engine is still there; if not, the next poll says so.
@@ -107,6 +111,10 @@ impl Replies for Receiver {
 
     fn holds_back(&self) -> bool {
         Self::holds_back(self)
+    }
+
+    fn durable(&self) -> Position {
+        Self::durable(self)
     }
 
     fn ring(&self) {

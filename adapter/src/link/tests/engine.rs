@@ -229,6 +229,10 @@ impl Replies for FakeReplies {
         self.held.is_some()
     }
 
+    fn durable(&self) -> Position {
+        Position(0)
+    }
+
     fn ring(&self) {
         self.bell.count(|rings| &mut rings.own);
     }
