@@ -243,9 +243,9 @@ pub struct Engine {
 }
 
 /// Tells at any moment, on any thread, how far the log stands: a reader that never reads.
-pub struct Watermark(Mutex<Looking>);
+pub struct Watermark(Mutex<Attached>);
 
-struct Looking {
+struct Attached {
     reader: LogReader,
     /// When it looks for another engine, though nothing tells of one.
     next_look: Instant,
@@ -255,7 +255,7 @@ impl Watermark {
     /// Takes a reader of its own, opened at the same level as the tailer's.
     #[must_use]
     pub fn new(reader: LogReader) -> Self {
-        Self(Mutex::new(Looking { reader, next_look: Instant::now() }))
+        Self(Mutex::new(Attached { reader, next_look: Instant::now() }))
     }
 
     /// How far the log may be read now; 0 if no engine has run since the machine started.
@@ -267,24 +267,24 @@ impl Watermark {
     /// The same, and whose log it is; `None` if no engine has run since the machine started.
     #[must_use]
     pub fn look(&self) -> Option<Engine> {
-        let Looking { reader, .. } = &*self.attached();
+        let Attached { reader, .. } = &*self.attached();
         let incarnation = reader.incarnation()?;
         Some(Engine { incarnation, state: reader.state(), position: reader.watermark() })
     }
 
-    fn attached(&self) -> MutexGuard<'_, Looking> {
-        let mut looking = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn attached(&self) -> MutexGuard<'_, Attached> {
+        let mut attached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A new engine stops the page of the one before it takes the first command, so a page that
         // is not stopped is the one that counts: unless it was removed while its engine ran, or its log was
         // replaced by a copy of it. Nobody finds it to stop it then.
-        let is_stopped = matches!(looking.reader.state(), None | Some(LogState::Stopped));
+        let is_stopped = matches!(attached.reader.state(), None | Some(LogState::Stopped));
         let now = Instant::now();
-        if is_stopped || now >= looking.next_look {
-            looking.next_look = now + IDLE;
+        if is_stopped || now >= attached.next_look {
+            attached.next_look = now + IDLE;
             // What cannot be attached now is the tailer's to report; the old page stands meanwhile.
-            let _attached = looking.reader.attach();
+            let _attached = attached.reader.attach();
         }
-        looking
+        attached
     }
 }
 
