@@ -98,12 +98,17 @@ impl Origin {
             return Ok(Self::Local);
         }
         let address = getpeername(socket)?.ok_or(io::ErrorKind::NotConnected)?;
-        Ok(Self::Remote(match SocketAddr::try_from(address)?.ip() {
+        Ok(Self::remote(SocketAddr::try_from(address)?.ip()))
+    }
+
+    /// One of IPv4 is the same whether it comes over IPv4 or, mapped, over a listener of both.
+    fn remote(address: IpAddr) -> Self {
+        Self::Remote(match address.to_canonical() {
             IpAddr::V6(address) => {
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
             }
             address => address,
-        }))
+        })
     }
 }
 

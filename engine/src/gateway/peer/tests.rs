@@ -193,3 +193,13 @@ fn honest_peers_are_let_in_whatever_the_pieces() {
         }
     }
 }
+
+/// A listener on `[::]` has clients of IPv4 too, by addresses that all lie in one network of 64 bits.
+#[test]
+fn clients_of_ipv4_come_each_from_its_own_address_over_ipv6_too() {
+    let origin = |address: &str| Origin::remote(address.parse().unwrap());
+    assert_ne!(origin("::ffff:192.0.2.1"), origin("::ffff:192.0.2.2"));
+    assert_eq!(origin("::ffff:192.0.2.1"), origin("192.0.2.1"));
+    assert_eq!(origin("2001:db8::1"), origin("2001:db8::ffff:192.0.2.1"));
+    assert_ne!(origin("2001:db8::1"), origin("2001:db8:0:1::1"));
+}
