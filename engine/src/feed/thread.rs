@@ -15,6 +15,7 @@ use touchline_core::Core;
 use touchline_protocol::feed::books::{BookError, Books};
 use touchline_protocol::feed::broadcast::{Broadcaster, message_bytes};
 use touchline_protocol::feed::{FeedMemoryError, FeedOutput};
+use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::command::KEY_MARKET_DATA;
@@ -317,9 +318,11 @@ impl FeedThread {
                 ToFeed::Snapshot { ticket } => self.snapshots.ask(ticket),
             }
         }
-        // A key that was made a moment ago is known once the log was read up to here.
+        // SYNC: the state is looked at first: behind a failure the watermark moves no more.
+        let is_last = self.control.state() == LogState::LogFailed && !self.reader.has_more();
+        // A key that was made a moment ago is known once the log was read up to here, or as far as it ever can be.
         while let Some((ticket, key, _)) =
-            self.questions.pop_front_if(|question| self.reader.has_read_to(question.2))
+            self.questions.pop_front_if(|question| is_last || self.reader.has_read_to(question.2))
         {
             self.tell(match self.keys.refusal(key) {
                 None => FromFeed::Admitted { ticket },

@@ -6,6 +6,7 @@ use crate::config::EngineConfig;
 use crate::duty::{Duty, DutyOptions};
 use crate::gateway;
 use crate::genesis::Genesis;
+use crate::log::storage::GatedStorage;
 use crate::log::{self, Environment, KeeperHandle, LogOptions, WindowPlace};
 use crate::patience::Wait;
 use crate::recovery::NothingToReplay;
@@ -27,11 +28,16 @@ name = "A"
 struct Venue {
     duty: Duty,
     feed: FeedThread,
+    disk_fails: Arc<AtomicBool>,
     _keeper: KeeperHandle,
     _folder: TempDir,
 }
 
 fn venue() -> Venue {
+    venue_of(Follow::Appended)
+}
+
+fn venue_of(follow: Follow) -> Venue {
     crate::patience::watch();
     let folder = tempfile::tempdir().unwrap();
     let options = LogOptions {
@@ -44,7 +50,12 @@ fn venue() -> Venue {
     };
     // No attest record is to come between.
     let attest_after = Duration::from_secs(3600);
-    let environment = Environment { attest_after, ..Environment::default() };
+    let disk_fails = Arc::new(AtomicBool::new(false));
+    let fails = Arc::clone(&disk_fails);
+    let storage = Arc::new(GatedStorage::new(move |_| {
+        if fails.load(Ordering::Relaxed) { Err(io::Error::other("it is broken")) } else { Ok(true) }
+    }));
+    let environment = Environment { storage, attest_after, ..Environment::default() };
     let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
     let config: EngineConfig = toml::from_str(DEFINITION).unwrap();
     let (mail, rings) = gateway::mail().unwrap();
@@ -62,14 +73,14 @@ fn venue() -> Venue {
     }
     let feed = prepare(FeedOptions {
         data: folder.path().to_owned(),
-        follow: Follow::Appended,
+        follow,
         slots: 1024,
         core: duty.core(),
         control: log.control,
         bell: mail.bell(),
     })
     .unwrap();
-    Venue { duty, feed, _keeper: log.keeper, _folder: folder }
+    Venue { duty, feed, disk_fails, _keeper: log.keeper, _folder: folder }
 }
 
 impl Venue {
@@ -117,6 +128,26 @@ fn a_key_is_judged_by_all_that_the_log_says_when_the_question_comes() {
     assert_eq!(venue.answers(), []);
     venue.read_on();
     assert_eq!(venue.answers(), [(3, Some(RejectReason::UnknownKey))]);
+}
+
+#[test]
+fn a_feed_of_what_is_on_disk_judges_keys_by_that_when_the_disk_has_failed() {
+    let mut venue = venue_of(Follow::Durable);
+    let (account, permissions) = (AccountId(1), KEY_MARKET_DATA);
+    venue.log(bytemuck::bytes_of(&CreateKey { account, permissions, ..Default::default() }));
+    venue.duty.wait_durable().unwrap();
+    venue.disk_fails.store(true, Ordering::Relaxed);
+    // Nobody ever reads this.
+    venue.log(bytemuck::bytes_of(&RevokeKey { key: KeyId(1), ..Default::default() }));
+    venue.ask(1);
+    venue.duty.turn();
+    let wait = Wait::begin();
+    while venue.feed.control.state() != LogState::LogFailed {
+        wait.go_on("the log does not fail");
+    }
+    venue.ask(2);
+    venue.read_on();
+    assert_eq!(venue.answers(), [(1, None), (2, None)]);
 }
 
 #[test]
