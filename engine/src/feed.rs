@@ -88,14 +88,14 @@ pub struct FeedDesk {
 }
 
 impl FeedDesk {
-    /// A desk with no feed thread behind it, for tests of the gateway's readers.
+    /// A desk of the smallest ring with no feed thread behind it, for tests of the gateway's readers.
     #[cfg(test)]
     pub(crate) fn without_feed(memory: OwnedFd) -> Self {
         Self {
             to_feed: Mailbox::default(),
             from_feed: Mailbox::default(),
             memory,
-            slots: 0,
+            slots: touchline_protocol::feed::layout::SLOTS_MIN,
             incarnation: Incarnation(1),
             signal: Arc::new(LocalSignal::new()),
             readers: [AtomicU32::new(0), AtomicU32::new(0)],

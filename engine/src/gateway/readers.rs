@@ -22,7 +22,7 @@ use touchline_protocol::message::stream::SessionClosed;
 use touchline_protocol::shm::descriptors::send_with_descriptors;
 use touchline_protocol::units::KeyId;
 
-use super::peer::FeedWish;
+use super::peer::{FeedWish, Peer};
 use super::service::Gateway;
 use crate::feed::{FeedDesk, FromFeed, Snapshot, ToFeed};
 use live::{Live, Reached};
@@ -150,6 +150,10 @@ impl Gateway {
                     // Those over streams get what is left first.
                     let without = self.readers.found(|reader| !reader.is_stream());
                     self.close_readers(without, (CloseReason::FeedEnded, "the feed has ended"));
+                    // Nobody judges their keys any more.
+                    for ticket in self.coming(|_| true) {
+                        self.turn_away(ticket, RefusalReason::NoFeed, None);
+                    }
                 }
             }
         }
@@ -200,12 +204,16 @@ impl Gateway {
         let close = (CloseReason::KeyRevoked, "its key was revoked");
         self.close_readers(self.readers.found(of_key), close);
         // Those whose answer is on its way.
-        let of_key = |wish: FeedWish| wish.key == key;
-        let coming = self.peers.iter().filter(|(_, peer)| peer.wants_feed().is_some_and(of_key));
-        let coming: Vec<usize> = coming.map(|(ticket, _)| *ticket).collect();
-        for ticket in coming {
+        for ticket in self.coming(|wish| wish.key == key) {
             self.remove(ticket);
         }
+    }
+
+    /// Peers that want the feed and have no answer yet.
+    fn coming(&self, are_meant: impl Fn(FeedWish) -> bool) -> Vec<usize> {
+        let wanted = |peer: &Peer| peer.wants_feed().is_some_and(&are_meant);
+        let coming = self.peers.iter().filter(|(_, peer)| wanted(peer));
+        coming.map(|(ticket, _)| *ticket).collect()
     }
 
     pub(super) fn reader_received(&mut self, ticket: usize, at: &Range<usize>) {

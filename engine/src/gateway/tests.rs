@@ -106,9 +106,13 @@ fn a_door_whose_sockets_fail_ends_the_engine_and_says_why() {
 pub(super) mod peers {
     use super::super::peer::{Origin, Peer};
     use super::*;
+    use crate::feed::FromFeed;
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
+    use touchline_protocol::feed::FeedOutput;
+    use touchline_protocol::feed::layout::SLOTS_MIN;
+    use touchline_protocol::message::command::LOGON_FEED;
     use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, enclose};
     use touchline_protocol::message::enums::{Lane, Role};
     use touchline_protocol::message::event::{
@@ -225,6 +229,32 @@ pub(super) mod peers {
         assert_eq!(answer(&mut one_more), too_many, "the key has 64 already");
         assert_eq!(answer(&mut crowd[0]), too_many, "the oldest makes place for the fifth");
         assert!(crowd[1..].iter_mut().all(|client| answer(client).is_none()));
+        log.keeper.stop();
+    }
+
+    #[test]
+    fn who_waits_for_a_feed_that_ends_is_told_that_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mail, rings) = mail().unwrap();
+        let log = log_in(folder.path());
+        let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+        let desk = Arc::new(FeedDesk::without_feed(memory));
+        let feed = Some((Arc::clone(&desk), 4));
+        let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
+        let (client, engine) = UnixStream::pair().unwrap();
+        let mut reader = (client, Peer::new(Arc::new(engine.into()), Origin::Local));
+        let wish = Hello { flags: LOGON_FEED, ..hello(KeyId(0), 0) };
+        let progress = reader.1.received(bytemuck::bytes_of(&wish), &options);
+        mail.arrivals.put(Arrival { peer: reader.1, progress });
+        let backend = Box::new(Failing { turns: u32::MAX });
+        let mut gateway =
+            Gateway::new(options, log.control.clone(), backend, mail, rings.gateway).unwrap();
+        gateway.let_in_arrivals();
+        assert!(desk.to_feed.take().is_some(), "its key is to be judged");
+        output.end();
+        desk.from_feed.put(FromFeed::Ended);
+        assert!(gateway.read_feed_mail());
+        assert_eq!(answer(&mut reader.0), Some(RefusalReason::NoFeed as u16));
         log.keeper.stop();
     }
 
