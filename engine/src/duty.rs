@@ -21,7 +21,7 @@ use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
 use crate::gateway::Mail;
 use crate::log::{BeginError, CloseError, Control, LogWriter};
-use crate::mailbox::{FromDuty, ToDuty};
+use crate::mailbox::{StateLetter, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
 use clients::{ClientIndex, Clients};
@@ -347,7 +347,8 @@ impl Duty {
                     } else {
                         state::refusal(session, correlation, (position, self.now_ns))
                     };
-                    self.mail.tell_gateway(FromDuty::State { ticket, position, messages });
+                    let behind = self.clients.streams.published();
+                    self.mail.tell_state(StateLetter { ticket, behind, position, messages });
                 }
                 ToDuty::Ended { session, epoch } => {
                     if let Some(client) = self.clients.find(session, epoch) {

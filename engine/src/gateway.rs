@@ -26,7 +26,7 @@ pub use service::SESSIONLESS_MAX;
 use crate::config::{GatewayBackend, GatewaySection};
 use crate::feed::FeedDesk;
 use crate::log::Control;
-use crate::mailbox::{FromDuty, Mailbox, ToDuty};
+use crate::mailbox::{FromDuty, Mailbox, StateLetter, ToDuty};
 use crate::notice::say;
 use backend::{Backend, Listener};
 use door::{Arrival, Door};
@@ -80,6 +80,8 @@ pub struct Mail {
     pub to_duty: Mailbox<ToDuty>,
     /// From the duty thread.
     pub from_duty: Mailbox<FromDuty>,
+    /// From the duty thread too: each has its place among what the ring of the streams carries.
+    pub states: Mailbox<StateLetter>,
     /// What the duty thread sleeps on.
     pub duty_signal: LocalSignal,
     /// From the door to the gateway.
@@ -91,6 +93,12 @@ impl Mail {
     /// Puts a letter to the gateway and wakes it.
     pub fn tell_gateway(&self, letter: FromDuty) {
         self.from_duty.put(letter);
+        self.bell.ring();
+    }
+
+    /// Puts a state to the gateway and wakes it.
+    pub fn tell_state(&self, letter: StateLetter) {
+        self.states.put(letter);
         self.bell.ring();
     }
 
@@ -152,6 +160,7 @@ pub fn mail() -> io::Result<(Arc<Mail>, StreamRings)> {
     let mail = Mail {
         to_duty: Mailbox::default(),
         from_duty: Mailbox::default(),
+        states: Mailbox::default(),
         duty_signal: LocalSignal::new(),
         arrivals: Mailbox::default(),
         bell: Arc::new(Bell::new()?),

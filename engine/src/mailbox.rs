@@ -123,13 +123,18 @@ pub enum FromDuty {
         /// The engine's end of the session's rings, if it had rings of its own.
         end: Option<Box<SessionEnd>>,
     },
-    /// What an account has, as messages: open orders, balances, the end; or that it may not ask so often.
-    State {
-        /// The ticket of the request.
-        ticket: usize,
-        /// All that they say was decided before.
-        position: Position,
-        /// One behind the other.
-        messages: Vec<u8>,
-    },
+}
+
+/// From the duty thread to the gateway: what an account has, as messages: open orders, balances, the end; or
+/// that it may not ask so often.
+pub struct StateLetter {
+    /// The ticket of the request.
+    pub ticket: usize,
+    /// Slots that the duty thread had published on the ring of the streams: the letter's place among what that
+    /// carries.
+    pub behind: u64,
+    /// All that they say was decided before.
+    pub position: Position,
+    /// One behind the other.
+    pub messages: Vec<u8>,
 }

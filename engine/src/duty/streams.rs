@@ -311,6 +311,11 @@ impl Streams {
         }
     }
 
+    /// Slots that were published on the ring since it began.
+    pub(super) fn published(&self) -> u64 {
+        self.end.output.published()
+    }
+
     /// Somebody waits until what is not said on the ring is on disk.
     pub(super) fn await_disk(&mut self, index: usize) {
         self.awaits_disk |= self.list[index].awaits_disk;

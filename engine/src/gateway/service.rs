@@ -122,7 +122,10 @@ impl Gateway {
     }
 
     fn has_last_words(&self) -> bool {
-        self.mail.from_duty.has_mail() || self.sessions.have_words() || self.readers.have_streams()
+        self.mail.from_duty.has_mail()
+            || self.mail.states.has_mail()
+            || self.sessions.have_words()
+            || self.readers.have_streams()
     }
 
     /// One turn; gives whether there was anything to do.
@@ -161,6 +164,7 @@ impl Gateway {
         let has_work = stop.load(Ordering::Acquire)
             || self.mail.arrivals.has_mail()
             || self.mail.from_duty.has_mail()
+            || self.mail.states.has_mail()
             || self.answer.is_some()
             || self.readers.has_work()
             || self.sessions.has_work(self.durable());
@@ -335,9 +339,6 @@ impl Gateway {
                         self.forget_peer(ticket);
                         self.refusals.print(&format!("refused a logon: {reason:?}"));
                     }
-                }
-                FromDuty::State { ticket, position, messages } => {
-                    self.state_came(ticket, position, &messages);
                 }
                 FromDuty::Closed { session, epoch, reason, why, end } => {
                     let is_stream = end.is_none();

@@ -1,34 +1,28 @@
-//! The stream sessions of the gateway: bytes to the duty thread's ring by turns, its replies to sockets.
+//! The stream sessions of the gateway: bytes to the duty thread's ring by turns, its replies ([`replies`]) to
+//! sockets.
 //! Called by [`super::service`] in each of its turns.
 
-use super::Mail;
+mod replies;
+
 use super::history::{Ask, PIECE_BYTES, Replay};
 use super::service::Gateway;
 use super::stream::{Next, Replaying, Stream, Terms};
-use crate::mailbox::ToDuty;
+use crate::mailbox::{StateLetter, ToDuty};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Instant;
 use touchline_protocol::log::MAX_FRAME_BYTES;
 use touchline_protocol::log::control::LogState;
-use touchline_protocol::message::MessageHeader;
-use touchline_protocol::message::decode::ENVELOPED_BYTES_MAX;
 use touchline_protocol::message::enums::CloseReason;
-use touchline_protocol::message::event::{Envelope, SessionStarted};
-use touchline_protocol::ring::layout::MAX_SLOTS;
+use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::{MessageBuffer, PushError, SessionEnd};
 use touchline_protocol::units::{Epoch, Position, SessionId};
 
 /// Messages of one session that are passed on before it is another's turn.
 const MESSAGES_PER_TURN: usize = 16;
-/// Replies taken out of the ring per turn.
-const REPLIES_PER_TURN: usize = 4096;
 /// Room that is waited for before a piece of history is asked for.
 const PIECE_ROOM: usize = PIECE_BYTES + 2 * MAX_FRAME_BYTES;
-/// Where the envelope lies in a message of the ring, and its reserved bytes in it.
-const ENVELOPE: Range<usize> = MessageHeader::BYTES..MessageHeader::BYTES + size_of::<Envelope>();
-const RESERVED: Range<usize> = ENVELOPE.end - 3..ENVELOPE.end;
 
 /// Where a session's connection is.
 #[derive(Clone, Copy)]
@@ -57,6 +51,8 @@ pub(super) struct Sessions {
     hungry: Vec<usize>,
     /// Replies for sessions whose opening is in mail that is not read yet.
     early: VecDeque<Vec<u8>>,
+    /// States whose place is behind replies that are still in the ring.
+    states: VecDeque<StateLetter>,
     /// The duty thread's ring was full.
     is_stuck: bool,
     /// How far the log was on disk when it failed.
@@ -81,6 +77,7 @@ impl Sessions {
             durable: Position(0),
             hungry: Vec::new(),
             early: VecDeque::new(),
+            states: VecDeque::new(),
             is_stuck: false,
             failed_at: None,
         }
@@ -102,16 +99,6 @@ impl Sessions {
     /// True when something is held back until the log is on disk.
     pub(super) fn awaits_durable(&self) -> bool {
         !self.holding.is_empty()
-    }
-
-    /// True when the duty thread has said something that no session was given yet.
-    pub(super) fn has_replies(&self) -> bool {
-        self.rings.input.has_messages()
-    }
-
-    /// True while something is on its way to a session, or may leave now.
-    pub(super) fn have_words(&self) -> bool {
-        self.has_replies() || self.streams.values().any(Stream::has_words)
     }
 
     /// True when there is something to do that no socket tells of.
@@ -160,78 +147,10 @@ impl Sessions {
         }
     }
 
-    /// The connection that a reply is for, if it is still there.
-    fn route(&self, envelope: &Envelope) -> Option<usize> {
-        let route = self.routes.get(envelope.session.0 as usize)?.as_ref()?;
-        (route.epoch == envelope.reserved).then_some(route.ticket)
-    }
-
     fn find(&self, session: SessionId, epoch: Epoch) -> Option<usize> {
         let route = self.routes.get(session.0 as usize)?.as_ref()?;
         let stream = self.streams.get(&route.ticket)?;
         (stream.epoch == epoch).then_some(route.ticket)
-    }
-
-    /// Takes replies out of the ring and gives each to its session; gives whether there was one. With mail
-    /// that is not read, the letter that opens a session may be in it: what comes for one that is not
-    /// there is kept until it is read.
-    pub(super) fn drain(&mut self, mail: &Mail) -> bool {
-        let mut taken = 0;
-        while taken < REPLIES_PER_TURN {
-            // Both ends of these rings are this process's own: a fault here is a broken engine, which
-            // the duty thread finds too.
-            let Ok(Some(length)) = self.rings.input.poll(&mut self.buffer) else { break };
-            taken += 1;
-            let mut message = [0; ENVELOPED_BYTES_MAX];
-            let Some(message) = message.get_mut(..length) else { continue };
-            message.copy_from_slice(self.buffer.bytes(length));
-            if !self.deliver(message) && mail.from_duty.has_mail() {
-                self.early.push_back(message.to_vec());
-            }
-        }
-        self.rings.input.release();
-        taken > 0
-    }
-
-    /// Takes all replies that are in the ring by now.
-    pub(super) fn drain_all(&mut self, mail: &Mail) {
-        // Each takes a slot at least, so no more than that were there when this began.
-        for _ in 0..MAX_SLOTS.div_ceil(REPLIES_PER_TURN) {
-            if !self.drain(mail) {
-                return;
-            }
-        }
-    }
-
-    /// Gives a message of the ring to its session; false if that is not there.
-    fn deliver(&mut self, message: &mut [u8]) -> bool {
-        let Some(envelope) = message.get_mut(ENVELOPE) else { return false };
-        let mut envelope: Envelope = bytemuck::pod_read_unaligned(envelope);
-        let Some(ticket) = self.route(&envelope) else { return false };
-        let Some(stream) = self.streams.get_mut(&ticket) else { return false };
-        envelope.reserved = [0; 3];
-        message[RESERVED].fill(0);
-        stream.put(&envelope, message);
-        let has_input = stream.has_input();
-        self.mark_dirty(ticket);
-        if has_input {
-            self.mark_ready(ticket);
-        }
-        true
-    }
-
-    /// Delivers what came before its session's opening was known.
-    fn deliver_early(&mut self) {
-        for mut message in std::mem::take(&mut self.early) {
-            if !self.deliver(&mut message) {
-                self.early.push_back(message);
-            }
-        }
-    }
-
-    /// All mail is read: what is for nobody was for a connection that has ended.
-    pub(super) fn forget_early(&mut self) {
-        self.early.clear();
     }
 
     /// Forgets a session; gives it back.
@@ -414,15 +333,6 @@ impl Gateway {
         {
             stream.let_go(self.now);
             self.backend.hold(ticket, false);
-        }
-    }
-
-    /// What an account has at a position came for a session.
-    pub(super) fn state_came(&mut self, ticket: usize, position: Position, messages: &[u8]) {
-        if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
-            stream.state_came(position, messages);
-            self.sessions.mark_dirty(ticket);
-            self.sessions.mark_ready(ticket);
         }
     }
 

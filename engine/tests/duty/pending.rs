@@ -5,7 +5,7 @@ use super::client::{Client, Reply, limit};
 use super::record::{of_session, transactions};
 use super::venue::{Venue, deposit};
 use crate::patience::Wait;
-use touchline_engine::mailbox::{FromDuty, ToDuty};
+use touchline_engine::mailbox::{StateLetter, ToDuty};
 use touchline_protocol::message::command::CancelOrder;
 use touchline_protocol::message::decode::{self, Event, Stream};
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, Role, Side};
@@ -114,13 +114,8 @@ fn state(
     let ask = ToDuty::State { ticket: 1, session, epoch, account, correlation: 9 };
     venue.mail.to_duty.put(ask);
     venue.duty.turn();
-    let mut told = loop {
-        match venue.mail.from_duty.take() {
-            Some(FromDuty::State { messages, .. }) => break messages,
-            Some(_) => {}
-            None => panic!("the state is not told"),
-        }
-    };
+    let StateLetter { messages: mut told, .. } =
+        venue.mail.states.take().expect("the state is not told");
     let (mut orders, mut locked) = (Vec::new(), 0);
     loop {
         let words: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&told);

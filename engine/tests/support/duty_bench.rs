@@ -100,7 +100,7 @@ impl DutyBench {
                 Some(FromDuty::Opened { started, .. }) => return Ok(started),
                 Some(FromDuty::Refused { reason, .. }) => return Err(reason),
                 // The session's older connection, which the logon replaced.
-                Some(FromDuty::Closed { .. } | FromDuty::State { .. }) => {}
+                Some(FromDuty::Closed { .. }) => {}
                 None => panic!("a logon without an answer"),
             }
         }

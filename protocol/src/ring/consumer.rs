@@ -87,6 +87,18 @@ impl<M: ConsumerMemory> Consumer<M> {
         Ok(Some(first[0]))
     }
 
+    /// Slots that the producer has published since the ring began. What it did before it published them is
+    /// seen by who has seen this.
+    pub fn published(&self) -> u64 {
+        // SYNC: pairs with the release store of the tail in `Producer::publish`.
+        self.memory.tail().load_acquire()
+    }
+
+    /// Slots consumed since the ring began, the counterpart of [`published`](Self::published).
+    pub fn consumed(&self) -> u64 {
+        self.head
+    }
+
     /// Whether a poll would return something other than `None`. Changes nothing, so it can be the
     /// last look before sleeping. What is there is on its way to this core then, while the caller gets
     /// round to polling it.
