@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "Touchline's messages are little-endian, and this machine is not"
+#endif
+
 #ifdef __cplusplus
 #define TOUCHLINE_ASSERT static_assert
 #else

@@ -76,6 +76,8 @@ fn header() -> String {
          \x20* body stands behind a struct touchline_envelope. */\n\
          #ifndef TOUCHLINE_H\n#define TOUCHLINE_H\n\n\
          #include <stddef.h>\n#include <stdint.h>\n\n\
+         #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n\
+         #error \"Touchline's messages are little-endian, and this machine is not\"\n#endif\n\n\
          #ifdef __cplusplus\n#define TOUCHLINE_ASSERT static_assert\n#else\n\
          #define TOUCHLINE_ASSERT _Static_assert\n#endif\n\n\
          #define TOUCHLINE_SCHEMA_ID {SCHEMA_ID}u\n#define TOUCHLINE_SCHEMA_VERSION {SCHEMA_VERSION}u\n\
@@ -141,6 +143,19 @@ fn compiles(compiler: &str, language: &str, standard: &str) -> Option<()> {
     let output = run(command.arg(path("schema/touchline.h"))).ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(())
+}
+
+/// What a compiler says of the header for a machine whose bytes stand the other way round.
+#[test]
+fn the_c_header_is_refused_where_its_numbers_would_be_others() {
+    let mut command = Command::new("cc");
+    command.args(["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__", "-fsyntax-only"]);
+    let Ok(output) = run(command.args(["-x", "c"]).arg(path("schema/touchline.h"))) else {
+        assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no C compiler (cc)");
+        return println!("skipped: no C compiler (cc)");
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("little-endian"), "{said}");
 }
 
 /// The compiler agrees with every size and offset.
