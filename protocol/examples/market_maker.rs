@@ -1,5 +1,6 @@
 //! A tiny market maker: keeps one buy and one sell order around a price, and moves both when one of them
-//! is filled. It comes back by itself when the engine does, and does nothing twice.
+//! is filled. It comes back by itself when the engine does, and does nothing twice. What it missed it does not
+//! make up for: it quotes anew.
 //!
 //! `market_maker PLACE KEY_ID PRICE FILLS < secret`: PLACE is HOST:PORT or the engine's Unix socket, PRICE
 //! in whole units of the quote asset. Ends after so many filled orders and takes the rest along. The key's
@@ -91,6 +92,11 @@ impl Maker {
                 let filled = self.quotes.iter().find(|(_, id)| *id == trade.maker_order_id);
                 let Some(&(side, _)) = filled else { return Ok(()) };
                 self.filled(side)?;
+            }
+            // What did not fit may have been a fill, of which nobody tells again.
+            Event::Gap(_) => {
+                self.withdraw()?;
+                self.quote()?;
             }
             Event::Rejected(rejected) => return Err(format!("rejected: {rejected:?}").into()),
             _ => {}

@@ -4,18 +4,23 @@
  *     cc -std=c11 -I ../schema trader.c -o trader && ./trader HOST PORT KEY_ID < secret
  *
  * Reads the key's secret from standard input; HOST is a number such as 127.0.0.1. Prints one line per
- * step. SHA-256 stands here only so that no library is needed. */
+ * step. SHA-256 stands here only so that no library is needed.
+ *
+ * An error ends it. Whoever wants to know what became of a command then logs on again: the Welcome names the last
+ * sequence that was decided (FORMATS.md, "What a client knows of commands under way"). */
 #define _POSIX_C_SOURCE 200809L
 #include "touchline.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <sys/time.h>
+#include <time.h>
 
 static void fail(const char *why) {
     fprintf(stderr, "%s\n", why);
@@ -94,31 +99,56 @@ static union {
     uint64_t align;
 } in;
 
+/* Seconds of silence after which a side says something; until the Welcome says otherwise. */
+static time_t heartbeat = 60, said;
+
+static time_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}
+
 static void exactly(uint8_t *into, size_t count) {
     while (count > 0) {
-        ssize_t got = read(line, into, count);
+        ssize_t got = recv(line, into, count, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EAGAIN) fail("the engine says nothing");
         if (got <= 0) fail("the engine closed the connection");
         into += got;
         count -= (size_t)got;
     }
 }
 
-/* Reads a message into `in`; its template. */
-static unsigned receive(void) {
-    exactly(in.bytes, sizeof in.header);
-    if (in.header.block_length > sizeof in.bytes - sizeof in.header) fail("a message is too long");
-    exactly(in.bytes + sizeof in.header, in.header.block_length);
-    return in.header.template_id;
-}
-
 static void send_all(const void *message, size_t length) {
-    if (write(line, message, length) != (ssize_t)length) fail("the engine does not read");
+    const uint8_t *from = message;
+    while (length > 0) {
+        ssize_t sent = send(line, from, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) fail("the engine does not read");
+        from += sent;
+        length -= (size_t)sent;
+    }
+    said = now();
 }
 
 static struct touchline_message_header header(unsigned template_id, size_t bytes) {
     struct touchline_message_header made = {(uint16_t)(bytes - sizeof made), (uint16_t)template_id,
                                             TOUCHLINE_SCHEMA_ID, TOUCHLINE_SCHEMA_VERSION};
     return made;
+}
+
+/* Reads a message into `in`; its template. The engine says something in each interval, so there is always an
+ * occasion for a heartbeat. */
+static unsigned receive(void) {
+    exactly(in.bytes, sizeof in.header);
+    if (in.header.block_length > sizeof in.bytes - sizeof in.header) fail("a message is too long");
+    exactly(in.bytes + sizeof in.header, in.header.block_length);
+    if (session != 0 && now() - said >= heartbeat) {
+        struct touchline_heartbeat alive = {0};
+        alive.header = header(TOUCHLINE_TEMPLATE_HEARTBEAT, sizeof alive);
+        send_all(&alive, sizeof alive);
+    }
+    return in.header.template_id;
 }
 
 static struct touchline_command_header command(void) {
@@ -130,15 +160,20 @@ static struct touchline_command_header command(void) {
     return made;
 }
 
-/* Waits for the terminal reply to the last command and copies the event, taken out of its envelope. */
+/* Waits for the terminal reply to the last command and copies the event, taken out of its envelope. What else
+ * comes is fills, what others did to orders of this session, and perhaps a Gap, which says that some of that is
+ * missing: whoever keeps orders open has to look at it. */
 static void reply(unsigned wanted, void *event, size_t bytes) {
     for (;;) {
         unsigned template_id = receive();
         struct touchline_envelope envelope;
         if (template_id >= TOUCHLINE_TEMPLATE_HELLO) continue;
+        if (in.header.block_length < sizeof envelope) fail("an event without its envelope");
         memcpy(&envelope, in.bytes + sizeof in.header, sizeof envelope);
         if (envelope.sequence != sequence || !(envelope.flags & TOUCHLINE_ENVELOPE_TERMINAL)) continue;
-        if (template_id != wanted) fail("the command was rejected");
+        if (template_id == TOUCHLINE_TEMPLATE_REJECTED) fail("the command was rejected");
+        if (template_id != wanted || in.header.block_length - sizeof envelope != bytes - sizeof in.header)
+            fail("another reply than the command has");
         memcpy(event, &in.header, sizeof in.header);
         memcpy((uint8_t *)event + sizeof in.header, in.bytes + sizeof in.header + sizeof envelope,
                bytes - sizeof in.header);
@@ -179,7 +214,12 @@ static void log_on(const char *secret) {
     hmac(secret, signed_bytes, sizeof signed_bytes, proof.mac);
     send_all(&proof, sizeof proof);
     if (receive() != TOUCHLINE_TEMPLATE_WELCOME) fail("refused");
+    if (in.header.block_length + sizeof in.header != sizeof welcome) fail("no Welcome");
     memcpy(&welcome, in.bytes, sizeof welcome);
+    heartbeat = welcome.heartbeat_seconds;
+    /* An engine of which nothing comes for three intervals is gone. */
+    struct timeval limit = {3 * heartbeat, 0};
+    setsockopt(line, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     session = welcome.session;
     epoch = welcome.epoch;
     sequence = welcome.last_sequence;

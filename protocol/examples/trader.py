@@ -4,6 +4,9 @@
     trader.py HOST:PORT KEY_ID < secret
 
 Reads the key's secret from standard input. Offsets are those of FORMATS.md. Prints one line per step.
+
+An error ends it. Whoever wants to know what became of a command then logs on again: the Welcome names the last
+sequence that was decided (FORMATS.md, "What a client knows of commands under way").
 """
 
 import hashlib
@@ -12,11 +15,13 @@ import os
 import socket
 import struct
 import sys
+import time
 
 SCHEMA = 0x4C54
 NEW_ORDER, CANCEL_ORDER = 1, 2
 ORDER_RESULT, ORDER_CANCELED, REJECTED = 202, 203, 240
-HELLO, CHALLENGE, PROOF, WELCOME, LOGOUT, SESSION_CLOSED = 300, 301, 302, 303, 320, 322
+HELLO, CHALLENGE, PROOF, WELCOME = 300, 301, 302, 303
+LOGOUT, HEARTBEAT, SESSION_CLOSED = 320, 321, 322
 TERMINAL = 1
 WHOLE = 100_000_000
 
@@ -34,16 +39,28 @@ class Session:
         self.socket = socket.create_connection((host, int(port)), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.key_id = key_id
+        # What came besides answers, as pairs of template and message: what others did to its orders, and perhaps
+        # a Gap (241), which says that some of that is missing. Whoever keeps orders open has to look at it.
+        self.told = []
+        # Until the Welcome says otherwise.
+        self.heartbeat = 60
         text = name.encode()
         hello = message(HELLO, struct.pack(
             "<HHBBBBQB31sIIIBB2xQ16s", 1, 1, 1, 1, 0, 1, key_id, len(text), text,
             0, 0, 0, 0, 0, 0, os.urandom(16)))
-        self.socket.sendall(hello)
+        self.send(hello)
         nonce = self.expect(CHALLENGE)[8:40]
         mac = hmac.new(secret.encode(), nonce + hello, hashlib.sha256).digest()
-        self.socket.sendall(message(PROOF, mac))
+        self.send(message(PROOF, mac))
         welcome = self.expect(WELCOME)
         self.session, self.epoch, self.sequence = struct.unpack_from("<IIQ", welcome, 8)
+        self.heartbeat, = struct.unpack_from("<I", welcome, 36)
+        # An engine of which nothing comes for three intervals is gone.
+        self.socket.settimeout(3 * self.heartbeat)
+
+    def send(self, data):
+        self.socket.sendall(data)
+        self.said = time.monotonic()
 
     def exactly(self, count):
         data = bytearray()
@@ -57,7 +74,11 @@ class Session:
     def read(self):
         head = self.exactly(8)
         length, template = struct.unpack_from("<HH", head)
-        return template, head + self.exactly(length)
+        data = head + self.exactly(length)
+        # The engine says something in each interval, so there is always an occasion.
+        if time.monotonic() - self.said >= self.heartbeat:
+            self.send(message(HEARTBEAT, bytes(24)))
+        return template, data
 
     def expect(self, wanted):
         template, data = self.read()
@@ -70,7 +91,7 @@ class Session:
         self.sequence += 1
         header = struct.pack("<QQQQII", self.sequence, self.sequence, 0, self.key_id,
                              self.session, self.epoch)
-        self.socket.sendall(message(template, header + body))
+        self.send(message(template, header + body))
 
     def call(self, template, body):
         """Sends a command; its terminal reply, without the envelope."""
@@ -85,6 +106,7 @@ class Session:
                 if kind == REJECTED:
                     raise SystemExit("rejected, reason %d" % struct.unpack_from("<H", data, 48))
                 return kind, data[48:]
+            self.told.append((kind, data))
 
 
 def main():

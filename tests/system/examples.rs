@@ -2,14 +2,16 @@
 
 use super::binary::{KEY_A, KEY_B};
 use super::http::Key;
-use super::process::eventually;
+use super::process::{eventually, send_signal, stop};
 use super::stream_client::{Member, address, limit, tcp, unix, venue};
 use crate::patience::{Running, finish, run};
+use rustix::process::Signal;
 use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use touchline_protocol::message::enums::{OrderStatus, Side};
+use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
+use touchline_protocol::units::UNITS_PER_WHOLE;
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/examples").join(name)
@@ -50,6 +52,38 @@ fn a_python_client_trades() {
     command.arg(example("trader.py")).args([address.to_string(), KEY_A.to_string()]);
     match start(&mut command, &venue.key_a()) {
         Some(running) => assert_traded(&output(running)),
+        None => skip("python3"),
+    }
+}
+
+/// Two sessions of one key; the first waits longer than the engine bears silence, then the other fills its order.
+const PATIENT: &str = r#"
+import sys
+sys.path.insert(0, sys.argv[1])
+from trader import HEARTBEAT, NEW_ORDER, WHOLE, Session, struct
+secret = sys.stdin.readline().strip()
+maker, taker = (Session(sys.argv[2], int(sys.argv[3]), secret, name) for name in ("maker", "taker"))
+def order(side, price):
+    return struct.pack("<IBBBBqqqqq40sB7x", 0, side, 1, 1, 0, price * WHOLE, WHOLE, 0, 0, 0, b"", 0)
+for _ in range(5):
+    for session in (maker, taker):
+        while session.read()[0] != HEARTBEAT:
+            pass
+maker.call(NEW_ORDER, order(2, 30000))
+taker.call(NEW_ORDER, order(1, 30000))
+maker.call(NEW_ORDER, order(1, 10))
+print("maker", [kind for kind, data in maker.told if data[44] & 2])
+"#;
+
+#[test]
+fn a_python_session_says_that_it_lives_and_keeps_what_it_is_told_of_its_orders() {
+    let venue = venue(&["gateway.heartbeat_seconds=1"]);
+    let address = address(&venue.supervisor().lines());
+    let mut command = Command::new("python3");
+    command.args(["-c", PATIENT]).arg(example("")).args([address.to_string(), KEY_A.to_string()]);
+    match start(&mut command, &venue.key_a()) {
+        // A Trade.
+        Some(running) => assert_eq!(output(running), "maker [201]\n"),
         None => skip("python3"),
     }
 }
@@ -115,7 +149,7 @@ fn the_market_maker_moves_with_its_fills() {
         // It quotes a unit away on either side; each fill moves it up by one.
         assert!(eventually(|| {
             let mut order = limit(Side::Buy, price, 1);
-            order.time_in_force = touchline_protocol::message::enums::TimeInForce::Ioc.to_wire();
+            order.time_in_force = TimeInForce::Ioc.to_wire();
             taker.place(order).status == OrderStatus::Filled.to_wire()
         }));
     }
@@ -139,5 +173,37 @@ fn a_market_maker_whose_quote_meets_what_is_there_moves_as_well() {
     let mut maker = start(&mut command, &venue.key_a()).expect("it is there");
     let has_ended = eventually(|| maker.0.try_wait().is_ok_and(|status| status.is_some()));
     assert!(has_ended, "it waits for a trade that nobody tells of");
+    assert!(output(maker).ends_with("done after 1 fills\n"));
+}
+
+/// While it stands still its quote is filled in so many parts that the last one finds no room.
+#[test]
+fn a_market_maker_that_missed_a_fill_quotes_anew() {
+    // So long it may stand still.
+    let venue = venue(&["gateway.heartbeat_seconds=60"]);
+    let place = address(&venue.supervisor().lines()).to_string();
+    let Some(mut command) = rust_example("market_maker") else {
+        return skip("example market_maker (cargo build --examples -p touchline-protocol)");
+    };
+    command.args([place, KEY_A.to_string(), "900000".to_owned(), "1".to_owned()]);
+    let maker = start(&mut command, &venue.key_a()).expect("it is there");
+    let mut taker = Member::connect(unix(&venue), "taker", (KEY_B, &venue.key_b()));
+    let mut take = |quantity| {
+        let mut order = limit(Side::Buy, 900_001, 1);
+        order.quantity = quantity;
+        order.time_in_force = TimeInForce::Ioc.to_wire();
+        let result = taker.place(order);
+        result.executed_quantity
+    };
+    let (whole, part) = (UNITS_PER_WHOLE, UNITS_PER_WHOLE / 10_000);
+    assert!(eventually(|| take(part) == part), "it quotes");
+    stop(maker.0.id());
+    let mut left = whole - part;
+    while left > 0 {
+        left -= take(part);
+    }
+    assert_eq!(take(part), 0, "all of its quote is taken");
+    send_signal(maker.0.id(), Signal::CONT);
+    assert!(eventually(|| take(whole) == whole), "it sells no more");
     assert!(output(maker).ends_with("done after 1 fills\n"));
 }
