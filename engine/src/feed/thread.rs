@@ -41,6 +41,9 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 /// Sleep while somebody waits for a snapshot that cannot be made yet.
 const SNAPSHOT_SLEEP: Duration = Duration::from_millis(5);
 
+/// Pause before the log is read again when the system had no descriptor or no memory for it.
+const SHORTAGE_SLEEP: Duration = Duration::from_millis(20);
+
 /// What the feed is started with.
 pub struct FeedOptions<'core> {
     /// The data folder.
@@ -152,6 +155,7 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
         ring: Broadcaster::new(output),
         keys: Keys::of(core),
         snapshots: Snapshots::new(incarnation, slots.into()),
+        is_short: false,
         questions: VecDeque::new(),
         control,
         desk,
@@ -226,6 +230,8 @@ struct FeedThread {
     ring: Broadcaster<FeedOutput>,
     keys: Keys,
     snapshots: Snapshots,
+    /// At its last look the system had no descriptor or no memory for the log.
+    is_short: bool,
     /// Who wants to be let in, and how far the log has to be read for an answer.
     questions: VecDeque<(usize, KeyId, Position)>,
     control: Control,
@@ -260,6 +266,11 @@ impl FeedThread {
             if stops {
                 return Ok(());
             }
+            if self.is_short {
+                // There is more to read, so nobody tells of it.
+                thread::sleep(SHORTAGE_SLEEP);
+                continue;
+            }
             let (reader, desk) = (&self.reader, &self.desk);
             let limit = if self.snapshots.is_wanted() { SNAPSHOT_SLEEP } else { LONGEST_SLEEP };
             waiter.idle([desk.signal.line()].into_iter(), limit, || {
@@ -290,8 +301,18 @@ impl FeedThread {
 
     /// Folds and writes the next transaction; false if there is none.
     fn one(&mut self) -> Result<bool, FeedError> {
-        let Self { reader, fold, books, ring, keys, desk, bell, .. } = self;
-        let Some(transaction) = reader.next()? else { return Ok(false) };
+        let Self { reader, fold, books, ring, keys, desk, bell, is_short, .. } = self;
+        let transaction = match reader.next() {
+            Err(error) if error.is_shortage() => {
+                if !std::mem::replace(is_short, true) {
+                    alert!("engine: the public feed stands still: {error}");
+                }
+                return Ok(false);
+            }
+            next => next?,
+        };
+        *is_short = false;
+        let Some(transaction) = transaction else { return Ok(false) };
         let (position, command) = (transaction.position(), transaction.command()?);
         if let Some(key) = keys.note(&transaction, command) {
             desk.from_feed.put(FromFeed::Revoked { key });

@@ -10,12 +10,16 @@ use crate::log::storage::GatedStorage;
 use crate::log::{self, Environment, KeeperHandle, LogOptions, WindowPlace};
 use crate::patience::Wait;
 use crate::recovery::NothingToReplay;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::env;
+use std::process::Command as Process;
 use tempfile::TempDir;
 use touchline_protocol::log::SEGMENT_HEADER_BYTES;
 use touchline_protocol::message::command::{CreateKey, Deposit, RevokeKey};
 use touchline_protocol::units::{AccountId, AssetId, Sequence};
 
 const SEGMENT_BYTES: u64 = 2 << 20;
+const WINDOW_BYTES: u64 = 8 << 20;
 
 const DEFINITION: &str = r#"
 [[assets]]
@@ -43,7 +47,7 @@ fn venue_of(follow: Follow) -> Venue {
     let options = LogOptions {
         data: folder.path().to_owned(),
         window_place: WindowPlace::Data,
-        window_bytes: Some(16 << 20),
+        window_bytes: Some(WINDOW_BYTES),
         segment_bytes: SEGMENT_BYTES,
         gather: Duration::ZERO,
         accept_loss: false,
@@ -164,4 +168,37 @@ fn a_key_is_judged_also_where_the_log_ends_at_the_beginning_of_a_segment() {
     venue.read_on();
     venue.ask(1);
     assert_eq!(venue.answers(), [(1, Some(RejectReason::UnknownKey))]);
+}
+
+/// Says to a process of this test's own executable that it has the limit of open files to itself.
+const ALONE: &str = "TOUCHLINE_TEST_ALONE";
+
+#[test]
+fn a_feed_that_is_behind_outlasts_a_want_of_descriptors() {
+    if env::var_os(ALONE).is_none() {
+        let name = "feed::thread::tests::a_feed_that_is_behind_outlasts_a_want_of_descriptors";
+        let mut alone = Process::new(env::current_exe().unwrap());
+        let output = alone.args(["--exact", name]).env(ALONE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    let mut venue = venue();
+    let (account, amount) = (AccountId(1), 1);
+    let deposit = Deposit { account, asset: AssetId(0), amount, ..Default::default() };
+    // A lap of the window, so that the feed has to open segments.
+    while venue.feed.control.appended().0 < 2 * WINDOW_BYTES {
+        for _ in 0..64 {
+            venue.duty.first_command(bytemuck::bytes_of(&deposit)).unwrap();
+        }
+        venue.duty.turn();
+    }
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..before }).unwrap();
+    let (done, is_short) = (venue.feed.broadcast(), venue.feed.is_short);
+    setrlimit(Resource::Nofile, before).unwrap();
+    assert!(matches!(done, Ok(0)) && is_short, "{done:?}");
+    venue.read_on();
+    assert!(venue.feed.reader.has_read_to(venue.feed.control.appended()));
+    assert!(!venue.feed.is_short);
 }
