@@ -17,7 +17,8 @@
 //! ```
 //!
 //! It is made durably and then written in place, without a sync: what a power cut brings back is an older
-//! lease, which holds more. A reader that starts on a full disk writes the one that is there in place, too.
+//! lease, which holds more. So a reader that finds no room to make its lease anew goes on with the one that
+//! it has, if that holds no less, and else writes that one in place, too.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -121,12 +122,12 @@ pub struct Lease {
 
 impl Lease {
     /// Holds the log with this id from the last transaction that its reader has, in place of what the lease of
-    /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. On disk
-    /// when this returns, where the disk is full in the place of what was there. One reader has the name: nothing
-    /// keeps two apart.
+    /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. When this
+    /// returns, a lease that holds so much or more is on disk, on a full one in the place of what was there. One
+    /// reader has the name: nothing keeps two apart.
     ///
     /// # Errors
-    /// If the name is none, or the file cannot be written.
+    /// If the name is none, or the file cannot be written and the one that is there does not hold so much.
     pub fn hold(
         data: &Path,
         name: &str,
@@ -138,13 +139,21 @@ impl Lease {
         }
         let folder = data.join(LEASE_FOLDER);
         let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id };
-        match lease.make(last) {
-            Err(error) if error.is_for_want_of_room() => {
-                lease.write_over(last).map_err(|_| error)?;
+        if let Err(refused) = lease.make(last) {
+            if lease.holds(last) {
+                // What it holds beyond that the next one lets go.
+                let _later = lease.advance(last);
+            } else if !refused.is_for_want_of_room() || lease.write_over(last).is_err() {
+                return Err(refused);
             }
-            made => made?,
         }
         Ok(lease)
+    }
+
+    /// Whether the lease that is on disk holds what a reader needs that has this transaction.
+    fn holds(&self, last: Bookmark) -> bool {
+        read(&self.path)
+            .is_ok_and(|(log_id, held)| log_id == self.log_id && held.position <= last.position)
     }
 
     /// On disk when this returns. A power cut meanwhile may leave one that is told as damaged, which lets nothing
@@ -390,6 +399,24 @@ mod tests {
         fill_disk(data.path(), "other");
         let refused = Lease::hold(data.path(), "other", LOG, at(0)).unwrap_err().to_string();
         assert!(refused.contains("other.new") && refused.contains("No space left"), "{refused}");
+    }
+
+    #[test]
+    fn a_reader_that_finds_no_room_goes_on_with_the_lease_that_it_has_if_that_holds_enough() {
+        let data = tempfile::tempdir().unwrap();
+        Lease::hold(data.path(), "reader", LOG, at(4096)).unwrap();
+        // No file of this name can be made any more.
+        fs::create_dir(data.path().join("leases/reader.new")).unwrap();
+        let hold = |log_id, position| Lease::hold(data.path(), "reader", log_id, at(position));
+        for (log_id, position) in [(LOG, 4095), ([8; 16], 4096)] {
+            assert!(matches!(hold(log_id, position), Err(LeaseError::Io { .. })));
+            assert_eq!(names(data.path()), owned(&[("reader", 4096)]));
+        }
+        hold(LOG, 4096).unwrap();
+        hold(LOG, 8192).unwrap().advance(at(8200)).unwrap();
+        assert_eq!(names(data.path()), owned(&[("reader", 8200)]));
+        fs::write(data.path().join("leases/reader.lease"), "no lease").unwrap();
+        assert!(matches!(hold(LOG, 8200), Err(LeaseError::Io { .. })));
     }
 
     #[test]
