@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use thiserror::Error;
 use touchline_protocol::client::{ClientOptions, SOCKET_NAME};
@@ -161,6 +161,8 @@ enum Notice {
 /// See [`RunError`]; everything is ended by then.
 pub fn run(options: AdapterOptions) -> Result<(), RunError> {
     let (sender, notices) = mpsc::channel();
+    // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(RunError::Signals)?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(RunError::Signals)?;
     let handle = signals.handle();
     let stop = sender.clone();

@@ -4,16 +4,18 @@
 use super::binary::{KEY_A, KEY_B};
 use super::process::eventually;
 use super::stream_client::{Member, limit, options, unix};
+use super::trader::Trader;
 use super::venue::{Part, UNLIMITED, Venue};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use touchline_protocol::client::{Acknowledgement, CallError, Endpoint};
 use touchline_protocol::message::enums::{RejectReason, Side};
 
-/// The engine's files may grow no more, and be written nowhere beyond their beginning.
-fn fail_writes(venue: &mut Venue) {
-    let pid = i32::try_from(venue.part(Part::Engine).pid()).ok().and_then(Pid::from_raw);
-    let none = Rlimit { current: Some(0), maximum: None };
-    prlimit(pid, Resource::Fsize, none).expect("it is a child of this process");
+/// The part's files may grow no more, and be written nowhere beyond their beginning; or may again.
+fn let_write(venue: &mut Venue, part: Part, may: bool) {
+    let pid = i32::try_from(venue.part(part).pid()).ok().and_then(Pid::from_raw);
+    let current = if may { None } else { Some(0) };
+    let limit = Rlimit { current, maximum: None };
+    prlimit(pid, Resource::Fsize, limit).expect("it is a child of this process");
 }
 
 /// REST's orders, and those of durable sessions over rings and over a socket.
@@ -32,7 +34,7 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
             Member::open(&wishes).expect("an honest client is let in")
         });
     members.iter_mut().for_each(Member::assert_alive);
-    fail_writes(&mut venue);
+    let_write(&mut venue, Part::Engine, false);
     // The answers to these are held back, and never come.
     for member in &mut members {
         member.client.sender().send(&mut limit(Side::Buy, 10, 1)).expect("there is room");
@@ -57,4 +59,29 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
     let takes_orders = || venue.a().call("POST", "/api/v3/order", parameters).status == 200;
     assert!(eventually(takes_orders), "its log takes nothing after the repair");
     assert_eq!(trader.order("BTCUSDT", acknowledged).text_at("status"), "NEW");
+}
+
+/// Of a full disk the history is the first to find no room: the engine has made the log's ahead.
+#[test]
+fn an_adapter_whose_history_finds_no_room_goes_on_and_stores_it_later() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    let mut trader = venue.a();
+    let before = trader.limit("BTCUSDT", "BUY", "0.01", "20000").integer_at("orderId");
+    let_write(&mut venue, Part::Adapter, false);
+    let ended = trader.limit("BTCUSDT", "BUY", "0.01", "20000").integer_at("orderId");
+    trader.call("DELETE", "/api/v3/order", &format!("symbol=BTCUSDT&orderId={ended}")).ok();
+    let told = |line: &str| line.contains("history") && line.contains("tried again");
+    venue.part(Part::Adapter).wait_for(0, "word of the history", told);
+    let status = |trader: &mut Trader| [before, ended].map(|id| status_of(trader, id));
+    assert_eq!(status(&mut trader), ["NEW", "CANCELED"], "reads go on");
+    assert!(venue.http().get("/status").ok().integer_at("historyBehind") > 0);
+    let_write(&mut venue, Part::Adapter, true);
+    assert!(eventually(|| venue.http().get("/status").ok().integer_at("historyBehind") == 0));
+    venue.kill9(Part::Adapter);
+    venue.start_adapter();
+    assert_eq!(status(&mut venue.a()), ["NEW", "CANCELED"]);
+}
+
+fn status_of(trader: &mut Trader, id: i128) -> String {
+    trader.order("BTCUSDT", id).text_at("status").to_owned()
 }

@@ -76,6 +76,14 @@ pub enum HistoryError {
     },
 }
 
+impl HistoryError {
+    /// True if it was the disk that refused: nothing of what was to be written is in the store then, and it
+    /// may take it another time. (A write that a full disk has cut short is an I/O error, too.)
+    pub(crate) const fn is_of_disk(&self) -> bool {
+        matches!(self, Self::Store(heed::Error::Io(_)))
+    }
+}
+
 type Table = Database<Bytes, Bytes>;
 
 /// Tables of the history.

@@ -4,6 +4,9 @@
 //! the log. Whoever fills the history adds nothing while far more rows wait than a batch has, so that
 //! memory is bounded however slow the disk is: by twice `WAITING_ROWS_MAX` rows, of which one half
 //! waits and one is being written, and what the tailer folds in one go for each.
+//!
+//! What the disk refuses, when it is full above all, is tried again: until then it stays in memory, where
+//! whoever reads finds it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +17,7 @@ use std::time::{Duration, Instant};
 use touchline_protocol::log::lease::Lease;
 use touchline_protocol::units::Position;
 
-use super::store::{HistoryError, Store};
+use super::store::{Batch, HistoryError, Store};
 use crate::notice::alert;
 use crate::views::Views;
 use crate::views::state::Archive;
@@ -36,6 +39,9 @@ const LAG_TOLD: u64 = 256 << 20;
 
 /// Least time between two notices.
 const NOTICE_PAUSE: Duration = Duration::from_secs(10);
+
+/// Pause before a batch that the disk has refused is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -80,6 +86,13 @@ impl Gate {
             .wait_timeout_while(self.waiting(), BATCH_AGE, is_early)
             .unwrap_or_else(PoisonError::into_inner);
         waiting.is_stopped
+    }
+
+    /// Waits for `time`, or until the end is asked for.
+    fn pause(&self, time: Duration) {
+        let goes_on = |waiting: &mut Waiting| !waiting.is_stopped;
+        let waited = self.changed.wait_timeout_while(self.waiting(), time, goes_on);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The rows that waited are being written; others may come.
@@ -191,7 +204,7 @@ impl Work {
             if !self.becomes_durable(end) {
                 return Ok(());
             }
-            self.store.commit(&batch)?;
+            self.commit(&batch)?;
             if let Err(error) = self.lease.advance(batch.reached.bookmark()) {
                 // The next batch tries again; until then more of the log is held than is needed.
                 lease_told.tell(|| alert!("adapter: the history's lease on the log: {error}"));
@@ -206,6 +219,28 @@ impl Work {
                 lag_told
                     .tell(|| alert!("adapter: the history is {} MiB behind the log", lag >> 20));
             }
+        }
+    }
+
+    /// Writes a batch, as soon as the disk takes it: what is read needs the adapter, and the adapter would find
+    /// the same disk at its next start.
+    ///
+    /// # Errors
+    /// When the store cannot go on, or the end is asked for and the disk still refuses.
+    fn commit(&self, batch: &Batch) -> Result<(), HistoryError> {
+        let mut told = Told::default();
+        loop {
+            match self.store.commit(batch) {
+                Err(error) if error.is_of_disk() && !self.gate.is_stopped() => told.tell(|| {
+                    alert!("adapter: {error}; it stays in memory, and is tried again each second");
+                }),
+                Ok(()) if told.0.is_some() => {
+                    alert!("adapter: the history is written again");
+                    return Ok(());
+                }
+                outcome => return outcome,
+            }
+            self.gate.pause(AGAIN);
         }
     }
 
