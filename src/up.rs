@@ -130,7 +130,7 @@ impl Supervisor {
             FirstStart::EndedForGood => bail!("the engine cannot run on this data folder"),
         }
         // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
-        let _pid_file = PidFile::write(arguments.data.data.join("up.pid"))?;
+        let _pid_file = PidFile::write(arguments.data.data.join("up.pid"));
         self.adapter.start()?;
         match self.await_first_start(Role::Adapter)? {
             FirstStart::Ready => {}

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use crate::notice::alert;
 
 /// The file, which is gone with the process that wrote it, also where a start is refused.
 #[derive(Debug)]
@@ -12,14 +12,14 @@ pub struct PidFile(PathBuf);
 
 impl PidFile {
     /// Writes this process's id, in decimal, in place of what is there. Whoever calls holds the data folder's
-    /// lock, or has seen that its own engine does: else it is another's that is replaced.
-    ///
-    /// # Errors
-    /// If the file cannot be written; names it.
-    pub fn write(path: PathBuf) -> Result<Self> {
-        fs::write(&path, std::process::id().to_string())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self(path))
+    /// lock, or has seen that its own engine does: else it is another's that is replaced. One that cannot be
+    /// written is told, and no reason not to go on: a full disk would keep a venue from a start that needs none.
+    #[must_use]
+    pub fn write(path: PathBuf) -> Self {
+        if let Err(error) = fs::write(&path, std::process::id().to_string()) {
+            alert!("cannot write the process id to {}: {error}", path.display());
+        }
+        Self(path)
     }
 }
 

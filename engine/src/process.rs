@@ -128,12 +128,10 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let stop = Arc::new(AtomicBool::new(false));
     // A signal that nobody takes ends the process where it is, and the file would stay. One that comes from here
     // on ends the engine when it has started, however long the disk takes for that.
-    let pid_file =
-        watch_signals(&stop, &mail).and_then(|()| PidFile::write(options.data.join("engine.pid")));
-    let pid_file = match pid_file {
-        Ok(pid_file) => pid_file,
-        Err(error) => return Err(refuse(log.writer, error)),
-    };
+    if let Err(error) = watch_signals(&stop, &mail) {
+        return Err(refuse(log.writer, error));
+    }
+    let pid_file = PidFile::write(options.data.join("engine.pid"));
     let venue = Venue { core, genesis, defined, master_key };
     start(&options, log, venue, Links { mail, rings, stop })?.join()?;
     drop(pid_file);

@@ -247,7 +247,8 @@ fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
         path: path.clone(),
         pid: holder.trim().parse().ok(),
     })?;
-    write_pid(&for_pid).map_err(disk_error("writing", &path))?;
+    // As above; and a full disk is no reason either.
+    let _unwritten = write_pid(&for_pid);
     Ok(lock)
 }
 

@@ -4,6 +4,7 @@
 use super::example::{Example, Figures};
 use crate::cli::UpArguments;
 use crate::names::Names;
+use crate::notice::alert;
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use touchline_protocol::causes::with_causes;
 use touchline_protocol::credentials::MasterKey;
 
 /// An account with its first API key.
@@ -26,7 +28,11 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
     let names = Names::read(data)?;
     let credentials = credentials(data, &names)?;
     let environment = data.join("demo.env");
-    write_environment(&environment, address, &settings.adapter.header_prefix, &credentials)?;
+    let prefix = &settings.adapter.header_prefix;
+    if let Err(error) = write_environment(&environment, address, prefix, &credentials) {
+        // What is shown can be typed; a venue that runs is not ended for it.
+        alert!("touchline: {}", with_causes(error.as_ref()));
+    }
     let example = Example::of(&names);
     let text = block(data, &environment, address, &credentials, example.as_ref())?;
     // Nobody may be listening: that is no reason not to serve.

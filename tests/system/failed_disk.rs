@@ -2,11 +2,13 @@
 //! was acknowledged is there after the repair.
 
 use super::binary::{KEY_A, KEY_B};
-use super::process::eventually;
+use super::process::{Process, eventually};
 use super::stream_client::{Member, limit, options, unix};
 use super::trader::Trader;
 use super::venue::{Part, UNLIMITED, Venue};
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use std::fs;
+use std::os::unix::fs::symlink;
 use touchline_protocol::client::{Acknowledgement, CallError, Endpoint};
 use touchline_protocol::message::enums::{RejectReason, Side};
 
@@ -84,4 +86,26 @@ fn an_adapter_whose_history_finds_no_room_goes_on_and_stores_it_later() {
 
 fn status_of(trader: &mut Trader, id: i128) -> String {
     trader.order("BTCUSDT", id).text_at("status").to_owned()
+}
+
+#[test]
+fn what_is_written_for_people_only_is_no_reason_not_to_start() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let files = ["engine.pid", "up.pid", "adapter.pid", "demo.env"];
+    for name in files {
+        fs::create_dir_all(data.join(name)).expect("the folder is ours");
+    }
+    // What is written there finds no room.
+    symlink("/dev/full", data.join("lock")).expect("the folder is ours");
+    let own = ["up", "--data", "data", "--http", "127.0.0.1:0"];
+    let small = ["--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
+    let mut up = Process::start_in(folder.path(), &[own.as_slice(), &small].concat());
+    up.wait_for(0, "ready line", |line| line.trim() == "ready");
+    for name in files {
+        let told = |line: &str| line.contains("cannot write") && line.contains(name);
+        up.wait_for(0, name, told);
+    }
+    up.signal(Signal::INT);
+    assert_eq!(up.wait_for_end().code(), Some(0), "{:?}", up.lines());
 }
