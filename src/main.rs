@@ -14,6 +14,7 @@ use clap::Parser;
 use cli::{Arguments, Command};
 use std::process::ExitCode;
 use touchline_protocol::causes::with_causes;
+use touchline_protocol::outlet;
 
 #[global_allocator]
 static ALLOCATOR: touchline_engine::huge_pages::HugePages = touchline_engine::huge_pages::HugePages;
@@ -24,6 +25,8 @@ pub(crate) const NOT_AGAIN: u8 = 3;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = |()| ExitCode::SUCCESS;
+    let is_tool =
+        matches!(arguments.command, Some(Command::Admin(_) | Command::Log(_) | Command::Doctor(_)));
     let outcome = match arguments.command {
         None => up::run(&arguments.up).map(done),
         Some(Command::Up(up)) => up::run(&up).map(done),
@@ -33,16 +36,23 @@ fn main() -> ExitCode {
         Some(Command::Log(log)) => log::run(&log).and_then(told),
         Some(Command::Doctor(doctor)) => doctor::run(&doctor).and_then(told),
     };
-    match outcome {
+    let code = match outcome {
         Ok(code) => code,
         Err(error) => {
-            notice::alert!("touchline: {}", with_causes(error.as_ref()));
+            let why = with_causes(error.as_ref());
+            if is_tool {
+                notice::alert!("touchline: {why}");
+            } else {
+                notice::supervisor::alert!("touchline: {why}");
+            }
             match error.downcast_ref() {
                 Some(touchline_adapter::RunError::Pruned { .. }) => ExitCode::from(NOT_AGAIN),
                 _ => ExitCode::FAILURE,
             }
         }
-    }
+    };
+    outlet::finish();
+    code
 }
 
 /// A full disk must not pass for an empty report. What was found wrong is told by the exit code all the same.

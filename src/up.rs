@@ -6,7 +6,7 @@ mod example;
 mod ready;
 
 use crate::cli::{SettingsArguments, UpArguments};
-use crate::notice::{alert, say};
+use crate::notice::supervisor::{alert, say};
 use crate::settings::{self, Settings};
 use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
@@ -34,6 +34,8 @@ enum Notice {
     End,
     /// A child printed a line.
     Line(Role, String),
+    /// A child printed a line to standard error.
+    Alert(String),
     /// A child's standard output closed: it ended, or is about to.
     Closed(Role),
 }
@@ -167,6 +169,7 @@ impl Supervisor {
                         return Ok(FirstStart::Ready);
                     }
                 }
+                Some(Notice::Alert(line)) => alert!("{line}"),
                 Some(Notice::Closed(from)) if from != role => self.child(from).died()?,
                 Some(Notice::Closed(_)) => {
                     let status = self.child(role).reap()?;
@@ -187,6 +190,7 @@ impl Supervisor {
             match self.next_notice()? {
                 Some(Notice::End) => return Ok(()),
                 Some(Notice::Line(role, line)) => self.child(role).line(&line),
+                Some(Notice::Alert(line)) => alert!("{line}"),
                 Some(Notice::Closed(role)) => self.child(role).died()?,
                 None => {}
             }
@@ -228,8 +232,10 @@ impl Supervisor {
         }
         // What they said last is still on its way.
         while let Ok(notice) = self.notices.recv_timeout(LAST_LINES) {
-            if let Notice::Line(role, line) = notice {
-                say!("{role}: {line}");
+            match notice {
+                Notice::Line(role, line) => say!("{role}: {line}"),
+                Notice::Alert(line) => alert!("{line}"),
+                Notice::End | Notice::Closed(_) => {}
             }
         }
         say!("ended");

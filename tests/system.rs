@@ -52,6 +52,7 @@ mod system {
     mod streams;
     mod streams_hostile;
     mod structure;
+    mod stuck_output;
     mod trader;
     mod units;
     mod venue;

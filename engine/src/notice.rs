@@ -1,20 +1,18 @@
 //! Lines for whoever runs the engine: on standard output what belongs to its life, on standard error
-//! what went wrong. A closed output is no reason to end, so a line that cannot be written is dropped
-//! (the standard macros would panic).
+//! what went wrong. A closed output is no reason to end, nor one that stands still a reason to wait, so a line
+//! that cannot be written is dropped (the standard macros would panic).
 
 /// Writes a line to standard output.
 macro_rules! say {
     ($($argument:tt)*) => {{
-        use std::io::Write as _;
-        let _unheard = writeln!(std::io::stdout(), $($argument)*);
+        touchline_protocol::outlet::output(format!($($argument)*) + "\n");
     }};
 }
 
 /// Writes a line to standard error.
 macro_rules! alert {
     ($($argument:tt)*) => {{
-        use std::io::Write as _;
-        let _unheard = writeln!(std::io::stderr(), $($argument)*);
+        touchline_protocol::outlet::errors(format!($($argument)*) + "\n");
     }};
 }
 

@@ -34,6 +34,7 @@ use touchline_protocol::log::reader::Follow;
 use touchline_protocol::log::{SEGMENT_FOLDER, segment_number};
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, SetRecordLimits};
 use touchline_protocol::message::decode::{self, Command};
+use touchline_protocol::outlet;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Incarnation, Position, SessionId};
 
@@ -113,14 +114,16 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let genesis = check_definition(&options.config, &options.data)?;
     // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-    open_files::make_room(&options.config);
-    let master_key = master_key(&options.data)?;
-    use_huge_pages(options.config.engine.huge_pages);
     if let Some(core) = options.config.engine.core
         && let Err(error) = cores::keep_off(core)
     {
         alert!("engine: the other threads may run on the duty thread's core {core}: {error}");
     }
+    // Here, and not by the first thread that has something to say: that one may have a core of its own.
+    outlet::begin();
+    open_files::make_room(&options.config);
+    let master_key = master_key(&options.data)?;
+    use_huge_pages(options.config.engine.huge_pages);
     let table_seed = getrandom::u64().context("no random table seed")?;
     let mut core = Core::with_table_seed(table_seed);
     let (mail, rings) = gateway::mail()?;
@@ -488,6 +491,7 @@ fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogW
         // ends, and the next start recovers from the log.
         catch_unwind(AssertUnwindSafe(|| duty.run())).unwrap_or_else(|_| {
             alert!("engine: the duty thread panicked; ending at once");
+            outlet::finish();
             std::process::abort()
         })
     })?;

@@ -4,7 +4,7 @@
 //! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
 //! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. `open_files` is what a process does
-//! that serves many. The engine's core uses the vocabulary alone.
+//! that serves many, `outlet` how it prints. The engine's core uses the vocabulary alone.
 
 pub mod causes;
 #[cfg(not(loom))]
@@ -20,6 +20,8 @@ pub mod log;
 pub mod message;
 #[cfg(not(loom))]
 pub mod open_files;
+#[cfg(not(loom))]
+pub mod outlet;
 pub mod overtaking;
 #[cfg(all(test, not(loom)))]
 #[path = "../../tests/support/patience.rs"]

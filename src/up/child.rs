@@ -1,12 +1,12 @@
 //! One supervised child process: started, heard, restarted with back-off, ended.
 
 use super::Notice;
-use crate::notice::{alert, say};
+use crate::notice::supervisor::{alert, say};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
@@ -81,22 +81,29 @@ impl Child {
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start the {}", self.role))?;
         let output = process.stdout.take().context("a piped child has a standard output")?;
+        let errors = process.stderr.take().context("a piped child has a standard error")?;
         self.process = Some(process);
         self.started = Instant::now();
         self.ready = false;
         self.restart_at = None;
         let (role, sender) = (self.role, self.sender.clone());
         thread::Builder::new().name(format!("{role} output")).spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send(Notice::Line(role, line)).is_err() {
-                    return;
-                }
-            }
             // A supervisor that is gone needs no notice.
+            for line in lines(output) {
+                let _heard = sender.send(Notice::Line(role, line));
+            }
             let _heard = sender.send(Notice::Closed(role));
+        })?;
+        // Not where the supervisor's own goes: whoever reads that may stand still, and the child with it.
+        let sender = self.sender.clone();
+        thread::Builder::new().name(format!("{role} errors")).spawn(move || {
+            for line in lines(errors) {
+                let _heard = sender.send(Notice::Alert(line));
+            }
         })?;
         Ok(())
     }
@@ -201,4 +208,10 @@ impl Child {
         process.wait()?;
         Ok(false)
     }
+}
+
+/// Lines as they come, until the stream ends; what is no text is shown as such.
+fn lines(stream: impl Read) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(stream).split(b'\n').map_while(Result::ok);
+    lines.map(|line| String::from_utf8_lossy(&line).into_owned())
 }

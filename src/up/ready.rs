@@ -4,7 +4,7 @@
 use super::example::{Example, Figures};
 use crate::cli::UpArguments;
 use crate::names::Names;
-use crate::notice::alert;
+use crate::notice::supervisor::alert;
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -14,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::outlet;
 
 /// An account with its first API key.
 struct Credentials {
@@ -34,10 +35,7 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
         alert!("touchline: {}", with_causes(error.as_ref()));
     }
     let example = Example::of(&names);
-    let text = block(data, &environment, address, &credentials, example.as_ref())?;
-    // Nobody may be listening: that is no reason not to serve.
-    let _unheard = std::io::stdout().write_all(text.as_bytes());
-    let _unheard = std::io::stdout().flush();
+    outlet::output(block(data, &environment, address, &credentials, example.as_ref())?);
     Ok(())
 }
 

@@ -382,7 +382,7 @@ fn a_second_supervisor_leaves_the_first_ones_files_alone() {
 }
 
 /// Creates a key over a connection of its own: the engine serves.
-fn administer(data: &Path) -> bool {
+pub(crate) fn administer(data: &Path) -> bool {
     let name = Name::new("administrator").expect("a short name");
     let options = ClientOptions::new(data.join("engine.sock"), Role::Admin, Lane::Cold, name);
     let mut create = CreateKey { account: AccountId(1), permissions: 1, ..Default::default() };
@@ -416,7 +416,7 @@ fn spawn_group(arguments: &[String], output: impl Fn() -> Stdio) -> Child {
 }
 
 /// Waits for the end of a child, at most as long as the watchdog allows.
-fn end_of(child: &mut Child) -> ExitStatus {
+pub(crate) fn end_of(child: &mut Child) -> ExitStatus {
     let mut status = None;
     let ended = eventually(|| {
         status = child.try_wait().expect("the child is ours");

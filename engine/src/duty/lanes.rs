@@ -9,6 +9,7 @@ use crate::notice::alert;
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{CommandHeader, RevokeKey};
 use touchline_protocol::message::enums::{CloseReason, Lane};
+use touchline_protocol::outlet;
 
 /// Why a connection is to be ended after a poll.
 enum End {
@@ -95,6 +96,7 @@ impl Duty {
                 Err(fault) => {
                     // Both ends of these rings are this process's own.
                     alert!("engine: the gateway's ring: {fault}");
+                    outlet::finish();
                     std::process::abort();
                 }
             };

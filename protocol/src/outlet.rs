@@ -1,0 +1,165 @@
+//! What a process that serves prints. Standard output and standard error may stand still: a pager waits, a
+//! terminal was halted by Ctrl-S, a collector hangs. So each is written by a thread of its own, and what it falls
+//! too far behind for is left out and counted: who serves does not wait for who reads. Called by the engine, the
+//! adapter and their supervisor; a tool that is there to tell something writes by itself, and waits.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Texts that wait for one output.
+const WAITING_MAX: usize = 4096;
+
+/// Pause between two looks whether an output has room again, at the end.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// Longest wait at the end for whoever reads.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static OUTPUT: OnceLock<Outlet> = OnceLock::new();
+static ERRORS: OnceLock<Outlet> = OnceLock::new();
+
+fn of_output() -> &'static Outlet {
+    OUTPUT.get_or_init(|| Outlet::start("output", io::stdout()))
+}
+
+fn of_errors() -> &'static Outlet {
+    ERRORS.get_or_init(|| Outlet::start("errors", io::stderr()))
+}
+
+/// Starts the threads, which the first text of each output would do otherwise: they run where whoever starts
+/// them may run.
+pub fn begin() {
+    of_output();
+    of_errors();
+}
+
+/// Writes a text to standard output, as soon as that takes it.
+pub fn output(text: String) {
+    of_output().put(text);
+}
+
+/// Writes a text to standard error, as soon as that takes it.
+pub fn errors(text: String) {
+    of_errors().put(text);
+}
+
+/// Waits until all is written, at most for a second. To be called at a process's end.
+pub fn finish() {
+    let deadline = Instant::now() + PATIENCE;
+    for outlet in [OUTPUT.get(), ERRORS.get()].into_iter().flatten() {
+        outlet.finish(deadline);
+    }
+}
+
+enum Letter {
+    Text(String),
+    /// All that came before is written when this is answered.
+    Answer(SyncSender<()>),
+}
+
+/// One output, and what waits for it.
+struct Outlet(Mutex<Waiting>);
+
+struct Waiting {
+    letters: SyncSender<Letter>,
+    /// Texts that found no room.
+    left_out: u64,
+}
+
+impl Outlet {
+    fn start(name: &str, to: impl Write + Send + 'static) -> Self {
+        let (letters, received) = sync_channel(WAITING_MAX);
+        // Without a thread nothing is printed, and without threads nothing is served either.
+        let _unheard =
+            thread::Builder::new().name(name.to_owned()).spawn(move || write(to, &received));
+        Self(Mutex::new(Waiting { letters, left_out: 0 }))
+    }
+
+    fn put(&self, text: String) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.left_out > 0 {
+            let count = waiting.left_out;
+            let told = format!("{count} texts were left out here, nobody took them\n");
+            if waiting.letters.try_send(Letter::Text(told)).is_ok() {
+                waiting.left_out = 0;
+            }
+        }
+        if waiting.letters.try_send(Letter::Text(text)).is_err() {
+            waiting.left_out += 1;
+        }
+    }
+
+    fn finish(&self, deadline: Instant) {
+        let letters = self.0.lock().unwrap_or_else(PoisonError::into_inner).letters.clone();
+        let (answer, answered) = sync_channel(1);
+        while letters.try_send(Letter::Answer(answer.clone())).is_err() {
+            if Instant::now() >= deadline {
+                return;
+            }
+            thread::sleep(AGAIN);
+        }
+        let _unheard = answered.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// The thread. A closed output is no reason to end.
+fn write(mut to: impl Write, letters: &Receiver<Letter>) {
+    for letter in letters {
+        match letter {
+            Letter::Text(text) => {
+                let _unheard = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+            }
+            Letter::Answer(answer) => {
+                let _gone = answer.send(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// An output that takes something only while it is not locked.
+    #[derive(Clone, Default)]
+    struct Halted(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Halted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_an_output_that_stands_still_and_what_it_lacks_is_counted() {
+        let halted = Halted::default();
+        let outlet = Outlet::start("test", halted.clone());
+        let held = halted.0.lock().unwrap();
+        // One is being written.
+        let most = WAITING_MAX + 1;
+        for number in 0..most + 100 {
+            outlet.put(format!("{number}\n"));
+        }
+        outlet.finish(Instant::now());
+        let left_out = outlet.0.lock().unwrap().left_out;
+        assert!((100..=101).contains(&left_out), "{left_out}");
+        drop(held);
+        outlet.finish(Instant::now() + Duration::from_secs(600));
+        outlet.put("last\n".to_owned());
+        outlet.finish(Instant::now() + Duration::from_secs(600));
+        let written = String::from_utf8(halted.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<_> = written.lines().collect();
+        let told = format!("{left_out} texts were left out here, nobody took them");
+        let behind = most + 100 - usize::try_from(left_out).unwrap();
+        assert_eq!(lines[behind - 1], (behind - 1).to_string());
+        assert_eq!(lines[behind..], [&told, "last"]);
+    }
+}
