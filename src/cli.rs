@@ -69,10 +69,23 @@ pub(crate) struct FrontArguments {
     pub(crate) front: Option<FrontKind>,
 }
 
+/// What a start of the engine is allowed to go on from, at the operator's word.
+#[derive(Args, Debug, Clone, Copy)]
+pub(crate) struct StartArguments {
+    /// Open a damaged log by dropping what lies behind the damage; what was dropped is printed
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+    /// Start although the clock shows much less than the log's last time
+    #[arg(long)]
+    pub(crate) allow_clock_behind: bool,
+}
+
 #[derive(Args, Debug, Clone)]
 pub(crate) struct UpArguments {
     #[command(flatten)]
     pub(crate) data: DataArguments,
+    #[command(flatten)]
+    pub(crate) start: StartArguments,
     #[command(flatten)]
     pub(crate) front: FrontArguments,
     #[command(flatten)]
@@ -85,12 +98,8 @@ pub(crate) struct EngineArguments {
     pub(crate) data: DataArguments,
     #[command(flatten)]
     pub(crate) settings: SettingsArguments,
-    /// Open a damaged log by dropping what lies behind the damage; what was dropped is printed
-    #[arg(long)]
-    pub(crate) accept_loss: bool,
-    /// Start although the clock shows much less than the log's last time
-    #[arg(long)]
-    pub(crate) allow_clock_behind: bool,
+    #[command(flatten)]
+    pub(crate) start: StartArguments,
     /// End when this parent process dies
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) supervised: Option<i32>,

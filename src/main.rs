@@ -71,8 +71,8 @@ fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
     touchline_engine::run(touchline_engine::EngineOptions {
         data: arguments.data.data.clone(),
         config: settings.engine,
-        accept_loss: arguments.accept_loss,
-        allow_clock_behind: arguments.allow_clock_behind,
+        accept_loss: arguments.start.accept_loss,
+        allow_clock_behind: arguments.start.allow_clock_behind,
     })
 }
 

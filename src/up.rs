@@ -100,8 +100,19 @@ fn common_arguments(data: &Path, settings: &SettingsArguments) -> Vec<OsString> 
     arguments
 }
 
+/// The engine's, for the loss of what lies behind damage in the log.
+const ACCEPT_LOSS: &str = "--accept-loss";
+
 fn engine_arguments(arguments: &UpArguments) -> Vec<OsString> {
-    [vec!["engine".into()], common_arguments(&arguments.data.data, &arguments.settings)].concat()
+    let mut all = vec!["engine".into()];
+    all.extend(common_arguments(&arguments.data.data, &arguments.settings));
+    if arguments.start.accept_loss {
+        all.push(ACCEPT_LOSS.into());
+    }
+    if arguments.start.allow_clock_behind {
+        all.push("--allow-clock-behind".into());
+    }
+    all
 }
 
 fn adapter_arguments(arguments: &UpArguments) -> Vec<OsString> {
@@ -131,6 +142,8 @@ impl Supervisor {
             FirstStart::ToldToEnd => return Ok(()),
             FirstStart::EndedForGood => bail!("the engine cannot run on this data folder"),
         }
+        // What comes later was seen by nobody who could accept it.
+        self.engine.remove_argument(ACCEPT_LOSS);
         // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
         let _pid_file = PidFile::write(arguments.data.data.join("up.pid"));
         self.adapter.start()?;

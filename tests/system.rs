@@ -47,6 +47,7 @@ mod system {
     mod records;
     mod rules;
     mod snapshots;
+    mod start_flags;
     mod status;
     mod stream_client;
     mod streams;

@@ -132,6 +132,10 @@ impl Child {
         }
     }
 
+    pub(super) fn remove_argument(&mut self, name: &str) {
+        self.arguments.retain(|argument| argument != name);
+    }
+
     /// Waits for a child that closed its output.
     pub(super) fn reap(&mut self) -> Result<ExitStatus> {
         let mut process = self.process.take().context("no such child")?;

@@ -106,6 +106,11 @@ impl Venue {
         venue
     }
 
+    /// Starts what is started from now on with these options, too.
+    pub(crate) fn allow(&mut self, options: &[&str]) {
+        self.options.extend(options.iter().map(|&option| option.to_owned()));
+    }
+
     /// The data folder.
     pub(crate) fn data(&self) -> &Path {
         &self.data
