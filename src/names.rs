@@ -4,12 +4,12 @@
 use crate::log::Pass;
 use crate::{notice, pruned};
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use touchline_engine::snapshot::{Definitions, list};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
-    ChangeSymbol, CommandHeader, CreateAccount, DefineSymbol, SetAccount,
+    ChangeSymbol, CommandHeader, CreateAccount, DefineSymbol, KillAccount, SetAccount,
 };
 use touchline_protocol::message::decode::{Command, Event};
 use touchline_protocol::message::enums::SymbolStatus;
@@ -20,6 +20,7 @@ use touchline_protocol::units::{AccountId, AssetId, KeyId, Position, SymbolId};
 pub(crate) struct Names {
     accounts: Vec<(String, AccountId)>,
     settings: BTreeMap<AccountId, SetAccount>,
+    killed: BTreeSet<AccountId>,
     assets: Vec<(String, AssetId)>,
     keys: Vec<(KeyId, AccountId)>,
     symbols: Vec<(String, SymbolId)>,
@@ -61,8 +62,12 @@ impl Names {
                 Ok(Event::Done(done)) => Some(done.id),
                 _ => None,
             });
-            let (Some(number), Ok(command)) = (done, transaction.command()) else { continue };
-            names.note(command, number);
+            match (done, transaction.command()) {
+                // A kill ends with what it has cancelled, some transactions later at times.
+                (_, Ok(Command::KillAccount(kill))) => names.note_kill(kill),
+                (Some(number), Ok(command)) => names.note(command, number),
+                _ => {}
+            }
         }
         Ok(names)
     }
@@ -91,6 +96,9 @@ impl Names {
             };
             names.accounts.push((view.name.to_string(), account));
             names.settings.insert(account, set);
+            if view.killed {
+                names.killed.insert(account);
+            }
         }
         let assets = (0..).map(AssetId).map_while(|id| Some((venue.asset(id)?.name, id)));
         names.assets = assets.map(|(name, id)| (name.to_string(), id)).collect();
@@ -111,6 +119,14 @@ impl Names {
             names.statuses.insert(symbol, view.status.to_wire());
         }
         names
+    }
+
+    fn note_kill(&mut self, kill: &KillAccount) {
+        if kill.killed == 0 {
+            self.killed.remove(&kill.account);
+        } else {
+            self.killed.insert(kill.account);
+        }
     }
 
     /// Takes over what a command defined; `number` is that of what it made.
@@ -162,6 +178,11 @@ impl Names {
         let account = self.account(name)?;
         let set = self.settings.get(&account).context("the account is the venue's own")?;
         Ok(SetAccount { command: CommandHeader::default(), ..*set })
+    }
+
+    /// Whether the kill switch holds the account.
+    pub(crate) fn is_killed(&self, account: AccountId) -> bool {
+        self.killed.contains(&account)
     }
 
     /// The command that would change the symbol to what it is.

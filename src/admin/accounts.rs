@@ -71,14 +71,21 @@ fn balance(movement: &Movement, done: &Done) -> Report {
 }
 
 pub(super) fn can_trade(data: &Path, account: &str, may: bool) -> Result<Report> {
-    let mut command = Names::read(data)?.account_settings(account)?;
+    let names = Names::read(data)?;
+    let mut command = names.account_settings(account)?;
+    let is_killed = names.is_killed(command.account);
     command.flags &= !ACCOUNT_CAN_TRADE;
     if may {
         command.flags |= ACCOUNT_CAN_TRADE;
     }
     send(data, &mut command)?;
     let verb = if may { "may" } else { "may not" };
-    Ok((format!("account {account} {verb} trade"), json!({"account": account, "canTrade": may})))
+    // Each of the two holds without the other.
+    let though = if may && is_killed { ", once it is killed no more: see unkill" } else { "" };
+    Ok((
+        format!("account {account} {verb} trade{though}"),
+        json!({"account": account, "canTrade": may, "killed": is_killed}),
+    ))
 }
 
 pub(super) fn permissions(data: &Path, account: &str, permissions: &str) -> Result<Report> {

@@ -93,6 +93,29 @@ fn money_fees_and_permissions_of_an_account() {
 }
 
 #[test]
+fn that_the_kill_switch_still_holds_an_account_is_told_who_lets_it_trade() {
+    let venue = Venue::up(&[]);
+    let is_killed = |account| {
+        let told = admin(&venue, &["can-trade", account, "true"]);
+        told.at("killed") == &Json::Bool(true)
+    };
+    assert!(!is_killed("A"));
+    place(&mut venue.a()).ok();
+    admin(&venue, &["kill", "A"]);
+    assert!(is_killed("A") && !is_killed("B"));
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let snapshot = ["log", "--data", data, "snapshot"];
+    assert!(Process::start(&snapshot).wait_for_end().success());
+    assert!(is_killed("A") && !is_killed("B"), "as the snapshot has it");
+    let mut told = Process::start(&["admin", "--data", data, "can-trade", "A", "true"]);
+    assert!(told.wait_for_end().success());
+    assert!(told.lines().iter().any(|line| line.contains("unkill")), "{:?}", told.lines());
+    admin(&venue, &["unkill", "A"]);
+    assert!(!is_killed("A"));
+    place(&mut venue.a()).ok();
+}
+
+#[test]
 fn a_number_that_is_another_accounts_name_is_refused() {
     let mut venue = Venue::up(&[]);
     let dump = |venue: &Venue, account: &str| {
