@@ -10,12 +10,13 @@ use crate::notice::supervisor::{alert, say};
 use crate::settings::{self, Settings};
 use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -76,6 +77,8 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
 }
 
 fn watch_signals(sender: Sender<Notice>) -> Result<()> {
+    // Whoever ignores the ends of children, as what has started this one may have told it to, is told of none.
+    signal_hook::flag::register(SIGCHLD, Arc::default())?;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {

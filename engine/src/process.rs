@@ -16,7 +16,7 @@ use crate::pid_file::PidFile;
 use crate::recovery::{Replayed, StartReport};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -114,6 +114,8 @@ pub fn run(options: EngineOptions) -> Result<()> {
     let genesis = check_definition(&options.config, &options.data)?;
     // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    // What has started this process may have told it to ignore the ends of children: it would hear of none.
+    signal_hook::flag::register(SIGCHLD, Arc::default())?;
     if let Some(core) = options.config.engine.core
         && let Err(error) = cores::keep_off(core)
     {

@@ -1,11 +1,14 @@
-//! What an operator may allow a start of `touchline up`, as a refused start asks for it.
+//! What a start of `touchline up` is given: what an operator may allow, as a refused start asks for it, and what
+//! it inherits.
 
-use super::process::{Process, eventually};
+use super::definition::end_of;
+use super::process::{Process, eventually, send_signal};
 use super::venue::{Part, Venue, borrowed};
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::log::segment_path;
 
@@ -52,4 +55,24 @@ fn a_loss_is_accepted_for_the_first_start_only_and_a_clock_that_is_behind_for_al
     let second = command_line(venue.pid("engine").expect("it runs"));
     assert!(second.contains("--allow-clock-behind"), "{second}");
     assert!(!second.contains("--accept-loss"), "{second}");
+}
+
+#[test]
+fn a_venue_that_was_told_to_ignore_the_ends_of_children_notices_them() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let mut up = Command::new("env")
+        .args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_touchline")])
+        .args(venue.arguments("up", true))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("coreutils are there");
+    assert!(eventually(|| venue.pid("adapter").is_some()), "it does not start");
+    let first = venue.pid("engine").expect("it runs");
+    venue.kill9(Part::Engine);
+    let is_back = || venue.pid("engine").is_some_and(|pid| pid != first);
+    assert!(eventually(is_back), "the engine is not restarted");
+    send_signal(up.id(), Signal::TERM);
+    assert_eq!(end_of(&mut up).code(), Some(0));
 }
