@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -90,15 +90,19 @@ fn watch_signals(sender: Sender<Notice>) -> Result<()> {
     Ok(())
 }
 
+/// An option with its value in one word: a value may begin like an option.
+fn option(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut option = OsString::from(name);
+    option.push("=");
+    option.push(value);
+    option
+}
+
 /// As the supervisor was given them: a path need not be UTF-8.
 fn common_arguments(data: &Path, settings: &SettingsArguments) -> Vec<OsString> {
-    let mut arguments = vec!["--data".into(), data.into()];
-    if let Some(config) = &settings.config {
-        arguments.extend(["--config".into(), config.into()]);
-    }
-    for set in &settings.set {
-        arguments.extend(["--set".into(), set.into()]);
-    }
+    let mut arguments = vec![option("--data", data)];
+    arguments.extend(settings.config.iter().map(|config| option("--config", config)));
+    arguments.extend(settings.set.iter().map(|set| option("--set", set)));
     arguments.extend(["--supervised".into(), std::process::id().to_string().into()]);
     arguments
 }

@@ -429,8 +429,11 @@ const SNAPSHOT_PAUSE: Duration = Duration::from_secs(10);
 /// When and how the keeper has snapshots made; not at all if so configured.
 fn snapshot_schedule(options: &EngineOptions, last: Option<Position>) -> Option<SnapshotSchedule> {
     let section = &options.config.log;
-    let arguments = ["log", "snapshot", "--data"].map(OsString::from).into_iter().chain([
-        options.data.clone().into_os_string(),
+    // In one word: a path may begin like an option.
+    let mut data = OsString::from("--data=");
+    data.push(&options.data);
+    let arguments = ["log", "snapshot"].map(OsString::from).into_iter().chain([
+        data,
         "--kept".into(),
         section.snapshots_kept.to_string().into(),
         "--beside".into(),

@@ -8,7 +8,7 @@ use super::units::WHOLE;
 use super::venue::{Part, Venue, borrowed};
 use crate::patience::{Running, finish, run};
 use rustix::process::Signal;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -60,11 +60,16 @@ fn a_second_start_continues_where_the_first_stopped() {
 }
 
 #[test]
-fn paths_need_not_be_text() {
+fn paths_need_not_be_text_and_may_begin_like_options() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let [data, config] = [&b"data \xff"[..], b"venue \xfe.toml"].map(OsStr::from_bytes);
+    let [data, config] = [&b"-data \xff"[..], b"-venue \xfe.toml"].map(OsStr::from_bytes);
     fs::copy("venue.toml", folder.path().join(config)).expect("the settings can be copied");
-    let mut arguments = [OsStr::new("--data"), data, OsStr::new("--config"), config].to_vec();
+    let options = [("--data=", data), ("--config=", config)].map(|(name, value)| {
+        let mut option = OsString::from(name);
+        option.push(value);
+        option
+    });
+    let mut arguments: Vec<_> = options.iter().map(OsString::as_os_str).collect();
     let small =
         ["--http", "127.0.0.1:0", "--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
     arguments.extend(small.map(OsStr::new));

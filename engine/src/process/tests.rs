@@ -84,6 +84,14 @@ fn a_start_that_is_refused_closes_the_log() {
 }
 
 #[test]
+fn a_data_folder_whose_path_begins_like_an_option_gets_snapshots() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = EngineOptions { data: "-d".into(), ..options(&folder, 1, "") };
+    let schedule = snapshot_schedule(&options, None).expect("they are on by default");
+    assert!(schedule.arguments.iter().any(|argument| argument == "--data=-d"));
+}
+
+#[test]
 fn a_start_before_the_time_of_the_log_closes_it() {
     crate::patience::watch();
     let folder = tempfile::tempdir().expect("a folder");
