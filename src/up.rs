@@ -1,5 +1,5 @@
 //! `touchline up`: runs the engine and the adapter as child processes, says when they are ready,
-//! restarts with back-off what dies, and ends both on SIGINT or SIGTERM.
+//! restarts with back-off what dies, and ends both on SIGINT, SIGTERM or SIGHUP.
 
 mod child;
 mod example;
@@ -10,7 +10,7 @@ use crate::notice::supervisor::{alert, say};
 use crate::settings::{self, Settings};
 use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
-use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -22,6 +22,7 @@ use std::thread;
 use std::time::Duration;
 use touchline_engine::pid_file::PidFile;
 use touchline_protocol::causes::with_causes;
+use touchline_protocol::ending;
 
 /// A child that has not ended this long after SIGTERM is killed.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -31,7 +32,7 @@ const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// What the supervisor waits for.
 enum Notice {
-    /// SIGINT or SIGTERM.
+    /// One of [`ending::signals`].
     End,
     /// A child printed a line.
     Line(Role, String),
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
 fn watch_signals(sender: Sender<Notice>) -> Result<()> {
     // Whoever ignores the ends of children, as what has started this one may have told it to, is told of none.
     signal_hook::flag::register(SIGCHLD, Arc::default())?;
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new(ending::signals())?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
             if sender.send(Notice::End).is_err() {

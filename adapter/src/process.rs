@@ -14,11 +14,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::SIGXFSZ;
 use signal_hook::iterator::Signals;
 use thiserror::Error;
 use touchline_protocol::client::{ClientOptions, SOCKET_NAME};
 use touchline_protocol::credentials::{MasterKey, MasterKeyError};
+use touchline_protocol::ending;
 use touchline_protocol::log::lease::LeaseError;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment::SegmentError;
@@ -153,7 +154,7 @@ enum Notice {
     HistoryEnded(Option<HistoryError>),
 }
 
-/// Runs the adapter until SIGINT or SIGTERM. Waits for the engine's log and keys if they are not
+/// Runs the adapter until one of [`ending::signals`]. Waits for the engine's log and keys if they are not
 /// there yet; serves reads without the engine once they are. Prints one line on stdout, `adapter
 /// ready http=ADDRESS`, when the views have caught up and the engine is reached.
 ///
@@ -163,7 +164,7 @@ pub fn run(options: AdapterOptions) -> Result<(), RunError> {
     let (sender, notices) = mpsc::channel();
     // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(RunError::Signals)?;
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(RunError::Signals)?;
+    let mut signals = Signals::new(ending::signals()).map_err(RunError::Signals)?;
     let handle = signals.handle();
     let stop = sender.clone();
     let waiting = thread::Builder::new()

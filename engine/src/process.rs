@@ -16,7 +16,7 @@ use crate::pid_file::PidFile;
 use crate::recovery::{Replayed, StartReport};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
-use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -34,9 +34,9 @@ use touchline_protocol::log::reader::Follow;
 use touchline_protocol::log::{SEGMENT_FOLDER, segment_number};
 use touchline_protocol::message::command::{EngineStarted, Limits, SetLimits, SetRecordLimits};
 use touchline_protocol::message::decode::{self, Command};
-use touchline_protocol::outlet;
 use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Incarnation, Position, SessionId};
+use touchline_protocol::{ending, outlet};
 
 const MIB: u64 = 1 << 20;
 
@@ -104,7 +104,7 @@ impl Replayed for CoreReplay<'_> {
     }
 }
 
-/// Runs the engine until SIGINT or SIGTERM.
+/// Runs the engine until one of [`ending::signals`].
 ///
 /// # Errors
 /// Whatever kept it from starting, with what the operator may do; nothing is half-done.
@@ -450,7 +450,7 @@ fn snapshot_schedule(options: &EngineOptions, last: Option<Position>) -> Option<
 }
 
 fn watch_signals(stop: &Arc<AtomicBool>, mail: &Arc<Mail>) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new(ending::signals())?;
     let (stop, mail) = (Arc::clone(stop), Arc::clone(mail));
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {

@@ -4,7 +4,7 @@
 //! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
 //! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. `open_files` is what a process does
-//! that serves many, `outlet` how it prints. The engine's core uses the vocabulary alone.
+//! that serves many, `outlet` how it prints, `ending` what ends it. The engine's core uses the vocabulary alone.
 
 pub mod causes;
 #[cfg(not(loom))]
@@ -12,6 +12,8 @@ pub mod client;
 #[cfg(not(loom))]
 pub mod credentials;
 pub mod decimal;
+#[cfg(not(loom))]
+pub mod ending;
 pub mod feed;
 #[cfg(not(loom))]
 pub mod framing;
