@@ -23,6 +23,7 @@ use touchline_protocol::ending;
 use touchline_protocol::log::lease::LeaseError;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment::SegmentError;
+use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::text::Name;
 
@@ -288,10 +289,9 @@ impl Parts {
         let views = Arc::new(Views::new(state, move || watermark.now()));
         let gate = Arc::new(Gate::default());
         let orders = link(options, "hot", Lane::Hot)?;
-        // Where somebody has removed the control page of a running engine, only its sessions tell.
         let (on_disk, session) = (Arc::clone(&durable), Arc::clone(&orders));
-        let on_disk = move || on_disk.look().map_or_else(|| session.durable(), |log| log.position);
-        let work = Work::new(Arc::clone(&views), &archive, on_disk, Arc::clone(&gate), lease);
+        let judge = move |last: &Bookmark, end| on_disk.fate(last, end, || session.durable());
+        let work = Work::new(Arc::clone(&views), &archive, judge, Arc::clone(&gate), lease);
         let history_ended = sender.clone();
         let history = Writer::start(work, move |error| {
             // The main thread may be gone already: then nobody needs to be told.

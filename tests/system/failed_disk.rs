@@ -13,7 +13,7 @@ use touchline_protocol::client::{Acknowledgement, CallError, Endpoint};
 use touchline_protocol::message::enums::{RejectReason, Side};
 
 /// The part's files may grow no more, and be written nowhere beyond their beginning; or may again.
-fn let_write(venue: &mut Venue, part: Part, may: bool) {
+pub(crate) fn let_write(venue: &mut Venue, part: Part, may: bool) {
     let pid = i32::try_from(venue.part(part).pid()).ok().and_then(Pid::from_raw);
     let current = if may { None } else { Some(0) };
     let limit = Rlimit { current, maximum: None };

@@ -1,9 +1,12 @@
 //! How far the adapter says that it is with the log.
 
+use super::definition::administer;
+use super::failed_disk::let_write;
 use super::http::Http;
 use super::json::Json;
 use super::venue::{Part, UNLIMITED, Venue};
 use crate::patience::Wait;
+use rustix::process::Signal;
 use touchline_protocol::log::reader::{Follow, LogReader};
 
 fn status(http: &mut Http) -> Json {
@@ -92,4 +95,40 @@ fn the_history_is_written_beside_an_engine_whose_window_was_removed() {
     venue.a().limit("BTCUSDT", "BUY", "0.01", "20000");
     let is_written = |status: &Json| status.integer_at("history") > before.integer_at("durable");
     status_when(&mut venue.http(), is_written);
+}
+
+/// An order is answered at the appended level, and is lost with the window before it is on disk. The engine that
+/// comes next is soon as far, with something else: nothing of what is not its log may get into the history.
+#[test]
+fn what_the_log_has_lost_does_not_get_into_the_history() {
+    let mut venue = Venue::separate(
+        &[UNLIMITED.as_slice(), &["--set", "adapter.acknowledge=appended"]].concat(),
+    );
+    let mut http = venue.http();
+    venue.a().limit("BTCUSDT", "BUY", "0.01", "20000");
+    let before = status_when(&mut http, |status| {
+        ["viewsBehind", "historyBehind"].iter().all(|field| status.integer_at(field) == 0)
+            && status.integer_at("appended") == status.integer_at("durable")
+    });
+    let_write(&mut venue, Part::Engine, false);
+    venue.a().limit("BTCUSDT", "BUY", "0.02", "20000");
+    status_when(&mut http, |status| status.integer_at("views") > before.integer_at("durable"));
+    // It finds the new engine when that is beyond what was lost.
+    venue.part(Part::Adapter).signal(Signal::STOP);
+    venue.kill9(Part::Engine);
+    venue.lose_live_window();
+    venue.start_engine();
+    for _ in 0..4 {
+        assert!(administer(venue.data()), "the engine does not serve");
+    }
+    let adapter = venue.part(Part::Adapter);
+    adapter.signal(Signal::CONT);
+    assert!(!adapter.wait_for_end().success(), "{:?}", adapter.lines());
+    let told = |line: &String| line.contains("is not part of the log any more");
+    assert!(adapter.lines().iter().any(told), "{:?}", adapter.lines());
+    venue.start_adapter();
+    venue.wait_until_engine_answers();
+    let made_anew = |line: &String| line.contains("made anew");
+    let adapter = venue.part(Part::Adapter);
+    assert!(!adapter.lines().iter().any(made_anew), "{:?}", adapter.lines());
 }

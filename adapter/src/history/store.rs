@@ -54,6 +54,14 @@ pub enum HistoryError {
         /// What the system said.
         source: io::Error,
     },
+    /// The log was cut back below what the history was to end with: what was folded of it is of no use.
+    #[error(
+        "the transaction at position {position} is not part of the log any more; the history does not get it"
+    )]
+    Lost {
+        /// Where that transaction began.
+        position: u64,
+    },
     /// Another process has it.
     #[error("the history store {} is in use by another adapter", path.display())]
     Taken {
@@ -77,10 +85,12 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-    /// True if it was the disk that refused: nothing of what was to be written is in the store then, and it
-    /// may take it another time. (A write that a full disk has cut short is an I/O error, too.)
-    pub(crate) const fn is_of_disk(&self) -> bool {
-        matches!(self, Self::Store(heed::Error::Io(_)))
+    /// True if it was the disk that refused: it may take another time what was to be written, all of which is
+    /// written again then. (A write that a full disk has cut short is an I/O error, too.)
+    pub(crate) fn is_of_disk(&self) -> bool {
+        let Self::Store(heed::Error::Io(error)) = self else { return false };
+        let refusals = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::IO];
+        refusals.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
     }
 }
 

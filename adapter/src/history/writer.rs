@@ -1,7 +1,7 @@
 //! The thread that writes the history to its store, batch by batch. Started by [`crate::run`].
 //!
 //! A batch is due when enough rows wait, or after a moment. The store is only given what is durable in
-//! the log. Whoever fills the history adds nothing while far more rows wait than a batch has, so that
+//! the log, by the log itself: another engine may be as far, and have something else there. Whoever fills the history adds nothing while far more rows wait than a batch has, so that
 //! memory is bounded however slow the disk is: by twice `WAITING_ROWS_MAX` rows, of which one half
 //! waits and one is being written, and what the tailer folds in one go for each.
 //!
@@ -15,9 +15,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use touchline_protocol::log::lease::Lease;
+use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
 
-use super::store::{Batch, HistoryError, Store};
+use super::store::{Batch, HistoryError, Reached, Store};
 use crate::notice::alert;
 use crate::views::Views;
 use crate::views::state::Archive;
@@ -42,6 +43,20 @@ const NOTICE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Pause before a batch that the disk has refused is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// How it is with a transaction that was folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is not on disk yet, or nobody can tell.
+    Open,
+    /// It is on disk, in the log as it is now.
+    Durable,
+    /// The log goes on without it.
+    Lost,
+}
+
+/// Tells how it is with the transaction of a bookmark that ends at a position.
+pub type Judge = Box<dyn Fn(&Bookmark, Position) -> Fate + Send>;
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -126,7 +141,7 @@ pub struct Writer {
 pub struct Work {
     views: Arc<Views>,
     store: Store,
-    durable: Box<dyn Fn() -> Position + Send>,
+    judge: Judge,
     gate: Arc<Gate>,
     lease: Lease,
 }
@@ -175,18 +190,18 @@ impl Drop for StopGate {
 }
 
 impl Work {
-    /// The history of `views`, which were restored from `archive`, is to be written to it. `durable`
-    /// tells how far the log is durable: the views may be ahead of that. Whoever fills the history
+    /// The history of `views`, which were restored from `archive`, is to be written to it. `judge`
+    /// tells what of the log is durable: the views may be ahead of that. Whoever fills the history
     /// tells `gate`. `lease` holds the log from the last transaction of `archive` on.
     #[must_use]
     pub fn new(
         views: Arc<Views>,
         archive: &Archive,
-        durable: impl Fn() -> Position + Send + 'static,
+        judge: impl Fn(&Bookmark, Position) -> Fate + Send + 'static,
         gate: Arc<Gate>,
         lease: Lease,
     ) -> Self {
-        Self { views, store: archive.store(), durable: Box::new(durable), gate, lease }
+        Self { views, store: archive.store(), judge: Box::new(judge), gate, lease }
     }
 
     fn run(&self) -> Result<(), HistoryError> {
@@ -201,7 +216,7 @@ impl Work {
             };
             self.gate.set_aside();
             let end = Position(batch.reached.end);
-            if !self.becomes_durable(end) {
+            if !self.becomes_durable(&batch.reached)? {
                 return Ok(());
             }
             self.commit(&batch)?;
@@ -244,15 +259,19 @@ impl Work {
         }
     }
 
-    /// Waits until the log is durable up to `end`; false if the end is asked for first.
-    fn becomes_durable(&self, end: Position) -> bool {
-        while (self.durable)() < end {
-            if self.gate.is_stopped() {
-                return false;
+    /// Waits until the log is durable up to there; false if the end is asked for first.
+    ///
+    /// # Errors
+    /// [`HistoryError::Lost`] if the log is not the one that was folded.
+    fn becomes_durable(&self, reached: &Reached) -> Result<bool, HistoryError> {
+        loop {
+            match (self.judge)(&reached.bookmark(), Position(reached.end)) {
+                Fate::Durable => return Ok(true),
+                Fate::Lost => return Err(HistoryError::Lost { position: reached.position }),
+                Fate::Open if self.gate.is_stopped() => return Ok(false),
+                Fate::Open => thread::sleep(DURABLE_LOOK),
             }
-            thread::sleep(DURABLE_LOOK);
         }
-        true
     }
 }
 
@@ -276,7 +295,6 @@ mod tests {
     use crate::patience::PATIENCE;
     use crate::views::tailer::tests::definition;
     use std::sync::mpsc;
-    use touchline_protocol::log::transaction::Bookmark;
 
     #[test]
     fn a_panic_is_told_and_nobody_waits_for_the_thread_any_more() {
@@ -287,12 +305,38 @@ mod tests {
         let views = Arc::new(Views::new(state, || Position(0)));
         let gate = Arc::new(Gate::default());
         let lease = Lease::hold(folder.path(), "history", [7; 16], Bookmark::default()).unwrap();
-        let work = Work::new(views, &archive, || panic!("asked to"), Arc::clone(&gate), lease);
+        let work = Work::new(views, &archive, |_, _| panic!("asked to"), Arc::clone(&gate), lease);
         let (sender, told) = mpsc::channel();
         let writer =
             Writer::start(work, move |error| sender.send(error.is_none()).unwrap()).unwrap();
         assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
         assert!(!gate.filled(WAITING_ROWS_MAX, PATIENCE), "nobody waits");
         drop(writer);
+    }
+
+    #[test]
+    fn what_the_log_goes_on_without_is_not_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Archive::open(folder.path(), [7; 16]).unwrap();
+        let mut state = archive.restore().unwrap();
+        let folded = definition(0, 4096);
+        state.fold_transaction(&folded.transaction()).unwrap();
+        let views = Arc::new(Views::new(state, || Position(0)));
+        let lease = Lease::hold(folder.path(), "history", [7; 16], Bookmark::default()).unwrap();
+        let expected = (folded.transaction().bookmark(), folded.transaction().end());
+        let judge = move |last: &Bookmark, end| {
+            assert_eq!((*last, end), expected);
+            Fate::Lost
+        };
+        let gate = Arc::new(Gate::default());
+        let work = Work::new(views, &archive, judge, gate, lease);
+        let (sender, told) = mpsc::channel();
+        let writer = Writer::start(work, move |error| sender.send(error).unwrap()).unwrap();
+        let error = told.recv_timeout(PATIENCE).unwrap().expect("no panic");
+        assert!(matches!(error, HistoryError::Lost { position: 4096 }), "{error}");
+        drop(writer);
+        drop(archive);
+        let archive = Archive::open(folder.path(), [7; 16]).unwrap();
+        assert!(archive.last().is_none(), "nothing was stored");
     }
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use touchline_protocol::log::control::LogState;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
-use touchline_protocol::log::transaction::Transaction;
+use touchline_protocol::log::transaction::{Bookmark, Transaction};
 use touchline_protocol::units::{Incarnation, Position};
 
 use super::error::FoldError;
 use super::state::State;
 use super::{Pause, Views};
-use crate::history::writer::Gate;
+use crate::history::writer::{Fate, Gate};
 
 /// Longest sleep of the tailer: waiters are given up at most this much behind their deadline.
 pub const IDLE: Duration = Duration::from_millis(50);
@@ -270,6 +270,27 @@ impl Watermark {
         let Attached { reader, .. } = &*self.attached();
         let incarnation = reader.incarnation()?;
         Some(Engine { incarnation, state: reader.state(), position: reader.watermark() })
+    }
+
+    /// How it is with a folded transaction that ends at `end`. Where somebody has removed the control page of a
+    /// running engine, `session` tells how far the log goes.
+    #[must_use]
+    pub fn fate(&self, last: &Bookmark, end: Position, session: impl Fn() -> Position) -> Fate {
+        let mut attached = self.attached();
+        let reader = &mut attached.reader;
+        let limit = match reader.incarnation() {
+            Some(_) => reader.watermark(),
+            None => session(),
+        };
+        if limit < end {
+            return Fate::Open;
+        }
+        match reader.holds(last) {
+            Ok(true) => Fate::Durable,
+            Ok(false) => Fate::Lost,
+            // The tailer reads the same log, and reports what is wrong with it.
+            Err(_unreadable) => Fate::Open,
+        }
     }
 
     fn attached(&self) -> MutexGuard<'_, Attached> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use touchline_adapter::config::AdapterConfig;
-use touchline_adapter::history::writer::{Gate, Work, Writer};
+use touchline_adapter::history::writer::{Fate, Gate, Work, Writer};
 use touchline_adapter::http::{Completion, Headers, Method, Request, Service};
 use touchline_adapter::limits::Limits;
 use touchline_adapter::link::{Done, NotSent, OrderCommand, Outcome, Submit};
@@ -108,8 +108,8 @@ pub(super) fn measure(
         *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     };
     let tell_too = tell.clone();
-    let everything = || Position(u64::MAX);
-    let work = Work::new(Arc::clone(&views), archive, everything, Arc::clone(&gate), lease);
+    let work =
+        Work::new(Arc::clone(&views), archive, |_, _| Fate::Durable, Arc::clone(&gate), lease);
     let writer = Writer::start(work, move |error| {
         tell(error.map_or_else(|| "a panic".to_owned(), |error| error.to_string()));
     })?;

@@ -25,6 +25,18 @@ impl LogReader {
         Ok(true)
     }
 
+    /// True if the log has the transaction that `bookmark` names, as of now: of what is read ahead without an
+    /// engine nothing counts. The reader does not move.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or begins behind it ([`ReadError::TooOld`]).
+    pub fn holds(&mut self, bookmark: &Bookmark) -> Result<bool, ReadError> {
+        if self.live.is_none() {
+            self.disk.forget();
+        }
+        Ok(self.find(bookmark)?.is_some())
+    }
+
     /// True if the log has what an engine of that incarnation had written up to `position`, which is the
     /// end of a transaction
     /// ([`Transaction::end`](crate::log::transaction::Transaction::end)): no start has given up a part of it since.
