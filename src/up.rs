@@ -19,16 +19,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use touchline_engine::pid_file::PidFile;
 use touchline_protocol::causes::with_causes;
-use touchline_protocol::ending;
+use touchline_protocol::{ending, outlet};
 
 /// A child that has not ended this long after SIGTERM is killed.
 const END_LIMIT: Duration = Duration::from_secs(20);
 
-/// Silence after which no more lines of ended children are waited for.
+/// Pause between two looks whether all was heard that ended children have said.
 const LAST_LINES: Duration = Duration::from_millis(50);
+
+/// Longest wait for that: a process that they have left behind may keep their output open.
+const LAST_LINES_MAX: Duration = Duration::from_secs(2);
 
 /// What the supervisor waits for.
 enum Notice {
@@ -63,6 +66,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
         .mode(0o700)
         .create(data)
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
+    outlet::begin();
     let (sender, notices) = channel();
     watch_signals(sender.clone())?;
     let mut supervisor = Supervisor {
@@ -251,12 +255,16 @@ impl Supervisor {
                 }
             }
         }
-        // What they said last is still on its way.
-        while let Ok(notice) = self.notices.recv_timeout(LAST_LINES) {
-            match notice {
-                Notice::Line(role, line) => say!("{role}: {line}"),
-                Notice::Alert(line) => alert!("{line}"),
-                Notice::End | Notice::Closed(_) => {}
+        // What they said last is still on its way: until nobody can say more, or somebody else keeps an output.
+        let deadline = Instant::now() + LAST_LINES_MAX;
+        loop {
+            let are_closed = [&self.adapter, &self.engine].into_iter().all(Child::is_silent);
+            match self.notices.recv_timeout(LAST_LINES) {
+                Ok(Notice::Line(role, line)) => say!("{role}: {line}"),
+                Ok(Notice::Alert(line)) => alert!("{line}"),
+                Ok(Notice::End | Notice::Closed(_)) => {}
+                Err(_) if are_closed || Instant::now() >= deadline => break,
+                Err(_) => {}
             }
         }
         say!("ended");

@@ -25,6 +25,7 @@ use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment::SegmentError;
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::outlet::{self, Output};
 use touchline_protocol::text::Name;
 
 use crate::auth::keys::{self, KeyRing, KeysError};
@@ -162,6 +163,7 @@ enum Notice {
 /// # Errors
 /// See [`RunError`]; everything is ended by then.
 pub fn run(options: AdapterOptions) -> Result<(), RunError> {
+    outlet::begin();
     let (sender, notices) = mpsc::channel();
     // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(RunError::Signals)?;
@@ -177,7 +179,7 @@ pub fn run(options: AdapterOptions) -> Result<(), RunError> {
             }
         })
         .map_err(|source| RunError::Thread { name: "signals", source })?;
-    let outcome = serve(&options, &sender, &notices, &mut io::stdout());
+    let outcome = serve(&options, &sender, &notices, &mut Output);
     handle.close();
     let _panicked = waiting.join();
     outcome
@@ -335,8 +337,8 @@ impl Parts {
             }
         }
         // Whoever started the adapter may have closed its end: that is no reason not to serve.
-        let _closed = writeln!(out, "adapter ready http={}", self.front.local_addr())
-            .and_then(|()| out.flush());
+        let ready = format!("adapter ready http={}\n", self.front.local_addr());
+        let _closed = out.write_all(ready.as_bytes());
         end_of(notices.recv().ok())
     }
 

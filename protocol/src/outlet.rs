@@ -3,7 +3,9 @@
 //! too far behind for is left out and counted: who serves does not wait for who reads. Called by the engine, the
 //! adapter and their supervisor; a tool that is there to tell something writes by itself, and waits.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, Write};
+use std::panic;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -30,10 +32,35 @@ fn of_errors() -> &'static Outlet {
 }
 
 /// Starts the threads, which the first text of each output would do otherwise: they run where whoever starts
-/// them may run.
+/// them may run. From then on panics are told this way too: who ends the process behind one must not wait to
+/// have it told.
 pub fn begin() {
     of_output();
     of_errors();
+    panic::set_hook(Box::new(|panic| {
+        let trace = Backtrace::capture();
+        let name = thread::current().name().unwrap_or("without a name").to_owned();
+        let trace = match trace.status() {
+            BacktraceStatus::Captured => format!("\n{trace}"),
+            _ => String::new(),
+        };
+        errors(format!("thread {name}: {panic}{trace}\n"));
+    }));
+}
+
+/// Standard output as a writer: each write is a text.
+#[derive(Debug)]
+pub struct Output;
+
+impl Write for Output {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        output(String::from_utf8_lossy(text).into_owned());
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes a text to standard output, as soon as that takes it.

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +54,8 @@ pub(super) struct Child {
     restarts: u32,
     pause: Duration,
     restart_at: Option<Instant>,
+    /// Held by each thread that still reads what a process of this child says.
+    readers: Arc<()>,
     /// Where the adapter serves, once it has said so.
     pub(super) address: Option<String>,
 }
@@ -69,6 +72,7 @@ impl Child {
             restarts: 0,
             pause: FIRST_PAUSE,
             restart_at: None,
+            readers: Arc::default(),
             address: None,
         }
     }
@@ -90,8 +94,9 @@ impl Child {
         self.started = Instant::now();
         self.ready = false;
         self.restart_at = None;
-        let (role, sender) = (self.role, self.sender.clone());
+        let (role, sender, reads) = (self.role, self.sender.clone(), Arc::clone(&self.readers));
         thread::Builder::new().name(format!("{role} output")).spawn(move || {
+            let _reads = reads;
             // A supervisor that is gone needs no notice.
             for line in lines(output) {
                 let _heard = sender.send(Notice::Line(role, line));
@@ -99,8 +104,9 @@ impl Child {
             let _heard = sender.send(Notice::Closed(role));
         })?;
         // Not where the supervisor's own goes: whoever reads that may stand still, and the child with it.
-        let sender = self.sender.clone();
+        let (sender, reads) = (self.sender.clone(), Arc::clone(&self.readers));
         thread::Builder::new().name(format!("{role} errors")).spawn(move || {
+            let _reads = reads;
             for line in lines(errors) {
                 let _heard = sender.send(Notice::Alert(line));
             }
@@ -120,6 +126,11 @@ impl Child {
         if self.restarts > 0 {
             say!("touchline: the {} is back", self.role);
         }
+    }
+
+    /// True once all that its processes have said was heard.
+    pub(super) fn is_silent(&self) -> bool {
+        Arc::strong_count(&self.readers) == 1
     }
 
     pub(super) const fn is_ready(&self) -> bool {
