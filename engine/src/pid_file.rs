@@ -18,6 +18,8 @@ impl PidFile {
     pub fn write(path: PathBuf) -> Self {
         if let Err(error) = fs::write(&path, std::process::id().to_string()) {
             alert!("cannot write the process id to {}: {error}", path.display());
+            // Half of one would name another process.
+            let _gone = fs::remove_file(&path);
         }
         Self(path)
     }

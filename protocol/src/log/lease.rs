@@ -139,8 +139,10 @@ impl Lease {
         }
         let folder = data.join(LEASE_FOLDER);
         let lease = Self { path: folder.join(format!("{name}{SUFFIX}")), log_id };
+        // Of the lease that is on disk: one that was named and not synced may not stay.
+        let is_held = lease.holds(last);
         if let Err(refused) = lease.make(last) {
-            if lease.holds(last) {
+            if is_held {
                 // What it holds beyond that the next one lets go.
                 let _later = lease.advance(last);
             } else if !refused.is_for_want_of_room() || lease.write_over(last).is_err() {
@@ -160,7 +162,9 @@ impl Lease {
     /// go.
     fn write_over(&self, last: Bookmark) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(&self.path)?;
-        file.write_all_at(&encode(self.log_id, last), 0)?;
+        let lease = encode(self.log_id, last);
+        file.write_all_at(&lease, 0)?;
+        file.set_len(lease.len() as u64)?;
         file.sync_all()
     }
 

@@ -25,7 +25,9 @@ impl Sessions {
 
     /// True while something is on its way to a session, or may leave now.
     pub(in crate::gateway) fn have_words(&self) -> bool {
-        self.has_replies() || self.streams.values().any(Stream::has_words)
+        self.has_replies()
+            || !self.states.is_empty()
+            || self.streams.values().any(Stream::has_words)
     }
 
     /// Takes replies out of the ring and gives each to its session, and each state behind those in front of
