@@ -49,9 +49,11 @@ pub(crate) struct Market {
 pub(crate) struct Sides {
     /// Group of the maker's orders and trades.
     pub(crate) maker: u64,
+    /// Its order; the rest is found out from the trade.
     pub(crate) maker_row: SideRow,
     /// Group of the taker's orders and trades.
     pub(crate) taker: u64,
+    /// Its order.
     pub(crate) taker_row: SideRow,
 }
 
@@ -140,7 +142,7 @@ impl History {
             [(sides.maker, sides.maker_row, true), (sides.taker, sides.taker_row, false)]
         {
             let id = side_id(id, is_maker);
-            self.rows.sides.insert(Key { group: owner, id }, side);
+            self.rows.sides.insert(Key { group: owner, id }, side.traded(&row, is_maker));
             let group = of_order(symbol, side.order);
             self.rows.order_trades.insert(Key { group, id }, OrderTradeRow);
         }

@@ -28,8 +28,12 @@ use super::rows::{
 };
 use crate::views::looking;
 
-/// Raised whenever a row or a key changes its form: a store of another version is made anew.
-const FORMAT: u64 = 4;
+/// Raised whenever a row or a key changes its form: a store of another version is made anew, unless this
+/// build can read on in it.
+const FORMAT: u64 = 5;
+
+/// The oldest format that this build goes on with. Since it, [`SideRow`] has grown.
+const FORMAT_MIN: u64 = 4;
 
 /// Address space that the store may come to fill; what it takes on disk grows with it.
 const MAP_BYTES: usize = 1 << 40;
@@ -237,6 +241,12 @@ impl Identity {
     pub(crate) const fn of(log_id: [u8; 16]) -> Self {
         Self { format: FORMAT, log_id }
     }
+
+    /// True if a build of this identity can go on with a store of that one.
+    fn goes_on_with(self, found: &[u8]) -> bool {
+        (FORMAT_MIN..=self.format)
+            .any(|format| found == bytemuck::bytes_of(&Self { format, ..self }))
+    }
 }
 
 /// The lock on a store's folder; the kernel gives it back at any death of the process.
@@ -276,7 +286,7 @@ impl Store {
         let mut writing = env.write_txn()?;
         let meta: Table = env.create_database(&mut writing, Some("meta"))?;
         let found = meta.get(&writing, IDENTITY)?;
-        let known = found == Some(bytemuck::bytes_of(&identity));
+        let known = found.is_some_and(|found| identity.goes_on_with(found));
         if found.is_some() && !known && !may_empty {
             return Err(HistoryError::Foreign { path: folder.to_owned() });
         }
@@ -297,8 +307,9 @@ impl Store {
         let store = Self { env: env.clone(), meta, history, state };
         if !known {
             store.clear_in(&mut writing)?;
-            meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
         }
+        // An older build cannot read what this one adds.
+        meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
         let reached = match meta.get(&writing, REACHED)? {
             Some(bytes) => Some(decode("meta", bytes)?),
             None => None,
@@ -426,7 +437,7 @@ impl StoreReader {
     pub(super) fn get<R: Row>(&self, key: Key) -> Result<Option<R>, HistoryError> {
         looking::assert_ended();
         let found = table_of::<R>(&self.history)?.get(&self.reading, &key.bytes())?;
-        found.map(|row| decode(R::TABLE, row)).transpose()
+        found.map(read_row).transpose()
     }
 
     pub(super) fn range<R: Row>(
@@ -440,7 +451,7 @@ impl StoreReader {
         let keys = (Included(start.as_slice()), Included(end.as_slice()));
         let row = |found: Result<(&[u8], &[u8]), heed::Error>| {
             let (key, row) = found?;
-            Ok((read_key(R::TABLE, key)?.id, decode(R::TABLE, row)?))
+            Ok((read_key(R::TABLE, key)?.id, read_row(row)?))
         };
         Ok(match direction {
             Direction::Forward => Box::new(table.range(&self.reading, &keys)?.map(row)),
@@ -459,6 +470,10 @@ fn read_key(table: &'static str, bytes: &[u8]) -> Result<Key, HistoryError> {
     Key::read(bytes).ok_or(HistoryError::Row { table, bytes: bytes.len() })
 }
 
+fn read_row<R: Row>(bytes: &[u8]) -> Result<R, HistoryError> {
+    R::read(bytes).ok_or(HistoryError::Row { table: R::TABLE, bytes: bytes.len() })
+}
+
 /// Reads a row as it was written.
 pub(crate) fn decode<R: Pod>(table: &'static str, bytes: &[u8]) -> Result<R, HistoryError> {
     bytemuck::try_pod_read_unaligned(bytes)
@@ -466,8 +481,52 @@ pub(crate) fn decode<R: Pod>(table: &'static str, bytes: &[u8]) -> Result<R, His
 }
 
 #[cfg(test)]
+impl Store {
+    /// Makes of it what a build of format 4 had left.
+    pub(crate) fn make_format_4(&self) -> Result<(), HistoryError> {
+        let mut writing = self.env.write_txn()?;
+        let sides = table_of::<SideRow>(&self.history)?;
+        let rows: Result<Vec<_>, heed::Error> = sides
+            .iter(&writing)?
+            .map(|row| row.map(|(key, row)| (key.to_owned(), row[..16].to_owned())))
+            .collect();
+        for (key, row) in rows? {
+            sides.put(&mut writing, &key, &row)?;
+        }
+        let mut identity = self.meta.get(&writing, IDENTITY)?.unwrap_or_default().to_owned();
+        identity[0] = 4;
+        self.meta.put(&mut writing, IDENTITY, &identity)?;
+        Ok(writing.commit()?)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_of_format_4_is_gone_on_with_and_is_one_of_this_format_then() {
+        let reached = Reached { position: 4096, end: 8192, ..Reached::default() };
+        let identity = Identity::of([7; 16]);
+        let batch = Batch { reached, ..Batch::default() };
+        for (opened, kept) in [(identity, true), (Identity::of([8; 16]), false)] {
+            let folder = tempfile::tempdir().unwrap();
+            let (store, _) = Store::open(folder.path(), identity, false).unwrap();
+            store.commit(&batch).unwrap();
+            store.make_format_4().unwrap();
+            drop(store);
+            let of_4 = Identity { format: 4, ..identity };
+            assert!(Store::open(folder.path(), of_4, false).is_ok(), "that is what it is");
+            let found = Store::open(folder.path(), opened, false);
+            assert_eq!(found.is_ok_and(|(_, found)| found == Some(reached)), kept);
+            let (_, found) = Store::open(folder.path(), opened, true).unwrap();
+            assert_eq!(found, kept.then_some(reached));
+            let older = Store::open(folder.path(), Identity { format: 4, ..opened }, false);
+            assert!(matches!(older, Err(HistoryError::Foreign { .. })));
+            let before = Identity { format: 3, ..opened };
+            assert!(!opened.goes_on_with(bytemuck::bytes_of(&before)));
+        }
+    }
 
     #[test]
     fn rows_of_the_state_are_written_by_table_and_key_however_they_came() {

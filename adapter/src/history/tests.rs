@@ -178,7 +178,7 @@ fn filled(
 
 fn fill(history: &mut History, trades: &[(u64, TradeRow)]) {
     for (id, trade) in trades {
-        let side = |order| SideRow { order, order_list: -1 };
+        let side = |order| SideRow::of(order, -1);
         let sides = Sides {
             maker: of_account(AccountId(1), SYMBOL),
             maker_row: side(trade.maker_order),

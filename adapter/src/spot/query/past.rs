@@ -11,7 +11,7 @@ use super::lists::{shown, symbol_of};
 use crate::api_error::ApiError;
 use crate::history::rows::{
     ListRow, OrderRow, OrderTradeRow, SideRow, TradeRow, of_account, of_lists, of_order, of_symbol,
-    side_id,
+    side_id, trade_of,
 };
 use crate::history::statistics::SymbolHistory;
 use crate::history::{Direction, HistoryError, Market, Reader};
@@ -201,7 +201,6 @@ struct Side {
     id: u64,
     is_maker: bool,
     row: SideRow,
-    trade: TradeRow,
 }
 
 impl Side {
@@ -211,21 +210,19 @@ impl Side {
         base: &'a AssetName,
         quote: &'a AssetName,
     ) -> AccountTrade<'a> {
-        let is_buyer = self.is_maker == (self.trade.buyer_is_maker != 0);
-        let commission =
-            if self.is_maker { self.trade.maker_commission } else { self.trade.taker_commission };
+        let is_buyer = self.row.is_buyer != 0;
         AccountTrade {
             symbol,
             id: self.id,
             order_id: self.row.order,
             order_list_id: self.row.order_list,
-            price: Decimal(self.trade.price),
-            qty: Decimal(self.trade.quantity),
-            quote_qty: Decimal(self.trade.quote),
-            commission: Decimal(commission),
+            price: Decimal(self.row.price),
+            qty: Decimal(self.row.quantity),
+            quote_qty: Decimal(self.row.quote),
+            commission: Decimal(self.row.commission),
             // It is taken from what was received (facts §4).
             commission_asset: if is_buyer { base.as_str() } else { quote.as_str() },
-            time: self.trade.time_ms,
+            time: self.row.time_ms,
             is_buyer,
             is_maker: self.is_maker,
             is_best_match: true,
@@ -262,11 +259,11 @@ impl Traded {
         let last = behind.map_or(whole, |behind| behind - 1);
         let group = of_account(account, symbol);
         let page = reader.page::<SideRow>(group, first..=last, wanted.direction(), wanted.limit)?;
-        self.joined(page)
+        self.told(page)
     }
 
     fn by_order(&self, order: &Order, wanted: &Wanted) -> Result<Vec<Side>, HistoryError> {
-        let row = SideRow { order: order.order_id.0, order_list: order.order_list_id.0 };
+        let row = SideRow::of(order.order_id.0, order.order_list_id.0);
         let first = wanted.from.map_or(0, |from| from.saturating_mul(2));
         let page = self.reader.page::<OrderTradeRow>(
             of_order(self.symbol, row.order),
@@ -274,16 +271,20 @@ impl Traded {
             wanted.direction(),
             wanted.limit,
         )?;
-        self.joined(page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect())
+        self.told(page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect())
     }
 
-    fn joined(&self, page: Vec<(u64, SideRow)>) -> Result<Vec<Side>, HistoryError> {
+    fn told(&self, page: Vec<(u64, SideRow)>) -> Result<Vec<Side>, HistoryError> {
         page.into_iter().filter_map(|(id, row)| self.side(id, row).transpose()).collect()
     }
 
-    /// A side with the trade that it belongs to.
+    /// A side, with what the trade that it belongs to has where it does not tell by itself.
     fn side(&self, id: u64, row: SideRow) -> Result<Option<Side>, HistoryError> {
-        let trade = self.reader.get::<TradeRow>(of_symbol(self.symbol), id >> 1)?;
-        Ok(trade.map(|trade| Side { id: id >> 1, is_maker: id & 1 == 1, row, trade }))
+        let (id, is_maker) = trade_of(id);
+        if row.is_whole() {
+            return Ok(Some(Side { id, is_maker, row }));
+        }
+        let trade = self.reader.get::<TradeRow>(of_symbol(self.symbol), id)?;
+        Ok(trade.map(|trade| Side { id, is_maker, row: row.traded(&trade, is_maker) }))
     }
 }

@@ -471,7 +471,7 @@ fn execute(order: &mut Order, trade: &Trade, time_ms: u64) -> Result<(), FoldErr
 }
 
 fn side_of(order: &Order) -> SideRow {
-    SideRow { order: order.order_id.0, order_list: order.order_list_id.0 }
+    SideRow::of(order.order_id.0, order.order_list_id.0)
 }
 
 fn standing(order: &Order, event: &'static str) -> FoldError {
