@@ -160,7 +160,7 @@ impl Accounts {
         &mut self,
     ) -> impl Iterator<Item = (AccountId, AssetId, BalanceRow)> {
         let accounts = &mut self.accounts;
-        std::mem::take(&mut self.changed).into_iter().filter_map(|(account, asset)| {
+        self.changed.drain(..).filter_map(|(account, asset)| {
             let owner = accounts.get_mut(account.0 as usize)?;
             let held = owner.balances.get_mut(asset.0 as usize)?;
             held.is_changed = false;
@@ -174,7 +174,7 @@ impl Accounts {
         &mut self,
     ) -> impl Iterator<Item = (AccountId, AccountRow)> {
         let accounts = &mut self.accounts;
-        std::mem::take(&mut self.changed_accounts).into_iter().filter_map(|id| {
+        self.changed_accounts.drain(..).filter_map(|id| {
             let account = accounts.get_mut(id.0 as usize)?;
             account.is_changed = false;
             let row = AccountRow {

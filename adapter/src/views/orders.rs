@@ -250,9 +250,10 @@ impl Orders {
     /// What has changed since the last call: open orders as they are now, or nothing for one that was
     /// there then and is open no more.
     pub(super) fn take_changed(&mut self) -> impl Iterator<Item = (Key, Option<OrderRow>)> {
-        let ended = std::mem::take(&mut self.ended).into_iter().map(|key| (key, None));
+        // Drained, since lists that grow anew with each batch are zeroed anew by the system.
+        let ended = self.ended.drain(..).map(|key| (key, None));
         let orders = &mut self.orders;
-        let changed = std::mem::take(&mut self.changed).into_iter().filter_map(|key| {
+        let changed = self.changed.drain(..).filter_map(|key| {
             let open = orders.get_mut(&key)?;
             (open.is_saved, open.is_changed) = (true, false);
             Some((key, Some(open.order.row())))
