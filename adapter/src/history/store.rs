@@ -287,6 +287,7 @@ impl Store {
         let meta: Table = env.create_database(&mut writing, Some("meta"))?;
         let found = meta.get(&writing, IDENTITY)?;
         let known = found.is_some_and(|found| identity.goes_on_with(found));
+        let is_same = found == Some(bytemuck::bytes_of(&identity));
         if found.is_some() && !known && !may_empty {
             return Err(HistoryError::Foreign { path: folder.to_owned() });
         }
@@ -308,8 +309,10 @@ impl Store {
         if !known {
             store.clear_in(&mut writing)?;
         }
-        // An older build cannot read what this one adds.
-        meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
+        // An older build cannot read what this one adds. A start that changes nothing needs no room on the disk.
+        if !is_same {
+            meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
+        }
         let reached = match meta.get(&writing, REACHED)? {
             Some(bytes) => Some(decode("meta", bytes)?),
             None => None,
