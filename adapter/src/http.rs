@@ -137,7 +137,7 @@ impl fmt::Debug for Headers {
 }
 
 /// One request, read whole.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Request {
     /// The method; HEAD arrives as [`Method::Get`].
     pub method: Method,
@@ -162,6 +162,18 @@ impl Request {
     /// [`Request::arrived_ns`] in milliseconds, the unit of the services.
     pub fn arrived_ms(&self) -> u64 {
         self.arrived_ns / 1_000_000
+    }
+}
+
+/// Without query and body: these may hold passwords, handles and signatures.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("headers", &self.headers)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
     }
 }
 
@@ -192,7 +204,6 @@ impl fmt::Debug for Rest {
 }
 
 /// One reply.
-#[derive(Debug)]
 pub struct Reply {
     /// HTTP status, 200..=599. A front answers 500 in place of a reply that it cannot encode.
     pub status: u16,
@@ -237,6 +248,16 @@ impl Reply {
     ) -> Self {
         self.headers.push((name.into(), value.into()));
         self
+    }
+}
+
+/// Without header values and body: these may hold tokens and handles.
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("status", &self.status)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -467,6 +488,25 @@ mod tests {
         let mut headers = Headers::default();
         headers.push("X-Key", b"credential");
         assert_eq!(format!("{headers:?}"), "[\"X-Key\"]");
+    }
+
+    #[test]
+    fn debug_output_of_requests_and_replies_does_not_show_what_they_carry() {
+        let request = Request {
+            method: Method::Post,
+            path: "/path".to_owned(),
+            query: Bytes::from("a=credential"),
+            headers: Headers::default(),
+            body: Bytes::from("credential"),
+            peer: SocketAddr::from(([127, 0, 0, 1], 1)),
+            arrived_ns: 0,
+            arrived: Instant::now(),
+        };
+        let shown = format!("{request:?}");
+        assert!(shown.contains("/path") && !shown.contains("credential"), "{shown}");
+        let reply = Reply::json(200, "credential").header("a", "credential");
+        let shown = format!("{reply:?}");
+        assert!(shown.contains("200") && !shown.contains("credential"), "{shown}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod pattern;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::fmt;
 
 pub use error::ParameterError;
 
@@ -31,10 +32,17 @@ pub struct Parameters<'a> {
 
 const _: () = assert!(MAX_PARAMETERS <= u64::BITS as usize);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Entry<'a> {
     name: Cow<'a, str>,
     value: Cow<'a, str>,
+}
+
+/// The name only: values may be handles and signatures.
+impl fmt::Debug for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
 }
 
 impl<'a> Parameters<'a> {

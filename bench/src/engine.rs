@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use tempfile::TempDir;
 use touchline_protocol::client::{Client, ClientCommand, ClientOptions, Endpoint, SOCKET_NAME};
-use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::credentials::{MasterKey, Secret};
 use touchline_protocol::feed::{FeedOptions, FeedReader};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
@@ -79,7 +79,7 @@ pub struct EngineOptions {
 pub struct Access {
     folder: PathBuf,
     key: KeyId,
-    secret: String,
+    secret: Secret,
     wait: WaitStrategy,
 }
 
@@ -271,7 +271,7 @@ fn session(folder: &Path, role: Role, lane: Lane, name: &str) -> ClientOptions {
 /// What an admin session made.
 struct Provisioned {
     key: KeyId,
-    secret: String,
+    secret: Secret,
 }
 
 impl Provisioned {
@@ -294,7 +294,7 @@ impl Provisioned {
         let permissions = KEY_BINARY | KEY_TRADE | KEY_MARKET_DATA;
         let key = call(&mut admin, CreateKey { account, permissions, ..Default::default() })?;
         let master = MasterKey::load(&data_folder(folder).join("master.key"))?;
-        Ok(Self { key: KeyId(key), secret: master.secret(KeyId(key)) })
+        Ok(Self { key: KeyId(key), secret: master.secret(KeyId(key)).into() })
     }
 }
 

@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     stdin().read_line(&mut secret)?;
     let name = Name::new("market-maker").ok_or("a session's name has 31 characters at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
-    options.key = Some((key, secret.trim().to_owned()));
+    options.key = Some((key, secret.trim().to_owned().into()));
     // Nothing is left in the market when this program dies.
     options.flags = LOGON_CANCEL_ON_DISCONNECT;
     let client = SteadyClient::connect(options)?;

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     stdin().read_line(&mut secret)?;
     let name = Name::new("ping-pong").ok_or("a session's name has 31 characters at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
-    options.key = Some((key, secret.trim().to_owned()));
+    options.key = Some((key, secret.trim().to_owned().into()));
     let mut client = Client::connect(&options)?;
 
     let mut times = Vec::with_capacity(count);

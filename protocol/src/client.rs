@@ -21,6 +21,7 @@ pub use receiver::{Bell, Notice, ReceiveError, Receiver, Reply, Rings};
 pub use sender::{ClientCommand, SendError, Sender};
 pub use steady::{Back, SteadyClient, Told};
 
+use crate::credentials::Secret;
 use crate::message::decode::Event;
 use crate::message::enums::{Lane, RejectReason, Role};
 use crate::message::event::Rejected;
@@ -90,7 +91,7 @@ pub struct ClientOptions {
     /// The session's name, unique per key, 1 to 31 printable characters.
     pub name: Name,
     /// Key and secret of a trader; the local user's roles have none.
-    pub key: Option<(KeyId, String)>,
+    pub key: Option<(KeyId, Secret)>,
     /// Slots of 64 bytes in the request ring: a power of two, 1,024 to 16,384.
     pub request_slots: u32,
     /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.

@@ -8,6 +8,7 @@
 use crate::units::KeyId;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha512;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -49,6 +50,31 @@ pub enum MasterKeyError {
         /// Its permission bits.
         mode: u32,
     },
+}
+
+/// The secret of an API key, as its holder has it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// What it is.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+/// Shows nothing of it.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 /// The secret that all API keys and secrets of a venue come from.
@@ -192,6 +218,10 @@ impl MasterKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::ClientOptions;
+    use crate::feed::FeedOptions;
+    use crate::message::enums::{Lane, Role};
+    use crate::text::Name;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -222,6 +252,19 @@ mod tests {
         assert_ne!(master.secret(KeyId(1)), master.secret(KeyId(2)));
         assert_ne!(master.secret(KeyId(1)), master.api_key(KeyId(1)));
         assert_eq!(master.secret(KeyId(1)).len(), 64);
+    }
+
+    #[test]
+    fn options_of_a_connection_do_not_show_their_secret() {
+        let key = || Some((KeyId(7), "Hidden".to_owned().into()));
+        let name = Name::new("n").unwrap();
+        let mut session = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+        session.key = key();
+        let mut feed = FeedOptions::new(PathBuf::new(), name);
+        feed.key = key();
+        for shown in [format!("{session:?}"), format!("{feed:?}"), format!("{session:#?}")] {
+            assert!(shown.contains("KeyId") && !shown.contains("Hidden"), "{shown}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) fn socket(venue: &Venue) -> PathBuf {
 pub(crate) fn options(venue: &Venue, name: &str, key: Option<(u64, &Key)>) -> ClientOptions {
     let name = Name::new(name).expect("a short name");
     let mut options = ClientOptions::new(socket(venue), Role::Trader, Lane::Hot, name);
-    options.key = key.map(|(id, key)| (KeyId(id), key.secret.clone()));
+    options.key = key.map(|(id, key)| (KeyId(id), key.secret.clone().into()));
     options.handshake_timeout = WATCHDOG;
     // REST shows what is on disk: with this level it shows whatever the client knows to be done.
     options.acknowledgement = Acknowledgement::Durable;

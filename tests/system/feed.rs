@@ -44,7 +44,7 @@ pub(crate) fn feed_options(
     key: Option<(u64, String)>,
 ) -> FeedOptions {
     let mut options = FeedOptions::new(endpoint, Name::new("reader").expect("a short name"));
-    options.key = key.map(|(id, secret)| (KeyId(id), secret));
+    options.key = key.map(|(id, secret)| (KeyId(id), secret.into()));
     options.timeout = WATCHDOG;
     // Nobody polls while others have their turn, and the machine may be loaded.
     options.heartbeat_seconds = 60;

@@ -87,7 +87,7 @@ pub(crate) fn options(endpoint: Endpoint, name: &str, (id, key): (u64, &Key)) ->
     let name = Name::new(name).expect("a short name");
     let mut options = ClientOptions::new(endpoint.clone(), Role::Trader, Lane::Hot, name);
     options.endpoint = endpoint;
-    options.key = Some((KeyId(id), key.secret.clone()));
+    options.key = Some((KeyId(id), key.secret.clone().into()));
     options.handshake_timeout = WATCHDOG;
     options
 }

@@ -1,6 +1,7 @@
 //! How a connection to the engine begins, whatever it is for: Hello, and the proof of a key. Called by
 //! [`super::connect`] for sessions and by the feed's reader.
 
+use crate::credentials::Secret;
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::handshake::{Hello, Proof};
 use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
@@ -57,7 +58,7 @@ pub(crate) fn dial_tcp(address: SocketAddr, limit: Duration) -> io::Result<TcpSt
 }
 
 /// What every Hello has: versions, key, name and a nonce of its own.
-pub(crate) fn hello(key: Option<&(KeyId, String)>, name: Name) -> io::Result<Hello> {
+pub(crate) fn hello(key: Option<&(KeyId, Secret)>, name: Name) -> io::Result<Hello> {
     let mut client_nonce = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut client_nonce)?;
     Ok(Hello {
@@ -75,7 +76,7 @@ pub(crate) fn hello(key: Option<&(KeyId, String)>, name: Name) -> io::Result<Hel
 pub(crate) fn prove<E: From<io::Error> + From<DecodeError>>(
     socket: &mut (impl Read + Write),
     hello: &Hello,
-    key: Option<&(KeyId, String)>,
+    key: Option<&(KeyId, Secret)>,
     out_of_place: impl FnOnce(Handshake<'_>) -> E,
 ) -> Result<(), E> {
     socket.write_all(bytemuck::bytes_of(hello))?;
@@ -86,7 +87,7 @@ pub(crate) fn prove<E: From<io::Error> + From<DecodeError>>(
         Handshake::Challenge(challenge) => challenge.nonce,
         other => return Err(out_of_place(other)),
     };
-    let proof = Proof { mac: proof(secret, &nonce, hello), ..Default::default() };
+    let proof = Proof { mac: proof(secret.reveal(), &nonce, hello), ..Default::default() };
     Ok(socket.write_all(bytemuck::bytes_of(&proof))?)
 }
 

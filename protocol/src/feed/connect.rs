@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::client::{Endpoint, handshake};
+use crate::credentials::Secret;
 use crate::framing::FrameFault;
 use crate::message::command::LOGON_FEED;
 use crate::message::decode::{self, DecodeError, FeedTalk, Handshake};
@@ -28,7 +29,7 @@ pub struct FeedOptions {
     /// Where, and over what.
     pub endpoint: Endpoint,
     /// Key and secret of a reader; none for the engine's own user, who reads over shared memory.
-    pub key: Option<(KeyId, String)>,
+    pub key: Option<(KeyId, Secret)>,
     /// The reader's name, for the operator; 1 to 31 printable characters.
     pub name: Name,
     /// How [`super::FeedReader::wait`] waits.
