@@ -60,7 +60,7 @@ const ORDER_BYTES: usize = 512;
 /// Room for a trade, a candle or a ticker in a list, in bytes.
 const TRADE_BYTES: usize = 256;
 
-/// When a client may try again whose command found the way to the engine full, in seconds.
+/// When a client may try again whose command found the way to the engine full, or the engine late, in seconds.
 const BUSY_RETRY_S: u64 = 1;
 
 /// What of the service can be chosen.
@@ -277,9 +277,23 @@ impl Exchange {
         views.when_reached(position, self.deadline, move |outcome| {
             self.resume(move |exchange| match outcome {
                 Ok(()) => exchange.run(),
-                Err(not_reached) => exchange.answer(Err(views_error(not_reached))),
+                Err(not_reached) => {
+                    let refusal = exchange.not_reached(&not_reached);
+                    exchange.answer(Err(refusal));
+                }
             });
         });
+    }
+
+    /// The answer to a request for which the views would have had to go on first. Of a command nothing has left.
+    fn not_reached(&self, why: &NotReached) -> ApiError {
+        match why {
+            NotReached::Stopped { .. } => ApiError::disconnected(),
+            NotReached::Behind { .. } => match self.route.handler.serve {
+                Serve::ByEngine(_) => queued_in_vain(),
+                Serve::AtOnce(_) | Serve::FromViews(_) => ApiError::engine_timeout(),
+            },
+        }
     }
 
     /// Goes on with the request on the thread that serves its connection.
@@ -335,15 +349,15 @@ impl Submitted {
     fn conclude(self, outcome: Outcome, done: Completion) {
         let decision = match outcome {
             Outcome::Decided(decision) if self.deadline_first && reject::is_too_late(&decision) => {
-                return self.answer(Err(ApiError::engine_timeout()), done);
+                // Certain, so not told as what may have happened.
+                return self.answer(Err(queued_in_vain()), done);
             }
             Outcome::Decided(decision) => decision,
             Outcome::NotSent(NotSent::Disconnected) => {
                 return self.answer(Err(ApiError::disconnected()), done);
             }
             Outcome::NotSent(NotSent::Busy) => {
-                let busy = ApiError::too_many_requests_queued().with_retry_after(BUSY_RETRY_S);
-                return self.answer(Err(busy), done);
+                return self.answer(Err(queued_in_vain()), done);
             }
             Outcome::Unknown(Doubt::Timeout) => {
                 return self.answer(Err(ApiError::engine_timeout()), done);
@@ -394,11 +408,9 @@ impl Submitted {
     }
 }
 
-fn views_error(not_reached: NotReached) -> ApiError {
-    match not_reached {
-        NotReached::Behind { .. } => ApiError::engine_timeout(),
-        NotReached::Stopped { .. } => ApiError::disconnected(),
-    }
+/// The answer to a command that did not get to its turn in time: nothing has happened, nor will.
+fn queued_in_vain() -> ApiError {
+    ApiError::too_many_requests_queued().with_retry_after(BUSY_RETRY_S)
 }
 
 /// A reply with a JSON body, status 200, as every reply of this service that is no error.

@@ -13,7 +13,7 @@ use touchline_protocol::message::event::Done;
 use touchline_protocol::text::SymbolName;
 use touchline_protocol::units::{KeyId, Position, SymbolId};
 
-use super::fixture::{Site, body, canceled, config, decided, open};
+use super::fixture::{Site, body, canceled, config, decided, header, open};
 use crate::http::Method::{Delete, Get, Post};
 use crate::link::{Decision, Outcome, Terminal, Told};
 use crate::spot::SpotConfig;
@@ -82,6 +82,24 @@ fn a_view_that_stays_behind_is_a_timeout() {
             r#"{"code":-1007,"msg":"Timeout waiting for response from backend server. Send status unknown; execution status unknown."}"#
         )
     );
+}
+
+/// A command that the views kept from leaving has not happened, and is not told as if it might have.
+#[test]
+fn a_command_that_a_view_holds_back_to_the_end_is_certain_to_have_done_nothing() {
+    let config = SpotConfig { deadline: Duration::ZERO, ..config() };
+    let site = Site::with(Log::venue(), config);
+    site.watermark.store(640, Ordering::SeqCst);
+    let query = "symbol=ADA&side=BUY&type=MARKET&quantity=1";
+    let reply = site.send(site.signed(Post, "order", query));
+    site.views.expire_now();
+    let reply = reply.try_recv().unwrap();
+    assert_eq!(
+        (reply.status, body(&reply)),
+        (429, r#"{"code":-1003,"msg":"Too many requests queued."}"#)
+    );
+    assert_eq!(header(&reply, "Retry-After"), Some("1"));
+    assert!(site.engine.seen.lock().unwrap().is_empty());
 }
 
 #[test]
