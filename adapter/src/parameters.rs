@@ -274,6 +274,22 @@ impl<'a> Parameters<'a> {
         }
     }
 
+    /// Refuses a parameter whose value has another form. One that is not sent, or is empty, is for whoever reads it
+    /// to judge. Reads none.
+    ///
+    /// # Errors
+    /// -1100 naming it.
+    pub fn require_form(
+        &self,
+        name: &'static str,
+        (legal, matches): pattern::Form,
+    ) -> Result<(), ParameterError> {
+        match self.peek(name) {
+            Some(value) if !value.is_empty() && !matches(value) => Err(illegal(name, legal)),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a parameter that this kind of request does not take, empty or not.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 
 mod cancel;
 mod document;
+mod forms;
 mod ids;
 mod intake;
 mod market;

@@ -1,6 +1,9 @@
 //! The patterns of the parameter kinds, matched by hand, and their texts as quoted to clients.
 //! Used by [`Parameters`](super::Parameters) and by whoever checks the same kinds elsewhere.
 
+/// A pattern as quoted to clients, and what tells whether a text matches it.
+pub type Form = (&'static str, fn(&str) -> bool);
+
 /// A symbol name.
 pub const SYMBOL: &str = "^[A-Z0-9-_.]{1,20}$";
 /// A JSON array of symbol names without blanks.

@@ -45,8 +45,8 @@ pub(super) fn list(intake: &Intake<'_>) -> Result<Submission, ApiError> {
     let id = sent.long("orderListId")?;
     let list_name = sent.client_id("listClientOrderId")?.and_then(ClientOrderId::new);
     let own_name = own_name(intake)?;
-    let admission = intake.signed()?;
     sent.require_either("orderListId", "listClientOrderId")?;
+    let admission = intake.signed()?;
     let symbol = symbol(intake, name)?;
     let client_order_id = own_name.map_or_else(generated, Ok)?;
     let command = CancelOrderList {

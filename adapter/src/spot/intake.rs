@@ -61,7 +61,7 @@ impl<'a> Intake<'a> {
             Some(kind) => Some(caller(shared, request, (kind, address))?),
         };
         let parameters = parameters(request)?;
-        parameters.at_most(routes::parameters_max(route))?;
+        routes::check_forms(route, &parameters)?;
         Ok(Self { shared, request, parameters, caller })
     }
 

@@ -3,10 +3,11 @@
 //! it against the contract's own table, and `document` describes each of them.
 
 use super::intake::Intake;
-use super::{Submission, cancel, market, market_data, place, query, streams};
+use super::{Submission, cancel, forms, market, market_data, place, query, streams};
 use crate::api_error::ApiError;
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::Reply;
+use crate::parameters::{ParameterError, Parameters};
 use crate::route::{Route, Security, Weight};
 
 /// What every signed request may carry besides its own parameters (spot contract §5).
@@ -81,10 +82,19 @@ pub fn operations() -> Vec<Operation> {
     routes().into_iter().map(operation).collect()
 }
 
-/// How many parameters a request may have at the most.
-pub(super) fn parameters_max(route: &Route<Handler>) -> usize {
-    let of_signature = if route.security.needs_signature() { OF_SIGNATURES.len() } else { 0 };
-    route.handler.parameters.len() + of_signature
+/// Refuses more parameters than the operation knows, and values that have not the form of their parameter: both
+/// come before what is missing (facts §1.4).
+pub(super) fn check_forms(
+    route: &Route<Handler>,
+    sent: &Parameters<'_>,
+) -> Result<(), ParameterError> {
+    let own = route.handler.parameters;
+    let of_signatures: &[_] = if route.security.needs_signature() { &OF_SIGNATURES } else { &[] };
+    sent.at_most(own.len() + of_signatures.len())?;
+    own.iter().chain(of_signatures).try_for_each(|text| {
+        let name = Parameter::read(text).name;
+        forms::of(route.weight, name).map_or(Ok(()), |form| sent.require_form(name, form))
+    })
 }
 
 /// An operation that adds nothing to the order counts.

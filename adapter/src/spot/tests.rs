@@ -6,6 +6,7 @@ mod fixture;
 mod limits;
 mod lists;
 mod market_data;
+mod order_of_checks;
 mod orders;
 mod past;
 mod queries;

@@ -7,16 +7,14 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use crate::history::intervals::INTERVALS;
 use crate::parameters::pattern;
 use crate::route::{DEPTH_LIMITS, Weight};
-use crate::spot::names;
 use crate::spot::paging::PAGE;
 use crate::spot::routes::Operation;
+use crate::spot::{forms, names};
 use crate::timing;
 
 /// The schema of one parameter of an operation.
 pub(super) fn schema(operation: &Operation, name: &str) -> Schema {
     match name {
-        "symbol" => text(pattern::SYMBOL),
-        "symbols" => text(pattern::SYMBOLS),
         "side" => one_of(&names::SIDES),
         "type" => one_of(&names::ORDER_TYPES),
         "timeInForce" | "stopLimitTimeInForce" => one_of(&names::TIMES_IN_FORCE),
@@ -26,15 +24,11 @@ pub(super) fn schema(operation: &Operation, name: &str) -> Schema {
         "limit" => page(),
         "recvWindow" => recv_window(),
         "listenKey" => ObjectBuilder::new().schema_type(Type::String).build().into(),
-        name if name.ends_with("ClientOrderId") => text(pattern::CLIENT_ID),
-        name if is_decimal(name) => text(pattern::DECIMAL),
-        _ => super::number(),
+        _ => match forms::of(operation.weight, name) {
+            Some((legal, _)) if legal != pattern::LONG => text(legal),
+            _ => super::number(),
+        },
     }
-}
-
-/// Prices and quantities.
-fn is_decimal(name: &str) -> bool {
-    name == "quantity" || name == "price" || name.ends_with("Price") || name.ends_with("Qty")
 }
 
 fn text(pattern: &str) -> Schema {

@@ -5,7 +5,7 @@ use touchline_protocol::units::OrderListId;
 
 use crate::api_error::ApiError;
 use crate::http::Reply;
-use crate::parameters::{ParameterError, Parameters};
+use crate::parameters::ParameterError;
 use crate::spot::intake::Intake;
 use crate::spot::report::listed;
 use crate::spot::responses::{CancelReport, OrderList};
@@ -13,14 +13,12 @@ use crate::spot::{ORDER_BYTES, json, json_list, names};
 use crate::views::lists;
 use crate::views::state::{Sought, State};
 
-/// The owner's name for the list. Its parameter has another name than its description (spot contract
-/// §4): both are taken.
-fn client_id(sent: &Parameters<'_>) -> Result<Option<ClientOrderId>, ApiError> {
-    let one = sent.client_id("origClientOrderId")?;
-    let other = sent.client_id("listClientOrderId")?;
-    match (one, other) {
-        (Some(one), Some(other)) if one != other => Err(ParameterError::Combination.into()),
-        (one, other) => Ok(one.or(other).and_then(ClientOrderId::new)),
+/// The owner's name for the list, as it was sent. Its parameter has another name than its description (spot
+/// contract §4): both are taken, where they agree.
+fn client_id(sent: [Option<&str>; 2]) -> Result<Option<ClientOrderId>, ApiError> {
+    match sent {
+        [Some(one), Some(other)] if one != other => Err(ParameterError::Combination.into()),
+        [one, other] => Ok(one.or(other).and_then(ClientOrderId::new)),
     }
 }
 
@@ -28,11 +26,12 @@ fn client_id(sent: &Parameters<'_>) -> Result<Option<ClientOrderId>, ApiError> {
 pub(in crate::spot) fn one(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let sent = &intake.parameters;
     let id = sent.long("orderListId")?.map(OrderListId);
-    let name = client_id(sent)?;
-    if id.is_none() && name.is_none() {
+    let names = [sent.client_id("origClientOrderId")?, sent.client_id("listClientOrderId")?];
+    if id.is_none() && names == [None; 2] {
         sent.require_either("origClientOrderId", "orderListId")?;
     }
     let account = intake.signed()?.caller.account;
+    let name = client_id(names)?;
     let list = intake.read(|state| match (id, name) {
         (Some(id), _) => state.list(account, id).map(Some),
         (None, Some(name)) => state.list_named(account, name).map(Some),

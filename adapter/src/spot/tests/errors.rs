@@ -32,7 +32,7 @@ pub(super) fn assert_error(reply: &Reply, expected: (u16, i32, &str), what: &str
     assert!(body(reply).starts_with(&format!(r#"{{"code":{code},"msg":""#)), "{what}");
 }
 
-fn illegal(name: &str, legal: &str) -> String {
+pub(super) fn illegal(name: &str, legal: &str) -> String {
     format!("Illegal characters found in parameter '{name}'; legal range is '{legal}'.")
 }
 
