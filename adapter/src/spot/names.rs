@@ -41,15 +41,7 @@ pub(super) const fn list_status(value: ListOrderStatus) -> (&'static str, &'stat
 
 pub(super) const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
-pub(super) const ORDER_TYPES: [(&str, OrderType); 7] = [
-    ("LIMIT", OrderType::Limit),
-    ("MARKET", OrderType::Market),
-    ("STOP_LOSS", OrderType::StopLoss),
-    ("STOP_LOSS_LIMIT", OrderType::StopLossLimit),
-    ("TAKE_PROFIT", OrderType::TakeProfit),
-    ("TAKE_PROFIT_LIMIT", OrderType::TakeProfitLimit),
-    ("LIMIT_MAKER", OrderType::LimitMaker),
-];
+pub(super) const ORDER_TYPES: [(&str, OrderType); 7] = OrderType::NAMES;
 
 pub(super) const TIMES_IN_FORCE: [(&str, TimeInForce); 3] =
     [("GTC", TimeInForce::Gtc), ("IOC", TimeInForce::Ioc), ("FOK", TimeInForce::Fok)];

@@ -44,21 +44,10 @@ pub struct OrderTypes {
 }
 
 impl OrderTypes {
-    const NAMES: [(&'static str, OrderType); 7] = [
-        ("LIMIT", OrderType::Limit),
-        ("MARKET", OrderType::Market),
-        ("STOP_LOSS", OrderType::StopLoss),
-        ("STOP_LOSS_LIMIT", OrderType::StopLossLimit),
-        ("TAKE_PROFIT", OrderType::TakeProfit),
-        ("TAKE_PROFIT_LIMIT", OrderType::TakeProfitLimit),
-        ("LIMIT_MAKER", OrderType::LimitMaker),
-    ];
-}
-
-impl OrderTypes {
     /// The names of the types, in the order of their numbers.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        Self::NAMES.into_iter().filter(move |(_, kind)| kind.is_in(self.bits)).map(|(name, _)| name)
+        let taken = OrderType::NAMES.into_iter().filter(move |(_, kind)| kind.is_in(self.bits));
+        taken.map(|(name, _)| name)
     }
 }
 
@@ -73,9 +62,9 @@ impl<'de> Deserialize<'de> for OrderTypes {
         let names = Vec::<String>::deserialize(deserializer)?;
         let mut bits = 0;
         for name in names {
-            let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+            let known = OrderType::NAMES.iter().find(|(known, _)| *known == name);
             let (_, order_type) = known.ok_or_else(|| {
-                let known = Self::NAMES.map(|(known, _)| known).join(", ");
+                let known = OrderType::NAMES.map(|(known, _)| known).join(", ");
                 D::Error::custom(format!("order type {name:?}, expected one of {known}"))
             })?;
             bits |= 1 << order_type.to_wire();

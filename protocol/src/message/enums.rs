@@ -78,6 +78,17 @@ wire_enum! {
 }
 
 impl OrderType {
+    /// All of them by their names in settings and in the interface, in the order of their numbers.
+    pub const NAMES: [(&'static str, Self); 7] = [
+        ("LIMIT", Self::Limit),
+        ("MARKET", Self::Market),
+        ("STOP_LOSS", Self::StopLoss),
+        ("STOP_LOSS_LIMIT", Self::StopLossLimit),
+        ("TAKE_PROFIT", Self::TakeProfit),
+        ("TAKE_PROFIT_LIMIT", Self::TakeProfitLimit),
+        ("LIMIT_MAKER", Self::LimitMaker),
+    ];
+
     /// True for orders that begin to work only when they are triggered.
     #[must_use]
     pub const fn is_stop(self) -> bool {
@@ -428,7 +439,7 @@ mod tests {
         assert_eq!(RejectReason::from_wire(0), None);
         assert_eq!(Side::from_wire(0), None);
         assert_eq!(Side::from_wire(2), Some(Side::Sell));
-        assert_eq!(OrderType::ALL.len(), 7);
+        assert_eq!(OrderType::ALL, OrderType::NAMES.map(|(_, named)| named));
         assert_eq!(SymbolStatus::ALL.len(), 7);
     }
 }
