@@ -7,7 +7,7 @@ use std::fs;
 use toml::{Table, Value};
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::jobs::config::JobsConfig;
-use touchline_engine::config::EngineConfig;
+use touchline_engine::config::{EngineConfig, spellings};
 
 /// The reference file: every key with its default, and the demo venue.
 const REFERENCE: &str = include_str!("../venue.toml");
@@ -83,12 +83,15 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
         .ok()
         .and_then(|mut parsed| parsed.remove("value"))
         .unwrap_or_else(|| Value::String(text.to_owned()));
-    let section = table
+    let keys = table
         .entry(section.to_owned())
         .or_insert_with(|| Value::Table(Table::new()))
         .as_table_mut()
         .with_context(|| format!("{section} has several entries; edit the file instead"))?;
-    section.insert(key.to_owned(), value);
+    for spelling in spellings(section, key) {
+        keys.remove(spelling);
+    }
+    keys.insert(key.to_owned(), value);
     Ok(())
 }
 
@@ -139,6 +142,15 @@ mod tests {
         assert_eq!(named("adapter"), 12);
         assert_eq!(named("jobs"), 6);
         assert_eq!(table["symbols"][0].as_table().unwrap().len(), 27);
+    }
+
+    #[test]
+    fn a_key_is_set_by_whichever_of_its_spellings() {
+        let algo = |set: &[&str]| with(set).unwrap().engine.exchange.max_algo_orders;
+        assert_eq!(algo(&["exchange.EXCHANGE_MAX_NUM_ALGO_ORDERS=7"]), 7);
+        assert_eq!(algo(&["exchange.EXCHANGE_MAX_ALGO_ORDERS=7", "exchange.max_algo_orders=8"]), 8);
+        let orders = with(&["exchange.EXCHANGE_MAX_NUM_ORDERS=9"]).unwrap();
+        assert_eq!(orders.engine.exchange.max_orders, 9);
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod definition;
 mod limits;
 
 pub use definition::{
-    AccountSection, AssetSection, Decimal, ExchangeSection, OrderTypes, SymbolSection,
+    AccountSection, AssetSection, Decimal, ExchangeSection, OrderTypes, SymbolSection, spellings,
 };
 pub use limits::{LimitsSection, limit_key};
 

@@ -73,6 +73,19 @@ impl<'de> Deserialize<'de> for OrderTypes {
     }
 }
 
+/// Keys of a section of `venue.toml` that have several spellings.
+const SPELLINGS: [(&str, &[&str]); 2] = [
+    ("exchange", &["max_orders", "EXCHANGE_MAX_NUM_ORDERS"]),
+    ("exchange", &["max_algo_orders", "EXCHANGE_MAX_NUM_ALGO_ORDERS", "EXCHANGE_MAX_ALGO_ORDERS"]),
+];
+
+/// Every spelling of a key of a section of `venue.toml`: of most keys none but itself.
+pub fn spellings<'a>(section: &str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    let several = SPELLINGS.iter().find(|(of, keys)| *of == section && keys.contains(&key));
+    let others = several.map_or(&[][..], |(_, keys)| keys).iter().copied();
+    std::iter::once(key).chain(others.filter(move |other| *other != key))
+}
+
 /// Section `[exchange]`: filters on the open orders of an account on all symbols, of a new venue (spot
 /// contract §2 Filters).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
