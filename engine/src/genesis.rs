@@ -92,8 +92,10 @@ impl Genesis {
         for bytes in self.remaining(Sequence(0)) {
             let command = decode::command(bytes).map_err(|error| refused(error.to_string()))?;
             let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut area));
-            core.apply(&context, &command, &mut outbox).map_err(|reject| {
-                let (what, reason, detail) = (subject(&command), reject.reason, reject.detail);
+            let applied = core.apply(&context, &command, &mut outbox);
+            applied.map_err(|reject| {
+                let (what, reason, detail) =
+                    (subject(&core, &command), reject.reason, reject.detail);
                 let key = key_of(&command, reason, detail);
                 let key = key.map(|key| format!(", {key}")).unwrap_or_default();
                 refused(format!("{what} is rejected: {reason:?} (detail {detail}){key}"))
@@ -223,12 +225,19 @@ pub fn symbol_filters(symbol: &SymbolSection) -> SymbolFilters {
     }
 }
 
-/// A command of a definition, with the name of what it makes.
-fn subject(command: &Command<'_>) -> String {
+/// A command of a definition, with the names of what it makes or is about, as the venue has them so far.
+fn subject(core: &Core, command: &Command<'_>) -> String {
+    let account_name = |id| core.account(id).map(|account| account.name.to_string());
     let name = match command {
         Command::DefineAsset(message) => message.name.to_string(),
         Command::DefineSymbol(message) => message.name.to_string(),
         Command::CreateAccount(message) => message.name.to_string(),
+        Command::Deposit(Deposit { account, asset, .. }) => {
+            let asset = core.asset(*asset).map(|asset| asset.name.to_string()).unwrap_or_default();
+            let account = account_name(*account).unwrap_or_default();
+            return format!("{} of {asset:?} for {account:?}", command.name());
+        }
+        Command::CreateKey(message) => account_name(message.account).unwrap_or_default(),
         _ => return command.name().to_owned(),
     };
     format!("{} of {name:?}", command.name())
@@ -388,6 +397,7 @@ mod tests {
     fn what_the_core_refuses_is_named_when_the_definition_is_tried_out() {
         let refused = |keys: &str| venue(keys).err().unwrap_or_default();
         let twice = "[[accounts]]\nname = \"X\"\n[[accounts]]\nname = \"X\"";
+        let nothing = "[[accounts]]\nname = \"X\"\nbalances = { A = \"1\", B = \"0\" }";
         for (keys, named) in [
             ("[limits]\nsymbols = 0", "DefineSymbol of \"AB\" is rejected: CapacityReached"),
             ("[limits]\nmax_steps = 0", "SetLimits is rejected: LimitOutOfRange (detail 8)"),
@@ -397,6 +407,7 @@ mod tests {
             ("[[assets]]\nname = \"C\"\nprecision = 9", "InvalidDefinition (detail 1), precision"),
             ("[[accounts]]\nname = \"X\"\ntaker_rate = \"2\"", "(detail 2), taker_rate"),
             (twice, "CreateAccount of \"X\" is rejected: AlreadyDefined"),
+            (nothing, "Deposit of \"B\" for \"X\" is rejected: InvalidQuantity"),
         ] {
             let error = refused(keys);
             assert!(error.contains(named), "{error}");
