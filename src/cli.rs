@@ -182,10 +182,12 @@ pub(crate) enum LogAction {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct SnapshotArguments {
-    /// How many snapshots are kept, this one included
-    #[arg(long, value_name = "COUNT", default_value_t = 2,
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(crate) kept: u16,
+    /// How many snapshots are kept, this one included; without it as many as log.snapshots_kept of the settings
+    /// says, so name here the settings that the venue is started with
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) kept: Option<u16>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArguments,
     /// Give way to this engine, the parent process, and end with it
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) beside: Option<i32>,

@@ -3,7 +3,7 @@
 
 use super::check::progress;
 use crate::cli::SnapshotArguments;
-use crate::notice;
+use crate::{notice, settings};
 use anyhow::Result;
 use serde_json::json;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
         lower_priority();
     }
     let begun = Instant::now();
-    let make_options = MakeOptions { data: data.to_owned(), kept: options.kept.into() };
+    let make_options = MakeOptions { data: data.to_owned(), kept: kept(options)? };
     let mut progress = progress("replayed");
     // Beside an engine its output is the engine's, which nobody asked for a snapshot just now.
     let is_watched = options.beside.is_none();
@@ -57,6 +57,14 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// How many snapshots are kept.
+fn kept(options: &SnapshotArguments) -> Result<usize> {
+    match options.kept {
+        Some(kept) => Ok(kept.into()),
+        None => Ok(settings::load(&options.settings)?.engine.log.snapshots_kept),
+    }
+}
+
 fn object(made: &Made) -> serde_json::Value {
     json!({
         "path": made.path,
@@ -68,4 +76,34 @@ fn object(made: &Made) -> serde_json::Value {
         "stateHash": format!("{:016x}", made.state_hash),
         "removed": made.removed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Arguments, Command, LogAction, LogArguments};
+    use clap::Parser;
+
+    #[test]
+    fn as_many_are_kept_as_the_settings_of_the_venue_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("venue.toml");
+        std::fs::write(&config, "[log]\nsnapshots_kept = 5").unwrap();
+        let config = config.to_str().unwrap();
+        for (arguments, expected) in [
+            (&[][..], 2),
+            (&["--config", config], 5),
+            (&["--config", config, "--set", "log.snapshots_kept=6"], 6),
+            (&["--config", config, "--kept", "7"], 7),
+        ] {
+            let words = ["touchline", "log", "snapshot"].iter().chain(arguments);
+            let parsed = Arguments::parse_from(words);
+            let Some(Command::Log(LogArguments { action: LogAction::Snapshot(options), .. })) =
+                parsed.command
+            else {
+                panic!("no snapshot: {arguments:?}")
+            };
+            assert_eq!(kept(&options).unwrap(), expected, "{arguments:?}");
+        }
+    }
 }
