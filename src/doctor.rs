@@ -6,6 +6,7 @@
 mod definition;
 mod host;
 mod place;
+mod taken;
 
 use crate::cli::DoctorArguments;
 use crate::{notice, settings};

@@ -2,6 +2,8 @@
 //! gateway. Called by [`super`].
 
 use super::Finding;
+use super::taken::Taken;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use touchline_engine::config::{EngineConfig, GatewayBackend, WindowPlace};
@@ -19,11 +21,13 @@ const MIB: u64 = 1 << 20;
 
 pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     let folder = existing(data);
+    let shared_memory = Path::new(SHARED_MEMORY);
+    let taken = Taken::of(data, shared_memory);
     vec![
         data_folder(data),
-        room(&folder, Path::new(SHARED_MEMORY), config),
+        room(&folder, shared_memory, (config, &taken)),
         disk(&folder),
-        window(Path::new(SHARED_MEMORY), config),
+        window(shared_memory, (config, &taken)),
         io_uring(config),
     ]
 }
@@ -63,35 +67,44 @@ fn told(free: u64, folder: &Path) -> String {
     }
 }
 
-fn room(folder: &Path, shared_memory: &Path, config: &EngineConfig) -> Finding {
+fn room(folder: &Path, shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> Finding {
     let name = "room";
-    let window = window_beside_the_log(shared_memory, config);
-    let needed = config.log.segment_mib.saturating_mul(SEGMENTS).saturating_add(window);
+    let window = window_beside_the_log(shared_memory, (config, taken));
+    let of_log = taken.segment_bytes.map_or(config.log.segment_mib, |bytes| bytes / MIB);
+    let segments = SEGMENTS - taken.segments;
+    let needed = of_log.saturating_mul(segments).saturating_add(window);
     match free_bytes(folder) {
         Err(error) => Finding::wrong(name, format!("{}: {error}", folder.display()), ""),
         Ok(free) if free / MIB < needed => {
             let window = if window == 0 { "" } else { ", and the live window" };
+            let more = if taken.segments == 0 { "" } else { " more" };
             let advice =
-                format!("{needed} MiB are the least: {SEGMENTS} segments of the log{window}");
+                format!("{needed} MiB are the least: {segments}{more} segments of the log{window}");
             Finding::wrong(name, told(free, folder), advice)
         }
         Ok(free) => Finding::good(name, told(free, folder)),
     }
 }
 
-/// MiB that a live window of a given size takes of the data folder's disk. One without takes a quarter of
-/// what is free at the most.
-fn window_beside_the_log(shared_memory: &Path, config: &EngineConfig) -> u64 {
+/// MiB that a live window of a given size takes of the data folder's disk beyond the one that lies there. One
+/// without takes a quarter of what is free at the most.
+fn window_beside_the_log(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> u64 {
     let wanted = config.log.window_mib;
     let may_be_there = || {
-        let has_room = free_bytes(shared_memory).is_ok_and(|free| free / MIB >= wanted);
+        let has_room = free_for_window(shared_memory, taken).is_ok_and(|free| free / MIB >= wanted);
         has_room && host::try_shared_memory(shared_memory).is_ok()
     };
+    let beside = wanted.saturating_sub(taken.window / MIB);
     match config.log.window {
-        WindowPlace::Data => wanted,
-        WindowPlace::Auto if !may_be_there() => wanted,
+        WindowPlace::Data => beside,
+        WindowPlace::Auto if !may_be_there() => beside,
         WindowPlace::Auto | WindowPlace::SharedMemory => 0,
     }
+}
+
+/// Bytes of shared memory that a start finds for its window, once it has taken back those of an older one.
+fn free_for_window(shared_memory: &Path, taken: &Taken) -> io::Result<u64> {
+    Ok(free_bytes(shared_memory)?.saturating_add(taken.window_in_memory))
 }
 
 fn disk(folder: &Path) -> Finding {
@@ -116,7 +129,7 @@ fn disk(folder: &Path) -> Finding {
     Finding::good(name, found)
 }
 
-fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
+fn window(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> Finding {
     let name = "live window";
     if config.log.window == WindowPlace::Data {
         return Finding::could(
@@ -134,7 +147,7 @@ fn window(shared_memory: &Path, config: &EngineConfig) -> Finding {
         }
     };
     let more = || format!("mount -o remount,size=256M {}", shared_memory.display());
-    let free = match free_bytes(shared_memory) {
+    let free = match free_for_window(shared_memory, taken) {
         Ok(free) => free,
         Err(error) => return refused(format!("{}: {error}", shared_memory.display()), more()),
     };
@@ -205,7 +218,7 @@ mod tests {
     #[test]
     fn a_window_that_finds_no_room_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let state = |config| window(folder.path(), &config).state;
+        let state = |config| window(folder.path(), (&config, &Taken::default())).state;
         assert_eq!(state(config(|config| config.log.window_mib = u64::MAX)), State::Could);
         let demanded = config(|config| {
             config.log.window = WindowPlace::SharedMemory;
@@ -221,7 +234,8 @@ mod tests {
             config.log.window_mib = 8;
         });
         assert_eq!(state(demanded), State::Wrong, "others may enter the user's folder");
-        let nowhere = window(Path::new("/nowhere/at/all"), &EngineConfig::default());
+        let nothing = (&EngineConfig::default(), &Taken::default());
+        let nowhere = window(Path::new("/nowhere/at/all"), nothing);
         assert_eq!(nowhere.state, State::Could);
     }
 
@@ -249,7 +263,7 @@ mod tests {
     #[test]
     fn too_little_room_is_wrong() {
         let folder = tempfile::tempdir().unwrap();
-        let room = |config| room(folder.path(), folder.path(), &config).state;
+        let room = |config| room(folder.path(), folder.path(), (&config, &Taken::default())).state;
         let state = |mib| room(config(|config| config.log.segment_mib = mib));
         assert_eq!(state(2), State::Good);
         assert_eq!(state(u64::MAX), State::Wrong);
@@ -260,11 +274,37 @@ mod tests {
         assert_eq!(with_window(WindowPlace::Data, u64::MAX), State::Wrong);
         assert_eq!(with_window(WindowPlace::Auto, u64::MAX), State::Wrong, "it goes there, too");
         assert_eq!(with_window(WindowPlace::SharedMemory, u64::MAX), State::Good);
-        let beside =
-            || window_beside_the_log(folder.path(), &config(|config| config.log.window_mib = 8));
+        let eight = config(|config| config.log.window_mib = 8);
+        let beside = || window_beside_the_log(folder.path(), (&eight, &Taken::default()));
         assert_eq!(beside(), 0);
         DirBuilder::new().mode(0o755).create(user_folder(folder.path())).unwrap();
         assert_eq!(beside(), 8, "others may enter the user's folder");
+    }
+
+    /// The log's own segments are asked for, whatever the settings say by now, and nothing that it has already.
+    #[test]
+    fn what_a_log_has_taken_is_not_asked_for_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let room = |mib, taken| {
+            let config = config(|config| {
+                (config.log.window, config.log.window_mib) = (WindowPlace::Data, mib);
+                config.log.segment_mib = u64::MAX;
+            });
+            room(folder.path(), folder.path(), (&config, &taken))
+        };
+        let small = Taken { segment_bytes: Some(2 * MIB), segments: 1, ..Taken::default() };
+        assert_eq!(room(8, small).state, State::Good);
+        let large = Taken { segment_bytes: Some(MIB << 40), segments: 2, ..Taken::default() };
+        let wrong = room(8, large);
+        assert_eq!(wrong.state, State::Wrong);
+        let needed = format!("{} MiB are the least: 2 more segments", (2u64 << 40) + 8);
+        assert!(wrong.advice.starts_with(&needed), "{}", wrong.advice);
+        let there = Taken { window: MIB << 40, ..small };
+        assert_eq!(room(1 << 40, small).state, State::Wrong);
+        assert_eq!(room(1 << 40, there).state, State::Good);
+        let free = |taken| free_for_window(folder.path(), &taken).unwrap();
+        let in_memory = Taken { window_in_memory: MIB << 40, ..Taken::default() };
+        assert!(free(in_memory) >= MIB << 40 && free(Taken::default()) < MIB << 40);
     }
 
     #[test]
