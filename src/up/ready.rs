@@ -117,10 +117,40 @@ fn register_line(address: &str) -> String {
 fn order_line(environment: &Path, symbol: &str, order: Figures) -> String {
     let (quantity, price) = (order.quantity(), order.price());
     format!(
-        ". '{}'; \
+        ". {}; \
          q=\"symbol={symbol}&side=BUY&type=LIMIT&timeInForce=GTC&quantity={quantity}&price={price}&timestamp=$(date +%s000)\"; \
          curl -X POST -H \"$HEADER_PREFIX-APIKEY: $API_KEY\" \
          \"$BASE_URL/api/v3/order?$q&signature=$(printf %s \"$q\" | openssl dgst -sha256 -hmac \"$SECRET_KEY\" | sed 's/.* //')\"",
-        environment.display()
+        quoted(environment)
     )
+}
+
+/// A path as the shell's `.` takes it, which looks for a name alone elsewhere, and for options in what begins
+/// like one.
+fn quoted(path: &Path) -> String {
+    let path = if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) };
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_shell_finds_the_variables_wherever_the_data_are() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain", "it's", "'", "a b", "$HOME", "-p", "\"x\\", "`x`", "new\nline"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            let relative = Path::new(name).join("demo.env");
+            let path = folder.path().join(&relative);
+            write_environment(&path, "example.org", "X-SVC", &[]).unwrap();
+            for shown in [relative, path] {
+                let line = format!(". {} && printf %s \"$BASE_URL\"", quoted(&shown));
+                let mut shell = Command::new("sh");
+                let ran = shell.args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+                assert_eq!(ran.stdout, b"http://example.org", "{line}: {ran:?}");
+            }
+        }
+    }
 }
