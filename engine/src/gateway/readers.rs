@@ -205,7 +205,7 @@ impl Gateway {
         self.close_readers(self.readers.found(of_key), close);
         // Those whose answer is on its way.
         for ticket in self.coming(|wish| wish.key == key) {
-            self.remove(ticket);
+            self.turn_away(ticket, RefusalReason::Rejected, Some(RejectReason::UnknownKey));
         }
     }
 

@@ -422,15 +422,16 @@ impl Gateway {
         Ok(had_answers)
     }
 
-    fn close_late_peers(&mut self) {
-        let late: Vec<usize> = self
-            .peers
-            .iter()
-            .filter(|(_, peer)| !peer.is_open() && peer.since().elapsed() > HANDSHAKE_LIMIT)
-            .map(|(ticket, _)| *ticket)
-            .collect();
-        for ticket in late {
-            self.refusals.print("closed a connection whose handshake took over 5 s");
+    /// Refuses those who have waited too long for the log, the feed or the duty thread: all here have done their
+    /// part of the handshake.
+    pub(super) fn close_late_peers(&mut self) {
+        let is_late = |peer: &Peer| self.now.duration_since(peer.since()) > HANDSHAKE_LIMIT;
+        let late = self.peers.iter().filter(|(_, peer)| !peer.is_open() && is_late(peer));
+        for ticket in late.map(|(&ticket, _)| ticket).collect::<Vec<_>>() {
+            if let Some(peer) = self.peers.get(&ticket) {
+                peer.refuse(RefusalReason::LogUnavailable, None);
+            }
+            self.refusals.print("refused a connection that nobody came to decide about within 5 s");
             self.remove(ticket);
         }
     }

@@ -104,6 +104,7 @@ fn a_door_whose_sockets_fail_ends_the_engine_and_says_why() {
 
 /// Peers at the door and on their way to a session.
 pub(super) mod peers {
+    use super::super::door::HANDSHAKE_LIMIT;
     use super::super::peer::{Origin, Peer};
     use super::*;
     use crate::feed::FromFeed;
@@ -114,7 +115,7 @@ pub(super) mod peers {
     use touchline_protocol::feed::layout::SLOTS_MIN;
     use touchline_protocol::message::command::LOGON_FEED;
     use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, enclose};
-    use touchline_protocol::message::enums::{Lane, Role};
+    use touchline_protocol::message::enums::{Lane, RejectReason, Role};
     use touchline_protocol::message::event::{
         ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted,
     };
@@ -158,6 +159,11 @@ pub(super) mod peers {
     }
 
     fn comes(options: &GatewayOptions, key: KeyId, seen: u32, host: u8) -> (UnixStream, Arrival) {
+        comes_with(options, hello(key, seen), host)
+    }
+
+    fn comes_with(options: &GatewayOptions, hello: Hello, host: u8) -> (UnixStream, Arrival) {
+        let key = hello.key_id;
         let (mut client, engine) = UnixStream::pair().unwrap();
         client.set_read_timeout(Some(crate::patience::PATIENCE)).unwrap();
         let origin = if key.0 == 0 {
@@ -166,7 +172,6 @@ pub(super) mod peers {
             Origin::Remote(IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)))
         };
         let mut peer = Peer::new(Arc::new(engine.into()), origin);
-        let hello = hello(key, seen);
         let mut progress = peer.received(bytemuck::bytes_of(&hello), options);
         if key.0 != 0 {
             let mut challenge = [0; size_of::<Challenge>()];
@@ -184,11 +189,14 @@ pub(super) mod peers {
     }
 
     fn answer(client: &mut UnixStream) -> Option<u16> {
+        refusal(client).map(|refused| refused.reason)
+    }
+
+    fn refusal(client: &mut UnixStream) -> Option<Refused> {
         client.set_nonblocking(true).unwrap();
         let mut bytes = [0; size_of::<Refused>()];
         client.read_exact(&mut bytes).ok()?;
-        let refused: Refused = bytemuck::pod_read_unaligned(&bytes);
-        Some(refused.reason)
+        Some(bytemuck::pod_read_unaligned(&bytes))
     }
 
     /// Four traders of 64 connections each say that they saw something; then come the adapter and another trader,
@@ -229,6 +237,72 @@ pub(super) mod peers {
         assert_eq!(answer(&mut one_more), too_many, "the key has 64 already");
         assert_eq!(answer(&mut crowd[0]), too_many, "the oldest makes place for the fifth");
         assert!(crowd[1..].iter_mut().all(|client| answer(client).is_none()));
+        log.keeper.stop();
+    }
+
+    #[test]
+    fn who_waits_too_long_for_the_log_or_the_duty_thread_is_told_to_try_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mail, rings) = mail().unwrap();
+        let log = log_in(folder.path());
+        let options = Arc::new(options(folder.path()));
+        let come = |seen: u32| {
+            let (client, arrival) = comes(&options, KeyId(7), seen, 1);
+            mail.arrivals.put(arrival);
+            client
+        };
+        let mut clients = [0, 1].map(come);
+        let mut gateway = Gateway::new(
+            Arc::clone(&options),
+            log.control.clone(),
+            Box::new(Failing { turns: u32::MAX }),
+            Arc::clone(&mail),
+            rings.gateway,
+        )
+        .unwrap();
+        gateway.let_in_arrivals();
+        gateway.close_late_peers();
+        assert_eq!(clients.each_mut().map(answer), [None; 2], "nobody is late yet");
+        gateway.now += 2 * HANDSHAKE_LIMIT;
+        gateway.close_late_peers();
+        let unavailable = Some(RefusalReason::LogUnavailable as u16);
+        assert_eq!(clients.each_mut().map(answer), [unavailable; 2]);
+        assert!(gateway.peers.is_empty());
+        log.keeper.stop();
+    }
+
+    #[test]
+    fn who_waits_for_the_feed_is_told_that_its_key_was_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mail, rings) = mail().unwrap();
+        let log = log_in(folder.path());
+        let (_output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+        let desk = Arc::new(FeedDesk::without_feed(memory));
+        let feed = Some((Arc::clone(&desk), 4));
+        let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
+        let come = |key| {
+            let wish = Hello { flags: LOGON_FEED, heartbeat_seconds: 1, ..hello(KeyId(key), 0) };
+            let (client, arrival) = comes_with(&options, wish, 1);
+            mail.arrivals.put(arrival);
+            client
+        };
+        let [mut revoked, mut other] = [7, 8].map(come);
+        let backend = Box::new(Failing { turns: u32::MAX });
+        let mut gateway = Gateway::new(
+            Arc::clone(&options),
+            log.control.clone(),
+            backend,
+            Arc::clone(&mail),
+            rings.gateway,
+        )
+        .unwrap();
+        gateway.let_in_arrivals();
+        desk.from_feed.put(FromFeed::Revoked { key: KeyId(7) });
+        assert!(gateway.read_feed_mail());
+        let told = refusal(&mut revoked).map(|refused| (refused.reason, refused.reject_reason));
+        let unknown = (RefusalReason::Rejected as u16, RejectReason::UnknownKey.to_wire());
+        assert_eq!(told, Some(unknown));
+        assert_eq!(answer(&mut other), None, "its key is good");
         log.keeper.stop();
     }
 

@@ -381,7 +381,8 @@ wire_enum! {
         TooManySessions = 6,
         /// The core rejected the logon: see `reject_reason`.
         Rejected = 7,
-        /// The engine cannot read what the client saw last in its log: try again.
+        /// The engine cannot read what the client saw last in its log, or has not come to decide about the client
+        /// in time: try again.
         LogUnavailable = 8,
         /// The log does not have the incarnation and position that the client saw last: what it was told
         /// since `position` may not have happened. To go on, log on again without naming them.
