@@ -145,14 +145,18 @@ fn compiles(compiler: &str, language: &str, standard: &str) -> Option<()> {
     Some(())
 }
 
+fn skip(what: &str) {
+    assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no {what}");
+    println!("skipped: no {what}");
+}
+
 /// What a compiler says of the header for a machine whose bytes stand the other way round.
 #[test]
 fn the_c_header_is_refused_where_its_numbers_would_be_others() {
     let mut command = Command::new("cc");
     command.args(["-U__BYTE_ORDER__", "-D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__", "-fsyntax-only"]);
     let Ok(output) = run(command.args(["-x", "c"]).arg(path("schema/touchline.h"))) else {
-        assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no C compiler (cc)");
-        return println!("skipped: no C compiler (cc)");
+        return skip("C compiler (cc)");
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("little-endian"), "{said}");
@@ -162,10 +166,9 @@ fn the_c_header_is_refused_where_its_numbers_would_be_others() {
 #[test]
 fn the_c_header_compiles() {
     if compiles("cc", "c", "c11").is_none() {
-        assert!(std::env::var_os("TOUCHLINE_REQUIRE_ALL").is_none(), "no C compiler (cc)");
-        println!("skipped: no C compiler (cc)");
+        skip("C compiler (cc)");
     }
     if compiles("c++", "c++", "c++11").is_none() {
-        println!("skipped: no C++ compiler (c++)");
+        skip("C++ compiler (c++)");
     }
 }
