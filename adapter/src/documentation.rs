@@ -21,6 +21,7 @@ use crate::route::{
     Lookup, Route, RouteTable, Security, Weight, not_found, open_to_any_origin, preflight,
     wrong_method,
 };
+use crate::spot::name_headers;
 use crate::status::Status;
 
 /// What the page may load and run: its own files, its styles, and the images that these draw.
@@ -50,6 +51,7 @@ pub struct Documented {
     pages: RouteTable<Page>,
     config: Arc<Config<'static>>,
     status: StatusNow,
+    header_prefix: String,
 }
 
 /// Tells where the adapter stands.
@@ -57,11 +59,11 @@ pub type StatusNow = Box<dyn Fn() -> Status + Send + Sync>;
 
 impl Documented {
     /// `service`, described by `document`, with what `status` tells. Requests for the documentation count against `limits` like
-    /// those of the least weight.
+    /// those of the least weight, and show it in headers that begin with `header_prefix`.
     #[must_use]
     pub fn new(
         service: Arc<dyn Service>,
-        limits: Arc<Limits>,
+        (limits, header_prefix): (Arc<Limits>, &str),
         document: &OpenApi,
         status: StatusNow,
     ) -> Self {
@@ -89,6 +91,7 @@ impl Documented {
             // By itself the page would have the document checked by a service on the Internet.
             config: Arc::new(Config::from("../openapi.json").validator_url("none")),
             status,
+            header_prefix: header_prefix.to_owned(),
         }
     }
 
@@ -129,15 +132,16 @@ impl Documented {
             return Reply::empty(403);
         }
         let admission = self.limits.admit(address, 1, request.arrived_ms());
-        if let Some(refusal) = admission.refusal {
-            return ApiError::from(refusal).reply();
-        }
-        match found {
-            Lookup::Found(route) => self.page(route, request),
-            Lookup::WrongMethod(allow) => wrong_method(allow),
-            Lookup::Options(allow) => preflight(allow),
-            Lookup::NotFound => not_found(&request.headers),
-        }
+        let mut reply = match (admission.refusal, found) {
+            (Some(refusal), _) => ApiError::from(refusal).reply(),
+            (None, Lookup::Found(route)) => self.page(route, request),
+            (None, Lookup::WrongMethod(allow)) => wrong_method(allow),
+            (None, Lookup::Options(allow)) => preflight(allow),
+            (None, Lookup::NotFound) => not_found(&request.headers),
+        };
+        self.limits.add_headers(&admission, &mut reply);
+        name_headers(&mut reply, &self.header_prefix);
+        reply
     }
 }
 
@@ -221,8 +225,9 @@ mod tests {
             }
         };
         let document = OpenApi::default();
+        let limits = (limits, "X-OTHER");
         let pages = Documented::new(Arc::new(NoService), limits, &document, Box::new(status));
-        let ask = |path: &str, address: [u8; 4]| {
+        let answer = |path: &str, address: [u8; 4]| {
             let (sender, receiver) = mpsc::channel();
             let request = Request {
                 method: Method::Get,
@@ -235,8 +240,15 @@ mod tests {
                 arrived: Instant::now(),
             };
             pages.call(request, Completion::new(move |reply| sender.send(reply).unwrap()));
-            receiver.recv().unwrap().status
+            receiver.recv().unwrap()
         };
+        let used = |path: &str, address| {
+            let reply = answer(path, address);
+            let mut headers = reply.headers.iter();
+            let used = headers.find(|(name, _)| name == "X-OTHER-USED-WEIGHT-1M");
+            used.map(|(_, value)| value.to_string())
+        };
+        let ask = |path: &str, address| answer(path, address).status;
         let (one, other, denied) = ([198, 51, 100, 1], [198, 51, 100, 2], [192, 0, 2, 1]);
         assert_eq!(ask("/status", one), 200);
         assert_eq!(ask("/openapi.json", one), 200);
@@ -245,5 +257,9 @@ mod tests {
         }
         assert_eq!((ask("/docs", other), ask("/docs/none.css", other)), (308, 404));
         assert_eq!(ask("/elsewhere", one), 404, "that is for the service to count");
+        assert_eq!(used("/status", [198, 51, 100, 3]).as_deref(), Some("1"));
+        assert_eq!(used("/docs/index.css", [198, 51, 100, 3]).as_deref(), Some("2"));
+        assert!(used("/status", one).is_some(), "also who is refused is told");
+        assert_eq!(used("/status", denied), None);
     }
 }

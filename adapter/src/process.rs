@@ -317,6 +317,7 @@ impl Parts {
         let (views_told, orders_told) = (Arc::clone(&views), Arc::clone(&orders));
         let sources = Sources { appended, durable, views: views_told, orders: orders_told };
         let status = Box::new(move || sources.status());
+        let limits = (limits, config.header_prefix.as_str());
         let service = Documented::new(services, limits, &document, status);
         let front = Front::start(front_config(options), Arc::new(service))?;
         Ok(Self { front, orders, records, tailer, history, views, keeper, _archive: archive })

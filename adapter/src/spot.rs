@@ -178,14 +178,20 @@ impl Shared {
             reply = reply.header("X-SVC-UUID", uuid);
         }
         self.limits.add_headers(admission, &mut reply);
-        if self.config.header_prefix != HEADER_PREFIX {
-            for (name, _) in &mut reply.headers {
-                if let Some(rest) = name.strip_prefix(HEADER_PREFIX) {
-                    *name = format!("{}{rest}", self.config.header_prefix).into();
-                }
-            }
-        }
+        name_headers(&mut reply, &self.config.header_prefix);
         reply
+    }
+}
+
+/// Has the names of the service's own headers begin as configured.
+pub(crate) fn name_headers(reply: &mut Reply, prefix: &str) {
+    if prefix == HEADER_PREFIX {
+        return;
+    }
+    for (name, _) in &mut reply.headers {
+        if let Some(rest) = name.strip_prefix(HEADER_PREFIX) {
+            *name = format!("{prefix}{rest}").into();
+        }
     }
 }
 
