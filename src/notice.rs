@@ -42,17 +42,5 @@ pub(crate) use {alert, say};
 
 /// The same for what runs on, and must not wait for whoever reads.
 pub(crate) mod supervisor {
-    macro_rules! say {
-        ($($argument:tt)*) => {
-            touchline_protocol::outlet::output(format!($($argument)*) + "\n")
-        };
-    }
-
-    macro_rules! alert {
-        ($($argument:tt)*) => {
-            touchline_protocol::outlet::errors(format!($($argument)*) + "\n")
-        };
-    }
-
-    pub(crate) use {alert, say};
+    pub(crate) use touchline_protocol::{alert, say};
 }

@@ -39,8 +39,6 @@ enum Notice {
     End,
     /// A child printed a line.
     Line(Role, String),
-    /// A child printed a line to standard error.
-    Alert(String),
     /// A child's standard output closed: it ended, or is about to.
     Closed(Role),
 }
@@ -194,7 +192,6 @@ impl Supervisor {
                         return Ok(FirstStart::Ready);
                     }
                 }
-                Some(Notice::Alert(line)) => alert!("{line}"),
                 Some(Notice::Closed(from)) if from != role => self.child(from).died()?,
                 Some(Notice::Closed(_)) => {
                     let status = self.child(role).reap()?;
@@ -215,7 +212,6 @@ impl Supervisor {
             match self.next_notice()? {
                 Some(Notice::End) => return Ok(()),
                 Some(Notice::Line(role, line)) => self.child(role).line(&line),
-                Some(Notice::Alert(line)) => alert!("{line}"),
                 Some(Notice::Closed(role)) => self.child(role).died()?,
                 None => {}
             }
@@ -261,7 +257,6 @@ impl Supervisor {
             let are_closed = [&self.adapter, &self.engine].into_iter().all(Child::is_silent);
             match self.notices.recv_timeout(LAST_LINES) {
                 Ok(Notice::Line(role, line)) => say!("{role}: {line}"),
-                Ok(Notice::Alert(line)) => alert!("{line}"),
                 Ok(Notice::End | Notice::Closed(_)) => {}
                 Err(_) if are_closed || Instant::now() >= deadline => break,
                 Err(_) => {}

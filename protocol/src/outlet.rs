@@ -73,6 +73,23 @@ pub fn errors(text: String) {
     of_errors().put(text);
 }
 
+/// Writes a formatted line to standard output, as [`outlet::output`](output) does. The standard macro would wait,
+/// and panic where the output is closed.
+#[macro_export]
+macro_rules! say {
+    ($($argument:tt)*) => {
+        $crate::outlet::output(format!($($argument)*) + "\n")
+    };
+}
+
+/// Writes a formatted line to standard error, as [`outlet::errors`](errors) does.
+#[macro_export]
+macro_rules! alert {
+    ($($argument:tt)*) => {
+        $crate::outlet::errors(format!($($argument)*) + "\n")
+    };
+}
+
 /// Waits until all is written, at most for a second. To be called at a process's end.
 pub fn finish() {
     let deadline = Instant::now() + PATIENCE;

@@ -104,11 +104,11 @@ impl Child {
             let _heard = sender.send(Notice::Closed(role));
         })?;
         // Not where the supervisor's own goes: whoever reads that may stand still, and the child with it.
-        let (sender, reads) = (self.sender.clone(), Arc::clone(&self.readers));
+        let reads = Arc::clone(&self.readers);
         thread::Builder::new().name(format!("{role} errors")).spawn(move || {
             let _reads = reads;
             for line in lines(errors) {
-                let _heard = sender.send(Notice::Alert(line));
+                alert!("{line}");
             }
         })?;
         Ok(())
