@@ -97,6 +97,8 @@ impl Refusal {
             Some(Why::UnknownOwner) => Self::Unauthenticated,
             Some(Why::CapacityReached) => Self::Full,
             Some(Why::LogUnavailable | Why::TooLate) => Self::Busy,
+            // The link's own session was replaced; it logs on again.
+            Some(Why::UnknownSession | Why::StaleEpoch | Why::DuplicateSequence) => Self::Busy,
             Some(Why::UnexpectedMessage) => Self::OldRules,
             _ => Self::Internal,
         }

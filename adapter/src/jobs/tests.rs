@@ -162,12 +162,16 @@ type Case = (fn() -> Outcome<Records>, u16, Option<&'static str>, &'static str);
 #[test]
 fn an_engine_that_is_away_full_or_slow_is_told_apart() {
     let site = Site::new();
-    let outcomes: [Case; 9] = [
+    let outcomes: [Case; 13] = [
         (|| Outcome::NotSent(NotSent::Disconnected), 503, Some("1"), "try again"),
         (|| Outcome::NotSent(NotSent::Busy), 503, Some("1"), "try again"),
         (|| Outcome::Unknown(Doubt::Timeout), 504, None, "not known"),
         (|| Outcome::Unknown(Doubt::ConnectionLost), 504, None, "not known"),
         (|| rejected(RejectReason::LogUnavailable), 503, Some("1"), "try again"),
+        (|| rejected(RejectReason::TooLate), 503, Some("1"), "try again"),
+        (|| rejected(RejectReason::DuplicateSequence), 503, Some("1"), "try again"),
+        (|| rejected(RejectReason::StaleEpoch), 503, Some("1"), "try again"),
+        (|| rejected(RejectReason::UnknownSession), 503, Some("1"), "try again"),
         (|| rejected(RejectReason::CapacityReached), 503, None, "no room"),
         (|| rejected(RejectReason::UnexpectedMessage), 503, None, "rules 2"),
         (|| rejected(RejectReason::UnknownOwner), 401, None, "Authentication invalid"),
