@@ -124,6 +124,24 @@ impl Views {
         self.acknowledged.fetch_max(position.0, Ordering::AcqRel);
     }
 
+    /// Another engine writes the log, which goes up to `watermark` now. What was acknowledged behind that, by an
+    /// engine before it, is lost: nobody is to wait for it.
+    fn another_engine(&self, watermark: impl Fn() -> Position) {
+        let acknowledged = self.acknowledged.load(Ordering::Acquire);
+        // Looked at behind the line above: what the new engine has acknowledged by then is below it.
+        let end = watermark().0;
+        if acknowledged > end {
+            let _more_since = self.acknowledged.compare_exchange(
+                acknowledged,
+                end,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            // What it has acknowledged between the two looks may have been taken back with that.
+            self.acknowledge(watermark());
+        }
+    }
+
     /// True once the tailer has stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -340,5 +358,9 @@ mod tests {
         views.acknowledge(Position(40));
         views.acknowledge(Position(35));
         assert_eq!(views.current(), Position(40));
+        views.another_engine(|| Position(45));
+        assert_eq!(views.current(), Position(40));
+        views.another_engine(|| Position(33));
+        assert_eq!(views.current(), Position(33), "the rest is lost");
     }
 }

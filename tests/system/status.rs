@@ -97,6 +97,33 @@ fn the_history_is_written_beside_an_engine_whose_window_was_removed() {
     status_when(&mut venue.http(), is_written);
 }
 
+/// An adapter that cannot read its control page has only its answers to tell how far the log is. What they told of
+/// is lost: whoever reads is not to wait for it.
+#[test]
+fn nobody_waits_for_what_was_acknowledged_and_is_lost() {
+    let mut venue = Venue::separate(
+        &[UNLIMITED.as_slice(), &["--set", "adapter.acknowledge=appended"]].concat(),
+    );
+    for _ in 0..30 {
+        venue.b().limit("BTCUSDT", "BUY", "0.01", "20000");
+    }
+    venue.remove_live_window();
+    venue.kill9(Part::Adapter);
+    venue.start_adapter();
+    let_write(&mut venue, Part::Engine, false);
+    // One transaction, which takes more of the log than a start does.
+    venue.a().limit("BTCUSDT", "SELL", "0.3", "20000");
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    let mut http = venue.http();
+    status_when(&mut http, |status| {
+        is_connected(status)
+            && ["viewsBehind", "historyBehind"].iter().all(|field| status.integer_at(field) == 0)
+    });
+    let open = venue.b().call("GET", "/api/v3/openOrders", "").ok();
+    assert_eq!(open.items().len(), 30);
+}
+
 /// An order is answered at the appended level, and is lost with the window before it is on disk. The engine that
 /// comes next is soon as far, with something else: nothing of what is not its log may get into the history.
 #[test]

@@ -60,6 +60,8 @@ pub trait Source: Send + 'static {
     fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError>;
     /// How far it may be read now.
     fn watermark(&self) -> Position;
+    /// How many engines have written it since it is read.
+    fn engines(&self) -> u64;
     /// Waits until there may be more, at most for `limit`.
     ///
     /// # Errors
@@ -76,6 +78,10 @@ impl Source for LogReader {
 
     fn watermark(&self) -> Position {
         Self::watermark(self)
+    }
+
+    fn engines(&self) -> u64 {
+        Self::engines(self)
     }
 
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
@@ -138,7 +144,11 @@ fn follow(
     let mut next_look = Instant::now();
     let mut next_wait = next_look;
     let mut pause = PAUSE;
+    let mut engines = source.engines();
     while !stop.load(Ordering::Acquire) {
+        if std::mem::replace(&mut engines, source.engines()) != engines {
+            views.another_engine(|| source.watermark());
+        }
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();

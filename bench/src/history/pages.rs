@@ -69,6 +69,10 @@ impl Source for Paced {
         Position(self.end.load(Ordering::Acquire))
     }
 
+    fn engines(&self) -> u64 {
+        1
+    }
+
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
         std::thread::sleep(limit.min(Duration::from_micros(500)));
         Ok(())

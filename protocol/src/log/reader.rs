@@ -158,6 +158,7 @@ pub struct LogReader {
     succession: Succession,
     last: Option<Bookmark>,
     live: Option<Arc<Live>>,
+    engines: u64,
     seen_event: u32,
     /// The watermark of `live` when it was last looked at. It is looked at again only when it is reached,
     /// because the line that it stands on is the writer's.
@@ -202,6 +203,7 @@ impl LogReader {
             succession: Succession::new(),
             last: None,
             live: None,
+            engines: 0,
             seen_event: 0,
             limit_seen: 0,
             disk: Disk::new(folder, identity.segment_bytes),
@@ -225,6 +227,7 @@ impl LogReader {
             succession: Succession::new(),
             last: None,
             live: self.live.clone(),
+            engines: self.engines,
             seen_event: self.seen_event,
             limit_seen: 0,
             disk: self.disk.another(),
@@ -295,6 +298,13 @@ impl LogReader {
         self.live.as_ref().map(|live| Incarnation(live.header().incarnation))
     }
 
+    /// How many engines it has been attached to, one after the other. An engine on a copy that was put in the log's
+    /// place may have the incarnation of the one before.
+    #[must_use]
+    pub const fn engines(&self) -> u64 {
+        self.engines
+    }
+
     /// What that engine does with the log.
     #[must_use]
     pub fn state(&self) -> Option<LogState> {
@@ -358,6 +368,7 @@ impl LogReader {
             self.disk.forget();
             return Err(error);
         }
+        self.engines += 1;
         self.seen_event = event;
         Ok(true)
     }

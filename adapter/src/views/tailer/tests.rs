@@ -55,6 +55,8 @@ pub(crate) fn definition(id: u64, position: u64) -> Frame {
 enum Next {
     Frame(Box<Frame>),
     Watermark(u64),
+    /// Another engine has begun, whose log goes up to here.
+    Engine(u64),
     Fail,
     /// No descriptors are left, for this one read or wait.
     Shortage,
@@ -74,6 +76,7 @@ struct FakeLog {
     ahead: Option<Next>,
     present: Box<Frame>,
     watermark: Position,
+    engines: u64,
     is_told_late: bool,
 }
 
@@ -88,6 +91,11 @@ impl Source for FakeLog {
                 self.watermark = Position(position);
                 Ok(None)
             }
+            Some(Next::Engine(position)) => {
+                self.engines += 1;
+                self.watermark = Position(position);
+                Ok(None)
+            }
             Some(Next::Fail) => Err(ReadError::HistoryLost { position: 7 }),
             Some(Next::Shortage) => Err(shortage()),
             Some(Next::Panic) => panic!("asked to"),
@@ -97,6 +105,10 @@ impl Source for FakeLog {
 
     fn watermark(&self) -> Position {
         self.watermark
+    }
+
+    fn engines(&self) -> u64 {
+        self.engines
     }
 
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
@@ -133,6 +145,7 @@ fn site_of(state: State, gate: Option<Arc<Gate>>, is_told_late: bool) -> Site {
         ahead: None,
         present: Box::new(definition(0, 0)),
         watermark: Position(0),
+        engines: 1,
         is_told_late,
     };
     let (told, ended) = mpsc::channel();
@@ -172,6 +185,20 @@ fn transactions_and_the_watermark_move_the_views() {
         behind,
         Err(NotReached::Behind { at: Position(1 << 20), wanted: Position(1 << 21) })
     );
+}
+
+#[test]
+fn nobody_waits_for_what_was_acknowledged_and_is_lost_with_its_engine() {
+    let site = site();
+    site.log.send(Next::Watermark(4096)).unwrap();
+    site.views.acknowledge(Position(5000));
+    site.log.send(Next::Engine(4500)).unwrap();
+    // The tailer has looked for another engine when it comes to the end of the log again.
+    site.log.send(Next::Watermark(4600)).unwrap();
+    assert_eq!(site.wait(4600, PATIENCE), Ok(()));
+    assert_eq!(site.wait(site.views.current().0, PATIENCE), Ok(()));
+    site.views.acknowledge(Position(4700));
+    assert_eq!(site.views.current(), Position(4700));
 }
 
 #[test]
