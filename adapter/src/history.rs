@@ -7,6 +7,7 @@
 pub(crate) mod aggregates;
 mod breaks;
 pub(crate) mod candles;
+pub(crate) mod folder;
 pub(crate) mod intervals;
 pub(crate) mod names;
 mod reader;

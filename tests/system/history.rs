@@ -10,7 +10,7 @@ use super::units::units;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use rustix::process::Signal;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::units::{AccountId, SymbolId};
@@ -176,7 +176,11 @@ fn an_adapter_goes_on_with_its_history_on_a_pruned_log() {
     let mut a = venue.a();
     let balances = a.balances();
     venue.kill9(Part::Adapter);
+    // Nothing else is left that stands for what was pruned.
+    copy_store(&venue);
     venue.start_adapter();
+    let lines = venue.part(Part::Adapter).lines();
+    assert!(lines.iter().any(|line| line.contains("is a copy")), "{lines:?}");
 
     let mut a = venue.a();
     assert_eq!(a.balances(), balances);
@@ -226,4 +230,53 @@ fn a_history_of_another_past_is_told_and_made_anew() {
     trade(&venue, 2);
     assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
     assert_eq!(Past::of_rest(&mut venue.a()).trades.len(), 10);
+}
+
+/// The file of the venue's history.
+fn store(venue: &Venue) -> PathBuf {
+    venue.data().join("history/adapter/data.mdb")
+}
+
+/// Puts a copy in the place of the history's file, as whoever brings a data folder back from one does.
+fn copy_store(venue: &Venue) {
+    let copy = venue.data().join("copy");
+    fs::copy(store(venue), &copy).and_then(|_| fs::rename(copy, store(venue))).expect("it is ours");
+}
+
+/// Does something to a venue's history.
+type Damage<'a> = &'a dyn Fn(&Venue);
+
+/// Pages of a store that is copied while it is written are of different moments, which it does not know itself.
+#[test]
+fn a_history_that_was_copied_while_it_was_open_or_is_damaged_is_told_and_made_anew() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    trade(&venue, 3);
+    let made_anew = |line: &String| line.contains("made anew");
+    venue.part(Part::Adapter).signal(Signal::TERM);
+    assert!(venue.part(Part::Adapter).wait_for_end().success());
+    copy_store(&venue);
+    venue.start_adapter();
+    let lines = venue.part(Part::Adapter).lines();
+    assert!(!lines.iter().any(made_anew), "one that was closed is whole: {lines:?}");
+
+    let cut_off = |venue: &Venue, bytes: u64| {
+        let file = fs::OpenOptions::new().write(true).open(store(venue)).expect("it is there");
+        file.set_len(bytes).expect("it is ours");
+    };
+    let damages: [(Damage<'_>, &str); 4] = [
+        (&copy_store, "is a copy"),
+        (&|venue| cut_off(venue, 8192), "MDB_"),
+        (&|venue| cut_off(venue, 100), "MDB_INVALID"),
+        (&|venue| fs::write(store(venue), [7; 1 << 16]).expect("it is ours"), "MDB_INVALID"),
+    ];
+    for (damage, why) in damages {
+        trade(&venue, 1);
+        venue.kill9(Part::Adapter);
+        damage(&venue);
+        venue.start_adapter();
+        let lines = venue.part(Part::Adapter).lines();
+        let told = |line: &String| made_anew(line) && line.contains(why);
+        assert!(lines.iter().any(told), "{why}: {lines:?}");
+        assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()), "{why}");
+    }
 }

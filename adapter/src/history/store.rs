@@ -5,7 +5,6 @@
 //! the store holds the rows of a beginning of the log, each once, and says which beginning. It is
 //! synced at every commit, because a log that was pruned cannot bring it back.
 
-use std::fs::{self, File};
 use std::io;
 use std::ops::Bound::Included;
 use std::ops::{Range, RangeInclusive};
@@ -13,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable};
 use heed::types::Bytes;
-use heed::{Database, Env, EnvOpenOptions, PutFlags, RoTxn, RwTxn, WithoutTls};
-use rustix::fs::{FlockOperation, flock};
+use heed::{Database, Env, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
 use rustix::io::Errno;
 use thiserror::Error;
 use touchline_protocol::log::transaction::Bookmark;
@@ -22,6 +20,7 @@ use touchline_protocol::units::{Incarnation, Position};
 
 use super::breaks::BreakRow;
 use super::candles::Candle;
+use super::folder;
 use super::reader::{Direction, Layer};
 use super::rows::{
     KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
@@ -50,6 +49,14 @@ pub enum HistoryError {
     /// The database says so.
     #[error("the history store: {0}")]
     Store(#[from] heed::Error),
+    /// It cannot be opened.
+    #[error("the history store {}: {source}", path.display())]
+    Open {
+        /// Its folder.
+        path: PathBuf,
+        /// What the database says.
+        source: heed::Error,
+    },
     /// A file cannot be made, locked or removed.
     #[error("the history store: {}: {source}", path.display())]
     File {
@@ -78,6 +85,12 @@ pub enum HistoryError {
         /// Its folder.
         path: PathBuf,
     },
+    /// Its file was copied without having been closed before.
+    #[error("the history store {} is a copy of one that was not closed: it need not be whole", path.display())]
+    Copied {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]
     Row {
@@ -89,6 +102,19 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
+    /// True if it is what the store holds that is of no use, as it will be the next time.
+    pub(crate) const fn is_of_content(&self) -> bool {
+        use MdbError::{Corrupted, Invalid, PageNotFound, VersionMismatch};
+        match self {
+            Self::Foreign { .. } | Self::Copied { .. } | Self::Row { .. } => true,
+            Self::Store(heed::Error::Mdb(error))
+            | Self::Open { source: heed::Error::Mdb(error), .. } => {
+                matches!(error, Corrupted | Invalid | PageNotFound | VersionMismatch)
+            }
+            _ => false,
+        }
+    }
+
     /// True if it was the disk that refused: it may take another time what was to be written, all of which is
     /// written again then. (A write that a full disk has cut short is an I/O error, too.)
     pub(crate) fn is_of_disk(&self) -> bool {
@@ -249,46 +275,26 @@ impl Identity {
     }
 }
 
-/// The lock on a store's folder; the kernel gives it back at any death of the process.
-#[derive(Debug)]
-pub(crate) struct StoreLock(#[expect(dead_code, reason = "held open")] File);
-
-/// Makes the folder of a store and locks it.
-///
-/// # Errors
-/// [`HistoryError::Taken`] while another process has it; when the folder cannot be made.
-pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
-    let path = folder.join("lock");
-    let failed = |source| HistoryError::File { path: path.clone(), source };
-    fs::create_dir_all(folder).map_err(failed)?;
-    let file = File::create(&path).map_err(failed)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(StoreLock(file)),
-        Err(Errno::WOULDBLOCK) => Err(HistoryError::Taken { path }),
-        Err(error) => Err(failed(error.into())),
-    }
-}
-
 impl Store {
     /// Opens the store in a folder that is locked, or makes an empty one; and says how far it goes,
-    /// `None` if it holds nothing. One that was made for another log or in another format is emptied if
-    /// `may_empty` says so.
+    /// `None` if it holds nothing.
     ///
     /// # Errors
-    /// [`HistoryError::Foreign`] if it may not be emptied: all of it is still there then. When the
-    /// database cannot be opened.
+    /// [`HistoryError::Foreign`] if it was made for another log or in another format: all of it is still there
+    /// then. When the database cannot be opened.
     pub(crate) fn open(
         folder: &Path,
         identity: Identity,
-        may_empty: bool,
     ) -> Result<(Self, Option<Reached>), HistoryError> {
-        let env = open_environment(folder)?;
+        let env = open_environment(folder)
+            .map_err(|source| HistoryError::Open { path: folder.to_owned(), source })?;
+        let pages = env.info().last_page_number as u64 + 1;
+        folder::complete(folder, pages * u64::from(env.stat().page_size))?;
         let mut writing = env.write_txn()?;
         let meta: Table = env.create_database(&mut writing, Some("meta"))?;
         let found = meta.get(&writing, IDENTITY)?;
-        let known = found.is_some_and(|found| identity.goes_on_with(found));
         let is_same = found == Some(bytemuck::bytes_of(&identity));
-        if found.is_some() && !known && !may_empty {
+        if found.is_some_and(|found| !identity.goes_on_with(found)) {
             return Err(HistoryError::Foreign { path: folder.to_owned() });
         }
         let mut table =
@@ -306,9 +312,6 @@ impl Store {
         let [a, b, c, d, e, f, g] = StateTable::ALL.map(StateTable::name).map(table);
         let state = [a?, b?, c?, d?, e?, f?, g?];
         let store = Self { env: env.clone(), meta, history, state };
-        if !known {
-            store.clear_in(&mut writing)?;
-        }
         // An older build cannot read what this one adds. A start that changes nothing needs no room on the disk.
         if !is_same {
             meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
@@ -319,23 +322,6 @@ impl Store {
         };
         writing.commit()?;
         Ok((store, reached))
-    }
-
-    /// Removes everything but the identity.
-    ///
-    /// # Errors
-    /// When the database refuses.
-    pub(crate) fn clear(&self) -> Result<(), HistoryError> {
-        let mut writing = self.env.write_txn()?;
-        self.clear_in(&mut writing)?;
-        Ok(writing.commit()?)
-    }
-
-    fn clear_in(&self, writing: &mut RwTxn<'_>) -> Result<(), heed::Error> {
-        for table in self.history.iter().map(|(_, table)| table).chain(&self.state) {
-            table.clear(writing)?;
-        }
-        self.meta.delete(writing, REACHED).map(|_| ())
     }
 
     /// Writes a batch, all of it or nothing, to disk.
@@ -409,7 +395,7 @@ impl Store {
 }
 
 /// The environment of as much address space as there is.
-fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, HistoryError> {
+fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, heed::Error> {
     let mut bytes = MAP_BYTES;
     loop {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
@@ -425,7 +411,7 @@ fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, HistoryError> {
             {
                 bytes /= 4;
             }
-            opened => return Ok(opened?),
+            opened => return opened,
         }
     }
 }
@@ -514,17 +500,20 @@ mod tests {
         let batch = Batch { reached, ..Batch::default() };
         for (opened, kept) in [(identity, true), (Identity::of([8; 16]), false)] {
             let folder = tempfile::tempdir().unwrap();
-            let (store, _) = Store::open(folder.path(), identity, false).unwrap();
+            let (store, _) = Store::open(folder.path(), identity).unwrap();
             store.commit(&batch).unwrap();
             store.make_format_4().unwrap();
             drop(store);
             let of_4 = Identity { format: 4, ..identity };
-            assert!(Store::open(folder.path(), of_4, false).is_ok(), "that is what it is");
-            let found = Store::open(folder.path(), opened, false);
+            assert!(Store::open(folder.path(), of_4).is_ok(), "that is what it is");
+            let found = Store::open(folder.path(), opened);
             assert_eq!(found.is_ok_and(|(_, found)| found == Some(reached)), kept);
-            let (_, found) = Store::open(folder.path(), opened, true).unwrap();
+            if !kept {
+                folder::lock(folder.path()).unwrap().clear().unwrap();
+            }
+            let (_, found) = Store::open(folder.path(), opened).unwrap();
             assert_eq!(found, kept.then_some(reached));
-            let older = Store::open(folder.path(), Identity { format: 4, ..opened }, false);
+            let older = Store::open(folder.path(), Identity { format: 4, ..opened });
             assert!(matches!(older, Err(HistoryError::Foreign { .. })));
             let before = Identity { format: 3, ..opened };
             assert!(!opened.goes_on_with(bytemuck::bytes_of(&before)));

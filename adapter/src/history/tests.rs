@@ -10,6 +10,7 @@ use touchline_protocol::units::{AccountId, SymbolId, TradeId};
 use super::aggregates::Aggregate;
 use super::breaks::BreakRow;
 use super::candles::Candle;
+use super::folder;
 use super::intervals::{INTERVALS, Interval};
 use super::rows::{self, OrderTradeRow, SideRow, TradeRow, of_account, of_order, side_id};
 use super::statistics::{Filled, SymbolHistory, Window};
@@ -285,7 +286,7 @@ const IDENTITY: Identity = Identity::of([7; 16]);
 impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (store, reached) = Store::open(folder.path(), IDENTITY, true).unwrap();
+        let (store, reached) = Store::open(folder.path(), IDENTITY).unwrap();
         assert_eq!(reached, None);
         let history = History::of(store.clone(), reached, 0).unwrap();
         Self { folder, store: Some(store), history, frozen: None }
@@ -309,7 +310,7 @@ impl Site {
                 self.frozen = None;
                 self.history = History::default();
                 self.store = None;
-                let (store, reached) = Store::open(self.folder.path(), IDENTITY, true).unwrap();
+                let (store, reached) = Store::open(self.folder.path(), IDENTITY).unwrap();
                 self.history = History::of(store.clone(), reached, SYMBOL.0 as usize + 1).unwrap();
                 self.store = Some(store);
             }
@@ -397,7 +398,7 @@ fn an_orders_trades_cost_nothing_for_those_of_other_orders() {
 }
 
 #[test]
-fn a_store_of_another_log_is_emptied_if_it_may_be() {
+fn a_store_of_another_log_is_left_alone_until_it_is_cleared() {
     let mut site = Site::new();
     let trades = trades(&[Step {
         after_ms: 0,
@@ -413,7 +414,7 @@ fn a_store_of_another_log_is_emptied_if_it_may_be() {
     let Site { folder, store, history, .. } = site;
     drop((store, history));
     let count = |identity| {
-        let (store, reached) = Store::open(folder.path(), identity, true).unwrap();
+        let (store, reached) = Store::open(folder.path(), identity).unwrap();
         let history = History::of(store, reached, 4).unwrap();
         let reader = history.reader().unwrap();
         let page = reader.page::<TradeRow>(3, 0..=u64::MAX, Direction::Forward, 9).unwrap();
@@ -421,11 +422,11 @@ fn a_store_of_another_log_is_emptied_if_it_may_be() {
     };
     assert_eq!(count(IDENTITY), (1, true, true));
     let other = Identity::of([8; 16]);
-    let refused = Store::open(folder.path(), other, false).map(|_| ());
+    let refused = Store::open(folder.path(), other).map(|_| ());
     assert!(matches!(refused, Err(HistoryError::Foreign { .. })), "{refused:?}");
     assert_eq!(count(IDENTITY), (1, true, true), "all of it is still there");
+    folder::lock(folder.path()).unwrap().clear().unwrap();
     assert_eq!(count(other), (0, false, false));
-    assert_eq!(count(IDENTITY), (0, false, false));
 }
 
 #[test]

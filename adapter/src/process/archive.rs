@@ -1,6 +1,8 @@
 //! Where the views begin: with what the adapter's own history holds, if the log goes on behind it, else
 //! at the log's beginning. Called by the adapter's start.
 
+use std::path::Path;
+
 use touchline_protocol::log::lease::{Lease, LeaseError};
 use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Bookmark;
@@ -14,61 +16,82 @@ use crate::views::state::{Archive, State};
 /// Name of the folder within the data folder that has one folder of history per instance.
 const HISTORY_FOLDER: &str = "history";
 
+/// What an instance has of its history.
+enum Found {
+    /// A history that the log goes on behind, where the reader stands.
+    History(Archive, Box<State>),
+    /// Nothing yet.
+    Nothing(Archive),
+    /// What is of no use, and why.
+    Useless(String),
+}
+
 /// Opens the history of the instance and moves the reader behind the last transaction that it holds. A
-/// history that does not belong to the log is told and made anew, once its lease holds all of the log: whatever
-/// ends the adapter in between, nothing that is needed again is let go.
+/// history that does not belong to the log, or is damaged, is told and made anew, once its lease holds all of the
+/// log: whatever ends the adapter in between, nothing that is needed again is let go.
 ///
 /// # Errors
-/// [`RunError::Pruned`] if it would have to be made anew from a beginning that is gone.
+/// [`RunError::Pruned`] if it would have to be made anew from a beginning that is gone: what a pruned log cannot
+/// bring back is never removed, whichever build comes upon it.
 pub(super) fn open(
     options: &AdapterOptions,
     reader: &mut LogReader,
 ) -> Result<(Archive, State), RunError> {
-    let config = &options.config;
-    let folder = options.data.join(HISTORY_FOLDER).join(&config.instance);
+    let folder = options.data.join(HISTORY_FOLDER).join(&options.config.instance);
     let begin = reader.position();
-    // What a pruned log cannot bring back is never emptied, whichever build comes upon it.
-    let mut archive = match Archive::open_kept(&folder, reader.log_id()) {
-        Err(error @ HistoryError::Foreign { .. }) if begin.0 > 0 => {
-            alert!("adapter: the history cannot be used: {error}");
-            return Err(RunError::Pruned { position: begin.0 });
-        }
-        Err(error @ HistoryError::Foreign { .. }) => {
-            hold_from(options, reader, nothing_before(begin))?;
-            alert!("adapter: the history is made anew from the log's beginning: {error}");
-            Archive::open(&folder, reader.log_id())?
-        }
-        opened => opened?,
-    };
-    let why = match archive.last() {
-        None => None,
-        Some((bookmark, _)) => match reader.resume(&bookmark) {
-            Ok(true) => match archive.restore() {
-                Ok(state) => return Ok((archive, state)),
-                Err(error) => Some(error.to_string()),
-            },
-            Ok(false) => Some(format!(
-                "the log does not have the transaction at position {} that it ends with",
-                bookmark.position
-            )),
-            Err(error @ ReadError::TooOld { .. }) => Some(error.to_string()),
-            Err(error) => return Err(error.into()),
-        },
-    };
-    if begin.0 > 0 {
-        if let Some(why) = why {
+    let pruned = || RunError::Pruned { position: begin.0 };
+    let archive = match find(&folder, reader)? {
+        Found::History(archive, state) => return Ok((archive, *state)),
+        Found::Nothing(_) if begin.0 > 0 => return Err(pruned()),
+        Found::Nothing(archive) => archive,
+        Found::Useless(why) if begin.0 > 0 => {
             alert!("adapter: the history cannot be used: {why}");
+            return Err(pruned());
         }
-        return Err(RunError::Pruned { position: begin.0 });
-    }
-    if let Some(why) = why {
-        hold_from(options, reader, nothing_before(begin))?;
-        alert!("adapter: the history is made anew from the log's beginning: {why}");
-        archive.clear()?;
-    }
+        Found::Useless(why) => {
+            hold_from(options, reader, nothing_before(begin))?;
+            alert!("adapter: the history is made anew from the log's beginning: {why}");
+            Archive::make(&folder, reader.log_id())?
+        }
+    };
     reader.seek(begin);
     let state = archive.restore()?;
     Ok((archive, state))
+}
+
+/// Looks at the history in `folder`; the reader stands at the log's beginning.
+fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
+    let archive = match open_store(folder, reader) {
+        Err(error) if error.is_of_content() => return Ok(Found::Useless(error.to_string())),
+        opened => opened?,
+    };
+    let Some((bookmark, _)) = archive.last() else { return Ok(Found::Nothing(archive)) };
+    let why = match reader.resume(&bookmark) {
+        Ok(true) => match archive.restore() {
+            Ok(state) => return Ok(Found::History(archive, Box::new(state))),
+            Err(error) => error.to_string(),
+        },
+        Ok(false) => format!(
+            "the log does not have the transaction at position {} that it ends with",
+            bookmark.position
+        ),
+        Err(error @ ReadError::TooOld { .. }) => error.to_string(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Found::Useless(why))
+}
+
+/// A copy that need not be whole is used where nothing else is left.
+fn open_store(folder: &Path, reader: &LogReader) -> Result<Archive, HistoryError> {
+    match Archive::open(folder, reader.log_id()) {
+        Err(error @ HistoryError::Copied { .. }) if reader.position().0 > 0 => {
+            alert!(
+                "adapter: {error}; it is used, for the log has no beginning to make it anew from"
+            );
+            Archive::open_copy(folder, reader.log_id())
+        }
+        opened => opened,
+    }
 }
 
 /// Holds what the history does not have yet, and the last transaction that it has, by which it is known to

@@ -18,8 +18,9 @@ use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::units::{AccountId, AssetId, BookUpdateId, Position, SymbolId};
 
 use super::State;
+use crate::history::folder::{self, StoreLock};
 use crate::history::rows::{Key, ListRow, OrderRow};
-use crate::history::store::{self, Batch, Identity, Reached, StateTable, Store, StoreLock};
+use crate::history::store::{self, Batch, Identity, Reached, StateTable, Store};
 use crate::history::{History, HistoryError};
 use crate::views::accounts::{AccountRow, BalanceRow};
 use crate::views::error::FoldError;
@@ -261,31 +262,45 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens or makes the store in `folder`, for the log with this id. What it held of another log, or
-    /// in another format, is forgotten.
+    /// Opens or makes the store in `folder`, for the log with this id.
     ///
     /// # Errors
-    /// When another process has it, and when it cannot be opened.
+    /// When another process has it, and when it cannot be opened. [`HistoryError::Foreign`] for what is of another
+    /// log or in another format, [`HistoryError::Copied`] for a copy of a store that was not closed: all of it is
+    /// still there then.
     pub fn open(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
-        Self::open_or_empty(folder, log_id, true)
+        let lock = folder::lock(folder)?;
+        if lock.is_of_copy() {
+            return Err(HistoryError::Copied { path: folder.to_owned() });
+        }
+        Self::open_locked(folder, lock, log_id)
     }
 
-    /// As [`Archive::open`], but forgets nothing: for a log that cannot bring it back.
+    /// As [`Archive::open`], also of a copy.
     ///
     /// # Errors
-    /// As [`Archive::open`], and [`HistoryError::Foreign`] for what is of another log or in another
-    /// format.
-    pub fn open_kept(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
-        Self::open_or_empty(folder, log_id, false)
+    /// As there, but of a copy.
+    pub fn open_copy(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
+        Self::open_locked(folder, folder::lock(folder)?, log_id)
     }
 
-    fn open_or_empty(
+    /// An empty store in the place of whatever is in `folder`.
+    ///
+    /// # Errors
+    /// When another process has it, and when it cannot be made.
+    pub fn make(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
+        let lock = folder::lock(folder)?;
+        lock.clear()?;
+        Self::open_locked(folder, lock, log_id)
+    }
+
+    fn open_locked(
         folder: &Path,
+        mut lock: StoreLock,
         log_id: [u8; 16],
-        may_empty: bool,
     ) -> Result<Self, HistoryError> {
-        let lock = store::lock(folder)?;
-        let (store, reached) = Store::open(folder, Identity::of(log_id), may_empty)?;
+        let (store, reached) = Store::open(folder, Identity::of(log_id))?;
+        lock.say_open();
         Ok(Self { store, reached, _lock: lock })
     }
 
@@ -294,16 +309,6 @@ impl Archive {
     #[must_use]
     pub fn last(&self) -> Option<(Bookmark, Position)> {
         self.reached.map(|reached| (reached.bookmark(), Position(reached.end)))
-    }
-
-    /// Forgets everything.
-    ///
-    /// # Errors
-    /// When the store refuses.
-    pub fn clear(&mut self) -> Result<(), HistoryError> {
-        self.store.clear()?;
-        self.reached = None;
-        Ok(())
     }
 
     /// The state that was saved, whose history is read from here on.
