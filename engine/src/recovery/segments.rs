@@ -74,7 +74,14 @@ impl Segments {
         let mut header = [0; HEADER_BYTES];
         file.read(0, &mut header).map_err(disk_error("reading the header of", &path))?;
         let refuse = |source| RecoveryError::FirstSegment { path: path.clone(), source };
-        let (identity, number) = LogIdentity::read_header(&header).map_err(refuse)?;
+        let (identity, number) = match LogIdentity::read_header(&header) {
+            // It was made ahead of its time, when the one before was there.
+            Err(SegmentError::Blank) if first > 0 => {
+                let missing = segment_path(&folder, first - 1);
+                return Err(RecoveryError::MissingSegment { missing, next: path });
+            }
+            read => read.map_err(refuse)?,
+        };
         if number != first {
             return Err(refuse(SegmentError::Number { found: number, expected: first }));
         }

@@ -297,6 +297,22 @@ fn a_window_of_an_earlier_boot_does_not_count() {
     assert!(venue.report().appended_only_lost_behind.is_some());
 }
 
+/// The next one, which was made ahead, is no reason to ask for a copy of that.
+#[test]
+fn the_only_segment_that_was_begun_is_missed() {
+    let place = Place::new();
+    place.open().close();
+    let ahead = fs::File::create(place.segment(1)).unwrap();
+    ahead.set_len(SEGMENT).unwrap();
+    fs::remove_file(place.segment(0)).unwrap();
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::MissingSegment { missing, next }
+            if (missing, next) == (&place.segment(0), &place.segment(1))),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_log_of_another_format_is_refused_with_both_versions() {
     let place = Place::new();
