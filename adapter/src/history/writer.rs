@@ -32,8 +32,10 @@ pub(crate) const WAITING_ROWS_MAX: usize = 8 * BATCH_ROWS;
 /// Longest time that rows wait for a batch.
 const BATCH_AGE: Duration = Duration::from_millis(200);
 
-/// Pause between two looks whether a batch has become durable.
+/// Pause between two looks whether a batch has become durable: while it does not, of a disk that has failed or an
+/// engine that is gone, twice as long each time up to the longest.
 const DURABLE_LOOK: Duration = Duration::from_millis(1);
+const DURABLE_LOOK_MAX: Duration = Duration::from_millis(50);
 
 /// Bytes of the log that the history may be behind before it is told.
 const LAG_TOLD: u64 = 256 << 20;
@@ -264,15 +266,24 @@ impl Work {
     /// # Errors
     /// [`HistoryError::Lost`] if the log is not the one that was folded.
     fn becomes_durable(&self, reached: &Reached) -> Result<bool, HistoryError> {
+        let mut pause = DURABLE_LOOK;
         loop {
             match (self.judge)(&reached.bookmark(), Position(reached.end)) {
                 Fate::Durable => return Ok(true),
                 Fate::Lost => return Err(HistoryError::Lost { position: reached.position }),
                 Fate::Open if self.gate.is_stopped() => return Ok(false),
-                Fate::Open => thread::sleep(DURABLE_LOOK),
+                Fate::Open => {
+                    self.gate.pause(pause);
+                    pause = longer(pause);
+                }
             }
         }
     }
+}
+
+/// The pause behind one after which a batch was not durable yet.
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(DURABLE_LOOK_MAX)
 }
 
 /// When something was told last.
@@ -312,6 +323,14 @@ mod tests {
         assert_eq!(told.recv_timeout(PATIENCE), Ok(true));
         assert!(!gate.filled(WAITING_ROWS_MAX, PATIENCE), "nobody waits");
         drop(writer);
+    }
+
+    /// An engine that is gone may be gone for long.
+    #[test]
+    fn what_does_not_become_durable_is_looked_at_less_and_less_often() {
+        let pauses = std::iter::successors(Some(DURABLE_LOOK), |pause| Some(longer(*pause)));
+        let pauses: Vec<_> = pauses.take(8).map(|pause| pause.as_millis()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 50, 50]);
     }
 
     #[test]
