@@ -208,7 +208,10 @@ fn start_over(
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
-    backends.door.listen(Listener::Local, listen(&options.socket)?)?;
+    let local = listen(&options.socket).map_err(|error| {
+        io::Error::new(error.kind(), format!("the socket {}: {error}", options.socket.display()))
+    })?;
+    backends.door.listen(Listener::Local, local)?;
     let mut chosen = format!("gateway: {}", backends.gateway.name());
     if let Some(address) = options.settings.tcp.0 {
         let (listener, bound) = listen_tcp(address)?;

@@ -109,3 +109,19 @@ fn what_is_written_for_people_only_is_no_reason_not_to_start() {
     up.signal(Signal::INT);
     assert_eq!(up.wait_for_end().code(), Some(0), "{:?}", up.lines());
 }
+
+#[test]
+fn a_socket_that_cannot_be_made_is_named() {
+    let mut venue = Venue::up(&[]);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let socket = venue.data().join("engine.sock");
+    fs::create_dir(&socket).expect("the folder is ours");
+    venue.begin_engine();
+    let engine = venue.part(Part::Engine);
+    assert_eq!(engine.wait_for_end().code(), Some(1));
+    let lines = engine.lines();
+    let named = |line: &String| line.contains(socket.to_str().expect("a plain name"));
+    assert!(lines.iter().any(named), "{lines:?}");
+    fs::remove_dir(&socket).expect("the folder is ours");
+    venue.start_engine();
+}
