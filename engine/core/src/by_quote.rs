@@ -24,12 +24,6 @@ pub(crate) fn quantity(
     MarketLots::of(filters).quantity((side, amount), levels_max, levels)
 }
 
-/// The base quantity that `amount` of quote is worth at `price`.
-fn worth(amount: i64, price: i64) -> i64 {
-    let exact = i128::from(amount) * i128::from(UNITS_PER_WHOLE) / i128::from(price);
-    i64::try_from(exact).unwrap_or(i64::MAX)
-}
-
 /// The quantities of a MARKET order (spot contract §2): LOT_SIZE's, and of these MARKET_LOT_SIZE's, if
 /// there are any.
 struct MarketLots {
@@ -72,7 +66,7 @@ impl MarketLots {
             } else {
                 #[cfg(test)]
                 self.divided.set(self.divided.get() + 1);
-                let wanted = worth(missing, price);
+                let wanted = money::quantity_paid_for(missing, price);
                 let reached =
                     quantity.checked_add(wanted.min(there)).ok_or(RejectReason::Overflow)?;
                 if wanted <= there {
@@ -289,7 +283,7 @@ mod tests {
                 return Err(Reject::with(RejectReason::CapacityReached, number::MAX_STEPS));
             }
             let there = i64::try_from(level.quantity + level.hidden).unwrap_or(i64::MAX);
-            let wanted = worth(missing, level.price.0);
+            let wanted = money::quantity_paid_for(missing, level.price.0);
             let reached = quantity.checked_add(wanted.min(there)).ok_or(RejectReason::Overflow)?;
             if wanted <= there {
                 return Ok((lots.cut(reached)?, false));

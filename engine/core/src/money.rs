@@ -45,6 +45,13 @@ pub(crate) fn known_quote_rounded_up(price: i64, quantity: i64) -> i64 {
     per_whole(notional.wrapping_add(UNITS_PER_WHOLE as u128 - 1)) as i64
 }
 
+/// The most that `amount` pays for at `price`, both at least zero and the price above: its quote amount rounded up
+/// is no more than `amount`. At most `i64::MAX`.
+pub(crate) fn quantity_paid_for(amount: i64, price: i64) -> i64 {
+    let exact = i128::from(amount) * i128::from(UNITS_PER_WHOLE) / i128::from(price);
+    i64::try_from(exact).unwrap_or(i64::MAX)
+}
+
 /// What is kept of a received `amount` at `rate` (10⁻⁸, 0 to 10⁸), truncated (facts §4).
 #[inline(always)]
 pub(crate) const fn commission(amount: i64, rate: i64) -> i64 {

@@ -406,7 +406,8 @@ pub struct PendingOrderRecord {
     pub iceberg: i64,
     /// Its list, or −1.
     pub order_list_id: OrderListId,
-    /// Base quantity that it does not take because it would have traded with itself, 10⁻⁸.
+    /// Base quantity that it does not take because it would have traded with itself, 10⁻⁸; by rules 4 no more is
+    /// added to it.
     pub prevented: i64,
     /// Position of its acceptance, or of its turn.
     pub priority: Position,

@@ -2,19 +2,22 @@
 //! by placement where it must foresee it.
 //!
 //! Only the aggressor's mode counts, its own or else its account's; without one, or without an order
-//! of its account on the other side, everything here costs a comparison. A LIMIT order whose mode removes
-//! the resting order goes on to whatever lies behind it, within its limit. The quantity and the lock of a
-//! MARKET order are reckoned from the book as it stands, its own account's orders included, so what
-//! it would have taken of them it does not take elsewhere: its lock might not pay for it.
+//! of its account on the other side, everything here costs a comparison. An order whose mode removes the
+//! resting order goes on to whatever lies behind it, with all that it has open: a LIMIT order within its limit,
+//! a MARKET sell as far as the book goes, a MARKET buy as far as its lock pays. That lock, and the quantity that
+//! stands for an amount, are reckoned from the book as it stands, its own account's orders included: which of
+//! them it will meet, no total of a price level tells. By rules 2 and 3 a MARKET order of either side did not take
+//! elsewhere what it might have taken of them.
 
 use super::ending::LIST_STEPS;
 use crate::Core;
 use crate::book::{Aggressor, Handle};
+use crate::money;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use touchline_protocol::message::enums::{OrderStatus, SelfTradePrevention, Side};
 use touchline_protocol::message::event::SelfTradePrevented;
-use touchline_protocol::units::{AccountId, BookUpdateId, SymbolId};
+use touchline_protocol::units::{AccountId, BookUpdateId, Qty, SymbolId};
 
 /// Steps that a prevention takes.
 pub(crate) const PREVENTION_STEPS: u32 = 2;
@@ -67,7 +70,7 @@ impl Core {
             book_update_id: before,
             ..Default::default()
         });
-        if active.kind.is_market() {
+        if self.rules < 4 && active.kind.is_market() {
             active.prevented += quantity;
         }
         if expires.maker {
@@ -76,6 +79,44 @@ impl Core {
             *steps = steps.saturating_sub(ended.lists * LIST_STEPS);
         }
         expires
+    }
+
+    /// True for an order that goes on behind those of its own account as far as its lock pays, which was
+    /// reckoned with them.
+    #[inline(always)]
+    pub(crate) fn is_bound_by_lock(&self, active: &ActiveOrder) -> bool {
+        active.prevention_now == SelfTradePrevention::ExpireMaker
+            && active.kind.is_market()
+            && active.kind.side == Side::Buy
+            && self.rules >= 4
+    }
+
+    /// What an order asks of the book that it is about to take from, and whether that is the last of it, since
+    /// its lock pays for no more.
+    #[inline(always)]
+    pub(super) fn asked(&self, active: &ActiveOrder) -> (Aggressor, bool) {
+        if self.is_bound_by_lock(active) {
+            return self.asked_within_lock(active);
+        }
+        (active.aggressor(), false)
+    }
+
+    /// As [`asked`](Self::asked): if its lock does not pay for what it would take of the next order, as many
+    /// steps of LOT_SIZE as it pays for. Looked at anew in front of every order, so that it does not matter
+    /// where a transaction ends.
+    #[inline(never)]
+    fn asked_within_lock(&self, active: &ActiveOrder) -> (Aggressor, bool) {
+        let (at, aggressor) = (active.symbol.0 as usize, active.aggressor());
+        let Some(next) = self.symbols.books[at].first(&self.pools, Side::Sell) else {
+            return (aggressor, false);
+        };
+        let next = self.pools.order(next);
+        let paid_for = money::quantity_paid_for(active.still_locked(), next.price.0);
+        if aggressor.quantity.min(next.remaining).0 <= paid_for {
+            return (aggressor, false);
+        }
+        let step = self.symbols.list[at].filters.lot_step.max(1);
+        (Aggressor { quantity: Qty(paid_for - paid_for % step), ..aggressor }, true)
     }
 
     /// True when an order may meet one of its own account that it may not trade with.

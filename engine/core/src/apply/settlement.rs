@@ -32,8 +32,8 @@ pub(super) struct Settlement<'core, 'outbox, 'buffer> {
     pub(super) averages: Option<&'core mut Averages>,
     /// The best stops of both directions; reaching one ends the taking. None: they do not matter.
     pub(super) stops: [Option<Price>; 2],
-    /// A stop is reached.
-    pub(super) is_triggered: bool,
+    /// The taking ends behind this fill: a stop is reached, or what is left of a lock has to be looked at.
+    pub(super) is_interrupted: bool,
     /// The account whose orders are not traded with; [`NOBODY`] without self-trade prevention.
     pub(super) own: AccountId,
     /// The order of that account that was met.
@@ -71,7 +71,7 @@ impl Sink for Settlement<'_, '_, '_> {
             averages.add(self.active.symbol, self.time_ns, fill.price, quantity);
         }
         let [upwards, downwards] = self.stops;
-        self.is_triggered |= upwards.is_some_and(|stop| fill.price >= stop)
+        self.is_interrupted |= upwards.is_some_and(|stop| fill.price >= stop)
             || downwards.is_some_and(|stop| fill.price <= stop);
         self.address(placed_by, maker);
         self.address(self.active.placed_by, self.active.account);
@@ -106,7 +106,7 @@ impl Sink for Settlement<'_, '_, '_> {
     /// A list that is touched is ended before anything else happens, and so outside of the book's
     /// hands.
     fn pauses(&self) -> bool {
-        self.is_triggered || self.touched_list.is_some()
+        self.is_interrupted || self.touched_list.is_some()
     }
 
     /// The next slice of an iceberg. A maker that is filled has no record any more, but its old one

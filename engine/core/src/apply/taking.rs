@@ -5,7 +5,7 @@ use super::ending::LIST_STEPS;
 use super::settlement::{NOBODY, Settlement};
 use super::{Context, Reject};
 use crate::Core;
-use crate::book::Handle;
+use crate::book::{Aggressor, Handle};
 use crate::money;
 use crate::orders::{OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
@@ -142,10 +142,12 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> bool {
         let at = active.symbol.0 as usize;
+        let mut is_spent = false;
         let taking = loop {
             self.collect_triggered(at, steps);
-            let aggressor = active.aggressor();
-            if aggressor.quantity.is_zero()
+            let (aggressor, is_last) = self.asked(active);
+            if is_spent
+                || aggressor.quantity.is_zero()
                 || !self.symbols.books[at].crosses(aggressor.side, aggressor.limit)
             {
                 break Taking::Done;
@@ -154,8 +156,10 @@ impl Core {
                 break Taking::Continues;
             }
             let before = active.remaining;
-            let met_own = self.take(context, active, steps, outbox);
-            changed |= active.remaining < before;
+            let met_own = self.take(context, (active, &aggressor), steps, outbox);
+            let has_taken = active.remaining < before;
+            changed |= has_taken;
+            is_spent = is_last && has_taken;
             if let Some(maker) = met_own {
                 let expires = self.prevent(active, maker, steps, outbox);
                 changed |= expires.maker;
@@ -241,16 +245,17 @@ impl Core {
     }
 
     /// Lets an order take until a stop is reached or a list touched, which is then ended, or an order of
-    /// its own account is met that it may not trade with: gives that one.
+    /// its own account is met that it may not trade with: gives that one. One that goes as far as its lock
+    /// pays takes once.
     fn take(
         &mut self,
         context: &Context,
-        active: &mut ActiveOrder,
+        (active, aggressor): (&mut ActiveOrder, &Aggressor),
         steps: &mut u32,
         outbox: &mut Outbox<'_>,
     ) -> Option<Handle> {
         let at = active.symbol.0 as usize;
-        let aggressor = active.aggressor();
+        let is_interrupted = self.is_bound_by_lock(active);
         let is_free = active.prevention_now == SelfTradePrevention::None;
         let own = if is_free { NOBODY } else { active.account };
         let shown_time_ns = self.shown_time(context.time_ns);
@@ -265,7 +270,7 @@ impl Core {
             shown_time_ns,
             position: context.position,
             stops: [triggers.best(Side::Sell), triggers.best(Side::Buy)],
-            is_triggered: false,
+            is_interrupted,
             own,
             met_own: None,
             touched_list: None,
@@ -273,7 +278,7 @@ impl Core {
             averages: (self.rules >= 2).then_some(&mut self.symbols.averages),
         };
         let book = &mut self.symbols.books[at];
-        (_, *steps) = book.take(&mut self.pools, &aggressor, *steps, &mut settlement);
+        (_, *steps) = book.take(&mut self.pools, aggressor, *steps, &mut settlement);
         let Settlement { met_own, touched_list, .. } = settlement;
         if let Some(slot) = touched_list {
             *steps = steps.saturating_sub(LIST_STEPS);

@@ -46,8 +46,8 @@ pub(crate) struct ActiveOrder {
     pub(crate) prevention: Option<SelfTradePrevention>,
     /// What holds while it takes now.
     pub(crate) prevention_now: SelfTradePrevention,
-    /// Base quantity that a MARKET order does not take because it would have taken it of its own
-    /// account: its lock pays for nothing beyond that.
+    /// Base quantity that a MARKET order does not take because it would have taken it of its own account,
+    /// while the rules were below 4.
     pub(crate) prevented: i64,
     /// Position of its acceptance, or of its turn if it was triggered.
     pub(crate) priority: Position,

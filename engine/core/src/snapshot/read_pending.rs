@@ -239,7 +239,9 @@ impl Core {
         let (aggressor, is_market) = (active.aggressor(), active.kind.is_market());
         if active.kind.side == Side::Buy {
             let left = Amount(active.still_locked());
-            return !is_market || self.market_lock(book, &aggressor, (left, u32::MAX)).is_ok();
+            return !is_market
+                || self.is_bound_by_lock(active)
+                || self.market_lock(book, &aggressor, (left, u32::MAX)).is_ok();
         }
         let rest = if is_market { 0 } else { notional(active.price, Qty(active.remaining)) };
         let mut most = (i128::from(i64::MAX) - i128::from(active.executed_quote))

@@ -160,6 +160,7 @@ pub(crate) fn world(source: &mut Source<'_>) -> Subject {
     let rules = match source.below(16) {
         15 => 1,
         14 => 2,
+        13 => 3,
         _ => RULES_MAX,
     };
     for rules in 1..=rules {

@@ -60,6 +60,7 @@ const CORNERS: &[&str] = &[
     "SelfTradePrevented ExpireTaker",
     "corner: FOK is killed by orders of its own",
     "corner: prevention ends a list",
+    "corner: a MARKET order goes on behind its own",
     "MassCanceled",
     "MassCanceled, nothing",
     "corner: a sweep over all symbols ends a list",

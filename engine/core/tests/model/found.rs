@@ -67,7 +67,7 @@ fn oldest() -> Aim {
 
 #[track_caller]
 fn reaches(what: &str, steps: &[Step]) -> Census {
-    let census = play(3, steps);
+    let census = play(4, steps);
     assert!(census.seen.contains_key(what), "{what}: {:#?}", census.seen);
     census
 }
@@ -140,13 +140,16 @@ fn an_order_of_its_own_ends_a_list() {
     reaches("corner: prevention ends a list", &steps);
 }
 
-/// What a MARKET order is kept from taking at one price it takes at no worse one.
+/// What a MARKET order is kept from taking at one price it takes at a worse one as far as its lock pays.
 #[test]
-fn a_market_order_goes_on_behind_its_own_with_what_is_left() {
+fn a_market_order_goes_on_behind_its_own() {
     let market = Wish { kind: MARKET, mode: EXPIRE_MAKER, ..gtc(ANN, true, 1, 4) };
     let steps = [sell(ANN, 3, 2), sell(BOB, 4, 1), sell(BOB, 9, 5), Step::New(market)];
-    let census = reaches("SelfTradePrevented ExpireMaker", &steps);
-    assert_eq!(census.seen["Trade"], 2);
+    for census in [3, 4].map(|rules| play(rules, &steps)) {
+        assert_eq!(census.seen["SelfTradePrevented ExpireMaker"], 1);
+        assert_eq!(census.seen["Trade"], 2);
+    }
+    reaches("corner: a lock pays for no more", &steps);
 }
 
 /// The iceberg's next slice stands behind its own order.
@@ -258,7 +261,7 @@ fn a_session_ends_with_its_own_orders() {
 /// What a stop has locked is exactly what the book asks for, and nothing else is free.
 #[test]
 fn a_stop_is_paid_to_the_last_unit() {
-    let mut world = World::new(3);
+    let mut world = World::new(4);
     world.step(&Step::New(Wish { kind: STOP_LOSS, ..gtc(BOB, true, 1, 1) }));
     let (account, asset) = (AccountId(2), AssetId(1));
     let amount = world.model.free(account.0, asset.0) as i64;

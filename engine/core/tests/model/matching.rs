@@ -64,7 +64,32 @@ impl Model {
     /// The resting order that an aggressor with something left meets next.
     fn next_maker(&self, order: &Order) -> Option<Order> {
         let makers = self.reachable(order.symbol, order.side, order.price);
-        makers.first().filter(|_| order.wanted() > 0).copied().cloned()
+        let maker = makers.first().copied()?;
+        (order.wanted() > 0 && self.payable(order, maker) > 0).then(|| maker.clone())
+    }
+
+    /// How much of a resting order's slice an aggressor takes. A MARKET buy that goes on behind orders of its
+    /// own pays no more than it has locked: if that is not enough, whole steps of LOT_SIZE, and nothing
+    /// afterwards.
+    fn payable(&self, taker: &Order, maker: &Order) -> i64 {
+        let quantity = taker.wanted().min(maker.shown);
+        let goes_on = self.rules > 3 && taker.mode == SelfTradePrevention::ExpireMaker;
+        let bound = goes_on && !has_limit(taker.order_type) && taker.side == Side::Buy;
+        if bound && taker.out_of_lock {
+            return 0;
+        }
+        if !bound || up(maker.price, quantity) <= taker.locked {
+            return quantity;
+        }
+        let step = self.symbol(taker.symbol).filters.lot_step.max(1);
+        let fits = |steps: i64| up(maker.price, steps * step) <= taker.locked;
+        // The largest that fits, by halving: less than the quantity does.
+        let (mut fitting, mut beyond) = (0, quantity / step + 1);
+        while beyond - fitting > 1 {
+            let middle = i64::midpoint(fitting, beyond);
+            if fits(middle) { fitting = middle } else { beyond = middle }
+        }
+        fitting * step
     }
 
     /// Trades with one resting order, or prevents it; gives the steps that it took.
@@ -88,8 +113,8 @@ impl Model {
         SelfTradePrevention::from_wire(number).unwrap_or(SelfTradePrevention::None)
     }
 
-    /// Two orders of one account do not trade: one of them ends, or both. An order without a limit does
-    /// not take elsewhere what it was kept from taking here: its lock was reckoned with this price.
+    /// Two orders of one account do not trade: one of them ends, or both. By rules 2 and 3 an order without a
+    /// limit does not take elsewhere what it was kept from taking here: its lock was reckoned with this price.
     fn prevent(
         &mut self,
         taking: &mut Taking<'_>,
@@ -121,7 +146,11 @@ impl Model {
             self.end(symbol, maker.id, (OrderStatus::Expired, behind), taking.events);
         }
         if !has_limit(taking.order.order_type) {
-            taking.order.prevented += quantity;
+            if self.rules < 4 {
+                taking.order.prevented += quantity;
+            } else if mode == SelfTradePrevention::ExpireMaker {
+                self.note("a MARKET order goes on behind its own");
+            }
         }
         taking.ended = mode != SelfTradePrevention::ExpireMaker;
         steps
@@ -131,7 +160,11 @@ impl Model {
     fn fill(&mut self, taking: &mut Taking<'_>, maker: &Order) -> bool {
         let time = self.time;
         let (symbol, price, taker) = (maker.symbol, maker.price, &mut taking.order);
-        let quantity = taker.wanted().min(maker.shown);
+        let quantity = self.payable(taker, maker);
+        if quantity < taker.wanted().min(maker.shown) {
+            taker.out_of_lock = true;
+            self.note("a lock pays for no more");
+        }
         let paid = down(price, quantity);
         let mut maker = maker.clone();
         for order in [&mut maker, &mut *taker] {

@@ -111,6 +111,7 @@ impl Model {
             place: Place::Taking,
             short: false,
             prevented: 0,
+            out_of_lock: false,
             last_fill: None,
             asked_by: Asked { counts, ..Asked::by(&m.command) },
         }

@@ -1,7 +1,7 @@
 //! Runs of random steps: how long, from which seed, and what must occur in them.
 
 use crate::census::Census;
-use crate::steps::{Step, steps};
+use crate::steps::{Step, steps, steps_among_own_orders};
 use crate::world::World;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -88,8 +88,13 @@ fn shrink(rules: u32, mut tree: impl ValueTree<Value = Vec<Step>>) -> Vec<Step> 
 
 /// Cases of random steps until so many commands have been decided.
 fn run(rules: u32, commands: u64) -> Census {
+    run_of(rules, commands, steps(rules))
+}
+
+/// As [`run`], with steps of a certain kind.
+fn run_of(rules: u32, commands: u64, steps: impl Strategy<Value = Step>) -> Census {
     let first = variable("TOUCHLINE_SEED").unwrap_or_else(new_seed);
-    let strategy = prop::collection::vec(steps(rules), 1..STEPS);
+    let strategy = prop::collection::vec(steps, 1..STEPS);
     let mut all = Census::default();
     let mut line = COMMANDS_PER_LINE;
     let mut seed = first;
@@ -151,7 +156,13 @@ fn agrees_with_the_model_by_rules_2() {
 #[test]
 fn agrees_with_the_model_by_rules_3() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let census = run(3, commands - commands / 4);
+    run(3, commands / 8);
+}
+
+#[test]
+fn agrees_with_the_model_by_rules_4() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    let census = run(4, commands - commands * 3 / 8);
     if census.commands >= COMMANDS / 2 {
         let missing = census.missing();
         assert!(missing.is_empty(), "never in {} commands: {missing:#?}", census.commands);
@@ -159,8 +170,21 @@ fn agrees_with_the_model_by_rules_3() {
 }
 
 #[test]
+fn agrees_with_the_model_among_own_orders() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8;
+    let mut all = Census::default();
+    for rules in [2, 3, 4] {
+        all.merge(&run_of(rules, commands / 3, steps_among_own_orders()));
+    }
+    if all.commands >= COMMANDS / 8 {
+        assert!(all.seen.contains_key("corner: a MARKET order goes on behind its own"));
+        assert!(all.seen.contains_key("corner: a lock pays for no more"));
+    }
+}
+
+#[test]
 fn a_case_is_repeatable() {
-    let strategy = prop::collection::vec(steps(3), 1..STEPS);
+    let strategy = prop::collection::vec(steps(4), 1..STEPS);
     let of = |seed| format!("{:?}", strategy.new_tree(&mut runner(seed)).unwrap().current());
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));

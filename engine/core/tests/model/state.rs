@@ -145,6 +145,8 @@ pub(crate) struct Order {
     pub(crate) short: bool,
     /// What self-trade prevention kept an order without a limit from taking: it takes it nowhere else.
     pub(crate) prevented: i64,
+    /// It has taken the last that its lock paid for.
+    pub(crate) out_of_lock: bool,
     /// Price and time of its last fill as the aggressor.
     pub(crate) last_fill: Option<(i64, u64)>,
     /// Who waits for its result: session, correlation, order counts to report.

@@ -334,7 +334,7 @@ fn passing() -> impl Strategy<Value = Step> {
         4 => Just(Step::RunPending),
         12 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64]
             .prop_map(|ns| Step::Pass { ns }),
-        1 => (0..9u8).prop_map(|what| Step::Define { what }),
+        1 => (0..10u8).prop_map(|what| Step::Define { what }),
         1 => (0..5usize, any::<bool>()).prop_map(
             |(who, cancelling)| Step::Logon { who, cancelling }),
         1 => (0..5usize).prop_map(|who| Step::Disconnect { who }),
@@ -437,5 +437,45 @@ pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
         20 => sound.clone(),
         1 => (sound.clone(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
         1 => sound.prop_map(|step| Step::Hasty(Box::new(step))),
+    ]
+}
+
+/// Two accounts that mostly meet themselves, with MARKET orders and icebergs, on a venue whose rules go up
+/// now and then.
+pub(crate) fn steps_among_own_orders() -> impl Strategy<Value = Step> {
+    let kinds = prop::sample::select(vec![1u8, 1, 1, 1, 2, 3, 4, 4, 4, 5, 5, 6, 13, 14, 15, 16]);
+    let slices = prop::sample::select(vec![0i64, 0, 2, 3, 7]);
+    let modes = || prop::sample::select(vec![0u8, 1, 2, 3, 3, 3, 3, 3, 4]);
+    let who = || prop::sample::select(vec![0usize, 0, 1, 1, 4]);
+    let places = (prop::sample::select(vec![0u32, 0, 0, 1]), any::<bool>());
+    let amounts = ((1..7i64, 0..7i64), prop::sample::select(vec![1i64, 2, 3, 5, 8, 13]), 1..3i64);
+    let new = (who(), places, kinds, slices, amounts, modes()).prop_map(
+        |(who, (symbol, buy), kind, slices, ((price, more), lots, stop), mode)| {
+            let price = price + more;
+            let name = 0;
+            Step::New(Wish { who, symbol, buy, kind, slices, stop, price, lots, name, mode })
+        },
+    );
+    let list = (list_wishes(), who(), modes());
+    let list = list.prop_map(|(wish, who, mode)| Step::List(ListWish { who, mode, ..wish }));
+    let account = (1..3u32, modes()).prop_map(|(account, mode)| {
+        let (flags, permissions) = (7, 1);
+        Step::Account { account, flags, permissions, mode }
+    });
+    let limits = (1..8u32).prop_map(|max_steps| {
+        let (open_orders, price_levels, pending_work) = (40, 60, 3);
+        Step::Limits { open_orders, price_levels, pending_work, max_steps }
+    });
+    prop_oneof![
+        60 => new,
+        8 => list,
+        8 => cancels(),
+        8 => Just(Step::RunPending),
+        // Their order rate leaves room for all of it.
+        24 => Just(Step::Pass { ns: 2_000_000_000 }),
+        4 => passing(),
+        2 => account,
+        2 => limits,
+        2 => (6..9u8).prop_map(|what| Step::Define { what }),
     ]
 }

@@ -77,8 +77,13 @@ fn goes_on_as_if_nothing_had_been_by_rules_2() {
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_3() {
+    run(3, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+}
+
+#[test]
+fn goes_on_as_if_nothing_had_been_by_rules_4() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let seen = run(3, commands);
+    let seen = run(4, commands);
     if commands >= COMMANDS {
         for section in records::VENUE..=records::END {
             assert!(seen.get(&section).is_some_and(|&count| count > 0), "{section}: {seen:?}");

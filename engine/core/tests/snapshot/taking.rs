@@ -7,7 +7,7 @@ use crate::venue::{Venue, WHOLE, named, roomy};
 use std::mem::offset_of;
 use touchline_core::{Core, ORDER_TYPES_2};
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
+use touchline_protocol::message::enums::{OrderType, SelfTradePrevention, Side, TimeInForce};
 use touchline_protocol::snapshot::records::*;
 use touchline_protocol::units::*;
 
@@ -141,6 +141,29 @@ fn a_market_buy_pays_for_what_is_there() {
             }),
         ],
     );
+}
+
+/// By rules 4 one that goes on behind an order of its own locks what the book asked for with that one: less
+/// than all that it still wants costs.
+#[test]
+fn a_market_buy_goes_as_far_as_its_lock_pays() {
+    let mut venue = world();
+    for rules in 3..=4 {
+        venue.must(&SetRules { rules, ..Default::default() });
+    }
+    for (key, price) in [(ANN, 10), (BOB, 11), (BOB, 20)] {
+        venue.must(&order(key, Side::Sell, price, 1));
+    }
+    let mode = SelfTradePrevention::ExpireMaker.to_wire();
+    venue.must(&NewOrder { self_trade_prevention: mode, ..order(ANN, Side::Buy, 0, 2) });
+    assert!(venue.core.pending_head().is_some());
+    assert_eq!(refusal(&venue.core, |_| {}), "");
+    again(&venue.core, 7);
+    // Any other order asks for more than it has locked.
+    let other = |taking: &mut PendingOrderRecord| {
+        taking.prevention_now = SelfTradePrevention::ExpireTaker.to_wire();
+    };
+    assert_eq!(refusal(&venue.core, other), TOO_MUCH);
 }
 
 /// What it is paid yet are 21 at once, or 20 where it rests.
