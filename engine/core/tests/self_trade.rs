@@ -5,6 +5,8 @@
 
 #[path = "support/venue.rs"]
 mod venue;
+#[path = "self_trade/what_if.rs"]
+mod what_if;
 
 use std::collections::BTreeMap;
 use touchline_core::ORDER_TYPES_2;
@@ -333,7 +335,7 @@ fn immediate_or_cancel_expires() {
 }
 
 /// A MARKET order's quantity and lock are reckoned with its own account's orders; what it does not take
-/// of them it takes nowhere else, whatever that would cost.
+/// of them it takes nowhere else by rules 2 and 3, whatever that would cost.
 #[test]
 fn a_market_order_does_not_take_elsewhere_what_is_prevented() {
     let with_sells = || {
