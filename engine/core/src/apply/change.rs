@@ -123,7 +123,9 @@ impl Core {
         }
         let is_at_rest =
             symbol.status != SymbolStatus::Trading && self.has_no_order(message.symbol);
-        if !is_at_rest && changes_grids(&symbol.filters, &message.filters) {
+        let changes = changes_grids(&symbol.filters, &message.filters)
+            || self.rules >= 4 && moves_market_steps(&symbol.filters, &message.filters);
+        if !is_at_rest && changes {
             return Err(RejectReason::SymbolInUse.into());
         }
         let symbol = &mut self.symbols.list[message.symbol.0 as usize];
@@ -153,4 +155,11 @@ const fn changes_grids(old: &SymbolFilters, new: &SymbolFilters) -> bool {
         || old.lot_step != new.lot_step
         || old.lot_step != 0 && old.lot_min != new.lot_min
         || old.market_lot_step != new.market_lot_step
+}
+
+/// True when the steps of MARKET_LOT_SIZE, which stay as they are, would be counted from elsewhere, so that
+/// other quantities would fit. A least quantity that is whole steps away is a bound and moves none.
+const fn moves_market_steps(old: &SymbolFilters, new: &SymbolFilters) -> bool {
+    let step = new.market_lot_step;
+    step != 0 && old.market_lot_min % step != new.market_lot_min % step
 }

@@ -145,7 +145,9 @@ impl Model {
         let rounding = |f: &SymbolFilters| {
             let price_min = if f.tick_size > 0 { f.price_min } else { 0 };
             let lot_min = if f.lot_step > 0 { f.lot_min } else { 0 };
-            (f.tick_size, price_min, f.lot_step, lot_min, f.market_lot_step)
+            let moves = self.rules > 3 && f.market_lot_step > 0;
+            let market_from = if moves { f.market_lot_min % f.market_lot_step } else { 0 };
+            (f.tick_size, price_min, f.lot_step, lot_min, (f.market_lot_step, market_from))
         };
         let changes = rounding(&m.filters) != rounding(&self.symbol(symbol).filters);
         let idle = !self.symbol(symbol).is_trading() && self.on(symbol).count() == 0;

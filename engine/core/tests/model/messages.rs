@@ -386,6 +386,8 @@ fn changed(symbol: u32, variant: u8, flags: u8, permissions: u8) -> ChangeSymbol
         6 => filters.price_max = 300_000_000,
         7 => filters.tick_size = -1,
         8 => filters.max_orders = 2,
+        9 => filters.market_lot_min = 40_000_000,
+        10 => filters.market_lot_min = 30_000_000,
         _ => {}
     }
     let wide = symbol != 2;
