@@ -8,7 +8,7 @@ use crate::work::{check_transaction, same_story, undivided};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use touchline_core::limits::STEPS_MAX;
-use touchline_core::{OpenOrder, Reject};
+use touchline_core::{OpenOrder, RULES_MAX, Reject};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{CancelScope, OrderType, Side};
@@ -75,9 +75,10 @@ fn placements() -> impl Strategy<Value = NewOrder> {
 
 /// MARKET orders by quote quantity.
 fn by_quote() -> impl Strategy<Value = NewOrder> {
-    (1..4u64, any::<bool>(), 90..2_000i64).prop_map(|(key, buys, amount)| NewOrder {
+    (1..4u64, any::<bool>(), 90..2_000i64, 0..5u8).prop_map(|(key, buys, amount, mode)| NewOrder {
         order_type: OrderType::Market.to_wire(),
         time_in_force: 0,
+        self_trade_prevention: mode,
         quote_quantity: amount * WHOLE,
         ..limit(key, if buys { Side::Buy } else { Side::Sell }, 0, 0)
     })
@@ -158,7 +159,7 @@ struct Run {
 
 impl Run {
     fn new(max_steps: u32, crash_every: usize) -> Self {
-        let venue = world(2, Limits { max_steps, ..roomy() });
+        let venue = world(RULES_MAX, Limits { max_steps, ..roomy() });
         Self { venue, max_steps, crash_every, transactions: 0 }
     }
 
