@@ -1,6 +1,6 @@
 //! Child processes that never outlive this one: started through the own executable, which asks the
 //! kernel to end it with its parent before it becomes the program; ended by their id and waited for.
-//! Called by [`crate::process`] and [`crate::rtt`].
+//! Called by [`crate::process`], [`crate::rtt`] and [`crate::jobs`].
 
 use std::convert::Infallible;
 use std::ffi::OsString;

@@ -53,6 +53,7 @@ enum Command {
     #[command(after_help = rtt::HELP)]
     Rtt(rtt::Arguments),
     /// Measure round trips of orders with and without a flood of record writes beside them
+    #[command(after_help = records::HELP)]
     Records(OrdersArguments),
     /// Measure orders over loopback TCP beside plain echoes of the same bytes
     #[command(after_help = tcp::HELP)]
@@ -168,5 +169,45 @@ mod tests {
     #[test]
     fn the_arguments_fit_together() {
         Arguments::command().debug_assert();
+    }
+
+    /// What is said to arguments that are refused.
+    fn refused(arguments: &str) -> String {
+        let all = ["touchline-bench"].into_iter().chain(arguments.split(' '));
+        match Arguments::try_parse_from(all) {
+            Ok(_) => panic!("{arguments} is taken"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_measurement_of_nothing_is_refused() {
+        for measurement in ["rtt", "records", "tcp", "hostile", "feed", "stream", "rest"] {
+            for runs in ["0", "1001", "9223372036854775807"] {
+                let said = refused(&format!("{measurement} --runs {runs}"));
+                assert!(said.contains("--runs"), "{measurement} {runs}: {said}");
+            }
+        }
+        // Its checks are something without any run.
+        let checks = ["touchline-bench", "replay", "FILE", "--runs", "0"];
+        assert!(Arguments::try_parse_from(checks).is_ok());
+        assert!(refused("replay FILE --runs 1001").contains("--runs"));
+        assert!(refused("core --growth --largest 999").contains("--largest"));
+        assert!(refused("history --rate 1").contains("--rate"));
+    }
+
+    #[test]
+    fn a_recorded_flow_that_is_asked_for_needs_its_recording() {
+        let arguments = ["touchline-bench", "core", "--flow", "calm", "--flow", "recorded"];
+        let error = run(Arguments::parse_from(arguments).command).unwrap_err().to_string();
+        assert!(error.contains("--recording"), "{error}");
+    }
+
+    #[test]
+    fn every_measurement_says_how_it_measures() {
+        for measurement in Arguments::command().get_subcommands().filter(|it| !it.is_hide_set()) {
+            let help = measurement.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.len() > 200, "{}: {help:?}", measurement.get_name());
+        }
     }
 }

@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::cores::Pinned;
 use crate::engine::EngineOptions;
 use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
@@ -68,25 +69,16 @@ pub struct FeedReport {
 /// # Errors
 /// If a log, a thread or the engine does not start, the engine answers wrongly, or the run was interrupted.
 pub fn run(options: &FeedOptions) -> Result<FeedReport> {
-    let mut blocks: Vec<[u64; 4]> = Vec::new();
+    // A core that cannot be had is told before anything is made.
+    drop(Pinned::to(options.core)?);
     let scratch = &options.engine.scratch;
     let mut without = Venue::new(scratch, options.core, false)?;
     let mut with = Venue::new(scratch, options.core, true)?;
-    let (mut commands, mut missed) = (0, 0);
-    for _ in 0..options.blocks {
-        let mut block = [0; 4];
-        for (ns, readers) in block.iter_mut().zip(READERS) {
-            let venue = if readers.is_some() { &mut with } else { &mut without };
-            let readers = Readers::start(venue, readers.unwrap_or(0), options.core)?;
-            let (took, done) = venue.eat(FILLINGS)?;
-            missed += readers.stop()?;
-            *ns = took * 1000 / done;
-            commands = done;
-        }
-        blocks.push(block);
-    }
+    let eaten = eat(&mut without, &mut with, options);
+    // Whatever came of it: a feed that runs on would say that its folder is gone.
     with.stop();
     without.stop();
+    let Eaten { blocks, commands, missed } = eaten?;
     let kinds: [usize; 4] = std::array::from_fn(|kind| kind);
     Ok(FeedReport {
         machine: Machine::here(),
@@ -99,6 +91,33 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
         wait: wait_name(options.engine.wait),
         lag: lag::measure(&options.engine, options.messages)?,
     })
+}
+
+/// What came of the blocks.
+#[derive(Default)]
+struct Eaten {
+    /// A thousand commands, ns, in [`READERS`]' order.
+    blocks: Vec<[u64; 4]>,
+    /// Commands of each.
+    commands: u64,
+    missed: u64,
+}
+
+fn eat(without: &mut Venue, with: &mut Venue, options: &FeedOptions) -> Result<Eaten> {
+    let mut eaten = Eaten::default();
+    for _ in 0..options.blocks {
+        let mut block = [0; 4];
+        for (ns, readers) in block.iter_mut().zip(READERS) {
+            let venue = if readers.is_some() { &mut *with } else { &mut *without };
+            let readers = Readers::start(venue, readers.unwrap_or(0), options.core)?;
+            let (took, done) = venue.eat(FILLINGS)?;
+            eaten.missed += readers.stop()?;
+            *ns = took * 1000 / done;
+            eaten.commands = done;
+        }
+        eaten.blocks.push(block);
+    }
+    Ok(eaten)
 }
 
 impl FeedReport {

@@ -20,6 +20,7 @@ use touchline_protocol::log::transaction::Bookmark;
 use crate::interrupt;
 use crate::latency::Percentiles;
 use flow::Flow;
+use pages::Measured;
 pub use report::HistoryReport;
 
 /// Rows that make a batch, as in the adapter.
@@ -106,6 +107,6 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
     archive.save(&mut state)?;
     let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Bookmark::default())?;
     let (pages, lag_bytes) = pages::measure(options, flow, &archive, lease, state)?;
-    let (orders, pages) = (pages.orders, pages.kinds);
-    Ok(HistoryReport { lines, orders, pages, rate: options.rate, lag_bytes })
+    let Measured { orders, kinds: pages, arrived } = pages;
+    Ok(HistoryReport { lines, orders, pages, rate: options.rate, arrived, lag_bytes })
 }

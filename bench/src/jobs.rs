@@ -13,7 +13,7 @@ mod venue;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::machine::Machine;
 use crate::rest::load::{Load, Pace};
@@ -43,6 +43,11 @@ pub struct JobsOptions {
 }
 
 impl JobsOptions {
+    /// Jobs of the user whose list is asked for: those of the long list, and his share of all others.
+    fn listed(&self) -> u32 {
+        (WARM_UP + self.jobs).div_ceil(self.users) + self.list
+    }
+
     /// Jobs that there are in the end.
     fn all_jobs(&self) -> u32 {
         WARM_UP + self.jobs + self.list
@@ -105,6 +110,12 @@ pub fn run(options: &JobsOptions) -> Result<JobsReport> {
     load.run(Pace::EachAfterItsReply, options.list, &mut requests)?;
     drop(load);
     let list = listing::read(&running, &tokens[0])?;
+    ensure!(
+        list.jobs == options.listed(),
+        "the list has {} of {} jobs",
+        list.jobs,
+        options.listed()
+    );
     let of_engine = Used { engine_memory: empty_engine, ..Used::default() };
     let engine_bytes = Used::by(&running)?.since(of_engine, options.all_jobs()).engine_memory;
     running.stop()?;

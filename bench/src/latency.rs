@@ -1,5 +1,5 @@
 //! Latency distributions: recording, reading percentiles, medians over runs, printing. Called by
-//! [`crate::replay`], [`crate::rtt`] and [`crate::records`].
+//! every measurement.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

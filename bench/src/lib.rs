@@ -3,9 +3,10 @@
 //!
 //! [`core`] measures the order book alone against others, without any process. [`recording`] reads and
 //! explains recorded exchange data without any engine, [`replay`] drives an engine with it, [`rtt`]
-//! measures round trips, [`tcp`] orders over sockets, [`hostile`] orders beside somebody who does harm,
-//! [`feed`] what readers of the public feed cost, [`log`] measures the log, [`rest`] and [`jobs`] the REST
-//! adapter, [`history`] what it keeps; the rest is what they share.
+//! measures round trips, [`stream`] what passes with many under way, [`tcp`] orders over sockets, [`hostile`]
+//! orders beside somebody who does harm, [`records`] orders beside record writes, [`feed`] what readers of
+//! the public feed cost, [`log`] measures the log, [`rest`] and [`jobs`] the REST adapter, [`history`] what it
+//! keeps; the rest is what they share.
 
 pub mod allocation;
 pub mod child;

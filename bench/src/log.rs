@@ -22,6 +22,7 @@ use anyhow::Result;
 use touchline_protocol::log::align_frame;
 use touchline_protocol::log::frame::FRAME_HEADER_BYTES;
 
+use crate::cores::Pinned;
 use crate::machine::Machine;
 use disk::BareDisk;
 use flow::RecordedFlow;
@@ -65,6 +66,8 @@ pub struct LogOptions {
 /// If a log cannot be made in `scratch` or in shared memory, what was written is not what is found, or
 /// the run was interrupted.
 pub fn run(options: &LogOptions) -> Result<LogReport> {
+    // A core that cannot be had is told before anything is made.
+    drop(Pinned::to(options.core)?);
     let disk = BareDisk::new(&options.scratch)?;
     let skipped = disk.is_none().then(|| {
         format!(

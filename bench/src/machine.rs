@@ -1,5 +1,5 @@
-//! Facts about the machine, printed with every measurement. Called by [`crate::replay`] and
-//! [`crate::rtt`].
+//! Facts about the machine, printed with every measurement of a time. Called by the
+//! measurements.
 
 use std::fs;
 use std::time::Instant;

@@ -1,5 +1,5 @@
 //! A long-running child that says on a line of its output that it is ready, and ends when asked to.
-//! Called by [`crate::engine`] and [`crate::rest`].
+//! Called by [`crate::engine`], [`crate::rest`] and [`crate::jobs`].
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -79,7 +79,10 @@ impl Process {
     #[must_use]
     pub fn said(&self) -> String {
         let said = fs::read_to_string(&self.errors).unwrap_or_default();
-        format!("{}: {}", self.name, said.trim())
+        match said.trim() {
+            "" => format!("the {} said nothing", self.name),
+            said => format!("{}: {said}", self.name),
+        }
     }
 
     /// Ends it the way an operator does, and waits for it.

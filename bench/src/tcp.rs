@@ -131,8 +131,10 @@ fn one_run(options: &TcpOptions) -> Result<Run> {
         for (kind, into) in [EchoKind::Direct, EchoKind::ByRing].into_iter().zip(&mut distributions)
         {
             let echo = Echo::start(kind, wait)?;
-            EchoLine::connect(echo.address())?.block(messages, options.rate, into)?;
-            echo.stop()?;
+            let mut line = EchoLine::connect(echo.address())?;
+            let measured = line.block(messages, options.rate, into);
+            drop(line);
+            both(measured, echo.stop())?;
         }
     }
     for (backend, at) in [("epoll", 2), ("io_uring", 3)] {
@@ -152,6 +154,14 @@ fn one_run(options: &TcpOptions) -> Result<Run> {
         engine.stop()?;
     }
     Ok(distributions.map(|distribution| distribution.percentiles()))
+}
+
+/// Of an echo that failed its line knows only that it has closed its socket.
+fn both(line: Result<()>, echo: Result<()>) -> Result<()> {
+    match (line, echo) {
+        (Err(line), Err(echo)) => Err(line.context(format!("the echo failed: {echo:#}"))),
+        (line, echo) => line.and(echo),
+    }
 }
 
 /// An address on which nobody listens; somebody else may take it before the engine does.
@@ -207,5 +217,22 @@ impl TcpReport {
             );
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+    use touchline_protocol::causes::with_causes;
+
+    #[test]
+    fn why_an_echo_failed_is_told() {
+        let failed = |why: &'static str| Err(anyhow!(why));
+        let told = both(failed("reset"), failed("the ring is full")).unwrap_err();
+        assert_eq!(with_causes(told.as_ref()), "the echo failed: the ring is full: reset");
+        assert_eq!(both(failed("silence"), Ok(())).unwrap_err().to_string(), "silence");
+        assert_eq!(both(Ok(()), failed("panic")).unwrap_err().to_string(), "panic");
+        assert!(both(Ok(()), Ok(())).is_ok());
     }
 }

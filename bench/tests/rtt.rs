@@ -43,11 +43,15 @@ fn what_cannot_be_run_ends_with_2_and_says_why() {
         (&["rtt", "--messages", "0"][..], "--messages"),
         (&["log", "--rounds", "0"][..], "--rounds"),
         (&["log", "--scratch", "/nonexistent/folder"][..], "/nonexistent/folder"),
+        (&["log", "--core", "5000"][..], "no core 5000"),
+        (&["feed", "--core", "5000", "--engine", "/bin/true"][..], "no core 5000"),
+        (&["rtt", "--engine", "/bin/true"][..], "the engine said nothing: it ended before"),
     ] {
         let output = bench(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(error.contains(said), "{arguments:?}: {error}");
+        assert!(!error.contains("feed has ended"), "{arguments:?}: {error}");
     }
 }
 

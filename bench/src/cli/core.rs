@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use touchline_engine::huge_pages::use_huge_pages;
 
@@ -17,6 +17,9 @@ Every engine gets the same operations; its fills, their hash and the final depth
 time counts. All engines run once before any runs again; medians over the rounds are printed. `textbook`
 is ours too: the plain fast design, to be judged against. Exit code 1 if Touchline or it came to wrong
 results.";
+
+/// Orders of the smallest book of `--growth`: below it there would be nothing to measure.
+const SMALLEST_BOOK: i64 = growth::SMALLEST_BOOK as i64;
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {
@@ -40,7 +43,8 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with_all = ["flow", "engine", "recording"])]
     growth: bool,
     /// With --growth: leave out larger sizes
-    #[arg(long, value_name = "SIZE", default_value_t = u32::MAX, requires = "growth")]
+    #[arg(long, value_name = "SIZE", default_value_t = u32::MAX, requires = "growth",
+          value_parser = clap::value_parser!(u32).range(SMALLEST_BOOK..))]
     largest: u32,
     /// With --growth: write the curves to this SVG file
     #[arg(long, value_name = "FILE", requires = "growth")]
@@ -48,7 +52,7 @@ pub(super) struct Arguments {
     /// Keep large blocks on small pages, for all engines
     #[arg(long)]
     small_pages: bool,
-    /// Print one line of JSON instead of text: durations in ps per operation
+    /// Print one line of JSON instead of text: durations in ps per operation, those of batches in ns
     #[arg(long)]
     json: bool,
 }
@@ -64,6 +68,10 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
     if arguments.growth {
         return run_growth(&arguments);
     }
+    ensure!(
+        arguments.recording.is_some() || !arguments.flow.contains(&FlowKind::Recorded),
+        "--flow recorded needs --recording FILE"
+    );
     let engines = arguments.engine;
     let report = core::run(&CoreOptions {
         flows: all_if_none(arguments.flow),

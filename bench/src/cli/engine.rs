@@ -9,6 +9,9 @@ use touchline_protocol::wait::WaitStrategy;
 use super::executable;
 use crate::engine::EngineOptions;
 
+/// Most runs of a measurement.
+pub(super) const RUNS_MAX: i64 = 1000;
+
 #[derive(clap::Args, Debug)]
 pub(super) struct EngineArguments {
     /// The executable touchline [default: beside this one]
@@ -20,12 +23,23 @@ pub(super) struct EngineArguments {
     /// How the engine and this side wait
     #[arg(long, value_enum, default_value_t = Wait::Adaptive)]
     pub(super) wait: Wait,
-    /// Measured runs, whose medians are printed; 0 leaves only the checks
-    #[arg(long, default_value_t = 5)]
-    pub(super) runs: usize,
     /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// Of a measurement that is nothing without a run.
+#[derive(clap::Args, Debug)]
+pub(super) struct Runs {
+    /// Measured runs, whose medians are printed
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=RUNS_MAX))]
+    runs: u16,
+}
+
+impl Runs {
+    pub(super) fn count(&self) -> usize {
+        self.runs.into()
+    }
 }
 
 /// Of a measurement that takes nothing but a number of orders.
@@ -36,6 +50,8 @@ pub(super) struct OrdersArguments {
     pub(super) messages: u32,
     #[command(flatten)]
     pub(super) engine: EngineArguments,
+    #[command(flatten)]
+    pub(super) runs: Runs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

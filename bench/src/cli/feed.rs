@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::engine::EngineArguments;
+use super::engine::{EngineArguments, Runs};
 use super::show;
 use crate::feed::{self, FeedOptions};
 
@@ -26,13 +26,15 @@ pub(super) struct Arguments {
     messages: u32,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// Measures and prints.
 pub(super) fn run(arguments: Arguments) -> Result<bool> {
     let report = feed::run(&FeedOptions {
         engine: arguments.engine.options()?,
-        blocks: arguments.engine.runs * BLOCKS_PER_RUN,
+        blocks: arguments.runs.count() * BLOCKS_PER_RUN,
         core: arguments.core,
         messages: arguments.messages,
     })?;

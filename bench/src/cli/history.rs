@@ -15,6 +15,9 @@ million. Then the adapter's threads follow the log at a steady rate, while pages
 the other, and timed from the call of the handler to its reply, JSON included. Events are those of the log:
 two of an order that comes to rest, one of a cancel, three of an order that takes.";
 
+/// Events of a transaction, on average: of fewer per second none would arrive in a second.
+const EVENTS_MIN: u64 = 2;
+
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {
     /// Folder for the temporary store, on the disk that is to be measured [default: the system's]
@@ -24,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
     millions: u64,
     /// Events per second that arrive while pages are read
-    #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(EVENTS_MIN..=10_000_000))]
     rate: u64,
     /// Pages of each kind
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]

@@ -19,7 +19,7 @@ harm done to the plain server, which is over TCP whatever carries the orders. Ra
 pub(super) fn run(arguments: OrdersArguments) -> Result<bool> {
     let report = hostile::run(&HostileOptions {
         engine: arguments.engine.options()?,
-        runs: arguments.engine.runs,
+        runs: arguments.runs.count(),
         messages: arguments.messages,
     })?;
     show(arguments.engine.json, &report, || report.text())?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::engine::EngineArguments;
+use super::engine::{EngineArguments, RUNS_MAX};
 use crate::replay::{self, ReplayOptions};
 
 /// What the help ends with.
@@ -40,6 +40,9 @@ pub(super) struct Arguments {
     /// Commands per second of the scheduled pass, or max to leave it out
     #[arg(long, value_name = "N|max", default_value = "50000", value_parser = rate)]
     rate: Rate,
+    /// Measured runs, whose medians are printed; 0 leaves only the checks
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=RUNS_MAX))]
+    runs: u16,
     #[command(flatten)]
     engine: EngineArguments,
 }
@@ -69,7 +72,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         recorded_depth: arguments.depth,
         engine: arguments.engine.options()?,
         rate: arguments.rate.0,
-        runs: arguments.engine.runs,
+        runs: arguments.runs.into(),
     })?;
     if arguments.engine.json {
         println!("{}", report.json()?);

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::engine::EngineArguments;
+use super::engine::{EngineArguments, Runs};
 use super::show;
 use crate::rtt::{self, RttOptions};
 
@@ -22,6 +22,8 @@ pub(super) struct Arguments {
     no_engine: bool,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// Measures and prints.
@@ -30,7 +32,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
     let report = rtt::run(&RttOptions {
         engine,
         wait: arguments.engine.wait.into(),
-        runs: arguments.engine.runs,
+        runs: arguments.runs.count(),
         messages: arguments.messages,
     })?;
     show(arguments.engine.json, &report, || report.text())?;

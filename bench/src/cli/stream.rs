@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::engine::EngineArguments;
+use super::engine::{EngineArguments, Runs};
 use super::show;
 use crate::stream::{self, StreamOptions};
 
@@ -16,11 +16,13 @@ pub(super) struct Arguments {
     messages: u32,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// Measures and prints.
 pub(super) fn run(arguments: Arguments) -> Result<bool> {
-    let (engine, runs) = (arguments.engine.options()?, arguments.engine.runs);
+    let (engine, runs) = (arguments.engine.options()?, arguments.runs.count());
     let report = stream::run(&StreamOptions { engine, runs, messages: arguments.messages })?;
     show(arguments.engine.json, &report, || report.to_string())?;
     Ok(true)

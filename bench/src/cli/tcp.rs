@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::engine::EngineArguments;
+use super::engine::{EngineArguments, Runs};
 use super::show;
 use crate::tcp::{self, TcpOptions};
 
@@ -24,13 +24,15 @@ pub(super) struct Arguments {
     rate: u32,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// Measures and prints.
 pub(super) fn run(arguments: Arguments) -> Result<bool> {
     let report = tcp::run(&TcpOptions {
         engine: arguments.engine.options()?,
-        runs: arguments.engine.runs,
+        runs: arguments.runs.count(),
         messages: arguments.messages,
         rate: arguments.rate,
     })?;

@@ -83,7 +83,9 @@ pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
     Ok(GrowthReport { machine: Machine::here(), rounds: options.rounds, curves, calm })
 }
 
-const RESTING_SIZES: [u32; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+/// Orders of the smallest book.
+pub const SMALLEST_BOOK: u32 = 1_000;
+const RESTING_SIZES: [u32; 5] = [SMALLEST_BOOK, 10_000, 100_000, 1_000_000, 10_000_000];
 const SYMBOLS: [u32; 5] = [1, 16, 256, 1024, 4096];
 const ACCOUNTS: [u32; 4] = [10, 1_000, 100_000, 1_000_000];
 

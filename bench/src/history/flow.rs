@@ -186,6 +186,11 @@ impl Flow {
         events * TRANSACTIONS_PER_CYCLE / EVENTS_PER_CYCLE
     }
 
+    /// Events of so many transactions.
+    pub(super) const fn events(transactions: u64) -> u64 {
+        transactions * EVENTS_PER_CYCLE / TRANSACTIONS_PER_CYCLE
+    }
+
     /// An order that is filled, one that is cancelled, the cancel, and one that fills the first.
     fn cycle(&mut self) {
         let symbol = SymbolId(self.random.below(u64::from(SYMBOLS)) as u32);

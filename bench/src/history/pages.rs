@@ -36,13 +36,15 @@ pub(super) struct Measured {
     /// Orders and trades of which they were read.
     pub(super) orders: (u64, u64),
     pub(super) kinds: Vec<Pages>,
+    /// Events per second that the views have taken meanwhile: fewer than were due, if they cannot keep up.
+    pub(super) arrived: u64,
 }
 
 /// The made-up log as a source: a transaction is there when it is due.
 struct Paced {
     flow: Flow,
     begin: Instant,
-    given: u64,
+    given: Arc<AtomicU64>,
     per_second: u64,
     present: Option<Frame>,
     end: Arc<AtomicU64>,
@@ -56,10 +58,10 @@ impl Paced {
 
 impl Source for Paced {
     fn next(&mut self) -> Result<Option<Transaction<'_>>, ReadError> {
-        if self.given >= self.due() {
+        if self.given.load(Ordering::Relaxed) >= self.due() {
             return Ok(None);
         }
-        self.given += 1;
+        self.given.fetch_add(1, Ordering::Relaxed);
         let frame = self.flow.next();
         self.end.store(frame.transaction().end().0, Ordering::Release);
         Ok(Some(self.present.insert(frame).transaction()))
@@ -117,10 +119,11 @@ pub(super) fn measure(
     let writer = Writer::start(work, move |error| {
         tell(error.map_or_else(|| "a panic".to_owned(), |error| error.to_string()));
     })?;
+    let (begin, given) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let source = Paced {
         flow,
-        begin: Instant::now(),
-        given: 0,
+        begin,
+        given: Arc::clone(&given),
         per_second: Flow::transactions(options.rate),
         present: None,
         end: Arc::clone(&end),
@@ -145,12 +148,14 @@ pub(super) fn measure(
     ] {
         kinds.push(client.pages(what, path, query, options.pages)?);
     }
+    let arrived = Flow::events(given.load(Ordering::Relaxed));
+    let arrived = arrived as u128 * 1_000_000_000 / begin.elapsed().as_nanos().max(1);
     let lag = end.load(Ordering::Acquire) - views.read(|state| state.history.stored().0);
     drop(tailer);
     drop(writer);
     let failure = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
     ensure!(failure.is_none(), "the adapter's threads ended: {failure:?}");
-    Ok((Measured { orders, kinds }, lag))
+    Ok((Measured { orders, kinds, arrived: arrived as u64 }, lag))
 }
 
 /// Asks the service as the front does, signed where that is called for.
@@ -221,5 +226,29 @@ impl Client {
             arrived_ns: self.now_ms * 1_000_000,
             arrived: Instant::now(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrives_is_what_was_due_and_taken() {
+        let begin = Instant::now();
+        let (given, end) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let per_second = Flow::transactions(1_000_000_000);
+        let counted = Arc::clone(&given);
+        let mut source =
+            Paced { flow: Flow::new(), begin, given: counted, per_second, present: None, end };
+        // Others are due, and nobody has asked for them.
+        while source.due() < 10 {}
+        for _ in 0..4 {
+            assert!(source.next().unwrap().is_some());
+        }
+        assert_eq!(Flow::events(given.load(Ordering::Relaxed)), 8);
+        source.per_second = 0;
+        assert!(source.next().unwrap().is_none());
+        assert_eq!(given.load(Ordering::Relaxed), 4);
     }
 }

@@ -16,8 +16,10 @@ pub struct HistoryReport {
     pub orders: (u64, u64),
     /// Pages while events arrived.
     pub pages: Vec<Pages>,
-    /// Events per second that arrived meanwhile.
+    /// Events per second that were due meanwhile.
     pub rate: u64,
+    /// Events per second that the views have taken: fewer than were due, if they cannot keep up.
+    pub arrived: u64,
     /// How far the history was behind the log at the end, bytes of the log.
     pub lag_bytes: u64,
 }
@@ -39,8 +41,8 @@ impl fmt::Display for HistoryReport {
         let (orders, trades) = self.orders;
         writeln!(
             out,
-            "\npages out of {orders} orders and {trades} trades, JSON included, while {} events/s arrive:",
-            self.rate
+            "\npages out of {orders} orders and {trades} trades, JSON included, while {} of {} events/s arrive:",
+            self.arrived, self.rate
         )?;
         writeln!(out, "{:<26} entries {}", "", Percentiles::HEADING)?;
         for pages in &self.pages {

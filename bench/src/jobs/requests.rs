@@ -43,3 +43,36 @@ impl WriteRequest for Requests {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::{JobsOptions, WARM_UP};
+
+    #[test]
+    fn the_listed_user_makes_as_many_jobs_as_are_looked_for() {
+        for (users, jobs, list) in [(1, 1, 1), (3, 1, 2), (7, 100, 3), (5000, 10, 4)] {
+            let options = JobsOptions {
+                executable: "".into(),
+                scratch: "".into(),
+                users,
+                jobs,
+                list,
+                connections: 1,
+            };
+            let tokens: Vec<_> = (0..users).map(|user| format!("token-{user}.")).collect();
+            let mut requests = Requests::new(&tokens);
+            let mut made = 0;
+            for number in 0..WARM_UP + jobs + list {
+                if number == WARM_UP + jobs {
+                    requests.make_all_for(0);
+                }
+                let mut bytes = Vec::new();
+                requests.write(0, &mut bytes).unwrap();
+                let request = String::from_utf8(bytes).unwrap();
+                made += u32::from(request.contains("Bearer token-0.\r\n"));
+            }
+            assert_eq!(made, options.listed(), "{users} users, {jobs} jobs, a list of {list}");
+        }
+    }
+}
