@@ -24,6 +24,7 @@ use touchline_protocol::log::lease::LeaseError;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::segment::SegmentError;
 use touchline_protocol::log::transaction::Bookmark;
+use touchline_protocol::message::command::LOGON_BRIEF;
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::outlet::{self, Output};
 use touchline_protocol::text::Name;
@@ -404,6 +405,8 @@ fn link<T: Traffic>(
     let name = Name::new(&format!("{}-{suffix}", options.config.instance)).unwrap_or_default();
     let socket = options.data.join(SOCKET_NAME);
     let options = ClientOptions {
+        // An answer needs fills and the result, and each message costs.
+        flags: LOGON_BRIEF,
         acknowledgement: options.config.acknowledge.into(),
         handshake_timeout: HANDSHAKE,
         ..ClientOptions::new(socket, Role::Adapter, lane, name)

@@ -36,7 +36,9 @@ use touchline_core::{Addressees, Core, Reject};
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
-use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, OrderContinues};
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, Envelope, OrderAccepted, OrderContinues,
+};
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
@@ -332,8 +334,8 @@ impl Duty {
         {
             letters += 1;
             match letter {
-                ToDuty::Logon { ticket, logon, end, awaits_disk } => {
-                    self.log_on(ticket, &logon, end, awaits_disk);
+                ToDuty::Logon { ticket, logon, end, wishes } => {
+                    self.log_on(ticket, &logon, end, wishes);
                 }
                 ToDuty::State { ticket, session, epoch, account, correlation } => {
                     let position = self.writer.position();
@@ -462,7 +464,11 @@ fn execute(
     match outcome {
         Ok(Some(position)) => {
             envelope.position = position;
-            if !reply_events(clients, client, envelope, venue.writer.committed_events()) {
+            // Its number stands in the result, too, and all else its sender has said.
+            let omits = matches!(command, Command::NewOrder(_)) && clients.is_brief(client);
+            let is_told = |event: &&[u8]| !omits || template_of(event) != OrderAccepted::TEMPLATE;
+            let events = venue.writer.committed_events().filter(is_told);
+            if !reply_events(clients, client, envelope, events) {
                 clients.answers_later(client);
             }
             if !venue.addressees.notes().is_empty() {

@@ -56,6 +56,15 @@ impl<T> Mailbox<T> {
     }
 }
 
+/// What a connection asks for that is no part of its logon, which is logged: how it is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wishes {
+    /// It waits until what it is told is on disk.
+    pub awaits_disk: bool,
+    /// It needs no `OrderAccepted` in front of what comes of its order.
+    pub is_brief: bool,
+}
+
 /// From the gateway to the duty thread.
 pub enum ToDuty {
     /// A peer proved who it is: log it on.
@@ -66,8 +75,8 @@ pub enum ToDuty {
         logon: Box<Logon>,
         /// The engine's end of the session's rings; none for a stream.
         end: Option<Box<SessionEnd>>,
-        /// It waits until what it is told is on disk.
-        awaits_disk: bool,
+        /// What is asked for beside it.
+        wishes: Wishes,
     },
     /// A session asks for what its account has.
     State {

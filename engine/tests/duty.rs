@@ -10,6 +10,7 @@ mod patience;
 mod duty {
     mod absent;
     mod breakable;
+    mod brief;
     mod client;
     mod credit;
     mod failure;

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::io::stdin;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{Client, ClientOptions, Endpoint};
-use touchline_protocol::message::command::{CancelOrder, NewOrder};
+use touchline_protocol::message::command::{CancelOrder, LOGON_BRIEF, NewOrder};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::text::Name;
@@ -32,6 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let name = Name::new("ping-pong").ok_or("a session's name has 31 characters at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
     options.key = Some((key, secret.trim().to_owned().into()));
+    // One message comes back for an order, not two.
+    options.flags = LOGON_BRIEF;
     let mut client = Client::connect(&options)?;
 
     let mut times = Vec::with_capacity(count);

@@ -20,7 +20,7 @@
 #define TOUCHLINE_SCHEMA_ID 19540u
 #define TOUCHLINE_SCHEMA_VERSION 1u
 #define TOUCHLINE_PROTOCOL_MAJOR 1u
-#define TOUCHLINE_PROTOCOL_MINOR 2u
+#define TOUCHLINE_PROTOCOL_MINOR 3u
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
@@ -267,6 +267,7 @@ struct touchline_name {
 #define TOUCHLINE_RECORD_BLOCK_BYTES 60 /* Bytes that a block of `SetRecordLimits` holds, of a record's unique key and of what it carries. */
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
+#define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
 #define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */

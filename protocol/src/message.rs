@@ -28,7 +28,7 @@ pub const SCHEMA_VERSION: u16 = 1;
 /// Protocol version of the handshake: a peer with another major is refused.
 pub const PROTOCOL_MAJOR: u16 = 1;
 /// Raised by additions that an older peer may ignore.
-pub const PROTOCOL_MINOR: u16 = 2;
+pub const PROTOCOL_MINOR: u16 = 3;
 
 /// The SBE message header, in front of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

@@ -6,6 +6,7 @@ use super::raw_session::{
     Hello, REFUSED, REFUSED_NOT_AUTHENTICATED, REFUSED_VERSION, dial, is_closed, message, number,
     proof, read_message, template,
 };
+use super::stream_client;
 use super::units::WHOLE;
 use super::venue::Venue;
 use std::io::Write;
@@ -15,7 +16,8 @@ use touchline_protocol::client::{
     Acknowledgement, CallError, Client, ClientCommand, ClientOptions, ConnectError, Reply,
 };
 use touchline_protocol::message::command::{
-    CancelOrder, Deposit, LOGON_ACCOUNT_EVENTS, NewOrder, ReduceOrder,
+    CancelOrder, Deposit, LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT, NewOrder,
+    ReduceOrder,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{
@@ -174,6 +176,29 @@ fn a_maker_that_waits_is_told_of_its_fills_once_they_are_on_disk() {
     assert!(matches!(reply.event.event(), Ok(Event::OrderCanceled(_))) && !reply.is_unsolicited());
     let last = told(&mut watcher, 2);
     assert!(matches!(last[1].event.event(), Ok(Event::OrderCanceled(_))));
+}
+
+#[test]
+fn a_brief_session_hears_of_its_order_once() {
+    let venue = stream_client::venue(&[]);
+    for endpoint in [socket(&venue).into(), stream_client::tcp(&venue)] {
+        let mut wishes = options(&venue, "brief", Some((KEY_A, &venue.key_a())));
+        (wishes.endpoint, wishes.flags) = (endpoint, LOGON_BRIEF | LOGON_CANCEL_ON_DISCONNECT);
+        let mut client = Client::connect(&wishes).expect("a brief client is let in");
+        let mut order = limit(Side::Sell, whole(30_000), whole(1));
+        order.command.key_id = KeyId(KEY_A);
+        client.sender().send(&mut order).expect("there is room");
+        let begin = Instant::now();
+        let first = loop {
+            match client.receiver().poll().expect("the connection lives") {
+                Some(reply) => break reply,
+                None => client.receiver().wait(WATCHDOG),
+            }
+            assert!(begin.elapsed() < WATCHDOG, "no reply");
+        };
+        let result = first.event.event().expect("a known event");
+        assert!(first.is_terminal() && matches!(result, Event::OrderResult(_)), "{result:?}");
+    }
 }
 
 #[test]

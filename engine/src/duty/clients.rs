@@ -18,6 +18,8 @@ pub(super) struct Terms {
     pub(super) rate: RateLimit,
     /// It waits until what it is told is on disk.
     pub(super) awaits_disk: bool,
+    /// It is not told of the acceptance of an order in front of what comes of it.
+    pub(super) is_brief: bool,
 }
 
 /// One of the clients; good until the next one is removed.
@@ -85,6 +87,15 @@ impl Clients {
     pub(super) fn keep_debt(&mut self, client: ClientIndex, now_ns: u64) {
         let (session, rate) = (self.identity(client).0, *self.rate(client));
         self.debts.keep(session, rate, now_ns);
+    }
+
+    /// True if the client is not told of the acceptance of an order in front of what comes of it.
+    #[inline]
+    pub(super) fn is_brief(&self, client: ClientIndex) -> bool {
+        match client {
+            ClientIndex::Ring(index) => self.connections[index].is_brief(),
+            ClientIndex::Stream(index) => self.streams.get(index).is_brief,
+        }
     }
 
     #[inline]

@@ -67,6 +67,7 @@ pub(super) struct Connection {
     account: Option<AccountId>,
     /// The account whose side of a transaction it is told; all sides without one.
     side: Option<AccountId>,
+    is_brief: bool,
     /// Something that is no reply is missing, and nothing says so yet.
     owes_notice: bool,
     /// Slot behind a gap notice up to which it must have read before it is told of others again.
@@ -89,7 +90,7 @@ impl Connection {
     pub(super) fn new(
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
-        Terms { account, side, rate, awaits_disk }: Terms,
+        Terms { account, side, rate, awaits_disk, is_brief }: Terms,
         end: Box<SessionEnd>,
         before: Position,
     ) -> Self {
@@ -106,6 +107,7 @@ impl Connection {
             haste: Haste::of(role, awaits_disk),
             account,
             side,
+            is_brief,
             owes_notice: false,
             unread_gap: None,
             starved: None,
@@ -115,6 +117,10 @@ impl Connection {
 
     pub(super) const fn rate(&mut self) -> &mut RateLimit {
         &mut self.rate
+    }
+
+    pub(super) const fn is_brief(&self) -> bool {
+        self.is_brief
     }
 
     pub(super) const fn session(&self) -> SessionId {

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::transaction::{Refusal, transact};
 use super::{Duty, OwnCommandError};
 use crate::log::BeginError;
-use crate::mailbox::FromDuty;
+use crate::mailbox::{FromDuty, Wishes};
 use crate::notice::alert;
 use touchline_core::Core;
 use touchline_protocol::message::command::{ConnectionEnded, Logon};
@@ -24,7 +24,7 @@ impl Duty {
         ticket: usize,
         logon: &Logon,
         end: Option<Box<SessionEnd>>,
-        awaits_disk: bool,
+        wishes: Wishes,
     ) {
         let before = self.writer.position();
         match self.log_own(logon) {
@@ -32,7 +32,7 @@ impl Duty {
                 if let Some(older) = self.clients.of_session(started.session) {
                     self.close(older, CloseReason::Replaced, "replaced by a newer logon");
                 }
-                self.open(&started, end, awaits_disk, before);
+                self.open(&started, end, wishes, before);
                 // Before anything for it is in the ring: the gateway drops what is for nobody.
                 let logon = before..position;
                 self.mail.tell_gateway(FromDuty::Opened { ticket, started, logon });
@@ -48,7 +48,7 @@ impl Duty {
         &mut self,
         started: &SessionStarted,
         end: Option<Box<SessionEnd>>,
-        awaits_disk: bool,
+        Wishes { awaits_disk, is_brief }: Wishes,
         before: Position,
     ) {
         let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
@@ -65,7 +65,7 @@ impl Duty {
             // What came before it is what it may ask for first.
             self.writer.want_durable();
         }
-        let terms = Terms { account, side, rate, awaits_disk };
+        let terms = Terms { account, side, rate, awaits_disk, is_brief };
         match end {
             None => {
                 let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };

@@ -39,6 +39,7 @@ pub(super) struct Stream {
     pub(super) rate: RateLimit,
     /// It waits until what it is told is on disk.
     awaits_disk: bool,
+    pub(super) is_brief: bool,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
     /// Position behind the transaction that it was told of last, and behind the one before that.
@@ -102,7 +103,7 @@ impl Streams {
     pub(super) fn add(
         &mut self,
         (session, epoch): (SessionId, Epoch),
-        Terms { account, side, rate, awaits_disk }: Terms,
+        Terms { account, side, rate, awaits_disk, is_brief }: Terms,
         before: Position,
     ) {
         let at = session.0 as usize;
@@ -120,6 +121,7 @@ impl Streams {
             side,
             rate,
             awaits_disk,
+            is_brief,
             gap_from: None,
             last_position: before,
             previous_position: before,
@@ -346,8 +348,13 @@ mod tests {
             let (end, descriptors) = SessionEnd::create(sizes).unwrap();
             let mut reader = SessionEnd::attach(&descriptors, sizes).unwrap();
             let mut streams = Streams::new(end, Arc::new(Bell::new().unwrap()));
-            let terms =
-                Terms { account: None, side: None, rate: RateLimit::new(0), awaits_disk: false };
+            let terms = Terms {
+                account: None,
+                side: None,
+                rate: RateLimit::new(0),
+                awaits_disk: false,
+                is_brief: false,
+            };
             let session = SessionId(1);
             streams.add((session, Epoch(1)), terms, Position(1));
             let trade = Trade::default();

@@ -4,6 +4,7 @@
 use super::GatewayOptions;
 use super::backend::Listener;
 use super::stream::{Terms, bound_kernel};
+use crate::mailbox::Wishes;
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendFlags, getpeername, send};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::proof;
 use touchline_protocol::message::command::{
-    LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, LOGON_FEED, Logon,
+    LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT, LOGON_FEED, Logon,
 };
 use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
@@ -75,7 +76,7 @@ pub(super) enum Progress {
     /// The peer proved who it is, and says what it saw last: does the log have it?
     Check { incarnation: Incarnation, position: Position },
     /// The peer proved who it is. Without rings the session will be a stream's.
-    LogOn { logon: Box<Logon>, end: Option<Box<SessionEnd>>, awaits_disk: bool },
+    LogOn { logon: Box<Logon>, end: Option<Box<SessionEnd>>, wishes: Wishes },
     /// The peer proved that it holds this key (0: it is of the engine's own user), and wants the feed.
     Subscribe(KeyId),
     /// The peer is to be forgotten; with a line to print when it was not its own wish.
@@ -292,7 +293,7 @@ impl Peer {
         if lane == Lane::Cold && matches!(role, Role::Trader | Role::ReadOnly) {
             return self.refused(RefusalReason::InvalidHello, "the cold lane is not for its role");
         }
-        let known = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS;
+        let known = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF;
         let is_known = hello.flags & !known == 0 || hello.flags == LOGON_FEED;
         if hello.name.is_empty() || !is_known {
             return self.refused(RefusalReason::InvalidHello, "no session name, or unknown flags");
@@ -394,15 +395,18 @@ impl Peer {
             name: hello.name,
             role: hello.role,
             lane: hello.lane,
-            flags: hello.flags,
+            flags: hello.flags & !LOGON_BRIEF,
             last_incarnation: hello.last_incarnation.0,
             last_position: hello.last_position.0,
             ..Default::default()
         };
         logon.command.key_id = hello.key_id;
         self.state = State::AwaitDuty(carrier);
-        let awaits_disk = hello.acknowledgement == ACKNOWLEDGE_DURABLE;
-        Progress::LogOn { logon: Box::new(logon), end, awaits_disk }
+        let wishes = Wishes {
+            awaits_disk: hello.acknowledgement == ACKNOWLEDGE_DURABLE,
+            is_brief: hello.flags & LOGON_BRIEF != 0,
+        };
+        Progress::LogOn { logon: Box::new(logon), end, wishes }
     }
 
     /// Tells the peer that its session is open, and passes its memory if it has any; the descriptors are

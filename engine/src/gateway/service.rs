@@ -288,9 +288,9 @@ impl Gateway {
             Progress::Check { incarnation, position } => {
                 self.history.check(ticket, incarnation, position);
             }
-            Progress::LogOn { logon, end, awaits_disk } => {
+            Progress::LogOn { logon, end, wishes } => {
                 if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
-                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end, awaits_disk });
+                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end, wishes });
                 } else if let Some(peer) = self.peers.get(&ticket) {
                     peer.refuse(RefusalReason::TooManySessions, None);
                     self.forget_peer(ticket);

@@ -30,7 +30,7 @@ fn await_disk(venue: &Venue) {
 fn open() -> (Venue, Client, Client) {
     let mut venue = Venue::that_gathers(NEVER);
     let appended = venue.trader("appended", 1);
-    venue.bench.awaits_disk = true;
+    venue.bench.wishes.awaits_disk = true;
     let durable = venue.trader("durable", 2);
     venue.duty.wait_durable().unwrap();
     (venue, appended, durable)
@@ -105,7 +105,7 @@ fn what_a_command_has_set_off_is_written_with_it() {
 fn a_session_over_a_socket_that_waits_for_the_disk_has_its_commands_written() {
     let (mut venue, mut appended, _durable) = open();
     let mut durable = streams::open(&mut venue, "stream", 3, 0);
-    venue.bench.awaits_disk = false;
+    venue.bench.wishes.awaits_disk = false;
     let mut other = streams::open(&mut venue, "other", 3, 0);
     venue.duty.wait_durable().unwrap();
     append(&mut venue, &mut appended, Side::Buy);
@@ -121,7 +121,7 @@ fn a_session_over_a_socket_that_waits_for_the_disk_has_its_commands_written() {
 fn an_adapter_has_its_commands_written_whether_its_answers_wait_or_not() {
     let mut venue = Venue::that_gathers(NEVER);
     for awaits_disk in [false, true] {
-        venue.bench.awaits_disk = awaits_disk;
+        venue.bench.wishes.awaits_disk = awaits_disk;
         let name = if awaits_disk { "durable" } else { "appended" };
         let mut adapter = venue.try_open(name, (Role::Adapter, Lane::Hot, 0), 1024).unwrap();
         venue.duty.wait_durable().unwrap();

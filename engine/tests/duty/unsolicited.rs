@@ -16,7 +16,7 @@ const ONE: SymbolId = SymbolId(0);
 const WHOLE: i64 = 100_000_000;
 
 /// A letter for each message.
-fn names<'reply>(replies: impl IntoIterator<Item = &'reply Reply>) -> String {
+pub(super) fn names<'reply>(replies: impl IntoIterator<Item = &'reply Reply>) -> String {
     let of = |reply: &Reply| match reply.event() {
         Event::OrderAccepted(_) => 'A',
         Event::Trade(_) => 'T',
@@ -42,7 +42,7 @@ fn check_envelopes(client: &Client, told: &[Reply], of: &Reply) {
     }
 }
 
-fn send<C: touchline_protocol::client::ClientCommand>(
+pub(super) fn send<C: touchline_protocol::client::ClientCommand>(
     venue: &mut Venue,
     client: &mut Client,
     command: C,

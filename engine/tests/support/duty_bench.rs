@@ -12,7 +12,7 @@ use touchline_engine::duty::{Duty, DutyOptions};
 use touchline_engine::gateway::{self, Mail};
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Environment, Log, LogOptions, LogWriter, WindowPlace};
-use touchline_engine::mailbox::{FromDuty, ToDuty};
+use touchline_engine::mailbox::{FromDuty, ToDuty, Wishes};
 use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::message::command::Logon;
 use touchline_protocol::message::enums::RejectReason;
@@ -43,8 +43,8 @@ pub(crate) struct DutyBench {
     /// The gateway's end of the rings of stream sessions.
     #[allow(dead_code, reason = "not every test has stream sessions")]
     pub(crate) streams: SessionEnd,
-    /// Whether the sessions that log on wait for what is on disk.
-    pub(crate) awaits_disk: bool,
+    /// What the sessions that log on ask for.
+    pub(crate) wishes: Wishes,
 }
 
 impl DutyBench {
@@ -66,7 +66,7 @@ impl DutyBench {
         for command in Genesis::new(&config).unwrap().remaining(done) {
             duty.own_command(command).unwrap();
         }
-        Self { duty, mail, streams: rings.gateway, awaits_disk: false }
+        Self { duty, mail, streams: rings.gateway, wishes: Wishes::default() }
     }
 
     /// Opens a session as the gateway does for a peer that proved who it is, and makes one turn. Gives
@@ -92,8 +92,8 @@ impl DutyBench {
         logon: Logon,
         end: Option<Box<SessionEnd>>,
     ) -> Result<SessionStarted, RejectReason> {
-        let (logon, awaits_disk) = (Box::new(logon), self.awaits_disk);
-        self.mail.to_duty.put(ToDuty::Logon { ticket: 1, logon, end, awaits_disk });
+        let (logon, wishes) = (Box::new(logon), self.wishes);
+        self.mail.to_duty.put(ToDuty::Logon { ticket: 1, logon, end, wishes });
         self.duty.turn();
         loop {
             match self.mail.from_duty.take() {

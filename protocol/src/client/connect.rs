@@ -7,6 +7,7 @@ use super::sender::Outlet;
 use super::stream::{StreamLine, StreamReceiver};
 use super::{Acknowledgement, Client, ClientOptions, Endpoint, Line, Receiver, Sender};
 use crate::log::control;
+use crate::message::command::LOGON_BRIEF;
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::{
@@ -92,38 +93,70 @@ pub enum ConnectError {
     Capacity(#[from] CapacityError),
 }
 
+/// What an engine that does not know it refuses, and a session can do without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wishes {
+    /// To be told less: what is told besides is passed over.
+    brief: bool,
+    /// Over rings, that the engine hurries to the disk: replies are held back here in any case.
+    durable: bool,
+}
+
+/// From the newest engines to the oldest.
+const WISHES: [Wishes; 3] = [
+    Wishes { brief: true, durable: true },
+    Wishes { brief: false, durable: true },
+    Wishes { brief: false, durable: false },
+];
+
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
+    let is_ring = matches!(options.endpoint, Endpoint::SharedMemory(_));
+    let brief = options.flags & LOGON_BRIEF != 0;
+    let durable = is_ring && options.acknowledgement == Acknowledgement::Durable;
+    // Once each, what is not asked for in any case left out.
+    let mut asked = None;
+    let mut refused = None;
+    for wishes in WISHES {
+        let wishes = Wishes { brief: wishes.brief && brief, durable: wishes.durable && durable };
+        if asked.replace(wishes) == Some(wishes) {
+            continue;
+        }
+        match open(options, wishes) {
+            Err(
+                error @ ConnectError::Refused { reason: Some(RefusalReason::InvalidHello), .. },
+            ) => refused = Some(error),
+            outcome => return outcome,
+        }
+    }
+    Err(refused.unwrap_or(ConnectError::Unexpected("no answer")))
+}
+
+fn open(options: &ClientOptions, wishes: Wishes) -> Result<Client, ConnectError> {
     let limit = options.handshake_timeout;
     let failed = |source| ConnectError::Connect { endpoint: options.endpoint.clone(), source };
+    let hello = hello(options, wishes)?;
     match &options.endpoint {
         Endpoint::SharedMemory(path) => {
-            let dial = || handshake::dial(path, limit).map_err(failed);
-            match over_rings(options, hello(options)?, dial()?) {
-                // An engine that takes no wish over rings: replies are held back here in any case.
-                Err(ConnectError::Refused {
-                    reason: Some(RefusalReason::InvalidHello), ..
-                }) if options.acknowledgement == Acknowledgement::Durable => {
-                    let hello = Hello { acknowledgement: ACKNOWLEDGE_APPENDED, ..hello(options)? };
-                    over_rings(options, hello, dial()?)
-                }
-                outcome => outcome,
-            }
+            over_rings(options, hello, handshake::dial(path, limit).map_err(failed)?)
         }
-        Endpoint::Unix(path) => over_stream(options, handshake::dial(path, limit).map_err(failed)?),
+        Endpoint::Unix(path) => {
+            over_stream(options, hello, handshake::dial(path, limit).map_err(failed)?)
+        }
         Endpoint::Tcp(address) => {
-            over_stream(options, handshake::dial_tcp(*address, limit).map_err(failed)?)
+            over_stream(options, hello, handshake::dial_tcp(*address, limit).map_err(failed)?)
         }
     }
 }
 
-fn hello(options: &ClientOptions) -> io::Result<Hello> {
+fn hello(options: &ClientOptions, wishes: Wishes) -> io::Result<Hello> {
     let is_stream = !matches!(options.endpoint, Endpoint::SharedMemory(_));
     let is_durable = options.acknowledgement == Acknowledgement::Durable;
+    let is_durable = is_durable && (is_stream || wishes.durable);
     let (last_incarnation, last_position) = options.last_seen.unwrap_or_default();
     Ok(Hello {
         role: options.role.to_wire(),
         lane: options.lane.to_wire(),
-        flags: options.flags,
+        flags: if wishes.brief { options.flags } else { options.flags & !LOGON_BRIEF },
         carrier: if is_stream { CARRIER_STREAM } else { CARRIER_RINGS },
         request_slots: options.request_slots,
         reply_slots: options.reply_slots,
@@ -154,9 +187,10 @@ fn over_rings(
 /// Goes on over the socket itself.
 fn over_stream<S: Read + Write + Into<OwnedFd>>(
     options: &ClientOptions,
+    hello: Hello,
     mut socket: S,
 ) -> Result<Client, ConnectError> {
-    handshake::prove(&mut socket, &hello(options)?, options.key.as_ref(), out_of_place)?;
+    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
     let mut words = [0; 16];
     handshake::read_message::<ConnectError>(&mut socket, &mut words)?;
     let welcome = match decode::handshake(bytemuck::cast_slice(&words))? {
@@ -263,16 +297,18 @@ mod tests {
     use crate::client::rings::HELD_MAX;
     use crate::client::{ReceiveError, SendError};
     use crate::log::control::LogState;
-    use crate::message::command::NewOrder;
+    use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder};
     use crate::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
     use crate::message::enums::{Lane, Role};
     use crate::message::event::{Done, Envelope, Gap};
-    use crate::patience::Wait;
+    use crate::patience::{Wait, join};
     use crate::shm::{PeerAccess, Region};
     use crate::text::Name;
     use std::os::fd::AsFd;
-    use std::path::PathBuf;
+    use std::os::unix::net::UnixListener;
+    use std::path::{Path, PathBuf};
     use std::sync::atomic::Ordering;
+    use std::thread;
 
     /// A client over rings, the engine's end of them, its control page and its socket.
     fn over_rings(acknowledgement: Acknowledgement) -> (Client, SessionEnd, Region, UnixStream) {
@@ -394,5 +430,64 @@ mod tests {
         assert!(matches!(learnt, Err(ReceiveError::Disconnected)), "{learnt:?}");
         let sent = client.sender().send(&mut NewOrder::default());
         assert_eq!(sent, Err(SendError::Disconnected));
+    }
+
+    /// An engine of an earlier handshake, which refuses every wish; what it was asked for, each time.
+    fn asked_of_an_older_engine(
+        endpoint: fn(&Path) -> Endpoint,
+        acknowledgement: Acknowledgement,
+        flags: u8,
+    ) -> Vec<(u8, u8)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let engine = thread::spawn(move || {
+            let mut asked = Vec::new();
+            loop {
+                let mut socket = listener.accept().unwrap().0;
+                let mut words = [0; 16];
+                if handshake::read_message::<ConnectError>(&mut socket, &mut words).is_err() {
+                    return asked;
+                }
+                let hello = match decode::handshake(bytemuck::cast_slice(&words)) {
+                    Ok(Handshake::Hello(hello)) => *hello,
+                    other => panic!("{other:?}"),
+                };
+                asked.push((hello.flags, hello.acknowledgement));
+                let reason = RefusalReason::InvalidHello.to_wire();
+                let refused = Refused { reason, protocol_minor: 1, ..Default::default() };
+                socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
+            }
+        });
+        let name = Name::new("newer").unwrap();
+        let options = ClientOptions {
+            flags,
+            acknowledgement,
+            ..ClientOptions::new(endpoint(&path), Role::Adapter, Lane::Hot, name)
+        };
+        let outcome = Client::connect(&options).map(|_| ());
+        let is_refused = |error: &ConnectError| {
+            matches!(error, ConnectError::Refused { reason: Some(RefusalReason::InvalidHello), .. })
+        };
+        assert!(outcome.as_ref().is_err_and(is_refused), "{outcome:?}");
+        drop(UnixStream::connect(&path).unwrap());
+        join(engine, "the engine")
+    }
+
+    #[test]
+    fn an_older_engine_is_asked_again_without_what_it_does_not_know() {
+        let rings = |path: &Path| Endpoint::SharedMemory(path.to_owned());
+        let stream = |path: &Path| Endpoint::Unix(path.to_owned());
+        let (plain, brief) = (LOGON_CANCEL_ON_DISCONNECT, LOGON_CANCEL_ON_DISCONNECT | LOGON_BRIEF);
+        let (appended, durable) = (ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE);
+        let asked = asked_of_an_older_engine(rings, Acknowledgement::Durable, brief);
+        assert_eq!(asked, [(brief, durable), (plain, durable), (plain, appended)]);
+        let asked = asked_of_an_older_engine(rings, Acknowledgement::Durable, plain);
+        assert_eq!(asked, [(plain, durable), (plain, appended)]);
+        let asked = asked_of_an_older_engine(rings, Acknowledgement::Appended, plain);
+        assert_eq!(asked, [(plain, appended)], "once, who wishes nothing");
+        // Over a stream the level is the engine's own affair, from the first handshake on.
+        let asked = asked_of_an_older_engine(stream, Acknowledgement::Durable, brief);
+        assert_eq!(asked, [(brief, durable), (plain, durable)]);
     }
 }

@@ -24,6 +24,8 @@ message! {
 pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
 /// Tell the session what happens to all orders of its account, whoever placed them.
 pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
+/// In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`.
+pub const LOGON_BRIEF: u8 = 4;
 
 /// In a Hello, never in a logon: the public feed is wanted and no session.
 pub const LOGON_FEED: u8 = 128;
