@@ -16,7 +16,7 @@ use touchline_protocol::feed::{FeedOptions, FeedReader};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, Deposit, KEY_BINARY, KEY_MARKET_DATA, KEY_TRADE,
-    PERMISSION_SPOT,
+    LOGON_BRIEF, PERMISSION_SPOT,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -89,15 +89,23 @@ impl Access {
     /// # Errors
     /// As there.
     pub fn trader_named(&self, name: &str, endpoint: Option<Endpoint>) -> Result<Client> {
-        let mut options = session(&self.folder, Role::Trader, Lane::Hot, name);
-        options.key = Some((self.key, self.secret.clone()));
-        options.request_slots = SLOTS;
-        options.reply_slots = SLOTS;
-        options.wait = self.wait;
+        let mut options = self.trading(name, 0, SLOTS);
         if let Some(endpoint) = endpoint {
             options.endpoint = endpoint;
         }
         Ok(Client::connect(&options)?)
+    }
+
+    /// A trader's session with these `LOGON_*` bits and so many slots each way.
+    fn trading(&self, name: &str, flags: u8, slots: u32) -> ClientOptions {
+        ClientOptions {
+            key: Some((self.key, self.secret.clone())),
+            flags,
+            request_slots: slots,
+            reply_slots: slots,
+            wait: self.wait,
+            ..session(&self.folder, Role::Trader, Lane::Hot, name)
+        }
     }
 
     /// A bare connection to the engine's socket.
@@ -191,18 +199,22 @@ impl Engine {
         &self.access
     }
 
-    /// As [`trader`](Self::trader), for few commands at a time: rings as small as a session's may be, which
-    /// stay in the cache as those of the ring baseline do.
+    /// As [`trader`](Self::trader), told of an order that rests by one message and not by two.
     ///
     /// # Errors
     /// As there.
-    pub fn prompt_trader(&self, name: &str) -> Result<Client> {
-        let mut options = session(&self.access.folder, Role::Trader, Lane::Hot, name);
-        options.key = Some((self.access.key, self.access.secret.clone()));
-        options.wait = self.access.wait;
+    pub fn brief_trader(&self) -> Result<Client> {
+        Ok(Client::connect(&self.access.trading("bench", LOGON_BRIEF, SLOTS))?)
+    }
+
+    /// As [`trader`](Self::trader), with these `LOGON_*` bits and for few commands at a time: rings as small as
+    /// a session's may be, which stay in the cache as those of the ring baseline do.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prompt_trader(&self, name: &str, flags: u8) -> Result<Client> {
         let slots = u32::try_from(MIN_SESSION_SLOTS)?;
-        (options.request_slots, options.reply_slots) = (slots, slots);
-        Ok(Client::connect(&options)?)
+        Ok(Client::connect(&self.access.trading(name, flags, slots))?)
     }
 
     /// Opens an adapter's session of the cold lane, by which records are written.

@@ -95,6 +95,8 @@ pub struct Run {
     pub ring: Percentiles,
     /// A LIMIT order that rests, to its terminal reply.
     pub order: Option<Percentiles>,
+    /// The same in a brief session: the result alone, without the acceptance in front of it.
+    pub brief: Option<Percentiles>,
     /// Its cancel, to its terminal reply.
     pub cancel: Option<Percentiles>,
     /// An order that rests, by way of a thread between client and engine; where nobody spins for ever.
@@ -127,6 +129,10 @@ pub struct Ratios {
     pub order_to_bare: u64,
     /// Order to ring.
     pub order_to_ring: u64,
+    /// Order in a brief session to bare cache line.
+    pub brief_to_bare: u64,
+    /// Order in a brief session to ring.
+    pub brief_to_ring: u64,
     /// Cancel to bare cache line.
     pub cancel_to_bare: u64,
     /// Cancel to ring.
@@ -161,13 +167,13 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     let mut session = match &options.engine {
         Some(engine) => {
             let engine = Engine::start(engine)?;
-            let trader = Trader::open(&engine)?;
-            Some((engine, trader))
+            let traders = [Trader::open(&engine)?, Trader::open_brief(&engine)?];
+            Some((engine, traders))
         }
         None => None,
     };
-    let [mut bare, mut ring, mut order, mut cancel, mut by_hop] =
-        [(); 5].map(|()| Distribution::default());
+    let [mut bare, mut ring, mut order, mut brief, mut cancel, mut by_hop] =
+        [(); 6].map(|()| Distribution::default());
     let trips = options.messages.div_ceil(BLOCKS);
     for _ in 0..BLOCKS {
         match &mut session {
@@ -180,14 +186,16 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             }
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
-        if let Some((_, trader)) = &mut session {
+        if let Some((_, [trader, brief_trader])) = &mut session {
             trader.block(WARM_UP, trips, &mut order, &mut cancel)?;
+            // Its cancels are told as the other's are.
+            brief_trader.block(WARM_UP, trips, &mut brief, &mut cancel)?;
         }
     }
     let has_engine = session.is_some();
     let has_hop = has_engine && options.wait == WaitStrategy::Adaptive;
-    if let Some((engine, trader)) = session {
-        drop(trader);
+    if let Some((engine, traders)) = session {
+        drop(traders);
         if has_hop {
             // Behind all others: a third thread moves theirs to other cores.
             let mut hop = Hop::start(&engine, options.wait)?;
@@ -200,6 +208,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
         bare: bare.percentiles(),
         ring: ring.percentiles(),
         order: has_engine.then(|| order.percentiles()),
+        brief: has_engine.then(|| brief.percentiles()),
         cancel: has_engine.then(|| cancel.percentiles()),
         hop: has_hop.then(|| by_hop.percentiles()),
     })
@@ -223,6 +232,7 @@ fn median_run(runs: &[Run]) -> Run {
         bare: of(|run| Some(run.bare)).unwrap_or_default(),
         ring: of(|run| Some(run.ring)).unwrap_or_default(),
         order: of(|run| run.order),
+        brief: of(|run| run.brief),
         cancel: of(|run| run.cancel),
         hop: of(|run| run.hop),
     }
@@ -237,6 +247,8 @@ fn ratios(runs: &[Run]) -> Ratios {
         ring_to_bare: of(|run| Some(run.ring), |run| run.bare),
         order_to_bare: of(|run| run.order, |run| run.bare),
         order_to_ring: of(|run| run.order, |run| run.ring),
+        brief_to_bare: of(|run| run.brief, |run| run.bare),
+        brief_to_ring: of(|run| run.brief, |run| run.ring),
         cancel_to_bare: of(|run| run.cancel, |run| run.bare),
         cancel_to_ring: of(|run| run.cancel, |run| run.ring),
         hop_to_bare: of(|run| run.hop, |run| run.bare),
@@ -263,6 +275,12 @@ impl RttReport {
             ("bare cache line", Some(self.median.bare), 100, 0),
             ("ring", Some(self.median.ring), ring_to_bare, 100),
             ("engine: order", self.median.order, order_to_bare, order_to_ring),
+            (
+                "engine: order, brief",
+                self.median.brief,
+                self.ratios.brief_to_bare,
+                self.ratios.brief_to_ring,
+            ),
             ("order by a hop", self.median.hop, self.ratios.hop_to_bare, self.ratios.hop_to_ring),
             (
                 "engine: cancel",
@@ -296,6 +314,7 @@ mod tests {
             bare: Percentiles { p50: bare, ..Default::default() },
             ring: Percentiles { p50: 2 * bare, ..Default::default() },
             order: Some(Percentiles { p50: order, ..Default::default() }),
+            brief: None,
             cancel: None,
             hop: None,
         };

@@ -50,6 +50,8 @@ pub struct Run {
     pub core_per_second: u64,
     /// Commands per second from a session through the engine, to the last terminal reply.
     pub session_per_second: u64,
+    /// The same in a brief session: of an order that rests the result alone.
+    pub brief_per_second: u64,
 }
 
 /// All of it.
@@ -69,6 +71,8 @@ pub struct StreamReport {
     pub ring_to_bare: u64,
     /// Commands per second of the session to those of the core, likewise.
     pub session_to_core: u64,
+    /// The same of the brief session.
+    pub brief_to_core: u64,
 }
 
 /// Measures.
@@ -90,10 +94,14 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
             ring_tenths: of(|run| run.ring_tenths),
             core_per_second: of(|run| run.core_per_second),
             session_per_second: of(|run| run.session_per_second),
+            brief_per_second: of(|run| run.brief_per_second),
         },
         ring_to_bare: median_ratio(runs.iter().map(|run| (run.bare_tenths, run.ring_tenths))),
         session_to_core: median_ratio(
             runs.iter().map(|run| (run.session_per_second, run.core_per_second)),
+        ),
+        brief_to_core: median_ratio(
+            runs.iter().map(|run| (run.brief_per_second, run.core_per_second)),
         ),
         runs,
     })
@@ -106,17 +114,26 @@ fn one_run(options: &StreamOptions) -> Result<Run> {
         bare_ns += rings::bare(messages)?;
         ring_ns += rings::ours(messages)?;
     }
-    let (mut core_ns, mut session_ns) = (0, 0);
-    let mut session = session::Session::open(&options.engine)?;
+    let (mut core_ns, mut session_ns, mut brief_ns) = (0, 0, 0);
+    let mut session = session::Session::open(&options.engine, false)?;
+    let mut brief = session::Session::open(&options.engine, true)?;
     let commands = usize::try_from(messages)?;
     for _ in 0..BLOCKS {
-        // A spinning engine would take a core from the core alone.
-        session.set_paused(options.engine.wait == WaitStrategy::Spin)?;
+        // A spinning engine would take a core from whatever else is measured.
+        let pauses = options.engine.wait == WaitStrategy::Spin;
+        session.set_paused(pauses)?;
+        brief.set_paused(pauses)?;
         core_ns += alone::block(commands)?;
         session.set_paused(false)?;
         session_ns += session.block(commands)?;
+        session.set_paused(pauses)?;
+        brief.set_paused(false)?;
+        brief_ns += brief.block(commands)?;
     }
-    session.stop()?;
+    for mut session in [session, brief] {
+        session.set_paused(false)?;
+        session.stop()?;
+    }
     let all = messages * BLOCKS;
     let per_second = |ns: u64| (u128::from(all) * 1_000_000_000 / u128::from(ns.max(1))) as u64;
     Ok(Run {
@@ -124,12 +141,13 @@ fn one_run(options: &StreamOptions) -> Result<Run> {
         ring_tenths: ring_ns * 10 / all,
         core_per_second: per_second(core_ns),
         session_per_second: per_second(session_ns),
+        brief_per_second: per_second(brief_ns),
     })
 }
 
 impl fmt::Display for StreamReport {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Run { bare_tenths, ring_tenths, core_per_second, session_per_second } = self.median;
+        let Run { bare_tenths, ring_tenths, core_per_second, .. } = self.median;
         writeln!(
             text,
             "many under way: {} messages of each kind per run, median of {} run(s), waiting {}",
@@ -147,10 +165,14 @@ impl fmt::Display for StreamReport {
             ratio(self.ring_to_bare, 100),
         )?;
         writeln!(text, "core alone                    {core_per_second:>14} commands/s")?;
-        writeln!(
-            text,
-            "session, engine, log, replies {session_per_second:>14} commands/s   {} of the core alone",
-            ratio(self.session_to_core, 100),
-        )
+        let Run { session_per_second, brief_per_second, .. } = self.median;
+        for (name, per_second, to_core) in [
+            ("session, engine, log, replies", session_per_second, self.session_to_core),
+            ("the same, brief", brief_per_second, self.brief_to_core),
+        ] {
+            let to_core = ratio(to_core, 100);
+            writeln!(text, "{name:<29} {per_second:>14} commands/s   {to_core} of the core alone")?;
+        }
+        Ok(())
     }
 }

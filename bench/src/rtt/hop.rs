@@ -38,7 +38,7 @@ impl Hop {
     pub(super) fn start(engine: &Engine, wait: WaitStrategy) -> Result<Self> {
         let (near, descriptors) = SessionEnd::create(capacities()?)?;
         let far = End::new(SessionEnd::attach(&descriptors, capacities()?)?, wait);
-        let client = engine.prompt_trader("bench-hop")?;
+        let client = engine.prompt_trader("bench-hop", 0)?;
         let thread = thread::Builder::new().name("hop".into()).spawn(move || pass(client, far))?;
         Ok(Self { end: End::new(near, wait), key: engine.key(), thread })
     }

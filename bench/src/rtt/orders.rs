@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use touchline_protocol::client::{Client, ClientCommand};
 use touchline_protocol::message::Message;
+use touchline_protocol::message::command::LOGON_BRIEF;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, Side};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
@@ -28,7 +29,12 @@ pub(crate) struct Trader {
 
 impl Trader {
     pub(crate) fn open(engine: &Engine) -> Result<Self> {
-        Ok(Self::over(engine.prompt_trader("bench")?, engine.key()))
+        Ok(Self::over(engine.prompt_trader("bench", 0)?, engine.key()))
+    }
+
+    /// One that is told of an order that rests by one message and not by two.
+    pub(crate) fn open_brief(engine: &Engine) -> Result<Self> {
+        Ok(Self::over(engine.prompt_trader("bench-brief", LOGON_BRIEF)?, engine.key()))
     }
 
     /// Of an open session.

@@ -37,9 +37,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn open(options: &EngineOptions) -> Result<Self> {
+    /// Brief: told of an order that rests by one message and not by two.
+    pub(super) fn open(options: &EngineOptions, brief: bool) -> Result<Self> {
         let engine = Engine::start(options)?;
-        let (client, key) = (engine.trader()?, engine.key());
+        let client = if brief { engine.brief_trader()? } else { engine.trader()? };
+        let key = engine.key();
         let mut session =
             Self { engine, client, key, is_paused: false, ids: Vec::new(), sent: 0, answered: 0 };
         session.go_on_to(AT_REST)?;
