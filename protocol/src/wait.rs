@@ -44,6 +44,10 @@ const STEP_PAUSES: u32 = 16;
 /// 20 yields gave round trips of 11 µs, 120 give 0.9 µs (`touchline-bench rtt`).
 const YIELDS: u32 = 120;
 
+/// A core that was given away and comes back later than this was given to somebody who needed it: one that
+/// nobody waits for comes back in a third of a microsecond, and a change of threads and back takes more than one.
+const TAKEN: Duration = Duration::from_micros(1);
+
 /// How a thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WaitStrategy {
@@ -165,12 +169,15 @@ pub fn park<'a>(
 }
 
 /// Where a waiting thread stands on the ladder.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Waiter {
     strategy: WaitStrategy,
     /// Pauses before the first yield.
     spins: u32,
     idle_turns: u32,
+    /// Somebody else had the core when it was given away last. Pauses would keep it from who may be the one
+    /// that is to answer, so there are none until it comes back at once.
+    is_shared: bool,
 }
 
 impl Waiter {
@@ -181,13 +188,25 @@ impl Waiter {
 
     /// At the foot of a ladder with so many pauses: for a thread whose turns take longer than a pause.
     pub const fn yielding_after(spins: u32, strategy: WaitStrategy) -> Self {
-        Self { strategy, spins, idle_turns: 0 }
+        Self { strategy, spins, idle_turns: 0, is_shared: false }
     }
 
-    /// Back to the foot of the ladder: work was found.
+    /// Back to the foot of the ladder: work was found. Where the core is shared the foot is behind the pauses.
     #[inline]
     pub fn reset(&mut self) {
-        self.idle_turns = 0;
+        self.idle_turns = if self.is_shared { self.spins } else { 0 };
+    }
+
+    /// Gives the core away, and notes whether somebody took it.
+    fn give_away(&mut self) {
+        let begin = Instant::now();
+        yield_now();
+        self.note_return(begin.elapsed());
+    }
+
+    /// The core that was given away came back after so long.
+    fn note_return(&mut self, after: Duration) {
+        self.is_shared = after >= TAKEN;
     }
 
     /// Waits one step after a turn without work: a few pauses, a yield, or a sleep of at most `limit`.
@@ -239,7 +258,7 @@ impl Waiter {
         if self.strategy == WaitStrategy::Spin || self.idle_turns < self.spins {
             spin_loop();
         } else if self.idle_turns < self.spins.saturating_add(YIELDS) {
-            yield_now();
+            self.give_away();
         } else {
             return false;
         }

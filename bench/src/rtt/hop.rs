@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use touchline_protocol::client::Client;
-use touchline_protocol::message::command::{CancelOrder, NewOrder};
+use touchline_protocol::message::command::{CancelOrder, LOGON_BRIEF, NewOrder};
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::message::event::Done;
@@ -38,7 +38,8 @@ impl Hop {
     pub(super) fn start(engine: &Engine, wait: WaitStrategy) -> Result<Self> {
         let (near, descriptors) = SessionEnd::create(capacities()?)?;
         let far = End::new(SessionEnd::attach(&descriptors, capacities()?)?, wait);
-        let client = engine.prompt_trader("bench-hop", 0)?;
+        // As the adapter's link is.
+        let client = engine.prompt_trader("bench-hop", LOGON_BRIEF)?;
         let thread = thread::Builder::new().name("hop".into()).spawn(move || pass(client, far))?;
         Ok(Self { end: End::new(near, wait), key: engine.key(), thread })
     }

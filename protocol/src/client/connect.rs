@@ -21,6 +21,7 @@ use crate::ring::{
 use crate::shm::descriptors::{PassError, receive_with_descriptors};
 use crate::shm::{ReadOnlyRegion, ShmError};
 use crate::units::Position;
+use crate::wait::Waiter;
 use rustix::io::ioctl_fionbio;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -279,7 +280,7 @@ fn assemble(
             state: control.u32_at(control::STATE_OFFSET)?,
         },
         acknowledgement: options.acknowledgement,
-        wait: options.wait,
+        waiter: Waiter::new(options.wait),
         held: VecDeque::new(),
         buffer: Box::new(MessageBuffer::new()),
         parked_for_durable: AtomicU32::new(0),

@@ -7,7 +7,7 @@ use crate::message::decode::{Event, disclose};
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
 use crate::units::Position;
-use crate::wait::{EventCounter, ParkingLine, WaitStrategy, Waiter};
+use crate::wait::{EventCounter, ParkingLine, Waiter};
 use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ pub(super) struct RingReceiver {
     pub(super) line: Arc<Line>,
     pub(super) watermarks: Watermarks,
     pub(super) acknowledgement: Acknowledgement,
-    pub(super) wait: WaitStrategy,
+    /// Knows from wait to wait whether somebody else needs the core.
+    pub(super) waiter: Waiter,
     pub(super) held: VecDeque<Reply>,
     pub(super) buffer: Box<MessageBuffer>,
     /// The keeper rings whether or not somebody is parked, so this flag is read by nobody.
@@ -142,7 +143,7 @@ impl RingReceiver {
     }
 
     pub(super) fn wait(&mut self, limit: Duration) {
-        let mut waiter = Waiter::new(self.wait);
+        let mut waiter = self.waiter;
         let ready = || self.is_ready();
         let ring = self.signals.line();
         let keeper =
@@ -153,6 +154,7 @@ impl RingReceiver {
         } else {
             waiter.wait_until([ring, keeper].into_iter(), slice, ready)
         };
+        self.waiter = waiter;
         if !found {
             self.line.check();
         }

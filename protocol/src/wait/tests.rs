@@ -243,8 +243,20 @@ fn the_ladder_spins_then_yields_then_parks_until_reset() {
         }
         assert_eq!(step(&mut waiter, u32::MAX), Step::Parked);
         assert_eq!(step(&mut waiter, u32::MAX), Step::Parked, "left the top of the ladder");
+        // Whoever else the machine has to serve.
+        waiter.note_return(Duration::ZERO);
         waiter.reset();
     }
+    // Who shares its core gives it away at once, until it comes back at once.
+    waiter.note_return(TAKEN);
+    waiter.reset();
+    for _ in 0..YIELDS {
+        assert_eq!(step(&mut waiter, u32::MAX), Step::Yielded);
+    }
+    assert_eq!(step(&mut waiter, u32::MAX), Step::Parked);
+    waiter.note_return(TAKEN - Duration::from_nanos(1));
+    waiter.reset();
+    assert_eq!(step(&mut waiter, u32::MAX), Step::Paused { looks: STEP_PAUSES });
     let mut spinner = Waiter::new(WaitStrategy::Spin);
     let whole = Step::Paused { looks: STEP_PAUSES };
     assert!((0..1_000).all(|_| step(&mut spinner, u32::MAX) == whole));
