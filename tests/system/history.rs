@@ -280,3 +280,40 @@ fn a_history_that_was_copied_while_it_was_open_or_is_damaged_is_told_and_made_an
         assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()), "{why}");
     }
 }
+
+/// A start reads what is open and no more, so it does not come upon every damage: a request does.
+#[test]
+fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    trade(&venue, 3);
+    venue.part(Part::Adapter).signal(Signal::TERM);
+    assert!(venue.part(Part::Adapter).wait_for_end().success());
+    // An own trade as it is stored: of an order of no list, at the first price.
+    let mut of_trade = (-1i64).to_le_bytes().to_vec();
+    of_trade
+        .extend(units("30000.50000000").to_le_bytes().first_chunk::<8>().expect("it is longer"));
+    let mut bytes = fs::read(store(&venue)).expect("it is there");
+    // What lies in front of that is of no use to a page, and may be of another.
+    let rows_from = |page: &[u8]| usize::from(u16::from_le_bytes([page[14], page[15]]));
+    let holds_trade = |page: &[u8]| {
+        let rows = page.get(rows_from(page)..).unwrap_or_default();
+        rows.windows(16).any(|window| window == of_trade)
+    };
+    let damaged = bytes.chunks_mut(4096).filter(|page| holds_trade(page));
+    assert!(damaged.map(|page| page.fill(0)).count() > 0, "nothing is damaged");
+    fs::write(store(&venue), bytes).expect("it is ours");
+    venue.start_adapter();
+    let told = |venue: &mut Venue, what: &str| {
+        venue.part(Part::Adapter).lines().iter().filter(|line| line.contains(what)).count()
+    };
+    assert_eq!(told(&mut venue, "made anew"), 0);
+    for _ in 0..2 {
+        let trades = venue.a().call("GET", "/api/v3/myTrades", "symbol=BTCUSDT");
+        assert_eq!(trades.error().0, 500);
+    }
+    assert!(eventually(|| told(&mut venue, "requests for what is damaged fail") == 1));
+    venue.kill9(Part::Adapter);
+    venue.start_adapter();
+    assert_eq!(told(&mut venue, "is damaged"), 1);
+    assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
+}

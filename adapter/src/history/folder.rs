@@ -3,18 +3,21 @@
 //!
 //! What is copied while it is written has pages of different moments, which nothing in it tells. So the lock's file
 //! says, while a store is open, which file that is, and a copy is another one. Who dies leaves that behind, and goes
-//! on with its own file.
+//! on with its own file. Damage that nothing has come upon before, since a start does not read all of a store, is
+//! noted there for the next start.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::store::HistoryError;
+use crate::notice::alert;
 
 /// The database's file, and that of its readers.
 const DATA: &str = "data.mdb";
@@ -27,6 +30,9 @@ const MARK: &str = "open ";
 
 /// As if another file had been open.
 const MARK_OF_NONE: &str = "open 0 0\n";
+
+/// What the lock's file says instead once something of the store could not be read.
+const DAMAGED: &str = "damaged\n";
 
 /// More than stands in the lock's file.
 const MARK_BYTES_MAX: usize = 128;
@@ -68,12 +74,22 @@ pub(crate) fn lock(folder: &Path) -> Result<StoreLock, HistoryError> {
 impl StoreLock {
     /// Whether the database is a copy of one that was open, or of one whose adapter had died.
     pub(crate) fn is_of_copy(&self) -> bool {
+        self.said(|said| {
+            let is_mark = said.starts_with(MARK.as_bytes()) && said.ends_with(b"\n");
+            is_mark && self.mark().is_ok_and(|own| own.as_bytes() != said)
+        })
+    }
+
+    /// Whether something of the store could not be read when it was open.
+    pub(crate) fn is_of_damaged(&self) -> bool {
+        self.said(|said| said == DAMAGED.as_bytes())
+    }
+
+    fn said<T>(&self, judge: impl FnOnce(&[u8]) -> T) -> T {
         let mut said = [0; MARK_BYTES_MAX];
         // What cannot be read says nothing.
         let length = self.file.read_at(&mut said, 0).unwrap_or_default();
-        let said = &said[..length];
-        let is_mark = said.starts_with(MARK.as_bytes()) && said.ends_with(b"\n");
-        is_mark && self.mark().is_ok_and(|own| own.as_bytes() != said)
+        judge(&said[..length])
     }
 
     /// The store is open from now on. Where that cannot be written, on a full disk above all, a copy of it is
@@ -109,11 +125,84 @@ impl StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        if self.is_open {
+        if self.is_open && !self.is_of_damaged() {
             // Else a copy of the store is taken for one of an open one, and made anew.
             let _unwritten = self.file.set_len(0);
         }
     }
+}
+
+/// Notes damage that is found while a store is open.
+#[derive(Debug)]
+pub(super) struct Damage {
+    lock: PathBuf,
+    is_noted: AtomicBool,
+}
+
+impl Damage {
+    /// Of the store in `folder`.
+    pub(super) fn of(folder: &Path) -> Self {
+        Self { lock: folder.join(LOCK), is_noted: AtomicBool::new(false) }
+    }
+
+    /// Hands on what the store has said. The first time that it could not read itself is told and noted.
+    pub(super) fn note<T>(&self, outcome: Result<T, HistoryError>) -> Result<T, HistoryError> {
+        if let Err(error) = &outcome
+            && error.is_of_content()
+            && !self.is_noted.swap(true, Ordering::Relaxed)
+        {
+            alert!(
+                "adapter: {error}: requests for what is damaged fail; the next start of the adapter makes \
+                 the history anew if the log has its beginning"
+            );
+            // Without it the next start comes upon the damage as this one did.
+            let _unwritten = self.write();
+        }
+        outcome
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(&self.lock)?;
+        file.set_len(0)?;
+        file.write_all_at(DAMAGED.as_bytes(), 0)
+    }
+}
+
+/// Where the database says how it is laid out, from the beginning of each of its first two pages, behind the page's
+/// own header.
+mod layout {
+    pub(super) const BYTES: usize = 152;
+    pub(super) const MAGIC: usize = 16;
+    pub(super) const VERSION: usize = 20;
+    pub(super) const PAGE_BYTES: usize = 40;
+    pub(super) const LAST_PAGE: usize = 136;
+    pub(super) const TRANSACTION: usize = 144;
+}
+
+/// The magic number and the version of a layout that is known here.
+const KNOWN: [u32; 2] = [0xBEEF_C0DE, 1];
+
+/// True unless the database says that it has pages of no possible size, or more of them than `most` bytes hold, by
+/// which it would end the process or have it map more than there is. What is no database at all it tells itself.
+pub(super) fn has_sound_size(folder: &Path, most: u64) -> bool {
+    let Ok(file) = File::open(folder.join(DATA)) else { return true };
+    let read = |from| {
+        let mut meta = [0; layout::BYTES];
+        file.read_exact_at(&mut meta, from).ok()?;
+        let small = |at: usize| u32::from_le_bytes(meta[at..at + 4].try_into().unwrap_or_default());
+        let large = |at: usize| u64::from_le_bytes(meta[at..at + 8].try_into().unwrap_or_default());
+        let is_known = [small(layout::MAGIC), small(layout::VERSION)] == KNOWN;
+        let size = (small(layout::PAGE_BYTES), large(layout::LAST_PAGE));
+        is_known.then(|| (large(layout::TRANSACTION), size))
+    };
+    let Some((first, size)) = read(0) else { return true };
+    let is_sound = |(page_bytes, last): (u32, u64)| {
+        let bytes = last.checked_add(1).and_then(|pages| pages.checked_mul(page_bytes.into()));
+        (256..=1 << 16).contains(&page_bytes) && bytes.is_some_and(|bytes| bytes <= most)
+    };
+    // The page of the later transaction is the one that counts.
+    let second = read(size.0.into()).filter(|(transaction, _)| *transaction > first);
+    is_sound(second.map_or(size, |(_, size)| size))
 }
 
 /// Gives the database's file the length that it says it has, in zeros, where it was cut off: its missing pages are
@@ -130,6 +219,56 @@ pub(super) fn complete(folder: &Path, bytes: u64) -> Result<(), HistoryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn damage_is_noted_for_the_next_start_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let noted = |error: HistoryError| {
+            let mut lock = lock(folder.path()).unwrap();
+            lock.say_open();
+            Damage::of(folder.path()).note(Err::<(), _>(error)).unwrap_err();
+            drop(lock);
+            let lock = super::lock(folder.path()).unwrap();
+            (lock.is_of_damaged(), lock.is_of_copy())
+        };
+        fs::write(folder.path().join(DATA), "pages").unwrap();
+        assert_eq!(noted(HistoryError::Lost { position: 7 }), (false, false));
+        for _ in 0..2 {
+            assert_eq!(noted(HistoryError::Row { table: "sides", bytes: 3 }), (true, false));
+        }
+        assert_eq!(noted(HistoryError::Lost { position: 7 }), (false, false), "it was opened anew");
+    }
+
+    #[test]
+    fn a_size_that_no_database_has_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |metas: &[(u64, u32, u64)]| {
+            let mut bytes = vec![0; 4096 * metas.len()];
+            for (page, &(transaction, page_bytes, last)) in bytes.chunks_mut(4096).zip(metas) {
+                page[layout::MAGIC..][..4].copy_from_slice(&KNOWN[0].to_le_bytes());
+                page[layout::VERSION..][..4].copy_from_slice(&KNOWN[1].to_le_bytes());
+                page[layout::PAGE_BYTES..][..4].copy_from_slice(&page_bytes.to_le_bytes());
+                page[layout::LAST_PAGE..][..8].copy_from_slice(&last.to_le_bytes());
+                page[layout::TRANSACTION..][..8].copy_from_slice(&transaction.to_le_bytes());
+            }
+            fs::write(folder.path().join(DATA), bytes).unwrap();
+        };
+        let is_sound = || has_sound_size(folder.path(), 1 << 20);
+        assert!(is_sound(), "there is none");
+        let good = (7, 4096, 255);
+        write(&[good, (6, 4096, 1)]);
+        assert!(is_sound());
+        for (page_bytes, last) in
+            [(0, 1), (4096, 256), (4096, u64::MAX), (4096, 1 << 60), (1 << 17, 1)]
+        {
+            write(&[(5, 4096, 1), (6, page_bytes, last)]);
+            assert!(!is_sound(), "{page_bytes} {last}");
+            write(&[good, (6, page_bytes, last)]);
+            assert!(is_sound(), "the other page counts: {page_bytes} {last}");
+        }
+        fs::write(folder.path().join(DATA), [7; 9000]).unwrap();
+        assert!(is_sound(), "that it is none is told elsewhere");
+    }
 
     fn say(folder: &Path, ends: bool) {
         let mut lock = lock(folder).unwrap();

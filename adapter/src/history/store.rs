@@ -9,6 +9,7 @@ use std::io;
 use std::ops::Bound::Included;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use heed::types::Bytes;
@@ -20,7 +21,7 @@ use touchline_protocol::units::{Incarnation, Position};
 
 use super::breaks::BreakRow;
 use super::candles::Candle;
-use super::folder;
+use super::folder::{self, Damage};
 use super::reader::{Direction, Layer};
 use super::rows::{
     KEY_BYTES, Key, ListRow, NameRow, OrderRow, OrderTradeRow, Row, Rows, SideRow, TradeRow,
@@ -91,6 +92,18 @@ pub enum HistoryError {
         /// Its folder.
         path: PathBuf,
     },
+    /// Something of it could not be read when it was open last.
+    #[error("the history store {} is damaged", path.display())]
+    Damaged {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// It says of itself that it has pages that no store has.
+    #[error("the history store {} says that it has pages of no possible size or number", path.display())]
+    Layout {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// A key or a row that this build did not write.
     #[error("the history store: a row of {bytes} bytes in table {table}")]
     Row {
@@ -106,7 +119,11 @@ impl HistoryError {
     pub(crate) const fn is_of_content(&self) -> bool {
         use MdbError::{Corrupted, Invalid, PageNotFound, VersionMismatch};
         match self {
-            Self::Foreign { .. } | Self::Copied { .. } | Self::Row { .. } => true,
+            Self::Foreign { .. }
+            | Self::Copied { .. }
+            | Self::Damaged { .. }
+            | Self::Layout { .. }
+            | Self::Row { .. } => true,
             Self::Store(heed::Error::Mdb(error))
             | Self::Open { source: heed::Error::Mdb(error), .. } => {
                 matches!(error, Corrupted | Invalid | PageNotFound | VersionMismatch)
@@ -249,6 +266,7 @@ pub(crate) struct Store {
     meta: Table,
     history: [(&'static str, Table); TABLES],
     state: [Table; StateTable::ALL.len()],
+    damage: Arc<Damage>,
 }
 
 const REACHED: &[u8] = b"reached";
@@ -281,11 +299,14 @@ impl Store {
     ///
     /// # Errors
     /// [`HistoryError::Foreign`] if it was made for another log or in another format: all of it is still there
-    /// then. When the database cannot be opened.
+    /// then. [`HistoryError::Layout`] if it cannot be one. When the database cannot be opened.
     pub(crate) fn open(
         folder: &Path,
         identity: Identity,
     ) -> Result<(Self, Option<Reached>), HistoryError> {
+        if !folder::has_sound_size(folder, MAP_BYTES as u64) {
+            return Err(HistoryError::Layout { path: folder.to_owned() });
+        }
         let env = open_environment(folder)
             .map_err(|source| HistoryError::Open { path: folder.to_owned(), source })?;
         let pages = env.info().last_page_number as u64 + 1;
@@ -311,7 +332,8 @@ impl Store {
         ];
         let [a, b, c, d, e, f, g] = StateTable::ALL.map(StateTable::name).map(table);
         let state = [a?, b?, c?, d?, e?, f?, g?];
-        let store = Self { env: env.clone(), meta, history, state };
+        let damage = Arc::new(Damage::of(folder));
+        let store = Self { env: env.clone(), meta, history, state, damage };
         // An older build cannot read what this one adds. A start that changes nothing needs no room on the disk.
         if !is_same {
             meta.put(&mut writing, IDENTITY, bytemuck::bytes_of(&identity))?;
@@ -329,6 +351,10 @@ impl Store {
     /// # Errors
     /// When the database refuses; nothing of the batch is in it then.
     pub(crate) fn commit(&self, batch: &Batch) -> Result<(), HistoryError> {
+        self.damage.note(self.put(batch))
+    }
+
+    fn put(&self, batch: &Batch) -> Result<(), HistoryError> {
         let mut writing = self.env.write_txn()?;
         self.put_rows::<TradeRow>(&mut writing, &batch.rows)?;
         self.put_rows::<SideRow>(&mut writing, &batch.rows)?;
@@ -390,7 +416,8 @@ impl Store {
     /// # Errors
     /// When there are too many readers.
     pub(crate) fn reader(&self) -> Result<StoreReader, HistoryError> {
-        Ok(StoreReader { reading: self.env.clone().static_read_txn()?, history: self.history })
+        let reading = self.env.clone().static_read_txn()?;
+        Ok(StoreReader { reading, history: self.history, damage: Arc::clone(&self.damage) })
     }
 }
 
@@ -420,13 +447,15 @@ fn open_environment(folder: &Path) -> Result<Env<WithoutTls>, heed::Error> {
 pub(crate) struct StoreReader {
     reading: RoTxn<'static, WithoutTls>,
     history: [(&'static str, Table); TABLES],
+    damage: Arc<Damage>,
 }
 
 impl StoreReader {
     pub(super) fn get<R: Row>(&self, key: Key) -> Result<Option<R>, HistoryError> {
         looking::assert_ended();
-        let found = table_of::<R>(&self.history)?.get(&self.reading, &key.bytes())?;
-        found.map(read_row).transpose()
+        let table = table_of::<R>(&self.history)?;
+        let found = table.get(&self.reading, &key.bytes()).map_err(HistoryError::from);
+        self.damage.note(found.and_then(|found| found.map(read_row).transpose()))
     }
 
     pub(super) fn range<R: Row>(
@@ -439,13 +468,17 @@ impl StoreReader {
         let (start, end) = (keys.start().bytes(), keys.end().bytes());
         let keys = (Included(start.as_slice()), Included(end.as_slice()));
         let row = |found: Result<(&[u8], &[u8]), heed::Error>| {
-            let (key, row) = found?;
-            Ok((read_key(R::TABLE, key)?.id, read_row(row)?))
+            let read = found.map_err(HistoryError::from);
+            self.damage
+                .note(read.and_then(|(key, row)| Ok((read_key(R::TABLE, key)?.id, read_row(row)?))))
         };
-        Ok(match direction {
-            Direction::Forward => Box::new(table.range(&self.reading, &keys)?.map(row)),
-            Direction::Backward => Box::new(table.rev_range(&self.reading, &keys)?.map(row)),
-        })
+        let layer = || -> Result<Layer<'_, R>, heed::Error> {
+            Ok(match direction {
+                Direction::Forward => Box::new(table.range(&self.reading, &keys)?.map(row)),
+                Direction::Backward => Box::new(table.rev_range(&self.reading, &keys)?.map(row)),
+            })
+        };
+        self.damage.note(layer().map_err(HistoryError::from))
     }
 }
 
@@ -517,6 +550,75 @@ mod tests {
             assert!(matches!(older, Err(HistoryError::Foreign { .. })));
             let before = Identity { format: 3, ..opened };
             assert!(!opened.goes_on_with(bytemuck::bytes_of(&before)));
+        }
+    }
+
+    /// A start reads the state and the beginnings of the tables: not what is damaged here.
+    #[test]
+    fn damage_that_is_found_while_the_store_is_open_is_noted_for_the_next_start() {
+        let row = SideRow { price: 0x0123_4567_89ab_cdef, ..SideRow::of(7, -1) };
+        let key = |id| Key { group: 3, id };
+        let rows_of = |ids: Range<u64>| {
+            let mut rows = Rows::default();
+            rows.sides.extend(ids.map(|id| (key(id), row)));
+            Batch { rows, ..Batch::default() }
+        };
+        type Find = fn(&Store) -> Result<(), HistoryError>;
+        let find: [Find; 3] = [
+            |store| store.reader()?.get::<SideRow>(Key { group: 3, id: 500 }).map(|_| ()),
+            |store| {
+                let keys = Key { group: 3, id: 0 }..=Key { group: 3, id: 999 };
+                let reader = store.reader()?;
+                let mut rows = reader.range::<SideRow>(keys, Direction::Forward)?;
+                rows.try_for_each(|row| row.map(|_| ()))
+            },
+            |store| {
+                let mut rows = Rows::default();
+                rows.sides.insert(Key { group: 3, id: 1000 }, SideRow::of(8, -1));
+                store.commit(&Batch { rows, ..Batch::default() })
+            },
+        ];
+        for (case, find) in find.into_iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let is_damaged = || folder::lock(folder.path()).unwrap().is_of_damaged();
+            assert!(!is_damaged());
+            let open = || Store::open(folder.path(), Identity::of([7; 16])).unwrap().0;
+            open().commit(&rows_of(0..1000)).unwrap();
+            let data = folder.path().join("data.mdb");
+            let mut bytes = std::fs::read(&data).unwrap();
+            // What lies in front of that is of no use to a page, and may be of another.
+            let rows_from = |page: &[u8]| usize::from(u16::from_le_bytes([page[14], page[15]]));
+            let holds_rows = |page: &[u8]| {
+                let rows = page.get(rows_from(page)..).unwrap_or_default();
+                rows.windows(8).any(|eight| eight == row.price.to_le_bytes())
+            };
+            for page in bytes.chunks_mut(4096).filter(|page| holds_rows(page)) {
+                page.fill(0);
+            }
+            std::fs::write(&data, bytes).unwrap();
+            let store = open();
+            assert!(!is_damaged(), "case {case}: a start does not see it");
+            let found = find(&store).unwrap_err();
+            assert!(found.is_of_content(), "case {case}: {found}");
+            assert!(is_damaged(), "case {case}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_says_that_it_is_larger_than_any_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(folder.path(), Identity::of([7; 16]));
+        open().unwrap();
+        let data = folder.path().join("data.mdb");
+        let good = std::fs::read(&data).unwrap();
+        for last in [u64::MAX, 1 << 60, 1 << 40] {
+            let mut bytes = good.clone();
+            for page in [0, 4096] {
+                bytes[page + 136..][..8].copy_from_slice(&last.to_le_bytes());
+            }
+            std::fs::write(&data, bytes).unwrap();
+            let refused = open().unwrap_err();
+            assert!(matches!(refused, HistoryError::Layout { .. }) && refused.is_of_content());
         }
     }
 

@@ -81,14 +81,16 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
     Ok(Found::Useless(why))
 }
 
-/// A copy that need not be whole is used where nothing else is left.
+/// A copy that need not be whole, or what is damaged here and there, is used where nothing else is left.
 fn open_store(folder: &Path, reader: &LogReader) -> Result<Archive, HistoryError> {
     match Archive::open(folder, reader.log_id()) {
-        Err(error @ HistoryError::Copied { .. }) if reader.position().0 > 0 => {
+        Err(error @ (HistoryError::Copied { .. } | HistoryError::Damaged { .. }))
+            if reader.position().0 > 0 =>
+        {
             alert!(
                 "adapter: {error}; it is used, for the log has no beginning to make it anew from"
             );
-            Archive::open_copy(folder, reader.log_id())
+            Archive::open_doubtful(folder, reader.log_id())
         }
         opened => opened,
     }

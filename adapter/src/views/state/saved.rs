@@ -266,21 +266,24 @@ impl Archive {
     ///
     /// # Errors
     /// When another process has it, and when it cannot be opened. [`HistoryError::Foreign`] for what is of another
-    /// log or in another format, [`HistoryError::Copied`] for a copy of a store that was not closed: all of it is
-    /// still there then.
+    /// log or in another format, [`HistoryError::Copied`] for a copy of a store that was not closed,
+    /// [`HistoryError::Damaged`] for one of which something could not be read: all of it is still there then.
     pub fn open(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
         let lock = folder::lock(folder)?;
         if lock.is_of_copy() {
             return Err(HistoryError::Copied { path: folder.to_owned() });
         }
+        if lock.is_of_damaged() {
+            return Err(HistoryError::Damaged { path: folder.to_owned() });
+        }
         Self::open_locked(folder, lock, log_id)
     }
 
-    /// As [`Archive::open`], also of a copy.
+    /// As [`Archive::open`], also of a store that need not be whole.
     ///
     /// # Errors
-    /// As there, but of a copy.
-    pub fn open_copy(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
+    /// As there, but of a copy, or of one of which something could not be read.
+    pub fn open_doubtful(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
         Self::open_locked(folder, folder::lock(folder)?, log_id)
     }
 
