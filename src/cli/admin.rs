@@ -156,7 +156,7 @@ pub(crate) struct Movement {
 pub(crate) enum SymbolAction {
     /// Define a symbol: TRADING from now on
     Add {
-        /// Unique name, 1 to 20 characters of A-Z, 0-9, -, _ and .
+        /// Unique name, 1 to 20 characters, each of A-Z, 0-9, point, - or _
         name: String,
         /// Asset of quantities
         base: String,
@@ -167,8 +167,8 @@ pub(crate) enum SymbolAction {
     },
     /// Change what a symbol takes; keys that are not named stay as they are
     ///
-    /// Prices and quantities are rounded anew (tick_size, lot_step and the minima) only while the symbol
-    /// is not TRADING and nothing is open on it.
+    /// Prices and quantities are rounded anew (tick_size, lot_step, market_lot_step, and minima from which their
+    /// steps would be others) only while the symbol is not TRADING and nothing is open on it.
     Change {
         /// Name of the symbol
         name: String,

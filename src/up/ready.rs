@@ -128,7 +128,8 @@ fn order_line(environment: &Path, symbol: &str, order: Figures) -> String {
 /// A path as the shell's `.` takes it, which looks for a name alone elsewhere, and for options in what begins
 /// like one.
 fn quoted(path: &Path) -> String {
-    let path = if path.is_absolute() { path.to_owned() } else { Path::new(".").join(path) };
+    let says_where = path.is_absolute() || path.starts_with(".");
+    let path = if says_where { path.to_owned() } else { Path::new(".").join(path) };
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
@@ -145,7 +146,9 @@ mod tests {
             let relative = Path::new(name).join("demo.env");
             let path = folder.path().join(&relative);
             write_environment(&path, "example.org", "X-SVC", &[]).unwrap();
-            for shown in [relative, path] {
+            let from_here = Path::new(".").join(&relative);
+            assert_eq!(quoted(&from_here), quoted(&relative), "what says where is left as it is");
+            for shown in [relative, from_here, path] {
                 let line = format!(". {} && printf %s \"$BASE_URL\"", quoted(&shown));
                 let mut shell = Command::new("sh");
                 let ran = shell.args(["-c", &line]).current_dir(folder.path()).output().unwrap();
