@@ -1,7 +1,7 @@
 //! Random runs of the model in which the venue is written and read again between any two steps.
 
 use crate::parts::{again, sections, write};
-use crate::steps::{Step, steps};
+use crate::steps::{Step, steps, steps_among_own_orders};
 use crate::world::World;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -26,11 +26,16 @@ fn new_seed() -> u64 {
 }
 
 pub(crate) fn case(rules: u32, seed: u64) -> Vec<Step> {
+    case_of(steps(rules), seed)
+}
+
+/// As [`case`], with steps of a certain kind.
+fn case_of(steps: impl Strategy<Value = Step>, seed: u64) -> Vec<Step> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), rng);
-    prop::collection::vec(steps(rules), 1..STEPS).new_tree(&mut runner).unwrap().current()
+    prop::collection::vec(steps, 1..STEPS).new_tree(&mut runner).unwrap().current()
 }
 
 /// Plays steps, the venue written and read again behind every `every`-th; gives the commands.
@@ -53,13 +58,18 @@ fn play(rules: u32, steps: &[Step], every: usize, seen: &mut BTreeMap<u32, u64>)
 }
 
 fn run(rules: u32, commands: u64) -> BTreeMap<u32, u64> {
+    run_of(rules, commands, |seed| case(rules, seed))
+}
+
+/// As [`run`], with cases of a certain kind.
+fn run_of(rules: u32, commands: u64, case: impl Fn(u64) -> Vec<Step>) -> BTreeMap<u32, u64> {
     let first = variable("TOUCHLINE_SEED").unwrap_or_else(new_seed);
     let mut seen = BTreeMap::new();
     let (mut done, mut seed) = (0, first);
     while done < commands {
         eprintln!("rules {rules}, TOUCHLINE_SEED={seed}");
         let every = [1, 1, 2, 7][(seed % 4) as usize];
-        done += play(rules, &case(rules, seed), every, &mut seen);
+        done += play(rules, &case(seed), every, &mut seen);
         seed = seed.wrapping_add(1);
     }
     seen
@@ -88,6 +98,15 @@ fn goes_on_as_if_nothing_had_been_by_rules_4() {
         for section in records::VENUE..=records::END {
             assert!(seen.get(&section).is_some_and(|&count| count > 0), "{section}: {seen:?}");
         }
+    }
+}
+
+/// MARKET orders that are continued behind orders of their own account, as far as their lock pays.
+#[test]
+fn goes_on_as_if_nothing_had_been_among_own_orders() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    for rules in 2..=4 {
+        run_of(rules, commands / 8, |seed| case_of(steps_among_own_orders(), seed));
     }
 }
 
