@@ -799,7 +799,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_set_fees, taker_rate) == 64, "touchli
 TOUCHLINE_ASSERT(offsetof(struct touchline_set_fees, buyer_rate) == 72, "touchline_set_fees.buyer_rate");
 TOUCHLINE_ASSERT(offsetof(struct touchline_set_fees, seller_rate) == 80, "touchline_set_fees.seller_rate");
 
-/* Changes a symbol. Its ticks and steps, and what those of PRICE_FILTER and LOT_SIZE count from, change only while it is not TRADING and nothing is open on it. Everything else binds new orders and changes of open ones; MARKET_LOT_SIZE also stops that become MARKET at their turn. */
+/* Changes a symbol. Its ticks and steps, and what they count from (of MARKET_LOT_SIZE by rules 4), change only while it is not TRADING and nothing is open on it. Everything else binds new orders and changes of open ones; MARKET_LOT_SIZE also stops that become MARKET at their turn. */
 struct touchline_change_symbol {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */

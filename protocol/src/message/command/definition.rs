@@ -282,7 +282,7 @@ message! {
 }
 
 message! {
-    /// Changes a symbol. Its ticks and steps, and what those of PRICE_FILTER and LOT_SIZE count from, change
+    /// Changes a symbol. Its ticks and steps, and what they count from (of MARKET_LOT_SIZE by rules 4), change
     /// only while it is not TRADING and nothing is open on it. Everything else binds new orders and changes
     /// of open ones; MARKET_LOT_SIZE also stops that become MARKET at their turn.
     ChangeSymbol, template 53, 208 bytes {
