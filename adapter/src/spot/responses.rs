@@ -308,7 +308,7 @@ pub(super) struct UsedRateLimit {
 }
 
 /// POST /userDataStream.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListenKey<'a> {
     pub(super) listen_key: &'a str,

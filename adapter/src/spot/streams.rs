@@ -2,6 +2,7 @@
 //! An account has one handle at a time. Handles are this adapter's own and end with it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use touchline_protocol::units::AccountId;
@@ -28,7 +29,6 @@ struct Table {
     sweep_ms: u64,
 }
 
-#[derive(Debug)]
 struct Stream {
     listen_key: String,
     /// The first moment at which it does not live any more.
@@ -81,6 +81,13 @@ impl Streams {
     }
 }
 
+/// Without the handle, which is a secret of its account.
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("end_ms", &self.end_ms).finish_non_exhaustive()
+    }
+}
+
 impl Stream {
     fn is(&self, key: &str, now_ms: u64) -> bool {
         self.end_ms > now_ms && self.listen_key == key
@@ -130,6 +137,14 @@ mod tests {
         assert_eq!(streams.keep_alive(ALICE, end, "a"), unknown);
         assert_eq!(streams.close(ALICE, end, "a"), unknown);
         assert_eq!(streams.open(ALICE, end, "c".to_owned()), "c");
+    }
+
+    #[test]
+    fn debug_output_does_not_show_handles() {
+        let streams = Streams::default();
+        streams.open(ALICE, 1000, "credential".to_owned());
+        let shown = format!("{streams:?}");
+        assert!(shown.contains("end_ms") && !shown.contains("credential"), "{shown}");
     }
 
     #[test]
