@@ -75,7 +75,9 @@ impl StoreLock {
     /// Whether the database is a copy of one that was open, or of one whose adapter had died.
     pub(crate) fn is_of_copy(&self) -> bool {
         self.said(|said| {
-            let is_mark = said.starts_with(MARK.as_bytes()) && said.ends_with(b"\n");
+            // A longer one of which only the beginning was overwritten says nothing.
+            let is_line = said.iter().position(|&byte| byte == b'\n') == said.len().checked_sub(1);
+            let is_mark = is_line && said.starts_with(MARK.as_bytes());
             is_mark && self.mark().is_ok_and(|own| own.as_bytes() != said)
         })
     }
@@ -297,7 +299,7 @@ mod tests {
         assert!(is_of_copy());
         assert!(is_of_copy(), "to look at it does not change that");
         // Not every power cut leaves what was written.
-        for said in ["", "open 1", "\0\0\0\0\0"] {
+        for said in ["", "open 1", "open 1 2\n3\n", "\0\0\0\0\0"] {
             fs::write(folder.path().join(LOCK), said).unwrap();
             assert!(!is_of_copy(), "{said:?}");
         }
