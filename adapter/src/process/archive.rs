@@ -11,7 +11,7 @@ use touchline_protocol::units::Position;
 use super::{AdapterOptions, RunError};
 use crate::history::HistoryError;
 use crate::notice::alert;
-use crate::views::state::{Archive, State};
+use crate::views::state::{Archive, RestoreError, State};
 
 /// Name of the folder within the data folder that has one folder of history per instance.
 const HISTORY_FOLDER: &str = "history";
@@ -69,7 +69,7 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
     let why = match reader.resume(&bookmark) {
         Ok(true) => match archive.restore() {
             Ok(state) => return Ok(Found::History(archive, Box::new(state))),
-            Err(error) => error.to_string(),
+            Err(error) => return useless(error),
         },
         Ok(false) => format!(
             "the log does not have the transaction at position {} that it ends with",
@@ -79,6 +79,14 @@ fn find(folder: &Path, reader: &mut LogReader) -> Result<Found, RunError> {
         Err(error) => return Err(error.into()),
     };
     Ok(Found::Useless(why))
+}
+
+/// What does not hold what it should is of no use; what the system keeps from being read now is not given up for that.
+fn useless(error: RestoreError) -> Result<Found, RunError> {
+    match error {
+        RestoreError::Store(error) if !error.is_of_content() => Err(error.into()),
+        error => Ok(Found::Useless(error.to_string())),
+    }
 }
 
 /// A copy that need not be whole, or what is damaged here and there, is used where nothing else is left.
@@ -122,4 +130,19 @@ fn hold_from(
 ) -> Result<Lease, LeaseError> {
     let name = format!("{HISTORY_FOLDER}-{}", options.config.instance);
     Lease::hold(&options.data, &name, reader.log_id(), last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heed::MdbError;
+
+    #[test]
+    fn a_store_that_cannot_be_read_for_another_reason_than_what_it_holds_is_not_given_up() {
+        let of = |error| useless(RestoreError::Store(HistoryError::Store(heed::Error::Mdb(error))));
+        assert!(matches!(of(MdbError::ReadersFull), Err(RunError::History(_))));
+        assert!(matches!(of(MdbError::Corrupted), Ok(Found::Useless(_))));
+        let row = HistoryError::Row { table: "records", bytes: 3 };
+        assert!(matches!(useless(row.into()), Ok(Found::Useless(_))));
+    }
 }
