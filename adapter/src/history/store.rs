@@ -117,7 +117,7 @@ pub enum HistoryError {
 impl HistoryError {
     /// True if it is what the store holds that is of no use, as it will be the next time.
     pub(crate) const fn is_of_content(&self) -> bool {
-        use MdbError::{Corrupted, Invalid, PageNotFound, VersionMismatch};
+        use MdbError::{Corrupted, Incompatible, Invalid, PageNotFound, VersionMismatch};
         match self {
             Self::Foreign { .. }
             | Self::Copied { .. }
@@ -126,7 +126,8 @@ impl HistoryError {
             | Self::Row { .. } => true,
             Self::Store(heed::Error::Mdb(error))
             | Self::Open { source: heed::Error::Mdb(error), .. } => {
-                matches!(error, Corrupted | Invalid | PageNotFound | VersionMismatch)
+                // Nobody asks for a table with other flags than it was made with.
+                matches!(error, Corrupted | Incompatible | Invalid | PageNotFound | VersionMismatch)
             }
             _ => false,
         }
@@ -602,6 +603,25 @@ mod tests {
             assert!(found.is_of_content(), "case {case}: {found}");
             assert!(is_damaged(), "case {case}");
         }
+    }
+
+    #[test]
+    fn a_table_that_says_that_it_is_none_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(folder.path(), Identity::of([7; 16]));
+        open().unwrap();
+        let data = folder.path().join("data.mdb");
+        let mut bytes = std::fs::read(&data).unwrap();
+        // Flags, the length of the name, and the name.
+        let said = b"\x02\0\x05\0sides";
+        let places: Vec<_> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(said)).collect();
+        assert!(!places.is_empty());
+        for at in places {
+            bytes[at] = 0;
+        }
+        std::fs::write(&data, bytes).unwrap();
+        let refused = open().unwrap_err();
+        assert!(refused.is_of_content(), "{refused}");
     }
 
     #[test]
