@@ -263,7 +263,12 @@ fn a_history_that_was_copied_while_it_was_open_or_is_damaged_is_told_and_made_an
         let file = fs::OpenOptions::new().write(true).open(store(venue)).expect("it is there");
         file.set_len(bytes).expect("it is ours");
     };
-    let damages: [(Damage<'_>, &str); 4] = [
+    // As it is when a start has ended by what it read, and the one behind it, too.
+    let died = |venue: &Venue| {
+        fs::write(store(venue).with_file_name("opening"), "..").expect("it is ours");
+    };
+    let damages: [(Damage<'_>, &str); 5] = [
+        (&died, "is damaged"),
         (&copy_store, "is a copy"),
         (&|venue| cut_off(venue, 8192), "MDB_"),
         (&|venue| cut_off(venue, 100), "MDB_INVALID"),

@@ -4,10 +4,11 @@
 //! What is copied while it is written has pages of different moments, which nothing in it tells. So the lock's file
 //! says, while a store is open, which file that is, and a copy is another one. Who dies leaves that behind, and goes
 //! on with its own file. Damage that nothing has come upon before, since a start does not read all of a store, is
-//! noted there for the next start.
+//! noted there for the next start. Some damage ends the process that opens a store, which only a start behind it can
+//! tell: so the starts that have not come to their end are counted.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,12 @@ const DATA: &str = "data.mdb";
 const READERS: &str = "lock.mdb";
 
 const LOCK: &str = "lock";
+
+/// Has a byte for each time, one after the other, that the process ended while it opened the store.
+const OPENING: &str = "opening";
+
+/// So often it may have been killed by chance.
+const DEATHS_MAX: u64 = 2;
 
 /// How the lock's file begins while the store is open.
 const MARK: &str = "open ";
@@ -115,7 +122,7 @@ impl StoreLock {
 
     /// Removes the database.
     pub(crate) fn clear(&self) -> Result<(), HistoryError> {
-        for path in [DATA, READERS].map(|name| self.folder.join(name)) {
+        for path in [DATA, READERS, OPENING].map(|name| self.folder.join(name)) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed.map_err(|source| HistoryError::File { path, source })?,
@@ -131,6 +138,42 @@ impl Drop for StoreLock {
             // Else a copy of the store is taken for one of an open one, and made anew.
             let _unwritten = self.file.set_len(0);
         }
+    }
+}
+
+/// That a store is being opened. Dropping it says that this has not ended the process.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    path: PathBuf,
+}
+
+impl Opening {
+    /// Begins to open the store in `folder`, which is locked. `None` if that has ended the process again and again.
+    pub(crate) fn begin(folder: &Path) -> Option<Self> {
+        let path = folder.join(OPENING);
+        if fs::metadata(&path).is_ok_and(|file| file.len() >= DEATHS_MAX) {
+            return None;
+        }
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        // Where that finds no room, damage of this kind ends every start, and is seen by that.
+        let _unwritten = file.and_then(|mut file| file.write_all(b"."));
+        Some(Self { path })
+    }
+
+    /// Of a store that is opened whatever has happened before.
+    pub(crate) fn of(folder: &Path) -> Self {
+        Self { path: folder.join(OPENING) }
+    }
+
+    /// It is open.
+    pub(crate) fn ends(&self) {
+        let _gone = fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.ends();
     }
 }
 
@@ -239,6 +282,30 @@ mod tests {
             assert_eq!(noted(HistoryError::Row { table: "sides", bytes: 3 }), (true, false));
         }
         assert_eq!(noted(HistoryError::Lost { position: 7 }), (false, false), "it was opened anew");
+    }
+
+    #[test]
+    fn a_store_whose_opening_ends_the_process_again_and_again_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let begin = || Opening::begin(folder.path());
+        let dies = || {
+            let opening = begin().unwrap();
+            let said = fs::read(&opening.path).unwrap();
+            let path = opening.path.clone();
+            drop(opening);
+            fs::write(path, said).unwrap();
+        };
+        dies();
+        drop(begin().unwrap());
+        dies();
+        dies();
+        assert!(begin().is_none() && begin().is_none());
+        drop(Opening::of(folder.path()));
+        dies();
+        dies();
+        lock(folder.path()).unwrap().clear().unwrap();
+        begin().unwrap().ends();
+        assert!(!folder.path().join(OPENING).exists());
     }
 
     #[test]

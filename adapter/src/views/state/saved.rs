@@ -18,7 +18,7 @@ use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::units::{AccountId, AssetId, BookUpdateId, Position, SymbolId};
 
 use super::State;
-use crate::history::folder::{self, StoreLock};
+use crate::history::folder::{self, Opening, StoreLock};
 use crate::history::rows::{Key, ListRow, OrderRow};
 use crate::history::store::{self, Batch, Identity, Reached, StateTable, Store};
 use crate::history::{History, HistoryError};
@@ -258,6 +258,7 @@ impl State {
 pub struct Archive {
     store: Store,
     reached: Option<Reached>,
+    opening: Opening,
     _lock: StoreLock,
 }
 
@@ -267,16 +268,18 @@ impl Archive {
     /// # Errors
     /// When another process has it, and when it cannot be opened. [`HistoryError::Foreign`] for what is of another
     /// log or in another format, [`HistoryError::Copied`] for a copy of a store that was not closed,
-    /// [`HistoryError::Damaged`] for one of which something could not be read: all of it is still there then.
+    /// [`HistoryError::Damaged`] for one of which something could not be read, or that ended the process whenever it
+    /// was opened: all of it is still there then.
     pub fn open(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
         let lock = folder::lock(folder)?;
         if lock.is_of_copy() {
             return Err(HistoryError::Copied { path: folder.to_owned() });
         }
-        if lock.is_of_damaged() {
+        let opening = if lock.is_of_damaged() { None } else { Opening::begin(folder) };
+        let Some(opening) = opening else {
             return Err(HistoryError::Damaged { path: folder.to_owned() });
-        }
-        Self::open_locked(folder, lock, log_id)
+        };
+        Self::open_locked(folder, (lock, opening), log_id)
     }
 
     /// As [`Archive::open`], also of a store that need not be whole.
@@ -284,7 +287,7 @@ impl Archive {
     /// # Errors
     /// As there, but of a copy, or of one of which something could not be read.
     pub fn open_doubtful(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
-        Self::open_locked(folder, folder::lock(folder)?, log_id)
+        Self::open_locked(folder, (folder::lock(folder)?, Opening::of(folder)), log_id)
     }
 
     /// An empty store in the place of whatever is in `folder`.
@@ -294,17 +297,17 @@ impl Archive {
     pub fn make(folder: &Path, log_id: [u8; 16]) -> Result<Self, HistoryError> {
         let lock = folder::lock(folder)?;
         lock.clear()?;
-        Self::open_locked(folder, lock, log_id)
+        Self::open_locked(folder, (lock, Opening::of(folder)), log_id)
     }
 
     fn open_locked(
         folder: &Path,
-        mut lock: StoreLock,
+        (mut lock, opening): (StoreLock, Opening),
         log_id: [u8; 16],
     ) -> Result<Self, HistoryError> {
         let (store, reached) = Store::open(folder, Identity::of(log_id))?;
         lock.say_open();
-        Ok(Self { store, reached, _lock: lock })
+        Ok(Self { store, reached, opening, _lock: lock })
     }
 
     /// The last transaction of the log that it holds, and the position behind it; `None` for an empty
@@ -319,7 +322,9 @@ impl Archive {
     /// # Errors
     /// When the store cannot be read or contradicts itself.
     pub fn restore(&self) -> Result<State, RestoreError> {
-        State::restore(self.store.clone(), self.reached)
+        let state = State::restore(self.store.clone(), self.reached)?;
+        self.opening.ends();
+        Ok(state)
     }
 
     /// Saves a state that was restored from here, as it is now.
