@@ -3,10 +3,11 @@
 
 use bytemuck::{Pod, Zeroable};
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 /// Text of at most `N` bytes; `N + 1 + P` is its size on the wire, where `P` reserved bytes pad to a
 /// multiple of eight.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(C)]
 pub struct Text<const N: usize, const P: usize> {
     length: u8,
@@ -93,6 +94,13 @@ impl<const N: usize, const P: usize> Text<N, P> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
+    }
+}
+
+/// All bytes in one go: field by field, each of which is as much work for a hasher, it would be five.
+impl<const N: usize, const P: usize> Hash for Text<N, P> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(bytemuck::bytes_of(self));
     }
 }
 
