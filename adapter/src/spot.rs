@@ -36,7 +36,7 @@ use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
 use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
 use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit, Terminal};
-use crate::route::{Route, RouteTable, Security, Weight, open_to_any_origin};
+use crate::route::{Route, Security, Weight, open_to_any_origin};
 use crate::views::{NotReached, Views};
 pub use document::document;
 use intake::Intake;
@@ -83,7 +83,6 @@ struct Shared {
     engine: Arc<dyn Submit>,
     keys: KeyRing,
     limits: Arc<Limits>,
-    routes: RouteTable<Handler>,
     streams: Streams,
     config: SpotConfig,
     key_header: String,
@@ -105,7 +104,6 @@ impl Spot {
             engine,
             keys: KeyRing::new(keys),
             limits,
-            routes: RouteTable::new(routes::routes()).expect("no route stands there twice"),
             streams: Streams::default(),
             key_header: format!("{}-APIKEY", config.header_prefix),
             config,
@@ -122,15 +120,15 @@ impl Service for Spot {
         if shared.limits.denies(address) {
             return done.send(denied());
         }
-        let route = match self.shared.routes.resolve(&request) {
-            Ok(route) => route.clone(),
+        let route = match routes::TABLE.resolve(&request) {
+            Ok(route) => route,
             Err(reply) => {
                 let admission = shared.limits.admit(address, 1, now_ms);
                 let refusal = admission.refusal.map(|refusal| ApiError::from(refusal).reply());
                 return done.send(shared.complete(refusal.unwrap_or(reply), &admission));
             }
         };
-        let admission = shared.limits.admit(address, weight(&route, &request), now_ms);
+        let admission = shared.limits.admit(address, weight(route, &request), now_ms);
         let deadline = request.arrived + shared.config.deadline;
         Exchange { shared, route, request, address, admission, deadline, done }.begin();
     }
@@ -228,7 +226,7 @@ struct Submission {
 /// One request on its way to its reply. Dropped unanswered, it answers through its completion.
 struct Exchange {
     shared: Arc<Shared>,
-    route: Route<Handler>,
+    route: &'static Route<Handler>,
     request: Request,
     /// Whose request it is.
     address: IpAddr,
@@ -312,7 +310,7 @@ impl Exchange {
     }
 
     fn attempt(&self) -> Result<Next, ApiError> {
-        let intake = Intake::new(&self.shared, &self.route, &self.request, self.address)?;
+        let intake = Intake::new(&self.shared, self.route, &self.request, self.address)?;
         match self.route.handler.serve {
             Serve::AtOnce(answer) | Serve::FromViews(answer) => answer(&intake).map(Next::Reply),
             Serve::ByEngine(command) => {

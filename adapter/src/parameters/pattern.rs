@@ -19,8 +19,8 @@ fn is_run(text: &str, longest: usize, member: fn(u8) -> bool) -> bool {
     (1..=longest).contains(&text.len()) && text.bytes().all(member)
 }
 
-fn is_digits(text: &str) -> bool {
-    is_run(text, 20, |byte| byte.is_ascii_digit())
+fn is_digits(text: &[u8]) -> bool {
+    (1..=20).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
 }
 
 /// Whether the text matches [`SYMBOL`].
@@ -51,15 +51,16 @@ fn unquoted(item: &str) -> Option<&str> {
 
 /// Whether the text matches [`DECIMAL`].
 pub fn is_decimal(text: &str) -> bool {
-    match text.split_once('.') {
-        Some((whole, fraction)) => is_digits(whole) && is_digits(fraction),
+    let text = text.as_bytes();
+    match text.iter().position(|byte| *byte == b'.') {
+        Some(point) => is_digits(&text[..point]) && is_digits(&text[point + 1..]),
         None => is_digits(text),
     }
 }
 
 /// Whether the text matches [`LONG`].
 pub fn is_long(text: &str) -> bool {
-    is_digits(text)
+    is_digits(text.as_bytes())
 }
 
 /// Whether the text matches [`CLIENT_ID`].

@@ -2,22 +2,32 @@
 //! parameters that it knows and what serves it. The spot service looks requests up in it; a test holds
 //! it against the contract's own table, and `document` describes each of them.
 
+use std::sync::LazyLock;
+
 use super::intake::Intake;
 use super::{Submission, cancel, forms, market, market_data, place, query, streams};
 use crate::api_error::ApiError;
 use crate::http::Method::{self, Delete, Get, Post, Put};
 use crate::http::Reply;
+use crate::parameters::pattern::Form;
 use crate::parameters::{ParameterError, Parameters};
-use crate::route::{Route, Security, Weight};
+use crate::route::{Route, RouteTable, Security, Weight};
 
 /// What every signed request may carry besides its own parameters (spot contract §5).
 const OF_SIGNATURES: [&str; 3] = ["recvWindow", "timestamp", "signature"];
 
+/// Every operation by path and method, made with the first request.
+pub(super) static TABLE: LazyLock<RouteTable<Handler>> =
+    LazyLock::new(|| RouteTable::new(routes()).expect("no route stands there twice"));
+
 /// What serves an operation.
-#[derive(Clone, Copy)]
 pub(super) struct Handler {
     /// The operation's own parameters, `!` behind the names of the mandatory ones.
     pub(super) parameters: &'static [&'static str],
+    /// How many parameters a request may have: those, and those of signatures.
+    most: usize,
+    /// The forms of all that have one, found out once and not with each request.
+    forms: Vec<(&'static str, Form)>,
     pub(super) serve: Serve,
 }
 
@@ -88,24 +98,27 @@ pub(super) fn check_forms(
     route: &Route<Handler>,
     sent: &Parameters<'_>,
 ) -> Result<(), ParameterError> {
-    let own = route.handler.parameters;
-    let of_signatures: &[_] = if route.security.needs_signature() { &OF_SIGNATURES } else { &[] };
-    sent.at_most(own.len() + of_signatures.len())?;
-    own.iter().chain(of_signatures).try_for_each(|text| {
-        let name = Parameter::read(text).name;
-        forms::of(route.weight, name).map_or(Ok(()), |form| sent.require_form(name, form))
-    })
+    let Handler { most, forms, .. } = &route.handler;
+    sent.at_most(*most)?;
+    forms.iter().try_for_each(|(name, form)| sent.require_form(name, *form))
 }
 
 /// An operation that adds nothing to the order counts.
-const fn row(
+fn row(
     method: Method,
     path: &'static str,
     (security, weight): (Security, Weight),
     parameters: &'static [&'static str],
     serve: Serve,
 ) -> Route<Handler> {
-    let handler = Handler { parameters, serve };
+    let of_signatures: &[_] = if security.needs_signature() { &OF_SIGNATURES } else { &[] };
+    let names = parameters.iter().chain(of_signatures).map(|text| Parameter::read(text).name);
+    let handler = Handler {
+        parameters,
+        most: parameters.len() + of_signatures.len(),
+        forms: names.filter_map(|name| Some((name, forms::of(weight, name)?))).collect(),
+        serve,
+    };
     Route { method, path, security, weight, order_cost: 0, handler }
 }
 
