@@ -161,9 +161,9 @@ fn end_of_head(held: &[u8], scanned: usize) -> Option<usize> {
     let first = held.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
     // An empty line is up to three bytes, which may have come one by one.
     let from = scanned.saturating_sub(3).max(first);
-    (from..held.len()).find_map(|at| match &held[at..] {
-        [b'\n', b'\n', ..] => Some(at + 2),
-        [b'\n', b'\r', b'\n', ..] => Some(at + 3),
+    memchr::memchr_iter(b'\n', &held[from..]).find_map(|at| match &held[from + at + 1..] {
+        [b'\n', ..] => Some(from + at + 2),
+        [b'\r', b'\n', ..] => Some(from + at + 3),
         _ => None,
     })
 }
