@@ -45,17 +45,15 @@ pub(crate) struct Market {
     last_break: Option<(u64, BreakRow)>,
 }
 
-/// Both sides of a trade.
+/// A side of a trade.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sides {
-    /// Group of the maker's orders and trades.
-    pub(crate) maker: u64,
+pub(crate) struct Side {
+    /// Group of the owner's orders and trades.
+    pub(crate) owner: u64,
     /// Its order; the rest is found out from the trade.
-    pub(crate) maker_row: SideRow,
-    /// Group of the taker's orders and trades.
-    pub(crate) taker: u64,
-    /// Its order.
-    pub(crate) taker_row: SideRow,
+    pub(crate) row: SideRow,
+    /// It is the order's first trade, which the order itself tells.
+    pub(crate) is_first: bool,
 }
 
 /// The history.
@@ -136,16 +134,17 @@ impl History {
         symbol: SymbolId,
         id: TradeId,
         mut row: TradeRow,
-        sides: &Sides,
+        [maker, taker]: [Side; 2],
     ) {
         let (id, group) = (id.0, of_symbol(symbol));
-        for (owner, side, is_maker) in
-            [(sides.maker, sides.maker_row, true), (sides.taker, sides.taker_row, false)]
-        {
+        for (side, is_maker) in [(maker, true), (taker, false)] {
             let id = side_id(id, is_maker);
-            self.rows.sides.insert(Key { group: owner, id }, side.traded(&row, is_maker));
-            let group = of_order(symbol, side.order);
-            self.rows.order_trades.insert(Key { group, id }, OrderTradeRow);
+            let Side { owner, row: order, is_first } = side;
+            self.rows.sides.insert(Key { group: owner, id }, order.traded(&row, is_maker));
+            if !is_first {
+                let group = of_order(symbol, order.order);
+                self.rows.order_trades.insert(Key { group, id }, OrderTradeRow);
+            }
         }
         let market = market_of(&mut self.markets, symbol);
         let before = market.last.filter(|(_, last)| last.aggregate == row.aggregate);

@@ -147,7 +147,8 @@ impl SideRow {
     }
 }
 
-/// That an order took part in a trade (table by order and [`side_id`]).
+/// That an order took part in a trade (table by order and [`side_id`]). An order's first trade has a row only in
+/// what a build of format 5 or 4 wrote: the order tells it, and most orders have no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct OrderTradeRow;

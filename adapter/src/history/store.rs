@@ -30,9 +30,10 @@ use crate::views::looking;
 
 /// Raised whenever a row or a key changes its form: a store of another version is made anew, unless this
 /// build can read on in it.
-const FORMAT: u64 = 5;
+const FORMAT: u64 = 6;
 
-/// The oldest format that this build goes on with. Since it, [`SideRow`] has grown.
+/// The oldest format that this build goes on with. Since it, [`SideRow`] has grown, and the first trade of an
+/// order has no [`OrderTradeRow`] any more.
 const FORMAT_MIN: u64 = 4;
 
 /// Address space that the store may come to fill; what it takes on disk grows with it.

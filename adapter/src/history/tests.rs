@@ -5,6 +5,7 @@ use std::mem::take;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use touchline_protocol::message::enums::{self, OrderStatus, OrderType, TimeInForce};
 use touchline_protocol::units::{AccountId, SymbolId, TradeId};
 
 use super::aggregates::Aggregate;
@@ -12,10 +13,13 @@ use super::breaks::BreakRow;
 use super::candles::Candle;
 use super::folder;
 use super::intervals::{INTERVALS, Interval};
-use super::rows::{self, OrderTradeRow, SideRow, TradeRow, of_account, of_order, side_id};
+use super::rows::{
+    self, OrderRow, OrderTradeRow, SideRow, TradeRow, of_account, of_order, side_id,
+};
 use super::statistics::{Filled, SymbolHistory, Window};
 use super::store::{Batch, Identity, Store};
-use super::{Direction, History, HistoryError, Market, Reader, Sides};
+use super::{Direction, History, HistoryError, Market, Reader, Side};
+use crate::views::orders::Order;
 
 const SYMBOL: SymbolId = SymbolId(3);
 
@@ -179,14 +183,13 @@ fn filled(
 
 fn fill(history: &mut History, trades: &[(u64, TradeRow)]) {
     for (id, trade) in trades {
-        let side = |order| SideRow::of(order, -1);
-        let sides = Sides {
-            maker: of_account(AccountId(1), SYMBOL),
-            maker_row: side(trade.maker_order),
-            taker: of_account(AccountId(2), SYMBOL),
-            taker_row: side(trade.taker_order),
+        let side = |account, order| Side {
+            owner: of_account(AccountId(account), SYMBOL),
+            row: SideRow::of(order, -1),
+            is_first: false,
         };
-        history.trade(SYMBOL, TradeId(*id), *trade, &sides);
+        let sides = [side(1, trade.maker_order), side(2, trade.taker_order)];
+        history.trade(SYMBOL, TradeId(*id), *trade, sides);
     }
 }
 
@@ -395,6 +398,60 @@ fn an_orders_trades_cost_nothing_for_those_of_other_orders() {
     let expected = [1, 10_001, 20_001].map(|id| (side_id(id, true), OrderTradeRow));
     assert_eq!(page, expected);
     assert_eq!(reader.rows_read(), 3);
+}
+
+/// As builds of format 5 wrote it, with the first trade among an order's others, and as this one does.
+#[test]
+fn an_orders_first_trade_is_told_once_whoever_wrote_it() {
+    for is_of_format_5 in [true, false] {
+        let mut history = History::default();
+        let all = [(3, false), (4, true), (7, true), (9, false)];
+        for (id, is_maker) in all {
+            let side = |order, is_first| Side {
+                owner: of_account(AccountId(1), SYMBOL),
+                row: SideRow::of(order, -1),
+                is_first,
+            };
+            let mut orders = [7, 100 + id];
+            let mut sides = [side(7, id == 3 && !is_of_format_5), side(100 + id, true)];
+            if !is_maker {
+                orders.reverse();
+                sides.reverse();
+            }
+            let [maker_order, taker_order] = orders;
+            let row = TradeRow { maker_order, taker_order, aggregate: id, ..TradeRow::default() };
+            history.trade(SYMBOL, TradeId(id), row, sides);
+        }
+        let reader = history.reader().unwrap();
+        let order = |id, first_trade| {
+            let row = OrderRow {
+                first_trade,
+                symbol: SYMBOL.0,
+                status: OrderStatus::Filled.to_wire(),
+                time_in_force: TimeInForce::Gtc.to_wire(),
+                order_type: OrderType::Limit.to_wire(),
+                side: enums::Side::Buy.to_wire(),
+                ..OrderRow::default()
+            };
+            Order::of_row(id, &row).unwrap()
+        };
+        let all = all.map(|(id, is_maker)| side_id(id, is_maker));
+        for (from, limit) in (0..22).flat_map(|from| (1..6).map(move |limit| (from, limit))) {
+            let wanted: Vec<_> = all.into_iter().filter(|side| *side >= from).collect();
+            let sides = |direction| reader.sides_of(&order(7, 3), from, direction, limit).unwrap();
+            let oldest = &wanted[..wanted.len().min(limit)];
+            assert_eq!(sides(Direction::Forward), oldest, "{limit} from {from}");
+            let newest = &wanted[wanted.len().saturating_sub(limit)..];
+            assert_eq!(sides(Direction::Backward), newest, "{limit} down to {from}");
+        }
+        let taken: Vec<_> = reader.fills(&order(7, 3)).unwrap();
+        let taken: Vec<_> = taken.iter().map(|fill| fill.trade_id.0).collect();
+        assert_eq!(taken, [3, 9], "fills are the aggressor's");
+        let of_another = reader.sides_of(&order(104, 4), 0, Direction::Forward, 9).unwrap();
+        assert_eq!(of_another, [side_id(4, false)]);
+        let without = reader.sides_of(&order(5, 0), 0, Direction::Forward, 9).unwrap();
+        assert!(without.is_empty());
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::spot::names::ResponseType;
 use crate::spot::report::Report;
 use crate::spot::responses::{Acknowledgement, Decimal, Empty, Extras, Fill, Placed};
 use crate::spot::{json, names, reject};
+use crate::views::orders::Order;
 use crate::views::{Views, orders};
 
 /// What the answer to a placement needs of the request.
@@ -90,9 +91,9 @@ impl Placement {
                     let order = state.order(result.account, symbol, id)?;
                     Ok::<_, HistoryError>((order, state.history.reader()?))
                 })?;
-                let is_there =
-                    order.find()?.is_some_and(|order| order.executed >= result.executed_quantity);
-                Ok(if is_there { Some(history.fills(symbol, id)?) } else { None })
+                let is_there = |order: &Order| order.executed >= result.executed_quantity;
+                let order = order.find()?.filter(is_there);
+                Ok(order.map(|order| history.fills(&order)).transpose()?)
             }
             _ => {
                 let fill = |trade: &Trade| orders::Fill {

@@ -10,8 +10,7 @@ use super::full_order;
 use super::lists::{shown, symbol_of};
 use crate::api_error::ApiError;
 use crate::history::rows::{
-    ListRow, OrderRow, OrderTradeRow, SideRow, TradeRow, of_account, of_lists, of_order, of_symbol,
-    side_id, trade_of,
+    ListRow, OrderRow, SideRow, TradeRow, of_account, of_lists, of_symbol, side_id, trade_of,
 };
 use crate::history::statistics::SymbolHistory;
 use crate::history::{Direction, HistoryError, Market, Reader};
@@ -265,13 +264,8 @@ impl Traded {
     fn by_order(&self, order: &Order, wanted: &Wanted) -> Result<Vec<Side>, HistoryError> {
         let row = SideRow::of(order.order_id.0, order.order_list_id.0);
         let first = wanted.from.map_or(0, |from| from.saturating_mul(2));
-        let page = self.reader.page::<OrderTradeRow>(
-            of_order(self.symbol, row.order),
-            first..=u64::MAX,
-            wanted.direction(),
-            wanted.limit,
-        )?;
-        self.told(page.into_iter().map(|(id, OrderTradeRow)| (id, row)).collect())
+        let sides = self.reader.sides_of(order, first, wanted.direction(), wanted.limit)?;
+        self.told(sides.into_iter().map(|id| (id, row)).collect())
     }
 
     fn told(&self, page: Vec<(u64, SideRow)>) -> Result<Vec<Side>, HistoryError> {

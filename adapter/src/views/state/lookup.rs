@@ -1,14 +1,13 @@
 //! Orders and lists by number or name, wherever they are: in memory or in the history. Called by the
 //! handlers of the spot service.
 
-use std::ops::ControlFlow;
-
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, OrderListId, SymbolId, TradeId};
 
 use super::State;
 use crate::history::rows::{
-    ListRow, OrderRow, OrderTradeRow, TradeRow, of_account, of_lists, of_order, of_symbol, trade_of,
+    ListRow, OrderRow, OrderTradeRow, TradeRow, of_account, of_lists, of_order, of_symbol, side_id,
+    trade_of,
 };
 use crate::history::{Direction, HistoryError, Reader};
 use crate::views::lists::OrderList;
@@ -130,25 +129,50 @@ impl State {
 }
 
 impl Reader {
+    /// The first or the last `limit` sides that an order has of trades, from this [`side_id`] on, lowest number
+    /// first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn sides_of(
+        &self,
+        order: &Order,
+        from: u64,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<u64>, HistoryError> {
+        let group = of_order(order.symbol, order.order_id.0);
+        let page = self.page::<OrderTradeRow>(group, from..=u64::MAX, direction, limit)?;
+        let mut sides: Vec<_> = page.into_iter().map(|(side, OrderTradeRow)| side).collect();
+        let has_room = direction == Direction::Forward || sides.len() < limit;
+        let first = self.first_side_of(order)?.filter(|first| has_room && *first >= from);
+        // An older format has it among the others.
+        if let Some(first) = first.filter(|first| sides.first() != Some(first)) {
+            sides.insert(0, first);
+            sides.truncate(limit);
+        }
+        Ok(sides)
+    }
+
+    /// The side that an order has of its first trade.
+    fn first_side_of(&self, order: &Order) -> Result<Option<u64>, HistoryError> {
+        let TradeId(id) = order.first_trade;
+        if id == 0 {
+            return Ok(None);
+        }
+        let trade = self.get::<TradeRow>(of_symbol(order.symbol), id)?;
+        Ok(trade.map(|trade| side_id(id, trade.maker_order == order.order_id.0)))
+    }
+
     /// What an order took as the aggressor, in order of execution.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(crate) fn fills(
-        &self,
-        symbol: SymbolId,
-        order: OrderId,
-    ) -> Result<Vec<Fill>, HistoryError> {
-        let (mut taken, whole) = (Vec::new(), 0..=u64::MAX);
-        let group = of_order(symbol, order.0);
-        self.scan::<OrderTradeRow>(group, whole, Direction::Forward, |side, _| {
-            if let (trade, false) = trade_of(side) {
-                taken.push(trade);
-            }
-            ControlFlow::Continue(())
-        })?;
+    pub(crate) fn fills(&self, order: &Order) -> Result<Vec<Fill>, HistoryError> {
+        let sides = self.sides_of(order, 0, Direction::Forward, usize::MAX)?;
+        let taken = sides.into_iter().map(trade_of).filter(|(_, is_maker)| !is_maker);
         let fill = |trade: u64| {
-            let row = self.get::<TradeRow>(of_symbol(symbol), trade)?;
+            let row = self.get::<TradeRow>(of_symbol(order.symbol), trade)?;
             Ok(row.map(|row| Fill {
                 trade_id: TradeId(trade),
                 price: row.price,
@@ -156,6 +180,6 @@ impl Reader {
                 commission: row.taker_commission,
             }))
         };
-        taken.into_iter().filter_map(|trade| fill(trade).transpose()).collect()
+        taken.filter_map(|(trade, _)| fill(trade).transpose()).collect()
     }
 }

@@ -14,7 +14,7 @@ use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, SymbolId, TradeId};
 
 use super::{Scene, State, not_negative, unexpected};
-use crate::history::Sides;
+use crate::history::Side as TradeSide;
 use crate::history::rows::{OrderRow, SideRow, TradeRow, of_account, of_lists};
 use crate::views::accounts::Change;
 use crate::views::book::Book;
@@ -124,7 +124,7 @@ impl State {
             return Err(standing(taker, "Trade as aggressor"));
         }
         execute(taker, trade, scene.time_ms)?;
-        let taker_row = side_of(taker);
+        let taken = side_of(taker, trade.taker_account, trade);
         let maker = self.orders.open_mut(trade.symbol, trade.maker_order_id)?;
         let maker_side = taker_side.opposite();
         if !maker.resting {
@@ -136,7 +136,7 @@ impl State {
         same("maker's remaining quantity", trade.maker_remaining, maker.remaining())?;
         maker.visible -= trade.quantity;
         not_negative(&[maker.visible, maker.remaining() - maker.visible])?;
-        let maker_row = side_of(maker);
+        let made = side_of(maker, trade.maker_account, trade);
         if maker.remaining() == 0 {
             maker.status = OrderStatus::Filled;
             maker.resting = false;
@@ -145,7 +145,7 @@ impl State {
         }
         let book = &mut self.venue.symbol_mut(trade.symbol)?.book;
         book.take(trade.symbol, maker_side, trade.price, trade.quantity)?;
-        self.trade_history(scene, trade, taker_side, (maker_row, taker_row));
+        self.trade_history(scene, trade, taker_side, [made, taken]);
         let released = trade.maker_released;
         self.unlock(scene, trade.maker_account, trade.symbol, maker_side, released)
     }
@@ -162,7 +162,7 @@ impl State {
         scene: Scene<'_>,
         trade: &Trade,
         taker_side: Side,
-        (maker_row, taker_row): (SideRow, SideRow),
+        sides: [TradeSide; 2],
     ) {
         let row = TradeRow {
             price: trade.price,
@@ -177,13 +177,7 @@ impl State {
             buyer_is_maker: u64::from(taker_side == Side::Sell),
             ..TradeRow::default()
         };
-        let sides = Sides {
-            maker: of_account(trade.maker_account, trade.symbol),
-            maker_row,
-            taker: of_account(trade.taker_account, trade.symbol),
-            taker_row,
-        };
-        self.history.trade(trade.symbol, trade.trade_id, row, &sides);
+        self.history.trade(trade.symbol, trade.trade_id, row, sides);
     }
 
     /// The money of a trade, as the event's documentation puts it.
@@ -470,8 +464,13 @@ fn execute(order: &mut Order, trade: &Trade, time_ms: u64) -> Result<(), FoldErr
     Ok(())
 }
 
-fn side_of(order: &Order) -> SideRow {
-    SideRow::of(order.order_id.0, order.order_list_id.0)
+/// The order's side of a trade that it has executed.
+fn side_of(order: &Order, account: AccountId, trade: &Trade) -> TradeSide {
+    TradeSide {
+        owner: of_account(account, trade.symbol),
+        row: SideRow::of(order.order_id.0, order.order_list_id.0),
+        is_first: order.first_trade == trade.trade_id,
+    }
 }
 
 fn standing(order: &Order, event: &'static str) -> FoldError {

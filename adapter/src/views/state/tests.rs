@@ -78,9 +78,9 @@ fn a_trade_moves_money_orders_and_levels() {
     assert_eq!(maker.executed_quote, 200 * ONE);
     let taker = log.order(2);
     assert_eq!((taker.status, taker.remaining()), (OrderStatus::PartiallyFilled, ONE));
-    let fills = |id| log.state.history.reader().unwrap().fills(BTCUSDT, OrderId(id)).unwrap();
-    assert_eq!(fills(1), [], "fills are the aggressor's");
-    let [fill] = fills(2)[..] else { panic!("one fill") };
+    let fills = |order| log.state.history.reader().unwrap().fills(order).unwrap();
+    assert_eq!(fills(&maker), [], "fills are the aggressor's");
+    let [fill] = fills(&taker)[..] else { panic!("one fill") };
     assert_eq!((fill.price, fill.quantity, fill.commission), (100 * ONE, 2 * ONE, ONE / 5));
     assert_eq!(maker.update_ms, taker.time_ms, "the maker changed with the taker's arrival");
     let depth = log.state.venue.symbols()[0].book.depth(5);

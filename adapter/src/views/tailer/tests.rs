@@ -11,7 +11,7 @@ use touchline_protocol::message::event::Done;
 use touchline_protocol::text::AssetName;
 use touchline_protocol::units::{SymbolId, TradeId};
 
-use crate::history::Sides;
+use crate::history::Side;
 use crate::history::rows::{SideRow, TradeRow};
 use crate::history::store;
 use crate::history::writer::WAITING_ROWS_MAX;
@@ -258,10 +258,9 @@ fn a_panic_stops_the_views_and_is_told() {
 #[test]
 fn memory_is_bounded_when_nothing_is_written() {
     let mut state = State::new();
-    let sides =
-        Sides { maker: 1, maker_row: SideRow::default(), taker: 2, taker_row: SideRow::default() };
+    let sides = [1, 2].map(|owner| Side { owner, row: SideRow::default(), is_first: false });
     for id in 1.. {
-        state.history.trade(SymbolId(0), TradeId(id), TradeRow::default(), &sides);
+        state.history.trade(SymbolId(0), TradeId(id), TradeRow::default(), sides);
         if state.history.waiting() >= WAITING_ROWS_MAX {
             break;
         }
