@@ -21,12 +21,13 @@ use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
 use crate::gateway::Mail;
 use crate::log::{BeginError, CloseError, Control, LogWriter};
-use crate::mailbox::{StateLetter, ToDuty};
+use crate::mailbox::{LogonLetter, StateLetter, ToDuty};
 use crate::notice::alert;
 use absent::Absent;
 use clients::{ClientIndex, Clients};
 use connection::Connection;
 use rate::Debts;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,6 +93,8 @@ pub struct Duty {
     /// Ends of connections for which there is no room yet: in the log, or for their cancels behind the pending
     /// work.
     ends_owed: Vec<ConnectionEnded>,
+    /// Logons for which the log has no room yet. The gateway bounds how many peers wait for a decision.
+    logons_owed: VecDeque<LogonLetter>,
     /// Sessions whose connections ended with an earlier engine.
     absent: Absent,
     /// An order that has to be continued came before the cold lane was polled.
@@ -160,6 +163,7 @@ impl Duty {
             stop,
             clients,
             ends_owed: Vec::new(),
+            logons_owed: VecDeque::new(),
             absent,
             settings,
             next_hot: 0,
@@ -328,14 +332,15 @@ impl Duty {
     }
 
     fn read_mail(&mut self) -> u32 {
-        let mut letters = 0;
+        let mut letters = self.let_in_owed();
         while letters < LETTERS_PER_TURN
             && let Some(letter) = self.mail.to_duty.take()
         {
             letters += 1;
             match letter {
-                ToDuty::Logon { ticket, logon, end, wishes } => {
-                    self.log_on(ticket, &logon, end, wishes);
+                ToDuty::Logon(letter) => {
+                    self.logons_owed.push_back(letter);
+                    self.let_in_owed();
                 }
                 ToDuty::State { ticket, session, epoch, account, correlation } => {
                     let position = self.writer.position();

@@ -65,19 +65,22 @@ pub struct Wishes {
     pub is_brief: bool,
 }
 
+/// A peer that proved who it is.
+pub struct LogonLetter {
+    /// Comes back in the answer.
+    pub ticket: usize,
+    /// The command to log.
+    pub logon: Box<Logon>,
+    /// The engine's end of the session's rings; none for a stream.
+    pub end: Option<Box<SessionEnd>>,
+    /// What is asked for beside it.
+    pub wishes: Wishes,
+}
+
 /// From the gateway to the duty thread.
 pub enum ToDuty {
     /// A peer proved who it is: log it on.
-    Logon {
-        /// Comes back in the answer.
-        ticket: usize,
-        /// The command to log.
-        logon: Box<Logon>,
-        /// The engine's end of the session's rings; none for a stream.
-        end: Option<Box<SessionEnd>>,
-        /// What is asked for beside it.
-        wishes: Wishes,
-    },
+    Logon(LogonLetter),
     /// A session asks for what its account has.
     State {
         /// Comes back in the answer.

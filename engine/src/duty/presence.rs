@@ -4,9 +4,9 @@
 use super::clients::{ClientIndex, Terms};
 use super::connection::Connection;
 use super::transaction::{Refusal, transact};
-use super::{Duty, OwnCommandError};
+use super::{Duty, LETTERS_PER_TURN, OwnCommandError};
 use crate::log::BeginError;
-use crate::mailbox::{FromDuty, Wishes};
+use crate::mailbox::{FromDuty, LogonLetter, Wishes};
 use crate::notice::alert;
 use touchline_core::Core;
 use touchline_protocol::message::command::{ConnectionEnded, Logon};
@@ -17,17 +17,30 @@ use touchline_protocol::ring::SessionEnd;
 use touchline_protocol::units::{Epoch, Position, SessionId};
 
 impl Duty {
+    /// Lets in who waits for that, as they came: while the disk is behind they wait as commands do, and a log
+    /// that has failed refuses them. Gives how many.
+    pub(super) fn let_in_owed(&mut self) -> u32 {
+        let mut count = 0;
+        while count < LETTERS_PER_TURN
+            && !self.logons_owed.is_empty()
+            && self.has_room_or_has_failed()
+            && let Some(letter) = self.logons_owed.pop_front()
+        {
+            self.log_on(letter);
+            count += 1;
+        }
+        count
+    }
+
+    fn has_room_or_has_failed(&self) -> bool {
+        self.writer.can_take() || !self.writer.control().is_running()
+    }
+
     /// The logon is one logged command: it raises the epoch, which fences the session's older
     /// connection, whose end is dropped here. Without rings of its own it is a stream's.
-    pub(super) fn log_on(
-        &mut self,
-        ticket: usize,
-        logon: &Logon,
-        end: Option<Box<SessionEnd>>,
-        wishes: Wishes,
-    ) {
+    fn log_on(&mut self, LogonLetter { ticket, logon, end, wishes }: LogonLetter) {
         let before = self.writer.position();
-        match self.log_own(logon) {
+        match self.log_own(&logon) {
             Ok((started, position)) => {
                 if let Some(older) = self.clients.of_session(started.session) {
                     self.close(older, CloseReason::Replaced, "replaced by a newer logon");

@@ -12,7 +12,7 @@ use super::refusals::Refusals;
 use super::sessions::Sessions;
 use super::{GatewayOptions, Mail};
 use crate::log::Control;
-use crate::mailbox::{FromDuty, ToDuty};
+use crate::mailbox::{FromDuty, LogonLetter, ToDuty};
 use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::Range;
@@ -290,7 +290,7 @@ impl Gateway {
             }
             Progress::LogOn { logon, end, wishes } => {
                 if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
-                    self.mail.tell_duty(ToDuty::Logon { ticket, logon, end, wishes });
+                    self.mail.tell_duty(ToDuty::Logon(LogonLetter { ticket, logon, end, wishes }));
                 } else if let Some(peer) = self.peers.get(&ticket) {
                     peer.refuse(RefusalReason::TooManySessions, None);
                     self.forget_peer(ticket);

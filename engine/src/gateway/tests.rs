@@ -228,7 +228,7 @@ pub(super) mod peers {
         gateway.let_in_arrivals();
         let mut log_ons = 0;
         while let Some(letter) = mail.to_duty.take() {
-            log_ons += u32::from(matches!(letter, ToDuty::Logon { .. }));
+            log_ons += u32::from(matches!(letter, ToDuty::Logon(_)));
         }
         assert_eq!(log_ons, 2, "both go on to the duty thread");
         let welcome = [&mut adapter, &mut other, &mut fifth].map(answer);
@@ -348,7 +348,10 @@ pub(super) mod peers {
         )
         .unwrap();
         gateway.let_in_arrivals();
-        let Some(ToDuty::Logon { ticket, .. }) = mail.to_duty.take() else { panic!("no logon") };
+        let Some(ToDuty::Logon(crate::mailbox::LogonLetter { ticket, .. })) = mail.to_duty.take()
+        else {
+            panic!("no logon")
+        };
         let (session, epoch, position) = (SessionId(1), Epoch(1), log.control.durable());
         let started = SessionStarted { session, epoch, key_id: KeyId(7), ..Default::default() };
         let logon = position..position;

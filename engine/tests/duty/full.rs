@@ -5,9 +5,11 @@ use super::client::{Client, limit};
 use super::venue::Venue;
 use crate::duty_bench::WINDOW_BYTES;
 use crate::patience::eventually;
-use touchline_protocol::message::command::NewOrder;
-use touchline_protocol::message::enums::{Side, TimeInForce};
-use touchline_protocol::units::SymbolId;
+use touchline_engine::mailbox::{FromDuty, LogonLetter, ToDuty, Wishes};
+use touchline_protocol::message::command::{Logon, NewOrder};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side, TimeInForce};
+use touchline_protocol::text::Name;
+use touchline_protocol::units::{KeyId, SymbolId};
 
 /// Lets a client send what leaves nothing behind until the log has no room for more.
 fn fill(venue: &mut Venue, client: &mut Client) {
@@ -51,4 +53,74 @@ fn who_leaves_while_the_log_is_full_leaves_no_orders_in_the_end() {
     }));
     let (session, _) = leaving.identity();
     assert!(!venue.duty.core().session(session).unwrap().connected);
+}
+
+/// Knocks as the gateway does for a peer that proved who it is.
+fn knock(venue: &Venue, ticket: usize) {
+    let name = Name::new(&format!("late {ticket}")).unwrap();
+    let (role, lane) = (Role::Trader.to_wire(), Lane::Hot.to_wire());
+    let mut logon = Logon { name, role, lane, ..Default::default() };
+    logon.command.key_id = KeyId(3);
+    let letter =
+        LogonLetter { ticket, logon: Box::new(logon), end: None, wishes: Wishes::default() };
+    venue.mail.to_duty.put(ToDuty::Logon(letter));
+}
+
+/// Tickets of those who were let in, and of those who were refused.
+fn decided(venue: &Venue) -> (Vec<usize>, Vec<usize>) {
+    let (mut opened, mut refused) = (Vec::new(), Vec::new());
+    while let Some(letter) = venue.mail.from_duty.take() {
+        match letter {
+            FromDuty::Opened { ticket, .. } => opened.push(ticket),
+            FromDuty::Refused { ticket, reason } => {
+                assert_eq!(reason, RejectReason::LogUnavailable);
+                refused.push(ticket);
+            }
+            FromDuty::Closed { why, .. } => panic!("{why}"),
+        }
+    }
+    (opened, refused)
+}
+
+#[test]
+fn who_comes_while_the_log_is_full_is_let_in_when_there_is_room() {
+    let mut venue = Venue::new("", "");
+    let mut other = venue.trader("two", 2);
+    venue.disk.hold_up(true);
+    fill(&mut venue, &mut other);
+    // More than a turn lets in.
+    (0..20).for_each(|ticket| knock(&venue, ticket));
+    for _ in 0..5 {
+        venue.duty.turn();
+    }
+    assert_eq!(decided(&venue), (vec![], vec![]), "there is no room to log that");
+    venue.disk.hold_up(false);
+    let mut opened = Vec::new();
+    assert!(eventually(|| {
+        venue.duty.turn();
+        other.read();
+        let (more, refused) = decided(&venue);
+        assert!(refused.is_empty());
+        opened.extend(more);
+        opened.len() == 20
+    }));
+    assert!(opened.is_sorted(), "as they came");
+}
+
+#[test]
+fn who_comes_while_the_log_is_full_is_refused_when_the_disk_fails() {
+    let mut venue = Venue::new("", "");
+    let mut other = venue.trader("two", 2);
+    venue.disk.hold_up(true);
+    fill(&mut venue, &mut other);
+    knock(&venue, 1);
+    venue.duty.turn();
+    assert_eq!(decided(&venue), (vec![], vec![]));
+    venue.disk.break_down();
+    venue.disk.hold_up(false);
+    assert!(eventually(|| {
+        venue.duty.turn();
+        other.read();
+        decided(&venue) == (vec![], vec![1])
+    }));
 }
