@@ -96,7 +96,8 @@ pub struct ClientOptions {
     pub request_slots: u32,
     /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.
     pub reply_slots: u32,
-    /// `LOGON_*` bits: what else is asked for.
+    /// `LOGON_*` bits: what else is asked for. `LOGON_BRIEF` is a wish: an engine that does not know it is asked
+    /// again without, so only the terminal flag says which reply is the last.
     pub flags: u8,
     /// When replies are handed on.
     pub acknowledgement: Acknowledgement,

@@ -1,8 +1,9 @@
 //! Waiting for work without burning a core, and waking who waits. Used by the duty thread, the
 //! gateway, the adapter's link and the client library.
 //!
-//! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (about 1 µs each),
-//! then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Two words per
+//! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (a fifth of a µs each
+//! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Who
+//! finds that somebody else needs the core leaves the pauses out. Two words per
 //! direction make sleeping safe, each written by one side only, so that each side can map the
 //! other's word read-only:
 //!

@@ -145,7 +145,8 @@ impl Reader {
         let page = self.page::<OrderTradeRow>(group, from..=u64::MAX, direction, limit)?;
         let mut sides: Vec<_> = page.into_iter().map(|(side, OrderTradeRow)| side).collect();
         let has_room = direction == Direction::Forward || sides.len() < limit;
-        let first = self.first_side_of(order)?.filter(|first| has_room && *first >= from);
+        let first = if has_room { self.first_side_of(order)? } else { None };
+        let first = first.filter(|first| *first >= from);
         // An older format has it among the others.
         if let Some(first) = first.filter(|first| sides.first() != Some(first)) {
             sides.insert(0, first);
