@@ -188,8 +188,8 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
         }
         if let Some((_, [trader, brief_trader])) = &mut session {
             trader.block(WARM_UP, trips, &mut order, &mut cancel)?;
-            // Its cancels are told as the other's are.
-            brief_trader.block(WARM_UP, trips, &mut brief, &mut cancel)?;
+            // Its cancels are told as the other's are, which are counted.
+            brief_trader.block(WARM_UP, trips, &mut brief, &mut Distribution::default())?;
         }
     }
     let has_engine = session.is_some();
