@@ -317,7 +317,7 @@ impl Duty {
             .chain(
                 connections.iter().filter(|one| !one.is_starved()).map(Connection::parking_line),
             );
-        let room = writer.can_take() || !writer.control().is_running();
+        let room = is_answering(writer);
         let starved = !room
             || !self.ends_owed.is_empty()
             || streams.is_starved()
@@ -405,6 +405,12 @@ impl Duty {
 /// none, so it holds nobody up: all that comes is refused.
 fn is_held_up(core: &Core, writer: &LogWriter) -> bool {
     core.pending_head().is_some() && writer.control().is_running()
+}
+
+/// True unless the disk is behind: what comes is taken, or refused by a log that has failed.
+#[inline]
+fn is_answering(writer: &LogWriter) -> bool {
+    writer.can_take() || !writer.control().is_running()
 }
 
 /// What became of a message.

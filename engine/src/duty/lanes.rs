@@ -4,7 +4,7 @@
 use super::clients::ClientIndex;
 use super::connection::ConnectionFault;
 use super::transaction::Venue;
-use super::{COMMAND_HEADER, Duty, Executed, execute, is_held_up, template_of};
+use super::{COMMAND_HEADER, Duty, Executed, execute, is_answering, is_held_up, template_of};
 use crate::notice::alert;
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{CommandHeader, RevokeKey};
@@ -86,7 +86,7 @@ impl Duty {
         self.streams_were_shut_out = is_held_up(&self.core, &self.writer);
         for done in 0..self.settings.stream_messages_per_turn {
             let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
-            let has_room = writer.can_take() || !writer.control().is_running();
+            let has_room = is_answering(writer);
             if !has_room || is_held_up(core, writer) {
                 return done;
             }
@@ -145,7 +145,7 @@ impl Duty {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
         let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
         for done in 0..limit {
-            let has_room = writer.can_take() || !writer.control().is_running();
+            let has_room = is_answering(writer);
             let connection = &mut clients.connections[index];
             if !has_room || is_held_up(core, writer) && !connection.overtakes() {
                 return (done, None);

@@ -4,7 +4,7 @@
 use super::clients::{ClientIndex, Terms};
 use super::connection::Connection;
 use super::transaction::{Refusal, transact};
-use super::{Duty, LETTERS_PER_TURN, OwnCommandError};
+use super::{Duty, LETTERS_PER_TURN, OwnCommandError, is_answering};
 use crate::log::BeginError;
 use crate::mailbox::{FromDuty, LogonLetter, Wishes};
 use crate::notice::alert;
@@ -23,17 +23,13 @@ impl Duty {
         let mut count = 0;
         while count < LETTERS_PER_TURN
             && !self.logons_owed.is_empty()
-            && self.has_room_or_has_failed()
+            && is_answering(&self.writer)
             && let Some(letter) = self.logons_owed.pop_front()
         {
             self.log_on(letter);
             count += 1;
         }
         count
-    }
-
-    fn has_room_or_has_failed(&self) -> bool {
-        self.writer.can_take() || !self.writer.control().is_running()
     }
 
     /// The logon is one logged command: it raises the epoch, which fences the session's older
