@@ -308,6 +308,8 @@ impl Duty {
 
     /// Waits one step; true if that was a few pauses and nothing else.
     fn idle(&mut self) -> bool {
+        self.writer.bring_near();
+        self.clients.bring_near();
         let (stop, mail) = (&self.stop, &self.mail);
         let Clients { connections, streams, .. } = &self.clients;
         let writer = &self.writer;

@@ -68,6 +68,7 @@ fn transfer(slots: usize, start: u64, sizes: &'static [usize], preemptions: usiz
         let sender = thread::spawn(move || {
             for (mark, size) in (1..).zip(sizes) {
                 push(&mut producer, &message(*size, mark));
+                producer.bring_near(2);
             }
         });
         let mut into = Box::new(MessageBuffer::new());

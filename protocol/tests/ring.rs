@@ -51,10 +51,40 @@ fn slots(message: &[u8]) -> u64 {
     message.len().div_ceil(64) as u64
 }
 
+/// Stages `message`, whose first `front` words lie elsewhere than the others.
+fn stage_behind(
+    producer: &mut Producer<Arc<HeapRing>>,
+    front: usize,
+    message: &[u8],
+) -> Result<(), PushError> {
+    fn go<const FRONT: usize>(
+        producer: &mut Producer<Arc<HeapRing>>,
+        message: &[u8],
+    ) -> Result<(), PushError> {
+        let (words, _) = message.as_chunks::<8>();
+        let words: [u64; FRONT] = std::array::from_fn(|at| u64::from_le_bytes(words[at]));
+        producer.stage_behind(&words, &message[FRONT * 8..])
+    }
+    match front {
+        1 => go::<1>(producer, message),
+        2 => go::<2>(producer, message),
+        3 => go::<3>(producer, message),
+        4 => go::<4>(producer, message),
+        5 => go::<5>(producer, message),
+        6 => go::<6>(producer, message),
+        7 => go::<7>(producer, message),
+        8 => go::<8>(producer, message),
+        _ => unreachable!("a slot has eight words"),
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Push(usize),
     Stage(usize),
+    /// The first so many words lie elsewhere than the others.
+    StageBehind(usize, usize),
+    BringNear(u64),
     Publish,
     Poll,
     Release,
@@ -64,7 +94,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let words = prop_oneof![4 => 1..=24_usize, 1 => 1..=512_usize];
     let step = prop_oneof![
         3 => words.clone().prop_map(Step::Push),
-        2 => words.prop_map(Step::Stage),
+        2 => words.clone().prop_map(Step::Stage),
+        2 => (1..=8_usize, words).prop_map(|(front, words)| Step::StageBehind(front, words.max(front))),
+        1 => (0..=20_u64).prop_map(Step::BringNear),
         1 => Just(Step::Publish),
         5 => Just(Step::Poll),
         1 => Just(Step::Release),
@@ -139,6 +171,12 @@ proptest! {
                     let message = message(words, seed);
                     prop_assert_eq!(producer.stage(&message), model.stage(&message, capacity));
                 }
+                Step::StageBehind(front, words) => {
+                    let message = message(words, seed);
+                    let staged = stage_behind(&mut producer, front, &message);
+                    prop_assert_eq!(staged, model.stage(&message, capacity));
+                }
+                Step::BringNear(slots) => producer.bring_near(slots),
                 Step::Publish => {
                     producer.publish();
                     model.publish();
@@ -340,6 +378,10 @@ fn only_framed_messages_are_taken() {
     for (message, stated) in unframed {
         let bytes = message.len();
         assert_eq!(producer.try_push(&message), Err(PushError::Unframed { bytes, stated }));
+        if let Some((header, rest)) = message.split_first_chunk::<8>() {
+            let staged = producer.stage_behind(&[u64::from_le_bytes(*header)], rest);
+            assert_eq!(staged, Err(PushError::Unframed { bytes, stated }));
+        }
     }
     assert_eq!(consumer.poll(&mut MessageBuffer::new()), Ok(None));
 

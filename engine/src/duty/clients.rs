@@ -140,6 +140,12 @@ impl Clients {
         }
     }
 
+    /// While there is nothing to do: so that the next replies are with their readers sooner.
+    pub(super) fn bring_near(&mut self) {
+        self.connections.iter_mut().for_each(Connection::bring_near);
+        self.streams.bring_near();
+    }
+
     pub(super) fn reject(
         &mut self,
         client: ClientIndex,

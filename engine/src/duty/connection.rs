@@ -15,7 +15,7 @@ use super::rate::RateLimit;
 use crate::side::told_to;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
-use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, front};
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
@@ -32,6 +32,9 @@ pub(super) const REPLY_SLOTS: u64 = ENVELOPED_BYTES_MAX.div_ceil(64) as u64;
 const GAP_SLOTS: u64 = 1;
 /// Slots that are kept free for the answer to a command that was taken.
 pub(super) const CREDIT_SLOTS: u64 = REPLY_SLOTS + GAP_SLOTS;
+
+/// Slots of what an order that rests is answered with.
+pub(super) const USUAL_SLOTS: u64 = 4;
 
 /// Why a connection is ended from this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -331,13 +334,18 @@ impl Connection {
 
     #[inline]
     fn stage(&mut self, envelope: &Envelope, event: &[u8]) {
-        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
-        let staged = enclose(envelope, event, &mut enclosed)
-            .is_some_and(|length| self.end.output.stage(&enclosed[..length]).is_ok());
+        let staged = front(envelope, event)
+            .is_some_and(|(front, body)| self.end.output.stage_behind(&front, body).is_ok());
         // A ring whose index the peer broke takes nothing more; the next poll ends the connection.
         if !staged {
             self.gap_from.get_or_insert(self.last_position);
         }
+    }
+
+    /// Brings the slots of the next replies near.
+    #[inline]
+    pub(super) fn bring_near(&mut self) {
+        self.end.output.bring_near(USUAL_SLOTS);
     }
 
     /// Lets the client see what is staged: the replies of the transaction that ends at `position`.

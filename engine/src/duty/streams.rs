@@ -11,13 +11,13 @@
 //! the gateway never gives a reply of an older connection to a newer one.
 
 use super::clients::Terms;
-use super::connection::{CREDIT_SLOTS, REPLY_SLOTS};
+use super::connection::{CREDIT_SLOTS, REPLY_SLOTS, USUAL_SLOTS};
 use super::rate::RateLimit;
 use crate::gateway::Bell;
 use crate::side::told_to;
 use std::sync::Arc;
 use touchline_core::Addressee;
-use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
+use touchline_protocol::message::decode::front;
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
 };
@@ -305,12 +305,17 @@ impl Streams {
     fn stage(&mut self, index: usize, envelope: &Envelope, event: &[u8]) {
         let [low, middle, high, _] = self.list[index].epoch.0.to_le_bytes();
         let envelope = Envelope { reserved: [low, middle, high], ..*envelope };
-        let mut enclosed = [0; ENVELOPED_BYTES_MAX];
-        let staged = enclose(&envelope, event, &mut enclosed)
-            .is_some_and(|length| self.end.output.stage(&enclosed[..length]).is_ok());
+        let staged = front(&envelope, event)
+            .is_some_and(|(front, body)| self.end.output.stage_behind(&front, body).is_ok());
         if !staged {
             self.miss(index, envelope.position);
         }
+    }
+
+    /// Brings the slots of the next replies near.
+    #[inline]
+    pub(super) fn bring_near(&mut self) {
+        self.end.output.bring_near(USUAL_SLOTS);
     }
 
     /// Slots that were published on the ring since it began.

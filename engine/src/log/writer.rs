@@ -35,6 +35,9 @@ const ROOM_CHECK: Duration = Duration::from_millis(1);
 const MAX_FRAME: u64 = MAX_FRAME_BYTES as u64;
 const HEADER: u64 = FRAME_HEADER_BYTES as u64;
 
+/// Bytes that are brought near ahead of the next frame: more than an order that rests takes.
+const NEAR_BYTES: u64 = 512;
+
 /// Why nothing can be appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BeginError {
@@ -114,6 +117,8 @@ pub struct LogWriter {
     is_wanted: bool,
     /// Events of the last committed transaction: from, to.
     committed: (u64, u64),
+    /// Where the tail stood when what is ahead of it was brought near.
+    near: u64,
 }
 
 impl LogWriter {
@@ -134,6 +139,7 @@ impl LogWriter {
             unannounced: false,
             is_wanted: false,
             committed,
+            near: 0,
         }
     }
 
@@ -264,6 +270,17 @@ impl LogWriter {
             }
         } else if is_new {
             self.control.tell_keeper(appended);
+        }
+    }
+
+    /// Takes the lines that the next frame is written to out of memory, where another lap has left them. To be
+    /// called by who waits for a command: else the reply to it stands in line behind the stores to them.
+    /// Brings nothing near twice.
+    #[inline]
+    pub fn bring_near(&mut self) {
+        if self.near != self.tail.start() {
+            self.near = self.tail.start();
+            self.tail.bring_near(NEAR_BYTES);
         }
     }
 

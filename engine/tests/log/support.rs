@@ -404,6 +404,7 @@ impl Venue {
     pub(crate) fn append(&mut self, command: &[u8]) -> Record {
         self.wait_for_room();
         let writer = &mut self.log.writer;
+        writer.bring_near();
         self.time_ns += 7;
         let time_ns = self.time_ns.max(writer.last_time_ns());
         let position = writer.position();

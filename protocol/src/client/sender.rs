@@ -12,6 +12,7 @@ use crate::message::command::{
 };
 use crate::message::stream::{Logout, ReplayRequest, StateRequest};
 use crate::message::with_bytes::RecordWrite;
+use crate::ring::layout::SLOT_BYTES;
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
 use crate::units::{Epoch, Position, Sequence, SessionId};
 use std::sync::Arc;
@@ -81,6 +82,9 @@ impl ClientCommand for RecordWrite {
     }
 }
 
+/// Slots of an order.
+const ORDER_SLOTS: u64 = size_of::<NewOrder>().div_ceil(SLOT_BYTES) as u64;
+
 /// Why a command did not leave. It was not sent and took no sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendError {
@@ -134,6 +138,7 @@ impl Outlet {
             Self::Rings { output, signals, .. } => {
                 output.publish();
                 signals.wake_peer();
+                output.bring_near(ORDER_SLOTS);
             }
         }
     }

@@ -318,6 +318,26 @@ pub const ENVELOPED_BYTES_MAX: usize = EVENT_BYTES_MAX + size_of::<Envelope>();
 
 const _: () = assert!(size_of::<event::OrderCanceled>() == EVENT_BYTES_MAX);
 
+/// Words in front of an event's body on a ring: header and envelope.
+pub const FRONT_WORDS: usize = (MessageHeader::BYTES + size_of::<Envelope>()) / 8;
+
+/// What stands in front of `event` (header and body as in the log) on a ring, and its body; `None` for what
+/// is no event, or longer than any.
+#[inline]
+#[must_use]
+pub fn front<'event>(
+    envelope: &Envelope,
+    event: &'event [u8],
+) -> Option<([u64; FRONT_WORDS], &'event [u8])> {
+    let (header, body) = event.split_first_chunk::<{ MessageHeader::BYTES }>()?;
+    let mut header: MessageHeader = bytemuck::cast(*header);
+    header.block_length = header.block_length.checked_add(size_of::<Envelope>() as u16)?;
+    let mut words = [0; FRONT_WORDS];
+    words[0] = bytemuck::cast(header);
+    words[1..].copy_from_slice(&bytemuck::cast::<Envelope, [u64; FRONT_WORDS - 1]>(*envelope));
+    (event.len() <= EVENT_BYTES_MAX).then_some((words, body))
+}
+
 /// Puts `event` (header and body as in the log) behind `envelope` into `into`; gives the bytes used.
 #[must_use]
 pub fn enclose(
@@ -325,14 +345,12 @@ pub fn enclose(
     event: &[u8],
     into: &mut [u8; ENVELOPED_BYTES_MAX],
 ) -> Option<usize> {
-    let mut header: MessageHeader =
-        bytemuck::pod_read_unaligned(event.get(..MessageHeader::BYTES)?);
-    header.block_length = header.block_length.checked_add(size_of::<Envelope>() as u16)?;
-    let length = event.len() + size_of::<Envelope>();
-    let target = into.get_mut(..length)?;
-    target[..8].copy_from_slice(bytemuck::bytes_of(&header));
-    target[8..48].copy_from_slice(bytemuck::bytes_of(envelope));
-    target[48..].copy_from_slice(&event[MessageHeader::BYTES..]);
+    let (front, body) = front(envelope, event)?;
+    let front: &[u8] = bytemuck::cast_slice(&front);
+    let length = front.len() + body.len();
+    let (head, behind) = into[..length].split_at_mut(front.len());
+    head.copy_from_slice(front);
+    behind.copy_from_slice(body);
     Some(length)
 }
 

@@ -47,6 +47,8 @@ pub struct Producer<M> {
     staged: u64,
     /// The consumer's index when last read; never ahead of `published`.
     head: u64,
+    /// One past the last free slot that was brought near, unless `staged` has passed it.
+    near: u64,
     fault: Option<RingFault>,
 }
 
@@ -58,7 +60,7 @@ impl<M: ProducerMemory> Producer<M> {
         let tail = memory.tail().load(Ordering::Relaxed);
         // Taking the ring for full makes the first message read the real head.
         let head = tail.wrapping_sub(capacity.count());
-        Self { memory, capacity, published: tail, staged: tail, head, fault: None }
+        Self { memory, capacity, published: tail, staged: tail, head, near: tail, fault: None }
     }
 
     /// Number of slots of the ring.
@@ -119,13 +121,36 @@ impl<M: ProducerMemory> Producer<M> {
     // the slots: the ring is three times slower then.
     #[inline(always)]
     pub fn stage(&mut self, message: &[u8]) -> Result<(), PushError> {
-        check_framing(message)?;
-        let needed = slots_for(message.len());
-        let free = self.free_slots(needed)?;
-        if free < needed {
-            return Err(PushError::Full { needed, free });
+        let header = message.first_chunk::<MESSAGE_HEADER_BYTES>();
+        let header = header.map(|header| bytemuck::cast(*header));
+        let needed = self.reserve(header, message.len())?;
+        self.write(self.staged, message);
+        self.staged = self.staged.wrapping_add(needed);
+        Ok(())
+    }
+
+    /// [`stage`](Self::stage) of a message whose beginning is not yet in one place with what is behind it:
+    /// the header and what goes with it in words, then `rest`.
+    ///
+    /// # Errors
+    /// As for `stage`.
+    #[inline(always)]
+    pub fn stage_behind<const FRONT: usize>(
+        &mut self,
+        front: &[u64; FRONT],
+        rest: &[u8],
+    ) -> Result<(), PushError> {
+        const { assert!(0 < FRONT && FRONT <= SLOT_WORDS, "the front lies in one slot") }
+        let needed = self.reserve(Some(front[0]), FRONT * 8 + rest.len())?;
+        let beside = rest.len().min((SLOT_WORDS - FRONT) * 8);
+        let (beside, behind) = rest.split_at(beside);
+        let mut first = [0; SLOT_WORDS];
+        first[..FRONT].copy_from_slice(front);
+        for (word, bytes) in first[FRONT..].iter_mut().zip(beside.as_chunks::<8>().0) {
+            *word = bytemuck::cast(*bytes);
         }
-        self.write(message);
+        store(self.memory.slots(), self.capacity.first_word(self.staged), first);
+        self.write(self.staged.wrapping_add(1), behind);
         self.staged = self.staged.wrapping_add(needed);
         Ok(())
     }
@@ -153,6 +178,36 @@ impl<M: ProducerMemory> Producer<M> {
         Ok(())
     }
 
+    /// The slots that a message takes, which are free. It is so long, and has that header.
+    #[inline]
+    fn reserve(&mut self, header: Option<u64>, bytes: usize) -> Result<u64, PushError> {
+        check_framing(header, bytes)?;
+        let needed = slots_for(bytes);
+        let free = self.free_slots(needed)?;
+        if free < needed {
+            return Err(PushError::Full { needed, free });
+        }
+        Ok(needed)
+    }
+
+    /// Takes the lines of the next `slots` slots, as far as they are known to be free, from the consumer's
+    /// core, which has read them last. To be called by who waits for something to send: else the next message
+    /// is on its way to those lines while its consumer waits for it. Brings nothing near twice.
+    #[inline]
+    pub fn bring_near(&mut self, slots: u64) {
+        let wanted = slots.min(self.known_free());
+        if self.near.wrapping_sub(self.staged) > wanted {
+            self.near = self.staged;
+        }
+        let end = self.staged.wrapping_add(wanted);
+        while self.near != end {
+            let word = &self.memory.slots()[self.capacity.first_word(self.near)];
+            // SYNC: of a free slot, which only this side touches. A prefetch would do, but is no safe code.
+            word.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.near = self.near.wrapping_add(1);
+        }
+    }
+
     #[inline]
     fn known_free(&self) -> u64 {
         self.capacity.count() - self.staged.wrapping_sub(self.head)
@@ -178,29 +233,27 @@ impl<M: ProducerMemory> Producer<M> {
         Ok(())
     }
 
-    /// Writes a message that is known to fit from `staged` on. Slot by slot, because copies of a
+    /// Writes bytes that are known to fit from the slot `index` on. Slot by slot, because copies of a
     /// length known in advance are several times faster.
     #[inline(always)]
-    fn write(&self, message: &[u8]) {
+    fn write(&self, mut index: u64, bytes: &[u8]) {
         let slots = self.memory.slots();
-        let (full, rest) = message.as_chunks::<SLOT_BYTES>();
-        let mut index = self.staged;
+        let (full, rest) = bytes.as_chunks::<SLOT_BYTES>();
         for bytes in full {
-            store(slots, self.capacity.first_word(index), *bytes);
+            store(slots, self.capacity.first_word(index), bytemuck::cast(*bytes));
             index = index.wrapping_add(1);
         }
         if !rest.is_empty() {
             let mut padded = [0; SLOT_BYTES];
             padded[..rest.len()].copy_from_slice(rest);
-            store(slots, self.capacity.first_word(index), padded);
+            store(slots, self.capacity.first_word(index), bytemuck::cast(padded));
         }
     }
 }
 
-/// Stores `bytes` into the slot that begins at the word `first`.
+/// Stores `words` into the slot that begins at the word `first`.
 #[inline]
-fn store(slots: &[AtomicU64], first: usize, bytes: [u8; SLOT_BYTES]) {
-    let words: [u64; SLOT_WORDS] = bytemuck::cast(bytes);
+fn store(slots: &[AtomicU64], first: usize, words: [u64; SLOT_WORDS]) {
     for (slot, word) in slots[first..first + SLOT_WORDS].iter().zip(words) {
         // SYNC: ordered by the release store of the tail in `publish`.
         slot.store(word, Ordering::Relaxed);
@@ -208,13 +261,10 @@ fn store(slots: &[AtomicU64], first: usize, bytes: [u8; SLOT_BYTES]) {
 }
 
 #[inline]
-fn check_framing(message: &[u8]) -> Result<(), PushError> {
-    let bytes = message.len();
-    let Some(header) = message.first_chunk::<MESSAGE_HEADER_BYTES>() else {
-        return Err(PushError::Unframed { bytes, stated: 0 });
-    };
-    let stated = stated_length(bytemuck::cast(*header));
-    if bytes == stated && bytes.is_multiple_of(8) && bytes <= MAX_MESSAGE_BYTES {
+fn check_framing(header: Option<u64>, bytes: usize) -> Result<(), PushError> {
+    let stated = header.map_or(0, stated_length);
+    if header.is_some() && bytes == stated && bytes.is_multiple_of(8) && bytes <= MAX_MESSAGE_BYTES
+    {
         Ok(())
     } else {
         Err(PushError::Unframed { bytes, stated })

@@ -59,6 +59,28 @@ fn a_segment_goes_to_the_tail_with_its_beginning_cleared() {
 }
 
 #[test]
+fn bringing_bytes_near_changes_none() {
+    let (mut tail, mut body, _control) = window();
+    publish(&mut tail, BYTES - WINDOW_SEGMENT_BYTES);
+    body.appended();
+    for left in [WINDOW_SEGMENT_BYTES, 512, 64, 8, 0] {
+        let all = tail.bytes(tail.start(), BYTES);
+        for (byte, at) in all.iter_mut().zip(0..) {
+            *byte = at as u8 ^ 0x5a;
+        }
+        let before = all.to_vec();
+        tail.bring_near(512);
+        assert_eq!(tail.bytes(tail.start(), BYTES), before, "{left} bytes before the end");
+        // All of the window is full in the end, and nothing is there to be brought near.
+        tail.publish(BYTES - left);
+    }
+    tail.bring_near(512);
+    assert!(body.recycle(WINDOW_SEGMENT_BYTES, |_, bytes| bytes.fill(7)));
+    tail.bring_near(512);
+    assert!(tail.bytes(BYTES, BYTES + 512).iter().all(|&byte| byte == 7));
+}
+
+#[test]
 #[should_panic(expected = "of a window from 2097152 to")]
 fn what_was_handed_to_the_tail_is_not_copied() {
     let (mut tail, mut body, _control) = window();
