@@ -2,8 +2,8 @@
 //! gateway, the adapter's link and the client library.
 //!
 //! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (a fifth of a µs each
-//! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Who
-//! finds that somebody else needs the core leaves the pauses out. Two words per
+//! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Whose
+//! pauses were in vain while somebody else needed the core leaves them out, but for a try now and then. Two words per
 //! direction make sleeping safe, each written by one side only, so that each side can map the
 //! other's word read-only:
 //!
@@ -48,6 +48,9 @@ const YIELDS: u32 = 120;
 /// A core that was given away and comes back later than this was given to somebody who needed it: one that
 /// nobody waits for comes back in a third of a microsecond, and a change of threads and back takes more than one.
 const TAKEN: Duration = Duration::from_micros(1);
+
+/// Failures that count: after so many in a row every 64th wait begins with pauses.
+const MAX_FAILURES: u32 = 6;
 
 /// How a thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -176,9 +179,10 @@ pub struct Waiter {
     /// Pauses before the first yield.
     spins: u32,
     idle_turns: u32,
-    /// Somebody else had the core when it was given away last. Pauses would keep it from who may be the one
-    /// that is to answer, so there are none until it comes back at once.
-    is_shared: bool,
+    /// Waits, this one counted, that are to go without pauses.
+    skips: u32,
+    /// How often in a row pauses were in vain, and somebody else needed the core meanwhile.
+    failures: u32,
 }
 
 impl Waiter {
@@ -189,13 +193,19 @@ impl Waiter {
 
     /// At the foot of a ladder with so many pauses: for a thread whose turns take longer than a pause.
     pub const fn yielding_after(spins: u32, strategy: WaitStrategy) -> Self {
-        Self { strategy, spins, idle_turns: 0, is_shared: false }
+        Self { strategy, spins, idle_turns: 0, skips: 0, failures: 0 }
     }
 
-    /// Back to the foot of the ladder: work was found. Where the core is shared the foot is behind the pauses.
+    /// Back to the foot of the ladder: work was found. Where pauses are in vain the foot is behind them.
     #[inline]
     pub fn reset(&mut self) {
-        self.idle_turns = if self.is_shared { self.spins } else { 0 };
+        let has_yielded = self.idle_turns > self.spins;
+        if self.skips > 0 {
+            self.skips -= u32::from(has_yielded);
+        } else if self.idle_turns > 0 && !has_yielded {
+            self.failures = 0;
+        }
+        self.idle_turns = if self.skips > 0 { self.spins } else { 0 };
     }
 
     /// Gives the core away, and notes whether somebody took it.
@@ -205,9 +215,16 @@ impl Waiter {
         self.note_return(begin.elapsed());
     }
 
-    /// The core that was given away came back after so long.
+    /// The core that was given away came back after so long. Where somebody took it, the pauses before kept it
+    /// from who may be the one that is to answer; unless that one has another core, and was only a little too
+    /// late this time. So it is tried again, but the less often the more often it was in vain.
     fn note_return(&mut self, after: Duration) {
-        self.is_shared = after >= TAKEN;
+        if after < TAKEN {
+            (self.skips, self.failures) = (0, 0);
+        } else if self.skips == 0 {
+            self.failures = (self.failures + 1).min(MAX_FAILURES);
+            self.skips = 1 << self.failures;
+        }
     }
 
     /// Waits one step after a turn without work: a few pauses, a yield, or a sleep of at most `limit`.

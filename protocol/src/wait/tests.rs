@@ -267,6 +267,39 @@ fn the_ladder_spins_then_yields_then_parks_until_reset() {
 }
 
 #[test]
+fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
+    /// One wait on a core that somebody else needs; true if it began with pauses.
+    fn wait(waiter: &mut Waiter, suffices: bool) -> bool {
+        waiter.reset();
+        let has_paused = waiter.pause(|| suffices);
+        while !(has_paused && suffices) && waiter.pause(|| false) {}
+        if !(has_paused && suffices) {
+            waiter.idle_turns += 1;
+            waiter.note_return(TAKEN);
+        }
+        has_paused
+    }
+    let mut waiter = Waiter::new(WaitStrategy::Adaptive);
+    let waits_between = |waiter: &mut Waiter| (0..).find(|_| wait(waiter, false)).unwrap();
+    for expected in [0, 1, 3, 7, 15, 31, 63, 63] {
+        assert_eq!(waits_between(&mut waiter), expected);
+    }
+    // What is answered while it pauses goes on with them, and one failure is not taken for many.
+    assert_eq!((0..100).position(|_| wait(&mut waiter, true)), Some(63));
+    assert!((0..100).all(|_| wait(&mut waiter, true)));
+    for expected in [0, 1, 3] {
+        assert_eq!(waits_between(&mut waiter), expected);
+    }
+    // Nor does it change anything that work comes without a wait.
+    (0..1_000).for_each(|_| waiter.reset());
+    assert_eq!(waits_between(&mut waiter), 7);
+    // Where nobody else needs the core any more, pauses cost nobody anything.
+    waiter.note_return(TAKEN - Duration::from_nanos(1));
+    assert!(wait(&mut waiter, false));
+    assert_eq!(waits_between(&mut waiter), 1);
+}
+
+#[test]
 fn every_watch_sees_every_advance_also_through_a_read_only_mapping() {
     let (region, descriptor) = Region::create("test", 4096, PeerAccess::ReadOnly).unwrap();
     let seen_region = ReadOnlyRegion::from_descriptor(descriptor.as_fd(), 4096).unwrap();
