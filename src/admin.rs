@@ -22,7 +22,7 @@ use touchline_protocol::message::command::{
     PERMISSION_LEVERAGED, PERMISSION_MARGIN, PERMISSION_SPOT, PERMISSION_TRADE_GROUP_2, SetRules,
 };
 use touchline_protocol::message::decode::{self, Event};
-use touchline_protocol::message::enums::{Lane, Role};
+use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::{Done, MassCanceled};
 use touchline_protocol::text::Name;
 
@@ -154,14 +154,34 @@ fn call<C: ClientCommand>(data: &Path, command: &mut C) -> Result<Answer> {
     }
 }
 
-/// A reject says by a number what it is about; for people, by its name where it has one.
+/// A reject says by a number what it is about, and little of what to do; for people, by its name and with a
+/// way on, where there are any.
 fn named(error: CallError, command: &[u8]) -> Error {
     let CallError::Rejected { reason, detail } = error else { return error.into() };
     let key = decode::command(command).ok().and_then(|command| key_of(&command, reason, detail));
-    match key {
-        Some(key) => anyhow!("{error}, {key}"),
+    match key.or_else(|| way_on(reason)) {
+        Some(more) => anyhow!("{error}, {more}"),
         None => error.into(),
     }
+}
+
+/// What an operator can do about a reject that leaves that open.
+const fn way_on(reason: RejectReason) -> Option<&'static str> {
+    Some(match reason {
+        RejectReason::SymbolInUse => {
+            "steps of prices and quantities, and what they begin at, change only while the symbol is not TRADING \
+             and has no open orders: see symbol status and symbol expire"
+        }
+        RejectReason::LogUnavailable => {
+            "the disk is behind or has failed: the engine says which, and may be asked again if it is behind"
+        }
+        RejectReason::UnexpectedMessage => {
+            "the venue follows older rules than this needs: see rules"
+        }
+        RejectReason::AlreadyDefined => "the name or number is taken",
+        RejectReason::UnknownKey => "there is no such key, or it is revoked",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -267,7 +267,7 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     let refusal = a.call("POST", "/api/v3/order", order).error();
     assert_eq!(refusal, (400, -1013, "Filter failure: MIN_NOTIONAL".to_owned()));
     let coarse = ["symbol", "change", "DOGEUSDT", "tick_size=0.05"];
-    refused(&venue, &coarse, "SymbolInUse");
+    refused(&venue, &coarse, "SymbolInUse (detail 0), steps of prices and quantities");
 
     for status in ["PRE_TRADING", "POST_TRADING", "END_OF_DAY", "AUCTION_MATCH", "BREAK", "HALT"] {
         admin(&venue, &["symbol", "status", "DOGEUSDT", status]);
