@@ -1,14 +1,14 @@
 //! Sessions that need no acceptance in front of what comes of their orders: over rings of their own and over
 //! the ring of all streams the same, and nobody else is told less.
 
-use super::client::limit;
+use super::client::{Reply, limit};
 use super::streams;
 use super::unsolicited::{names, send};
 use super::venue::Venue;
 use touchline_engine::mailbox::Wishes;
 use touchline_protocol::message::command::{CancelReplace, NewOrder, PlaceOrderList, ReplaceOrder};
 use touchline_protocol::message::decode::Event;
-use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, TimeInForce};
+use touchline_protocol::message::enums::{Lane, OrderStatus, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 use touchline_protocol::units::SymbolId;
 
@@ -51,6 +51,46 @@ fn a_brief_session_is_told_what_comes_of_its_order_and_not_that_it_was_accepted(
     assert_eq!(names(&send(&mut venue, &mut trader, stop)), "R");
     let refused = send(&mut venue, &mut trader, limit(0, Side::Buy, 0, 1));
     assert!(refused.len() == 1 && refused[0].reason().is_some());
+}
+
+#[test]
+fn a_brief_order_in_parts_is_told_each_of_them_and_answered_once() {
+    let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 2");
+    venue.wishes = Wishes { is_brief: true, ..Wishes::default() };
+    let mut taker = venue.trader("taker", 1);
+    let mut maker = venue.trader("maker", 2);
+    for _ in 0..5 {
+        send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
+    }
+    let replies = send(&mut venue, &mut taker, limit(0, Side::Buy, 100, 6));
+    assert_eq!(names(&replies), "TT+TT+TR");
+    assert_eq!(replies.iter().position(Reply::is_terminal), Some(replies.len() - 1));
+    assert!(replies.iter().all(|reply| reply.envelope.sequence.0 == taker.sequence()));
+}
+
+#[test]
+fn what_does_not_fit_is_missing_in_front_of_a_brief_result_and_told_to_be() {
+    /// More fills, of three slots each, than there are slots.
+    const MAKERS: i64 = 400;
+    let mut venue = brief();
+    let mut taker = venue.try_open("taker", (Role::Trader, Lane::Hot, 1), 1024).unwrap();
+    let mut maker = venue.trader("maker", 2);
+    for _ in 0..MAKERS {
+        send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
+    }
+    let replies = send(&mut venue, &mut taker, limit(0, Side::Buy, 100, MAKERS));
+    let [told @ .., notice, result] = &replies[..] else { unreachable!() };
+    let parts = names(told);
+    assert!(parts.starts_with('T') && parts.chars().all(|part| "T+".contains(part)), "{parts}");
+    let Event::Gap(gap) = notice.event() else { panic!("{:?}", notice.event()) };
+    let fills = parts.matches('T').count() as i64;
+    assert!(fills < MAKERS, "all fit");
+    // Behind the last transaction of which all was told.
+    let whole = told.iter().rev().find(|reply| matches!(reply.event(), Event::OrderContinues(_)));
+    assert_eq!(Some(gap.from), whole.map(|reply| reply.envelope.position));
+    let Event::OrderResult(filled) = result.event() else { panic!("{:?}", result.event()) };
+    assert_eq!(filled.status, OrderStatus::Filled.to_wire());
+    assert!(result.is_terminal() && !notice.is_terminal());
 }
 
 /// Each tells numbers that its result alone does not.

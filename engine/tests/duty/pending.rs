@@ -3,6 +3,7 @@
 
 use super::client::{Client, Reply, limit};
 use super::record::{of_session, transactions};
+use super::unsolicited::names;
 use super::venue::{Venue, deposit};
 use crate::patience::Wait;
 use touchline_engine::mailbox::{StateLetter, ToDuty};
@@ -29,17 +30,7 @@ fn place_makers(venue: &mut Venue, maker: &mut Client) {
 
 /// Checks the replies to the aggressor; gives the position behind its last part.
 fn check_aggressor(client: &Client, sequence: u64, replies: &[Reply]) -> u64 {
-    let names: String = replies
-        .iter()
-        .map(|reply| match reply.event() {
-            Event::OrderAccepted(_) => 'A',
-            Event::Trade(_) => 'T',
-            Event::OrderContinues(_) => '+',
-            Event::OrderResult(_) => 'R',
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    assert_eq!(names, "ATT+TT+TT+TR");
+    assert_eq!(names(replies), "ATT+TT+TT+TR");
     for reply in replies {
         let envelope = reply.envelope;
         assert_eq!(envelope.sequence.0, sequence);

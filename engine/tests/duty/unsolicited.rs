@@ -24,6 +24,7 @@ pub(super) fn names<'reply>(replies: impl IntoIterator<Item = &'reply Reply>) ->
         Event::OrderCanceled(_) => 'C',
         Event::OrderTriggered(_) => 'S',
         Event::OrderListChanged(_) => 'L',
+        Event::OrderContinues(_) => '+',
         Event::Gap(_) => 'G',
         other => panic!("{other:?}"),
     };
