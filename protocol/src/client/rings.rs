@@ -42,7 +42,7 @@ pub(super) struct RingReceiver {
     pub(super) line: Arc<Line>,
     pub(super) watermarks: Watermarks,
     pub(super) acknowledgement: Acknowledgement,
-    /// Knows from wait to wait whether somebody else needs the core.
+    /// Knows from wait to wait whether pauses are in vain.
     pub(super) waiter: Waiter,
     pub(super) held: VecDeque<Reply>,
     pub(super) buffer: Box<MessageBuffer>,

@@ -14,7 +14,7 @@ use crate::message::decode::{self, DecodeError, FeedMessage};
 use crate::message::enums::CloseReason;
 use crate::message::feed::{FeedGap, FeedOpened};
 use crate::units::FeedSequence;
-use crate::wait::{WaitStrategy, Waiter};
+use crate::wait::Waiter;
 
 /// Snapshots that are asked for in one recovery: each was overtaken by the feed while it came.
 const ATTEMPTS: u32 = 5;
@@ -158,7 +158,8 @@ pub struct FeedReader {
     source: Source,
     line: FeedLine,
     opened: FeedOpened,
-    wait: WaitStrategy,
+    /// Knows from wait to wait whether pauses are in vain.
+    waiter: Waiter,
     message: Box<SlotWords>,
     /// Books were given out, so that the ones that come back with `follow` are no empty ones.
     has_books: bool,
@@ -184,7 +185,7 @@ impl FeedReader {
             source,
             line,
             opened,
-            wait: options.wait,
+            waiter: Waiter::new(options.wait),
             message: Box::new([0; SLOT_WORDS]),
             has_books: false,
         })
@@ -325,7 +326,7 @@ impl FeedReader {
     /// poll may tell something.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();
-        let mut waiter = Waiter::new(self.wait);
+        self.waiter.reset();
         loop {
             let seen = match &mut self.source {
                 Source::Ring(ring) => {
@@ -343,7 +344,7 @@ impl FeedReader {
                 }
             };
             let Some(left) = limit.checked_sub(begin.elapsed()) else { return false };
-            waiter.idle_or(|| match &self.source {
+            self.waiter.idle_or(|| match &self.source {
                 Source::Ring(ring) => {
                     ring.memory().events().wait_changed(seen, left);
                 }

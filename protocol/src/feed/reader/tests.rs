@@ -30,7 +30,7 @@ fn reader_of(snapshot_bytes_max: u64) -> (FeedReader, UnixStream) {
         source: Source::Stream(StreamSource::behind(FeedSequence(0))),
         line: FeedLine::new(near.into(), &options, None).unwrap(),
         opened: FeedOpened::default(),
-        wait: options.wait,
+        waiter: Waiter::new(options.wait),
         message: Box::new([0; SLOT_WORDS]),
         has_books: false,
     };
