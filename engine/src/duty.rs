@@ -247,6 +247,7 @@ impl Duty {
         self.read_clock();
         while !self.stop.load(Ordering::Acquire) {
             let is_timely = if self.work() == 0 {
+                self.bring_near();
                 // Read in front of a few pauses, and not when there is a message already: that would wait for
                 // it. So what comes is stamped with a time that is less than a microsecond older, unless the
                 // core is taken from this thread meanwhile, as it may be behind any reading.
@@ -306,10 +307,14 @@ impl Duty {
         }
     }
 
-    /// Waits one step; true if that was a few pauses and nothing else.
-    fn idle(&mut self) -> bool {
+    /// While there is nothing to do: what the next command needs of other cores and of memory.
+    fn bring_near(&mut self) {
         self.writer.bring_near();
         self.clients.bring_near();
+    }
+
+    /// Waits one step; true if that was a few pauses and nothing else.
+    fn idle(&mut self) -> bool {
         let (stop, mail) = (&self.stop, &self.mail);
         let Clients { connections, streams, .. } = &self.clients;
         let writer = &self.writer;

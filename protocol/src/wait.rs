@@ -2,10 +2,10 @@
 //! gateway, the adapter's link and the client library.
 //!
 //! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (a fifth of a µs each
-//! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes). Whose
-//! pauses were in vain while somebody else needed the core leaves them out, but for a try now and then. Two words per
-//! direction make sleeping safe, each written by one side only, so that each side can map the
-//! other's word read-only:
+//! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes).
+//! Whose pauses were in vain while somebody else needed the core leaves them out, but for a try now and then. Two
+//! words per direction make sleeping safe, each written by one side only, so that each side can map the other's
+//! word read-only:
 //!
 //! ```text
 //!   sleeper                                   waker
@@ -49,7 +49,7 @@ const YIELDS: u32 = 120;
 /// nobody waits for comes back in a third of a microsecond, and a change of threads and back takes more than one.
 const TAKEN: Duration = Duration::from_micros(1);
 
-/// Failures that count: after so many in a row every 64th wait begins with pauses.
+/// Failures that count: after so many in a row every 2ⁿ-th wait begins with pauses.
 const MAX_FAILURES: u32 = 6;
 
 /// How a thread waits.
@@ -179,9 +179,9 @@ pub struct Waiter {
     /// Pauses before the first yield.
     spins: u32,
     idle_turns: u32,
-    /// Waits, this one counted, that are to go without pauses.
+    /// Waits, this one counted, before pauses are tried again; 0: they are not left out.
     skips: u32,
-    /// How often in a row pauses were in vain, and somebody else needed the core meanwhile.
+    /// How often in a row they were tried in vain, and somebody else needed the core meanwhile.
     failures: u32,
 }
 
@@ -199,11 +199,17 @@ impl Waiter {
     /// Back to the foot of the ladder: work was found. Where pauses are in vain the foot is behind them.
     #[inline]
     pub fn reset(&mut self) {
-        let has_yielded = self.idle_turns > self.spins;
-        if self.skips > 0 {
-            self.skips -= u32::from(has_yielded);
-        } else if self.idle_turns > 0 && !has_yielded {
+        // Behind a yield it is 0 already: the last one came back at once, or else waits are to be skipped.
+        if self.skips == 0 && self.idle_turns > 0 {
             self.failures = 0;
+        }
+        self.step_down();
+    }
+
+    /// Back to the foot of the ladder, whether or not anything was found.
+    pub(crate) fn step_down(&mut self) {
+        if self.skips > 0 {
+            self.skips -= u32::from(self.idle_turns > self.spins);
         }
         self.idle_turns = if self.skips > 0 { self.spins } else { 0 };
     }
@@ -292,11 +298,14 @@ impl Waiter {
         mut ready: impl FnMut() -> bool,
     ) -> bool {
         let begin = Instant::now();
-        self.reset();
         while !ready() {
-            let Some(left) = limit.checked_sub(begin.elapsed()) else { return false };
+            let Some(left) = limit.checked_sub(begin.elapsed()) else {
+                self.step_down();
+                return false;
+            };
             self.idle(lines.clone(), left, &mut ready);
         }
+        self.reset();
         true
     }
 }

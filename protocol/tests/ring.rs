@@ -153,7 +153,7 @@ proptest! {
         start in prop_oneof![Just(0), Just(u64::MAX - 40), any::<u64>()],
     ) {
         let capacity = 1 << exponent;
-        let (_, mut producer, mut consumer) = ends(capacity, start);
+        let (ring, mut producer, mut consumer) = ends(capacity, start);
         let capacity = capacity as u64;
         let mut model = Model::default();
         let mut into = MessageBuffer::new();
@@ -176,7 +176,15 @@ proptest! {
                     let staged = stage_behind(&mut producer, front, &message);
                     prop_assert_eq!(staged, model.stage(&message, capacity));
                 }
-                Step::BringNear(slots) => producer.bring_near(slots),
+                Step::BringNear(slots) => {
+                    let words = || {
+                        let words = ring.slots_to_write().iter();
+                        words.map(|word| word.load(Ordering::Relaxed)).collect::<Vec<_>>()
+                    };
+                    let before = words();
+                    producer.bring_near(slots);
+                    prop_assert_eq!(words(), before);
+                }
                 Step::Publish => {
                     producer.publish();
                     model.publish();
@@ -402,11 +410,13 @@ fn the_rest_of_the_last_slot_is_zero_also_where_older_messages_stood() {
     consumer.poll(&mut into).unwrap();
     assert_eq!(consumer.poll(&mut into), Ok(None));
     producer.try_push(&message(9, 8)).unwrap();
-    let words: Vec<u64> =
-        ring.slots_to_write()[..16].iter().map(|word| word.load(Ordering::Relaxed)).collect();
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    stage_behind(&mut producer, 2, &message(3, 9)).unwrap();
+    let words = ring.slots_to_write()[..24].iter().map(|word| word.load(Ordering::Relaxed));
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     assert_eq!(bytes[..72], message(9, 8));
-    assert_eq!(bytes[72..], [0; 56]);
+    assert_eq!(bytes[72..128], [0; 56]);
+    assert_eq!(bytes[128..152], message(3, 9));
+    assert_eq!(bytes[152..], [0; 40]);
 }
 
 #[test]

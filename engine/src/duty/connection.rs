@@ -15,7 +15,7 @@ use super::rate::RateLimit;
 use crate::side::told_to;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
-use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, front};
+use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, envelope_words};
 use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
@@ -334,7 +334,7 @@ impl Connection {
 
     #[inline]
     fn stage(&mut self, envelope: &Envelope, event: &[u8]) {
-        let staged = front(envelope, event)
+        let staged = envelope_words(envelope, event)
             .is_some_and(|(front, body)| self.end.output.stage_behind(&front, body).is_ok());
         // A ring whose index the peer broke takes nothing more; the next poll ends the connection.
         if !staged {

@@ -17,7 +17,7 @@ use crate::gateway::Bell;
 use crate::side::told_to;
 use std::sync::Arc;
 use touchline_core::Addressee;
-use touchline_protocol::message::decode::front;
+use touchline_protocol::message::decode::envelope_words;
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
 };
@@ -305,7 +305,7 @@ impl Streams {
     fn stage(&mut self, index: usize, envelope: &Envelope, event: &[u8]) {
         let [low, middle, high, _] = self.list[index].epoch.0.to_le_bytes();
         let envelope = Envelope { reserved: [low, middle, high], ..*envelope };
-        let staged = front(&envelope, event)
+        let staged = envelope_words(&envelope, event)
             .is_some_and(|(front, body)| self.end.output.stage_behind(&front, body).is_ok());
         if !staged {
             self.miss(index, envelope.position);

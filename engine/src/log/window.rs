@@ -36,9 +36,8 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::io::Errno;
 use touchline_protocol::{
     log::{
-        BLOCK_BYTES, SEGMENT_HEADER_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
+        BLOCK_BYTES, FRAME_ALIGN, SEGMENT_HEADER_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{APPENDED_OFFSET, PREPARED_UNTIL_OFFSET, WINDOW_BASE_OFFSET},
-        window_segment_rest,
     },
     overtaking::{retract, take_over},
     shm::{Region, Shared, ShmError},
@@ -46,9 +45,6 @@ use touchline_protocol::{
 
 /// Touched once per this many bytes when the kernel cannot pre-fault; no page is smaller.
 const PAGE_BYTES: usize = 4096;
-
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
 
 /// Zeroed at the beginning of a segment that is handed to the tail: room for a disk segment's header, and for
 /// the header of the first frame.
@@ -211,18 +207,19 @@ impl Tail {
         unsafe { slice::from_raw_parts_mut(pointer, length as usize) }
     }
 
-    /// Has this core take over the lines of the next `bytes` bytes, as far as they are this tail's and lie in its
-    /// window segment. No byte is changed.
-    pub(crate) fn bring_near(&mut self, bytes: u64) {
-        let from = self.start;
-        let to = from + bytes.min(window_segment_rest(from));
-        if self.reaches(to) {
+    /// Brings the lines of the next `bytes` bytes, which lie in one window segment, from memory to this core, to be
+    /// written; false while they are not all this tail's. No byte is changed.
+    pub(crate) fn bring_near(&mut self, bytes: u64) -> bool {
+        let (from, to) = (self.start, self.start + bytes);
+        let reaches = self.reaches(to);
+        if reaches {
             // A store, since reading alone leaves a line with whoever else has it; hidden from the compiler,
             // which would leave it out.
-            for byte in self.bytes(from, to).iter_mut().step_by(LINE_BYTES) {
+            for byte in self.bytes(from, to).iter_mut().step_by(FRAME_ALIGN as usize) {
                 *byte = black_box(*byte);
             }
         }
+        reaches
     }
 
     /// Publishes everything up to `to` and gives it up.

@@ -38,6 +38,9 @@ const HEADER: u64 = FRAME_HEADER_BYTES as u64;
 /// Bytes that are brought near ahead of the next frame: more than an order that rests takes.
 const NEAR_BYTES: u64 = 512;
 
+// So that they lie in one window segment, of which there is a largest frame left or nothing.
+const _: () = assert!(NEAR_BYTES <= MAX_FRAME);
+
 /// Why nothing can be appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BeginError {
@@ -273,14 +276,13 @@ impl LogWriter {
         }
     }
 
-    /// Takes the lines that the next frame is written to out of memory, where another lap has left them. To be
-    /// called by who waits for a command: else the reply to it stands in line behind the stores to them.
-    /// Brings nothing near twice.
+    /// Brings the lines that the next frame is written to here from memory, where another lap has left them. For
+    /// who waits for a command: else the reply to it stands in line behind the stores to them. Brings none twice.
     #[inline]
     pub fn bring_near(&mut self) {
-        if self.near != self.tail.start() {
-            self.near = self.tail.start();
-            self.tail.bring_near(NEAR_BYTES);
+        let start = self.tail.start();
+        if self.near != start && self.tail.bring_near(NEAR_BYTES) {
+            self.near = start;
         }
     }
 

@@ -82,7 +82,7 @@ impl ClientCommand for RecordWrite {
     }
 }
 
-/// Slots of an order.
+/// Slots that are brought near for the next command: those of an order, the longest that is sent in a hurry.
 const ORDER_SLOTS: u64 = size_of::<NewOrder>().div_ceil(SLOT_BYTES) as u64;
 
 /// Why a command did not leave. It was not sent and took no sequence.

@@ -326,24 +326,28 @@ impl FeedReader {
     /// poll may tell something.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();
-        self.waiter.reset();
         loop {
             let seen = match &mut self.source {
                 Source::Ring(ring) => {
                     let seen = ring.memory().events().current();
                     if ring.has_more() || ring.memory().has_ended() {
+                        self.waiter.reset();
                         return true;
                     }
                     seen
                 }
                 Source::Stream(stream) => {
                     if stream.overrun.is_some() || self.line.has_more() {
+                        self.waiter.reset();
                         return true;
                     }
                     0
                 }
             };
-            let Some(left) = limit.checked_sub(begin.elapsed()) else { return false };
+            let Some(left) = limit.checked_sub(begin.elapsed()) else {
+                self.waiter.step_down();
+                return false;
+            };
             self.waiter.idle_or(|| match &self.source {
                 Source::Ring(ring) => {
                     ring.memory().events().wait_changed(seen, left);

@@ -319,22 +319,22 @@ pub const ENVELOPED_BYTES_MAX: usize = EVENT_BYTES_MAX + size_of::<Envelope>();
 const _: () = assert!(size_of::<event::OrderCanceled>() == EVENT_BYTES_MAX);
 
 /// Words in front of an event's body on a ring: header and envelope.
-pub const FRONT_WORDS: usize = (MessageHeader::BYTES + size_of::<Envelope>()) / 8;
+pub const ENVELOPE_WORDS: usize = (MessageHeader::BYTES + size_of::<Envelope>()) / 8;
 
-/// What stands in front of `event` (header and body as in the log) on a ring, and its body; `None` for what
-/// is no event, or longer than any.
+/// What stands in front of `event` (header and body as in the log) on a ring, as the words that it is in memory,
+/// and its body; `None` for what is shorter than a header, or longer than any event.
 #[inline]
 #[must_use]
-pub fn front<'event>(
+pub fn envelope_words<'event>(
     envelope: &Envelope,
     event: &'event [u8],
-) -> Option<([u64; FRONT_WORDS], &'event [u8])> {
+) -> Option<([u64; ENVELOPE_WORDS], &'event [u8])> {
     let (header, body) = event.split_first_chunk::<{ MessageHeader::BYTES }>()?;
     let mut header: MessageHeader = bytemuck::cast(*header);
     header.block_length = header.block_length.checked_add(size_of::<Envelope>() as u16)?;
-    let mut words = [0; FRONT_WORDS];
+    let mut words = [0; ENVELOPE_WORDS];
     words[0] = bytemuck::cast(header);
-    words[1..].copy_from_slice(&bytemuck::cast::<Envelope, [u64; FRONT_WORDS - 1]>(*envelope));
+    words[1..].copy_from_slice(&bytemuck::cast::<Envelope, [u64; ENVELOPE_WORDS - 1]>(*envelope));
     (event.len() <= EVENT_BYTES_MAX).then_some((words, body))
 }
 
@@ -345,7 +345,7 @@ pub fn enclose(
     event: &[u8],
     into: &mut [u8; ENVELOPED_BYTES_MAX],
 ) -> Option<usize> {
-    let (front, body) = front(envelope, event)?;
+    let (front, body) = envelope_words(envelope, event)?;
     let front: &[u8] = bytemuck::cast_slice(&front);
     let length = front.len() + body.len();
     let (head, behind) = into[..length].split_at_mut(front.len());
@@ -465,6 +465,20 @@ mod tests {
         let (back, buffer) = disclose(&ring[..length]).unwrap();
         assert_eq!(back, envelope);
         assert_eq!(buffer.event(), Ok(Event::OrderCanceled(&event)));
+    }
+
+    #[test]
+    fn what_is_no_event_gets_no_envelope() {
+        let envelope = Envelope::default();
+        let mut ring = [0; ENVELOPED_BYTES_MAX];
+        let mut longest = [0; EVENT_BYTES_MAX + 8];
+        assert_eq!(enclose(&envelope, &longest[..7], &mut ring), None);
+        assert_eq!(enclose(&envelope, &longest[..8], &mut ring), Some(48));
+        let whole = &longest[..EVENT_BYTES_MAX];
+        assert_eq!(enclose(&envelope, whole, &mut ring), Some(ENVELOPED_BYTES_MAX));
+        assert_eq!(enclose(&envelope, &longest, &mut ring), None);
+        longest[..2].fill(u8::MAX);
+        assert_eq!(enclose(&envelope, &longest[..8], &mut ring), None, "no length of a block");
     }
 
     proptest! {

@@ -179,7 +179,7 @@ impl<M: ProducerMemory> Producer<M> {
     }
 
     /// The slots that a message takes, which are free. It is so long, and has that header.
-    #[inline]
+    #[inline(always)]
     fn reserve(&mut self, header: Option<u64>, bytes: usize) -> Result<u64, PushError> {
         check_framing(header, bytes)?;
         let needed = slots_for(bytes);
@@ -190,9 +190,10 @@ impl<M: ProducerMemory> Producer<M> {
         Ok(needed)
     }
 
-    /// Takes the lines of the next `slots` slots, as far as they are known to be free, from the consumer's
-    /// core, which has read them last. To be called by who waits for something to send: else the next message
-    /// is on its way to those lines while its consumer waits for it. Brings nothing near twice.
+    /// Brings the lines of the next `slots` slots, as far as they are known to be free, here from the consumer's
+    /// core, which has read them last, to be written. For who has nothing to send just now: else the next
+    /// message waits for those lines while its consumer waits for the message. Called again with the same
+    /// `slots` it brings none twice.
     #[inline]
     pub fn bring_near(&mut self, slots: u64) {
         let wanted = slots.min(self.known_free());
@@ -202,7 +203,8 @@ impl<M: ProducerMemory> Producer<M> {
         let end = self.staged.wrapping_add(wanted);
         while self.near != end {
             let word = &self.memory.slots()[self.capacity.first_word(self.near)];
-            // SYNC: of a free slot, which only this side touches. A prefetch would do, but is no safe code.
+            // SYNC: of a free slot, which only this side touches. A store, since `touch` in `crate::sync` leaves
+            // the line with whoever else has it.
             word.store(word.load(Ordering::Relaxed), Ordering::Relaxed);
             self.near = self.near.wrapping_add(1);
         }

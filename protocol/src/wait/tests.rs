@@ -280,7 +280,7 @@ fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
         has_paused
     }
     let mut waiter = Waiter::new(WaitStrategy::Adaptive);
-    let waits_between = |waiter: &mut Waiter| (0..).find(|_| wait(waiter, false)).unwrap();
+    let waits_between = |waiter: &mut Waiter| (0..100).find(|_| wait(waiter, false)).unwrap();
     for expected in [0, 1, 3, 7, 15, 31, 63, 63] {
         assert_eq!(waits_between(&mut waiter), expected);
     }
@@ -290,12 +290,26 @@ fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
     for expected in [0, 1, 3] {
         assert_eq!(waits_between(&mut waiter), expected);
     }
-    // Nor does it change anything that work comes without a wait.
+    // Nor does it change anything that work comes without a wait, while pauses are left out and when they are not,
+    assert!((0..7).all(|_| !wait(&mut waiter, false)));
     (0..1_000).for_each(|_| waiter.reset());
-    assert_eq!(waits_between(&mut waiter), 7);
+    assert_eq!(waits_between(&mut waiter), 0);
+    // or that a limit ends pauses which were not long enough.
+    assert!((0..15).all(|_| !wait(&mut waiter, false)));
+    waiter.reset();
+    assert!(!waiter.wait_until(std::iter::empty(), Duration::ZERO, || false));
+    waiter.pause(|| false);
+    assert!(!waiter.wait_until(std::iter::empty(), Duration::ZERO, || false));
+    assert_eq!(waits_between(&mut waiter), 0);
+    assert_eq!(waits_between(&mut waiter), 31);
     // Where nobody else needs the core any more, pauses cost nobody anything.
     waiter.note_return(TAKEN - Duration::from_nanos(1));
     assert!(wait(&mut waiter, false));
+    assert_eq!(waits_between(&mut waiter), 1);
+    // The last yield of a wait counts, and of several late ones the first.
+    waiter.note_return(Duration::ZERO);
+    assert!(wait(&mut waiter, false));
+    waiter.note_return(TAKEN);
     assert_eq!(waits_between(&mut waiter), 1);
 }
 

@@ -63,20 +63,26 @@ fn bringing_bytes_near_changes_none() {
     let (mut tail, mut body, _control) = window();
     publish(&mut tail, BYTES - WINDOW_SEGMENT_BYTES);
     body.appended();
-    for left in [WINDOW_SEGMENT_BYTES, 512, 64, 8, 0] {
+    for left in [WINDOW_SEGMENT_BYTES - 64, 4096, 512] {
         let all = tail.bytes(tail.start(), BYTES);
         for (byte, at) in all.iter_mut().zip(0..) {
             *byte = at as u8 ^ 0x5a;
         }
         let before = all.to_vec();
-        tail.bring_near(512);
-        assert_eq!(tail.bytes(tail.start(), BYTES), before, "{left} bytes before the end");
-        // All of the window is full in the end, and nothing is there to be brought near.
+        assert!(tail.bring_near(512));
+        assert_eq!(
+            tail.bytes(tail.start(), BYTES),
+            before,
+            "in front of {left} bytes before the end"
+        );
         tail.publish(BYTES - left);
     }
-    tail.bring_near(512);
+    assert!(tail.bring_near(512));
+    assert!(!tail.bring_near(513), "beyond the window's end, and not handed up yet");
+    tail.publish(BYTES);
+    assert!(!tail.bring_near(64));
     assert!(body.recycle(WINDOW_SEGMENT_BYTES, |_, bytes| bytes.fill(7)));
-    tail.bring_near(512);
+    assert!(tail.bring_near(512));
     assert!(tail.bytes(BYTES, BYTES + 512).iter().all(|&byte| byte == 7));
 }
 
