@@ -348,14 +348,11 @@ pub(super) mod peers {
         )
         .unwrap();
         gateway.let_in_arrivals();
-        let Some(ToDuty::Logon(crate::mailbox::LogonLetter { ticket, .. })) = mail.to_duty.take()
-        else {
-            panic!("no logon")
-        };
+        let Some(ToDuty::Logon(letter)) = mail.to_duty.take() else { panic!("no logon") };
         let (session, epoch, position) = (SessionId(1), Epoch(1), log.control.durable());
         let started = SessionStarted { session, epoch, key_id: KeyId(7), ..Default::default() };
         let logon = position..position;
-        mail.tell_gateway(FromDuty::Opened { ticket, started, logon });
+        mail.tell_gateway(FromDuty::Opened { ticket: letter.ticket, started, logon });
         let flags = ENVELOPE_TERMINAL;
         // In the ring an envelope ends with the connection's epoch.
         let reserved = [1, 0, 0];

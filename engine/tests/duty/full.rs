@@ -11,8 +11,9 @@ use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side, TimeInF
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{KeyId, SymbolId};
 
-/// Lets a client send what leaves nothing behind until the log has no room for more.
+/// Holds the disk up, and lets a client send what leaves nothing behind until the log has no room for more.
 fn fill(venue: &mut Venue, client: &mut Client) {
+    venue.disk.hold_up(true);
     let fleeting =
         || NewOrder { time_in_force: TimeInForce::Ioc.to_wire(), ..limit(0, Side::Buy, 1, 1) };
     let room = venue.control.appended().0 + WINDOW_BYTES;
@@ -39,7 +40,6 @@ fn who_leaves_while_the_log_is_full_leaves_no_orders_in_the_end() {
     leaving.send(limit(0, Side::Sell, 100, 1));
     venue.settle();
     venue.duty.wait_durable().unwrap();
-    venue.disk.hold_up(true);
     fill(&mut venue, &mut other);
     venue.disconnect(&leaving);
     venue.duty.turn();
@@ -86,7 +86,6 @@ fn decided(venue: &Venue) -> (Vec<usize>, Vec<usize>) {
 fn who_comes_while_the_log_is_full_is_let_in_when_there_is_room() {
     let mut venue = Venue::new("", "");
     let mut other = venue.trader("two", 2);
-    venue.disk.hold_up(true);
     fill(&mut venue, &mut other);
     // More than a turn lets in.
     (0..20).for_each(|ticket| knock(&venue, ticket));
@@ -111,7 +110,6 @@ fn who_comes_while_the_log_is_full_is_let_in_when_there_is_room() {
 fn who_comes_while_the_log_is_full_is_refused_when_the_disk_fails() {
     let mut venue = Venue::new("", "");
     let mut other = venue.trader("two", 2);
-    venue.disk.hold_up(true);
     fill(&mut venue, &mut other);
     knock(&venue, 1);
     venue.duty.turn();

@@ -327,23 +327,18 @@ impl FeedReader {
     pub fn wait(&mut self, limit: Duration) -> bool {
         let begin = Instant::now();
         loop {
-            let seen = match &mut self.source {
+            let (seen, is_ready) = match &mut self.source {
                 Source::Ring(ring) => {
+                    // The count first: what comes behind it ends the sleep.
                     let seen = ring.memory().events().current();
-                    if ring.has_more() || ring.memory().has_ended() {
-                        self.waiter.reset();
-                        return true;
-                    }
-                    seen
+                    (seen, ring.has_more() || ring.memory().has_ended())
                 }
-                Source::Stream(stream) => {
-                    if stream.overrun.is_some() || self.line.has_more() {
-                        self.waiter.reset();
-                        return true;
-                    }
-                    0
-                }
+                Source::Stream(stream) => (0, stream.overrun.is_some() || self.line.has_more()),
             };
+            if is_ready {
+                self.waiter.reset();
+                return true;
+            }
             let Some(left) = limit.checked_sub(begin.elapsed()) else {
                 self.waiter.step_down();
                 return false;
