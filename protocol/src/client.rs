@@ -97,7 +97,7 @@ pub struct ClientOptions {
     /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.
     pub reply_slots: u32,
     /// `LOGON_*` bits: what else is asked for. `LOGON_BRIEF` is a wish: an engine that does not know it is asked
-    /// again without, so only the terminal flag says which reply is the last.
+    /// again without, as [`Client::flags`] tells, so only the terminal flag says which reply is the last.
     pub flags: u8,
     /// When replies are handed on.
     pub acknowledgement: Acknowledgement,
@@ -190,6 +190,7 @@ pub struct Client {
     sender: Sender,
     receiver: Receiver,
     welcome: Welcome,
+    flags: u8,
 }
 
 impl Client {
@@ -205,6 +206,13 @@ impl Client {
     #[must_use]
     pub const fn welcome(&self) -> &Welcome {
         &self.welcome
+    }
+
+    /// What the engine has granted of [`ClientOptions::flags`]: all of them, but for `LOGON_BRIEF` by an engine that
+    /// does not know it.
+    #[must_use]
+    pub const fn flags(&self) -> u8 {
+        self.flags
     }
 
     /// The sending half.

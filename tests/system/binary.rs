@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 use touchline_protocol::client::{
-    Acknowledgement, CallError, Client, ClientCommand, ClientOptions, ConnectError, Reply,
+    Acknowledgement, CallError, Client, ClientCommand, ClientOptions, ConnectError, Endpoint, Reply,
 };
 use touchline_protocol::message::command::{
     CancelOrder, Deposit, LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT, NewOrder,
@@ -184,20 +184,42 @@ fn a_brief_session_hears_of_its_order_once() {
     for endpoint in [socket(&venue).into(), stream_client::tcp(&venue)] {
         let mut wishes = options(&venue, "brief", Some((KEY_A, &venue.key_a())));
         (wishes.endpoint, wishes.flags) = (endpoint, LOGON_BRIEF | LOGON_CANCEL_ON_DISCONNECT);
+        let is_stream = !matches!(wishes.endpoint, Endpoint::SharedMemory(_));
         let mut client = Client::connect(&wishes).expect("a brief client is let in");
-        let mut order = limit(Side::Sell, whole(30_000), whole(1));
-        order.command.key_id = KeyId(KEY_A);
-        client.sender().send(&mut order).expect("there is room");
-        let begin = Instant::now();
-        let first = loop {
-            match client.receiver().poll().expect("the connection lives") {
-                Some(reply) => break reply,
-                None => client.receiver().wait(WATCHDOG),
-            }
-            assert!(begin.elapsed() < WATCHDOG, "no reply");
-        };
-        let result = first.event.event().expect("a known event");
-        assert!(first.is_terminal() && matches!(result, Event::OrderResult(_)), "{result:?}");
+        assert_eq!(client.flags(), wishes.flags);
+        let [first, second] = [(); 2].map(|()| {
+            let mut order = limit(Side::Sell, whole(30_000), whole(1));
+            order.command.key_id = KeyId(KEY_A);
+            client.sender().send(&mut order).expect("there is room");
+            next(&mut client)
+        });
+        let Ok(Event::OrderResult(result)) = second.event.event() else { panic!("{second:?}") };
+        assert!(matches!(first.event.event(), Ok(Event::OrderResult(_))), "{first:?}");
+        assert!(first.is_terminal() && second.is_terminal());
+        if is_stream {
+            // What is replayed is told whole.
+            let from = first.envelope.position;
+            client.sender().request_replay(5, from).expect("it is connected");
+            let [accepted, replayed] = [(); 2].map(|()| next(&mut client));
+            let Ok(Event::OrderAccepted(order)) = accepted.event.event() else {
+                panic!("{accepted:?}")
+            };
+            assert_eq!(order.order_id, result.order_id);
+            assert!(accepted.is_replayed() && replayed.is_replayed());
+            assert_eq!(replayed.event.event(), Ok(Event::OrderResult(result)));
+        }
+    }
+}
+
+/// The next message, in time.
+fn next(client: &mut Client) -> Reply {
+    let begin = Instant::now();
+    loop {
+        match client.receiver().poll().expect("the connection lives") {
+            Some(reply) => return reply,
+            None => client.receiver().wait(WATCHDOG),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "nothing came");
     }
 }
 

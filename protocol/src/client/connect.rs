@@ -177,12 +177,13 @@ fn over_rings(
 ) -> Result<Client, ConnectError> {
     handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
     let (welcome, descriptors, control) = welcome(&socket)?;
+    let granted = (welcome, hello.flags);
     let capacities =
         RingCapacities::new(welcome.request_slots as usize, welcome.reply_slots as usize)?;
     let end = SessionEnd::attach(&descriptors, capacities)?;
     let control = ReadOnlyRegion::map_file(&File::from(control), control::CONTROL_BYTES)?;
     socket.set_nonblocking(true)?;
-    Ok(assemble(options, welcome, end, &control, socket)?)
+    Ok(assemble(options, granted, end, &control, socket)?)
 }
 
 /// Goes on over the socket itself.
@@ -209,7 +210,8 @@ fn over_stream<S: Read + Write + Into<OwnedFd>>(
         last_sequence: welcome.last_sequence,
     };
     let receiver = StreamReceiver::new(line, options, welcome.durable);
-    Ok(Client { sender, receiver: Receiver(Inlet::Stream(Box::new(receiver))), welcome })
+    let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
+    Ok(Client { sender, receiver, welcome, flags: hello.flags })
 }
 
 /// Welcome comes in one piece with its descriptors, Refused without any.
@@ -254,7 +256,7 @@ fn refusal(refused: &Refused) -> ConnectError {
 
 fn assemble(
     options: &ClientOptions,
-    welcome: Welcome,
+    (welcome, flags): (Welcome, u8),
     end: SessionEnd,
     control: &ReadOnlyRegion,
     socket: UnixStream,
@@ -289,7 +291,7 @@ fn assemble(
         checked: Instant::now(),
         ended: None,
     };
-    Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome })
+    Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome, flags })
 }
 
 #[cfg(test)]
@@ -324,7 +326,7 @@ mod tests {
         let name = Name::new("client").unwrap();
         let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
         let options = ClientOptions { acknowledgement, ..options };
-        let client = assemble(&options, Welcome::default(), end, &page, near).unwrap();
+        let client = assemble(&options, (Welcome::default(), 0), end, &page, near).unwrap();
         (client, engine, engines, far)
     }
 
@@ -433,6 +435,22 @@ mod tests {
         assert_eq!(sent, Err(SendError::Disconnected));
     }
 
+    fn next_hello(listener: &UnixListener) -> Option<(Hello, UnixStream)> {
+        let mut socket = listener.accept().unwrap().0;
+        let mut words = [0; 16];
+        handshake::read_message::<ConnectError>(&mut socket, &mut words).ok()?;
+        match decode::handshake(bytemuck::cast_slice(&words)) {
+            Ok(Handshake::Hello(hello)) => Some((*hello, socket)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refuse(socket: &mut UnixStream) {
+        let reason = RefusalReason::InvalidHello.to_wire();
+        let refused = Refused { reason, protocol_minor: 1, ..Default::default() };
+        socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
+    }
+
     /// An engine of an earlier handshake, which refuses every wish; what it was asked for, each time.
     fn asked_of_an_older_engine(
         endpoint: fn(&Path) -> Endpoint,
@@ -444,21 +462,11 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         let engine = thread::spawn(move || {
             let mut asked = Vec::new();
-            loop {
-                let mut socket = listener.accept().unwrap().0;
-                let mut words = [0; 16];
-                if handshake::read_message::<ConnectError>(&mut socket, &mut words).is_err() {
-                    return asked;
-                }
-                let hello = match decode::handshake(bytemuck::cast_slice(&words)) {
-                    Ok(Handshake::Hello(hello)) => *hello,
-                    other => panic!("{other:?}"),
-                };
+            while let Some((hello, mut socket)) = next_hello(&listener) {
                 asked.push((hello.flags, hello.acknowledgement));
-                let reason = RefusalReason::InvalidHello.to_wire();
-                let refused = Refused { reason, protocol_minor: 1, ..Default::default() };
-                socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
+                refuse(&mut socket);
             }
+            asked
         });
         let name = Name::new("newer").unwrap();
         let options = ClientOptions {
@@ -473,6 +481,28 @@ mod tests {
         assert!(outcome.as_ref().is_err_and(is_refused), "{outcome:?}");
         drop(UnixStream::connect(&path).unwrap());
         join(engine, "the engine")
+    }
+
+    #[test]
+    fn a_client_knows_what_was_granted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let engine = thread::spawn(move || {
+            let (_, mut older) = next_hello(&listener).unwrap();
+            refuse(&mut older);
+            let (hello, mut socket) = next_hello(&listener).unwrap();
+            socket.write_all(bytemuck::bytes_of(&Welcome::default())).unwrap();
+            hello.flags
+        });
+        let name = Name::new("newer").unwrap();
+        let options = ClientOptions {
+            flags: LOGON_CANCEL_ON_DISCONNECT | LOGON_BRIEF,
+            ..ClientOptions::new(Endpoint::Unix(path), Role::Adapter, Lane::Hot, name)
+        };
+        let client = Client::connect(&options).unwrap();
+        assert_eq!(client.flags(), LOGON_CANCEL_ON_DISCONNECT);
+        assert_eq!(join(engine, "the engine"), LOGON_CANCEL_ON_DISCONNECT);
     }
 
     #[test]
