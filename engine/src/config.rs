@@ -218,11 +218,19 @@ pub struct FeedSection {
     pub slots: u32,
     /// Readers at once, of the memory and of streams together, 1 to 1000.
     pub readers: usize,
+    /// Of those, readers of one key, 1 to 1000; the engine's own user, who has none, may have all.
+    pub readers_per_key: usize,
 }
 
 impl Default for FeedSection {
     fn default() -> Self {
-        Self { enabled: false, follow: FeedFollow::Appended, slots: 65_536, readers: 64 }
+        Self {
+            enabled: false,
+            follow: FeedFollow::Appended,
+            slots: 65_536,
+            readers: 64,
+            readers_per_key: 32,
+        }
     }
 }
 
@@ -284,6 +292,7 @@ impl EngineConfig {
         in_range("log.snapshot_every_mib", self.log.snapshot_every_mib, 0, 1 << 20)?;
         in_range("log.snapshots_kept", self.log.snapshots_kept as u64, 1, 1000)?;
         in_range("feed.readers", self.feed.readers as u64, 1, 1000)?;
+        in_range("feed.readers_per_key", self.feed.readers_per_key as u64, 1, 1000)?;
         if !is_slot_count(self.feed.slots) {
             let problem = format!(
                 "{} is no power of two between {SLOTS_MIN} and {SLOTS_MAX}",

@@ -30,6 +30,7 @@ use crate::mailbox::{FromDuty, Mailbox, StateLetter, ToDuty};
 use crate::notice::say;
 use backend::{Backend, Listener};
 use door::{Arrival, Door};
+pub use readers::ReaderLimits;
 use service::Gateway;
 use std::fs;
 use std::io;
@@ -63,7 +64,7 @@ pub struct GatewayOptions {
     /// Connections with rings of their own at once.
     pub connections_max: usize,
     /// The public feed, if there is one, and how many may read it at once.
-    pub feed: Option<(Arc<FeedDesk>, usize)>,
+    pub feed: Option<(Arc<FeedDesk>, ReaderLimits)>,
     /// Section `[gateway]`.
     pub settings: GatewaySection,
     /// So long a stream's commands may wait for its reader.

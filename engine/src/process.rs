@@ -5,7 +5,7 @@ use crate::config::{ConfigError, EngineConfig, FeedFollow, WindowPlace, limit_ke
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
-use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, StreamRings};
+use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
 use crate::genesis::Genesis;
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
@@ -250,7 +250,7 @@ fn serve(
         control: File::open(&report.control_path)?.into(),
         log_id: report.log_id,
         incarnation: report.incarnation,
-        feed: feed.as_ref().map(|feed| (feed.desk(), options.config.feed.readers)),
+        feed: feed.as_ref().map(|feed| (feed.desk(), ReaderLimits::of(&options.config.feed))),
         connections_max: options.config.engine.connections,
         settings: options.config.gateway.clone(),
         reader_stall: Duration::from_secs(options.config.engine.reader_stall_seconds.into()),

@@ -184,7 +184,7 @@ enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_NOT_AUTHENTICATED = 3, /* Unknown key or wrong proof; which one is not said. */
     TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role needs the engine's own user on the local socket. */
     TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */
-    TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place for another session. */
+    TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place for another session or reader of the feed, in all or of its key. */
     TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. */
     TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log, or has not come to decide about the client in time: try again. */
     TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told since `position` may not have happened. To go on, log on again without naming them. */

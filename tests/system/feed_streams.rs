@@ -222,7 +222,7 @@ fn readers_of_a_revoked_key_are_told_so() {
 
 #[test]
 fn a_hundred_readers_read_the_same() {
-    let venue = feed_venue(&["feed.readers=100"]);
+    let venue = feed_venue(&["feed.readers=100", "feed.readers_per_key=100"]);
     let mut load = Load::new(&venue);
     load.run(130);
     let mut readers: Vec<(FeedReader, Books)> = (0..100)

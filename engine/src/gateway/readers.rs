@@ -24,12 +24,16 @@ use touchline_protocol::units::KeyId;
 
 use super::peer::{FeedWish, Peer};
 use super::service::Gateway;
+use crate::config::FeedSection;
 use crate::feed::{FeedDesk, FromFeed, Snapshot, ToFeed};
 use live::{Live, Reached};
 use reader::{Close, Reader};
 
 /// Bytes that are given to a socket at once.
 const PIECE_BYTES: usize = 64 << 10;
+
+/// What the engine's own user is known by, who needs no key.
+const OWN_USER: KeyId = KeyId(0);
 
 /// Pieces that are given to readers per turn: so long sessions wait for readers at the most.
 const PIECES_PER_TURN: usize = 8;
@@ -38,9 +42,26 @@ const PIECES_PER_TURN: usize = 8;
 /// faster, only older what it reads.
 const KERNEL_BYTES: usize = 256 << 10;
 
+/// How many may read the feed at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReaderLimits {
+    /// All readers.
+    all: usize,
+    /// Readers of one key; the engine's own user has none.
+    per_key: usize,
+}
+
+impl ReaderLimits {
+    /// As section `[feed]` says.
+    #[must_use]
+    pub const fn of(feed: &FeedSection) -> Self {
+        Self { all: feed.readers, per_key: feed.readers_per_key }
+    }
+}
+
 /// All readers, and the desk that they are served from.
 pub(super) struct Readers {
-    desk: Option<(Arc<FeedDesk>, usize)>,
+    desk: Option<(Arc<FeedDesk>, ReaderLimits)>,
     live: Option<Live>,
     readers: FxHashMap<usize, Reader>,
     /// Those who may have something to be sent, by turns.
@@ -52,7 +73,9 @@ pub(super) struct Readers {
 
 impl Readers {
     /// For at most so many readers of a feed, if there is one.
-    pub(super) fn new(desk: Option<(Arc<FeedDesk>, usize)>) -> Result<Self, FeedMemoryError> {
+    pub(super) fn new(
+        desk: Option<(Arc<FeedDesk>, ReaderLimits)>,
+    ) -> Result<Self, FeedMemoryError> {
         let live = match &desk {
             Some((desk, _)) => {
                 let (memory, slots, _) = desk.memory();
@@ -120,16 +143,32 @@ impl Readers {
 impl Gateway {
     /// A peer has proved who it is and wants the feed: the feed thread knows its key.
     pub(super) fn subscribe(&mut self, ticket: usize, key: KeyId) {
-        let coming = self.peers.values().filter(|peer| peer.wants_feed().is_some()).count();
-        let refusal = match &self.readers.desk {
-            None => RefusalReason::NoFeed,
-            // The peer itself is among those who come.
-            Some((_, most)) if self.readers.readers.len() + coming > *most => {
-                RefusalReason::TooManySessions
-            }
-            Some((desk, _)) => return desk.tell_feed(ToFeed::Admit { ticket, key }),
+        let Some((desk, limits)) = &self.readers.desk else {
+            return self.turn_away(ticket, RefusalReason::NoFeed, None);
         };
-        self.turn_away(ticket, refusal, None);
+        match self.full_for(key, *limits) {
+            None => desk.tell_feed(ToFeed::Admit { ticket, key }),
+            Some(limit) => {
+                let too_many = (RefusalReason::TooManySessions, None);
+                self.turn_away_because(ticket, too_many, &format!(" ({limit})"));
+            }
+        }
+    }
+
+    /// The limit that keeps out a reader of a key, who has just come and is counted already; none if there is a
+    /// place.
+    fn full_for(&self, key: KeyId, limits: ReaderLimits) -> Option<&'static str> {
+        let coming = self.peers.values().filter_map(Peer::wants_feed).map(|wish| wish.key);
+        let all = self.readers.readers.values().map(|reader| reader.key).chain(coming);
+        let (count, of_key) =
+            all.fold((0, 0), |(count, of_key), one| (count + 1, of_key + usize::from(one == key)));
+        if count > limits.all {
+            Some("feed.readers")
+        } else if key != OWN_USER && of_key > limits.per_key {
+            Some("feed.readers_per_key")
+        } else {
+            None
+        }
     }
 
     /// Gives whether the feed thread had written.
@@ -190,13 +229,22 @@ impl Gateway {
         }
     }
 
-    /// Says why before the socket is forgotten, which ends it.
     fn turn_away(&mut self, ticket: usize, reason: RefusalReason, reject: Option<RejectReason>) {
+        let why = reject.map_or(String::new(), |reject| format!(" ({reject:?})"));
+        self.turn_away_because(ticket, (reason, reject), &why);
+    }
+
+    /// Says the reason before the socket is forgotten, which ends it.
+    fn turn_away_because(
+        &mut self,
+        ticket: usize,
+        (reason, reject): (RefusalReason, Option<RejectReason>),
+        why: &str,
+    ) {
         let Some(peer) = self.peers.get(&ticket) else { return };
         peer.refuse(reason, reject);
         self.forget_peer(ticket);
-        let what = reject.map_or(String::new(), |reject| format!(" ({reject:?})"));
-        self.refusals.print(&format!("refused a reader of the feed: {reason:?}{what}"));
+        self.refusals.print(&format!("refused a reader of the feed: {reason:?}{why}"));
     }
 
     fn key_revoked(&mut self, key: KeyId) {

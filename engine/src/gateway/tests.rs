@@ -107,7 +107,8 @@ pub(super) mod peers {
     use super::super::door::HANDSHAKE_LIMIT;
     use super::super::peer::{Origin, Peer};
     use super::*;
-    use crate::feed::FromFeed;
+    use crate::config::FeedSection;
+    use crate::feed::{FromFeed, ToFeed};
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
@@ -271,6 +272,58 @@ pub(super) mod peers {
         log.keeper.stop();
     }
 
+    fn readers(readers: usize) -> ReaderLimits {
+        ReaderLimits::of(&FeedSection { readers, readers_per_key: 2, ..Default::default() })
+    }
+
+    #[test]
+    fn no_key_takes_all_places_of_the_feeds_readers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mail, rings) = mail().unwrap();
+        let log = log_in(folder.path());
+        let (_output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+        let desk = Arc::new(FeedDesk::without_feed(memory));
+        let feed = Some((Arc::clone(&desk), readers(6)));
+        let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
+        let backend = Box::new(Failing { turns: u32::MAX });
+        let mut gateway = Gateway::new(
+            Arc::clone(&options),
+            log.control.clone(),
+            backend,
+            Arc::clone(&mail),
+            rings.gateway,
+        )
+        .unwrap();
+        // Whose is let in at once counts like who still waits; the engine's own user has no key to be counted by.
+        let mut own = [(); 3].map(|()| {
+            let (client, engine) = UnixStream::pair().unwrap();
+            let mut peer = Peer::new(Arc::new(engine.into()), Origin::Local);
+            let wish = Hello { flags: LOGON_FEED, ..hello(KeyId(0), 0) };
+            let progress = peer.received(bytemuck::bytes_of(&wish), &options);
+            mail.arrivals.put(Arrival { peer, progress });
+            client
+        });
+        let mut keyed = [7, 7, 7, 8, 9].map(|key| {
+            let wish = Hello { flags: LOGON_FEED, heartbeat_seconds: 1, ..hello(KeyId(key), 0) };
+            let (client, arrival) = comes_with(&options, wish, 1);
+            mail.arrivals.put(arrival);
+            gateway.let_in_arrivals();
+            while let Some(ToFeed::Admit { ticket, .. }) = desk.to_feed.take() {
+                if key == 7 {
+                    desk.from_feed.put(FromFeed::Admitted { ticket });
+                }
+            }
+            gateway.read_feed_mail();
+            client
+        });
+        let too_many = Some(RefusalReason::TooManySessions as u16);
+        let answers = keyed.each_mut().map(answer);
+        assert_eq!(answers[2], too_many, "its key has two places");
+        assert_eq!([answers[3], answers[4]], [None, too_many], "six in all");
+        assert!(own.iter_mut().all(|client| answer(client) != too_many));
+        log.keeper.stop();
+    }
+
     #[test]
     fn who_waits_for_the_feed_is_told_that_its_key_was_revoked() {
         let folder = tempfile::tempdir().unwrap();
@@ -278,7 +331,7 @@ pub(super) mod peers {
         let log = log_in(folder.path());
         let (_output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
         let desk = Arc::new(FeedDesk::without_feed(memory));
-        let feed = Some((Arc::clone(&desk), 4));
+        let feed = Some((Arc::clone(&desk), readers(4)));
         let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
         let come = |key| {
             let wish = Hello { flags: LOGON_FEED, heartbeat_seconds: 1, ..hello(KeyId(key), 0) };
@@ -313,7 +366,7 @@ pub(super) mod peers {
         let log = log_in(folder.path());
         let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
         let desk = Arc::new(FeedDesk::without_feed(memory));
-        let feed = Some((Arc::clone(&desk), 4));
+        let feed = Some((Arc::clone(&desk), readers(4)));
         let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
         let (client, engine) = UnixStream::pair().unwrap();
         let mut reader = (client, Peer::new(Arc::new(engine.into()), Origin::Local));

@@ -377,7 +377,7 @@ wire_enum! {
         RoleNotPermitted = 4,
         /// A field of the Hello is out of its range.
         InvalidHello = 5,
-        /// No place for another session.
+        /// No place for another session or reader of the feed, in all or of its key.
         TooManySessions = 6,
         /// The core rejected the logon: see `reject_reason`.
         Rejected = 7,
