@@ -18,7 +18,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use touchline_engine::log::{Environment, KeeperHandle};
 use touchline_protocol::message::command::{
@@ -34,18 +34,18 @@ use touchline_protocol::units::{KeyId, OrderId, Sequence, SymbolId};
 struct Counting;
 
 thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Where this thread's allocations are counted, while they are.
+    static WATCHED: Cell<Option<&'static AtomicU64>> = const { Cell::new(None) };
 }
 
 fn count() {
-    if WATCHED.get() {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    if let Some(counter) = WATCHED.get() {
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counting touches only
-// thread-local cells without destructors.
+// SAFETY: every call goes to the system's allocator unchanged; the counting touches only a
+// thread-local cell without a destructor, and a counter that lives for ever.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -95,30 +95,33 @@ balances = { BTC = "1000000000", USDT = "1000000000" }
 
 struct Bench {
     engine: DutyBench,
-    client: SessionEnd,
+    trader: Trader,
     /// Of a session that takes all events of the account, and reads them now and then.
     watcher: SessionEnd,
     records: Records,
-    session: SessionStarted,
-    sequence: u64,
     buffer: MessageBuffer,
-    open: Vec<OrderId>,
-    replies: u64,
-    rejects: u64,
-    trades: u64,
     told: u64,
+    allocations: &'static AtomicU64,
     // Declared last: the duty thread's log lets go of its files first.
     _keeper: KeeperHandle,
 }
 
-fn bench(data: &Path) -> Bench {
+/// Who sends the commands.
+struct Trader {
+    client: SessionEnd,
+    session: SessionStarted,
+    sequence: u64,
+    buffer: MessageBuffer,
+    open: Vec<OrderId>,
+    random: u64,
+    replies: u64,
+    rejects: u64,
+    trades: u64,
+}
+
+fn bench(data: &Path, stop: &Arc<AtomicBool>, allocations: &'static AtomicU64) -> Bench {
     let log = open_log(&Environment::default(), data, Duration::ZERO);
-    let mut engine = DutyBench::new(
-        log.writer,
-        touchline_core::Core::new(),
-        VENUE,
-        &Arc::new(AtomicBool::new(false)),
-    );
+    let mut engine = DutyBench::new(log.writer, touchline_core::Core::new(), VENUE, stop);
     let mut logon = Logon {
         name: Name::new("bench").unwrap(),
         role: Role::Trader.to_wire(),
@@ -134,25 +137,27 @@ fn bench(data: &Path) -> Bench {
     let capacities = RingCapacities::new(1024, 1024).unwrap();
     let (watcher, _) = engine.log_on(watching, capacities).unwrap();
     let records = Records::log_on(&mut engine);
-    Bench {
-        engine,
+    let trader = Trader {
         client,
-        watcher,
-        records,
         session,
         sequence: 0,
         buffer: MessageBuffer::new(),
         open: Vec::with_capacity(100_000),
+        random: 0x9e37_79b9_7f4a_7c15,
         replies: 0,
         rejects: 0,
         trades: 0,
-        told: 0,
-        _keeper: log.keeper,
-    }
+    };
+    let (buffer, told, keeper) = (MessageBuffer::new(), 0, log.keeper);
+    Bench { engine, trader, watcher, records, buffer, told, allocations, _keeper: keeper }
 }
 
-impl Bench {
-    fn send(&mut self, random: u64) {
+impl Trader {
+    fn send(&mut self) {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let random = self.random;
         self.sequence += 1;
         let mut order = NewOrder {
             symbol: SymbolId(0),
@@ -202,6 +207,33 @@ impl Bench {
         self.client.output.try_push(message).unwrap();
     }
 
+    /// Reads what there is.
+    fn read(&mut self) {
+        while let Some(length) = self.client.input.poll(&mut self.buffer).unwrap() {
+            let (envelope, event) = disclose(self.buffer.bytes(length)).unwrap();
+            self.replies += u64::from(envelope.flags & 1);
+            match event.event().unwrap() {
+                Event::OrderAccepted(accepted) => self.open.push(accepted.order_id),
+                Event::Trade(_) => self.trades += 1,
+                Event::Rejected(_) => self.rejects += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what a running duty thread is to answer, and wakes it as clients do.
+    fn trade(&mut self) {
+        let wait = Wait::begin();
+        self.send();
+        self.client.signals.wake_peer();
+        while self.replies < self.sequence {
+            wait.go_on("no answer");
+            self.read();
+        }
+    }
+}
+
+impl Bench {
     /// Reads what the watching session was told.
     fn read_told(&mut self) {
         while self.watcher.input.poll(&mut self.buffer).unwrap().is_some() {
@@ -212,21 +244,12 @@ impl Bench {
     /// Turns until every command sent is answered.
     fn settle(&mut self) {
         let wait = Wait::begin();
-        while self.replies < self.sequence || self.records.are_under_way() {
+        while self.trader.replies < self.trader.sequence || self.records.are_under_way() {
             wait.go_on("not every command is answered");
-            WATCHED.set(true);
+            WATCHED.set(Some(self.allocations));
             self.engine.duty.turn();
-            WATCHED.set(false);
-            while let Some(length) = self.client.input.poll(&mut self.buffer).unwrap() {
-                let (envelope, event) = disclose(self.buffer.bytes(length)).unwrap();
-                self.replies += u64::from(envelope.flags & 1);
-                match event.event().unwrap() {
-                    Event::OrderAccepted(accepted) => self.open.push(accepted.order_id),
-                    Event::Trade(_) => self.trades += 1,
-                    Event::Rejected(_) => self.rejects += 1,
-                    _ => {}
-                }
-            }
+            WATCHED.set(None);
+            self.trader.read();
             self.records.read();
         }
     }
@@ -234,16 +257,14 @@ impl Bench {
 
 #[test]
 fn a_million_mixed_commands_allocate_nothing() {
+    static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
     let folder = tempfile::tempdir().unwrap();
-    let mut bench = bench(folder.path());
-    let mut random = 0x9e37_79b9_7f4a_7c15u64;
-    while bench.sequence < 1_000_000 {
+    let mut bench = bench(folder.path(), &Arc::default(), &ALLOCATIONS);
+    while bench.trader.sequence < 1_000_000 {
         for _ in 0..64 {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            bench.send(random);
+            bench.trader.send();
         }
+        let random = bench.trader.random;
         bench.records.send(random);
         bench.settle();
         // Not always: what does not fit allocates nothing either.
@@ -251,17 +272,52 @@ fn a_million_mixed_commands_allocate_nothing() {
             bench.read_told();
         }
     }
-    assert!(bench.trades > 100_000, "the flow trades: {} trades", bench.trades);
+    let Trader { sequence, trades, rejects, .. } = bench.trader;
+    assert!(trades > 100_000, "the flow trades: {trades} trades");
     assert!(bench.told > 100_000, "{} events told", bench.told);
-    assert!(bench.rejects < bench.sequence / 2, "most is accepted: {} rejects", bench.rejects);
+    assert!(rejects < sequence / 2, "most is accepted: {rejects} rejects");
     bench.records.check();
-    assert_eq!(ALLOCATIONS.get(), 0);
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), 0);
+}
+
+/// The thread as it runs: what it does while it waits for commands, spinning or asleep, and when it is woken.
+#[test]
+fn waiting_for_commands_allocates_nothing() {
+    static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+    let folder = tempfile::tempdir().unwrap();
+    let stop = Arc::default();
+    let Bench { engine, mut trader, _keeper: keeper, .. } =
+        bench(folder.path(), &stop, &ALLOCATIONS);
+    let client = std::thread::spawn(move || {
+        for command in 0..2000 {
+            trader.trade();
+            if command % 100 == 0 {
+                // So long that it sleeps.
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        }
+        // Before its end, which frees all that it had.
+        let allocations = ALLOCATIONS.load(Ordering::Relaxed);
+        stop.store(true, Ordering::Release);
+        (trader, allocations)
+    });
+    WATCHED.set(Some(&ALLOCATIONS));
+    let log = engine.duty.run();
+    WATCHED.set(None);
+    let (trader, allocations) = client.join().unwrap();
+    assert_eq!(trader.replies, 2000);
+    assert!(trader.rejects < 1000, "{} rejects", trader.rejects);
+    assert_eq!(allocations, 0);
+    assert_ne!(ALLOCATIONS.load(Ordering::Relaxed), 0, "its end was counted");
+    log.close().unwrap();
+    keeper.stop();
 }
 
 #[test]
 fn the_counter_counts() {
-    WATCHED.set(true);
+    static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+    WATCHED.set(Some(&ALLOCATIONS));
     drop(std::hint::black_box(Box::new(1)));
-    WATCHED.set(false);
-    assert_eq!(ALLOCATIONS.get(), 2);
+    WATCHED.set(None);
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), 2);
 }
