@@ -9,6 +9,7 @@
 
 mod connect;
 pub(crate) mod handshake;
+mod options;
 mod receiver;
 mod rings;
 mod sender;
@@ -17,6 +18,7 @@ mod stream;
 
 pub use connect::ConnectError;
 pub use handshake::proof;
+pub use options::{HEARTBEAT_SECONDS_MAX, OptionsError};
 pub use receiver::{Bell, Notice, ReceiveError, Receiver, Reply, Rings};
 pub use sender::{ClientCommand, SendError, Sender};
 pub use steady::{Back, SteadyClient, Told};

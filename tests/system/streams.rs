@@ -413,10 +413,6 @@ fn what_may_not_come_over_a_socket_is_refused_with_a_reason() {
     assert_eq!(refusal(&operator), Some(RefusalReason::RoleNotPermitted));
     let wrong = options(tcp(&venue), "thief", (KEY_A, &b));
     assert_eq!(refusal(&wrong), Some(RefusalReason::NotAuthenticated));
-    let mut slow = options(tcp(&venue), "slow", (KEY_A, &a));
-    slow.heartbeat_seconds = 61;
-    assert_eq!(refusal(&slow), Some(RefusalReason::InvalidHello));
-
     let mut reader = options(tcp(&venue), "reader", (KEY_A, &a));
     reader.role = Role::ReadOnly;
     let mut reader = Member::open(&reader).expect("a reader is let in");

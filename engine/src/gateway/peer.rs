@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchline_protocol::client::proof;
+use touchline_protocol::client::{HEARTBEAT_SECONDS_MAX, proof};
 use touchline_protocol::message::command::{
     LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT, LOGON_FEED, Logon,
 };
@@ -32,9 +32,6 @@ use touchline_protocol::units::{Epoch, Incarnation, KeyId, Position, SessionId};
 
 /// Room for the longest message that a peer may send, in words.
 const BUFFER_WORDS: usize = size_of::<Hello>() / 8;
-
-/// Longest interval of heartbeats that a client may wish for, seconds.
-const HEARTBEAT_SECONDS_MAX: u8 = 60;
 
 /// What carries the session to come.
 enum Carrier {

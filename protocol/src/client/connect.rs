@@ -1,6 +1,7 @@
 //! Opening a session: the client's side of the handshake, and what carries the session behind it.
 
 use super::handshake;
+use super::options::OptionsError;
 use super::receiver::Inlet;
 use super::rings::{RingReceiver, Watermarks};
 use super::sender::Outlet;
@@ -36,6 +37,9 @@ use thiserror::Error;
 /// Why no session was opened.
 #[derive(Debug, Error)]
 pub enum ConnectError {
+    /// The options are none that any engine takes; nothing was dialled.
+    #[error("cannot open a session: {0}")]
+    Options(#[from] OptionsError),
     /// Nobody listens on the socket.
     #[error("cannot connect to the engine at {endpoint}: {source}")]
     Connect {
@@ -111,6 +115,7 @@ const WISHES: [Wishes; 3] = [
 ];
 
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
+    options.check()?;
     let is_ring = matches!(options.endpoint, Endpoint::SharedMemory(_));
     let brief = options.flags & LOGON_BRIEF != 0;
     let durable = is_ring && options.acknowledgement == Acknowledgement::Durable;

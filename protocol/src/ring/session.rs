@@ -29,12 +29,11 @@ impl RingCapacities {
     /// # Errors
     /// If one is not a power of two from [`MIN_SESSION_SLOTS`] to [`MAX_SLOTS`].
     pub fn new(requests: usize, replies: usize) -> Result<Self, CapacityError> {
-        for slots in [requests, replies] {
-            if slots < MIN_SESSION_SLOTS {
-                return Err(CapacityError { slots, least: MIN_SESSION_SLOTS, most: MAX_SLOTS });
-            }
-        }
-        Ok(Self { requests: Capacity::new(requests)?, replies: Capacity::new(replies)? })
+        let of_session = |slots| match Capacity::new(slots) {
+            Ok(capacity) if slots >= MIN_SESSION_SLOTS => Ok(capacity),
+            _ => Err(CapacityError { slots, least: MIN_SESSION_SLOTS, most: MAX_SLOTS }),
+        };
+        Ok(Self { requests: of_session(requests)?, replies: of_session(replies)? })
     }
 
     /// Capacity of the ring from client to engine.

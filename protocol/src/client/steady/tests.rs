@@ -24,7 +24,7 @@ use std::thread;
 /// A client that has lost its connection.
 fn lost(endpoint: Endpoint) -> SteadyClient {
     let name = Name::new("steady").unwrap();
-    let mut options = ClientOptions::new(endpoint, Role::ReadOnly, Lane::Hot, name);
+    let mut options = ClientOptions::new(endpoint, Role::Adapter, Lane::Hot, name);
     options.handshake_timeout = Duration::from_millis(500);
     SteadyClient::without_connection(options)
 }

@@ -1,0 +1,126 @@
+//! What no engine takes of a client's options, found before anything is dialled: a refusal would not say which
+//! of them it was. Called by [`super::connect`].
+
+use super::{ClientOptions, Endpoint};
+use crate::message::command::{LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT};
+use crate::message::enums::{Lane, Role};
+use crate::ring::{CapacityError, RingCapacities};
+use thiserror::Error;
+
+/// Longest interval of heartbeats that a client may wish for, seconds.
+pub const HEARTBEAT_SECONDS_MAX: u8 = 60;
+
+/// All that a session may ask for by a flag.
+const FLAGS: u8 = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF;
+
+/// An option that cannot be, or does not go together with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum OptionsError {
+    /// Every session has one.
+    #[error("the session has no name")]
+    NoName,
+    /// Traders and readers prove who they are.
+    #[error("role {0:?} needs a key")]
+    NoKey(Role),
+    /// Operators are the engine's own user.
+    #[error("role {0:?} goes without a key")]
+    Key(Role),
+    /// Nothing that a trader or reader sends belongs there.
+    #[error("role {0:?} has no cold lane")]
+    ColdLane(Role),
+    /// Bits that name nothing that a session may ask for.
+    #[error("unknown flags {0:#04x}")]
+    Flags(u8),
+    /// Such a silence is no sign of life.
+    #[error(
+        "heartbeats every {0} s: at most {HEARTBEAT_SECONDS_MAX}, or 0 for the engine's setting"
+    )]
+    Heartbeats(u8),
+    /// No ring has so many slots.
+    #[error("request or reply ring: {0}")]
+    Slots(#[from] CapacityError),
+}
+
+impl ClientOptions {
+    /// # Errors
+    /// The first option that no engine takes.
+    pub(super) fn check(&self) -> Result<(), OptionsError> {
+        let has_key = matches!(self.role, Role::Trader | Role::ReadOnly);
+        if self.name.is_empty() {
+            return Err(OptionsError::NoName);
+        }
+        match (has_key, self.key.is_some()) {
+            (true, false) => return Err(OptionsError::NoKey(self.role)),
+            (false, true) => return Err(OptionsError::Key(self.role)),
+            _ => {}
+        }
+        if has_key && self.lane == Lane::Cold {
+            return Err(OptionsError::ColdLane(self.role));
+        }
+        if self.flags & !FLAGS != 0 {
+            return Err(OptionsError::Flags(self.flags & !FLAGS));
+        }
+        if matches!(self.endpoint, Endpoint::SharedMemory(_)) {
+            RingCapacities::new(self.request_slots as usize, self.reply_slots as usize)?;
+        } else if self.heartbeat_seconds > HEARTBEAT_SECONDS_MAX {
+            return Err(OptionsError::Heartbeats(self.heartbeat_seconds));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Client, ConnectError};
+    use crate::message::command::LOGON_FEED;
+    use crate::text::Name;
+    use crate::units::KeyId;
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::path::PathBuf;
+
+    #[test]
+    fn what_no_engine_takes_is_told_before_anything_is_dialled() {
+        let folder = tempfile::tempdir().unwrap();
+        let nobody: PathBuf = folder.path().join("engine.sock");
+        let tcp = Endpoint::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+        let name = Name::new("client").unwrap();
+        let key = Some((KeyId(7), "secret".to_owned().into()));
+        let trader = ClientOptions::new(nobody.clone(), Role::Trader, Lane::Hot, name);
+        let trader = ClientOptions { key: key.clone(), flags: FLAGS, ..trader };
+        let admin = ClientOptions::new(nobody, Role::Admin, Lane::Cold, name);
+        let streamed = ClientOptions { endpoint: tcp, ..trader.clone() };
+        let slots = |slots| OptionsError::Slots(CapacityError { slots, least: 1024, most: 16_384 });
+        let cases = [
+            (ClientOptions { name: Name::new("").unwrap(), ..admin.clone() }, OptionsError::NoName),
+            (ClientOptions { key: None, ..trader.clone() }, OptionsError::NoKey(Role::Trader)),
+            (
+                ClientOptions { key: None, role: Role::ReadOnly, ..trader.clone() },
+                OptionsError::NoKey(Role::ReadOnly),
+            ),
+            (ClientOptions { key, ..admin.clone() }, OptionsError::Key(Role::Admin)),
+            (
+                ClientOptions { lane: Lane::Cold, ..trader.clone() },
+                OptionsError::ColdLane(Role::Trader),
+            ),
+            (ClientOptions { flags: LOGON_FEED | 1, ..trader.clone() }, OptionsError::Flags(128)),
+            (ClientOptions { request_slots: 1000, ..trader.clone() }, slots(1000)),
+            (ClientOptions { reply_slots: 32_768, ..trader.clone() }, slots(32_768)),
+            (
+                ClientOptions { heartbeat_seconds: 61, ..streamed.clone() },
+                OptionsError::Heartbeats(61),
+            ),
+        ];
+        for (options, expected) in cases {
+            match Client::connect(&options).map(|_| ()) {
+                Err(ConnectError::Options(found)) => assert_eq!(found, expected),
+                other => panic!("{other:?} in place of {expected:?}"),
+            }
+        }
+        let most = ClientOptions { heartbeat_seconds: 60, request_slots: 1, ..streamed };
+        for options in [trader, admin, most] {
+            let outcome = Client::connect(&options).map(|_| ());
+            assert!(matches!(outcome, Err(ConnectError::Connect { .. })), "{outcome:?}");
+        }
+    }
+}
