@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
 use touchline_protocol::feed::layout::{SLOTS_MAX, SLOTS_MIN, is_slot_count};
 use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
+use touchline_protocol::message::handshake::HEARTBEAT_SECONDS_MAX;
 use touchline_protocol::wait::WaitStrategy;
 
 /// How idle threads wait.
@@ -218,7 +219,8 @@ pub struct FeedSection {
     pub slots: u32,
     /// Readers at once, of the memory and of streams together, 1 to 1000.
     pub readers: usize,
-    /// Of those, readers of one key, 1 to 1000; the engine's own user, who has none, may have all.
+    /// Of those, readers of one key, up to 1000; 0: half of them, rounded up. The engine's own user, who has no
+    /// key, is not limited.
     pub readers_per_key: usize,
 }
 
@@ -229,7 +231,7 @@ impl Default for FeedSection {
             follow: FeedFollow::Appended,
             slots: 65_536,
             readers: 64,
-            readers_per_key: 32,
+            readers_per_key: 0,
         }
     }
 }
@@ -285,14 +287,19 @@ impl EngineConfig {
         in_range("engine.reconnect_seconds", engine.reconnect_seconds.into(), 0, 3600)?;
         let gateway = &self.gateway;
         in_range("gateway.sessions", gateway.sessions as u64, 1, 10_000)?;
-        in_range("gateway.heartbeat_seconds", gateway.heartbeat_seconds.into(), 1, 60)?;
+        in_range(
+            "gateway.heartbeat_seconds",
+            gateway.heartbeat_seconds.into(),
+            1,
+            HEARTBEAT_SECONDS_MAX.into(),
+        )?;
         in_range("gateway.unsent_kib", gateway.unsent_kib as u64, 256, 65_536)?;
         in_range("log.segment_mib", self.log.segment_mib, 2, 1024)?;
         in_range("log.gather_us", self.log.gather_us, 0, 1_000_000)?;
         in_range("log.snapshot_every_mib", self.log.snapshot_every_mib, 0, 1 << 20)?;
         in_range("log.snapshots_kept", self.log.snapshots_kept as u64, 1, 1000)?;
         in_range("feed.readers", self.feed.readers as u64, 1, 1000)?;
-        in_range("feed.readers_per_key", self.feed.readers_per_key as u64, 1, 1000)?;
+        in_range("feed.readers_per_key", self.feed.readers_per_key as u64, 0, 1000)?;
         if !is_slot_count(self.feed.slots) {
             let problem = format!(
                 "{} is no power of two between {SLOTS_MIN} and {SLOTS_MAX}",

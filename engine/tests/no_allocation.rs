@@ -12,7 +12,7 @@ mod patience;
 mod records;
 
 use duty_bench::{DutyBench, open_log};
-use patience::Wait;
+use patience::{AtEnd, Wait};
 use records::Records;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -221,15 +221,16 @@ impl Trader {
         }
     }
 
-    /// Sends what a running duty thread is to answer, and wakes it as clients do.
-    fn trade(&mut self) {
+    /// Sends what a running duty thread is to answer, and wakes it as clients do; true if it slept.
+    fn trade(&mut self) -> bool {
         let wait = Wait::begin();
         self.send();
-        self.client.signals.wake_peer();
+        let slept = self.client.signals.wake_peer();
         while self.replies < self.sequence {
             wait.go_on("no answer");
             self.read();
         }
+        slept
     }
 }
 
@@ -284,27 +285,29 @@ fn a_million_mixed_commands_allocate_nothing() {
 #[test]
 fn waiting_for_commands_allocates_nothing() {
     static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+    patience::watch();
     let folder = tempfile::tempdir().unwrap();
-    let stop = Arc::default();
+    let stop = Arc::<AtomicBool>::default();
     let Bench { engine, mut trader, _keeper: keeper, .. } =
         bench(folder.path(), &stop, &ALLOCATIONS);
     let client = std::thread::spawn(move || {
+        let _stopped = AtEnd(|| stop.store(true, Ordering::Release));
+        let mut woken = 0;
         for command in 0..2000 {
-            trader.trade();
+            woken += u32::from(trader.trade());
             if command % 100 == 0 {
                 // So long that it sleeps.
                 std::thread::sleep(Duration::from_millis(3));
             }
         }
         // Before its end, which frees all that it had.
-        let allocations = ALLOCATIONS.load(Ordering::Relaxed);
-        stop.store(true, Ordering::Release);
-        (trader, allocations)
+        (trader, woken, ALLOCATIONS.load(Ordering::Relaxed))
     });
     WATCHED.set(Some(&ALLOCATIONS));
     let log = engine.duty.run();
     WATCHED.set(None);
-    let (trader, allocations) = client.join().unwrap();
+    let (trader, woken, allocations) = patience::join(client, "the client");
+    assert_ne!(woken, 0, "it slept at times");
     assert_eq!(trader.replies, 2000);
     assert!(trader.rejects < 1000, "{} rejects", trader.rejects);
     assert_eq!(allocations, 0);

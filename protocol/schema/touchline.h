@@ -182,7 +182,7 @@ enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_MALFORMED = 1, /* Not a message of the handshake. */
     TOUCHLINE_REFUSAL_REASON_VERSION = 2, /* Another protocol major. */
     TOUCHLINE_REFUSAL_REASON_NOT_AUTHENTICATED = 3, /* Unknown key or wrong proof; which one is not said. */
-    TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role needs the engine's own user on the local socket. */
+    TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role is for the engine's own user, over shared memory. */
     TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */
     TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place for another session or reader of the feed, in all or of its key. */
     TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. */
@@ -268,6 +268,7 @@ struct touchline_name {
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
+#define TOUCHLINE_LOGON_OF_SESSIONS LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF /* All that a session may ask for in its Hello. */
 #define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
@@ -276,6 +277,7 @@ struct touchline_name {
 #define TOUCHLINE_CARRIER_STREAM 1 /* `Hello::carrier`: the connection itself, over which the same messages go on behind the Welcome. */
 #define TOUCHLINE_ACKNOWLEDGE_APPENDED 0 /* `Hello::acknowledgement`: replies come as soon as their transaction is appended. */
 #define TOUCHLINE_ACKNOWLEDGE_DURABLE 1 /* `Hello::acknowledgement`: replies come once their transaction is on disk. */
+#define TOUCHLINE_HEARTBEAT_SECONDS_MAX 60 /* Longest interval of heartbeats, seconds. */
 #define TOUCHLINE_FEED_LAST 1 /* The last message of its transaction: the books are whole behind it. */
 #define TOUCHLINE_FEED_FLAGS_OFFSET 36 /* Offset of the `flags` byte in every message of the feed. */
 

@@ -18,7 +18,7 @@ mod stream;
 
 pub use connect::ConnectError;
 pub use handshake::proof;
-pub use options::{HEARTBEAT_SECONDS_MAX, OptionsError};
+pub use options::OptionsError;
 pub use receiver::{Bell, Notice, ReceiveError, Receiver, Reply, Rings};
 pub use sender::{ClientCommand, SendError, Sender};
 pub use steady::{Back, SteadyClient, Told};
@@ -92,14 +92,14 @@ pub struct ClientOptions {
     pub lane: Lane,
     /// The session's name, unique per key, 1 to 31 printable characters.
     pub name: Name,
-    /// Key and secret of a trader; the local user's roles have none.
+    /// Key and secret of a trader or reader; the local user's roles have none.
     pub key: Option<(KeyId, Secret)>,
     /// Slots of 64 bytes in the request ring: a power of two, 1,024 to 16,384.
     pub request_slots: u32,
     /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.
     pub reply_slots: u32,
     /// `LOGON_*` bits: what else is asked for. `LOGON_BRIEF` is a wish: an engine that does not know it is asked
-    /// again without, as [`Client::flags`] tells, so only the terminal flag says which reply is the last.
+    /// again without; [`Client::flags`] tells. Which reply is the last only the terminal flag says.
     pub flags: u8,
     /// When replies are handed on.
     pub acknowledgement: Acknowledgement,

@@ -1,7 +1,7 @@
 //! The public feed over TCP and the Unix stream: the same books as over shared memory, and readers that are
 //! slow, silent, hostile or revoked, each of whom learns why, and costs nobody else anything.
 
-use super::binary::{KEY_B, socket};
+use super::binary::{KEY_A, KEY_B, socket};
 use super::feed::{Load, assert_shown, feed_options, follow_to, told};
 use super::http::Key;
 use super::process::{WATCHDOG, eventually};
@@ -221,8 +221,29 @@ fn readers_of_a_revoked_key_are_told_so() {
 }
 
 #[test]
+fn a_single_key_does_not_take_all_places() {
+    // Half of them, where nothing else is said.
+    let venue = feed_venue(&["feed.readers=4"]);
+    let [first, _second] =
+        [tcp(&venue), unix(&venue)].map(|one| open(&venue, one).expect("there is a place"));
+    let refused = open(&venue, tcp(&venue)).err();
+    assert!(
+        matches!(
+            refused,
+            Some(FeedConnectError::Refused { reason: Some(RefusalReason::TooManySessions), .. })
+        ),
+        "{refused:?}"
+    );
+    let key_a = Some((KEY_A, venue.key_a().secret));
+    let _others =
+        FeedReader::open(&feed_options(tcp(&venue), key_a)).expect("other keys have theirs");
+    drop(first);
+    assert!(eventually(|| open(&venue, tcp(&venue)).is_ok()), "a place is free again");
+}
+
+#[test]
 fn a_hundred_readers_read_the_same() {
-    let venue = feed_venue(&["feed.readers=100", "feed.readers_per_key=100"]);
+    let venue = feed_venue(&["feed.readers=100", "feed.readers_per_key=1000"]);
     let mut load = Load::new(&venue);
     load.run(130);
     let mut readers: Vec<(FeedReader, Books)> = (0..100)

@@ -14,16 +14,14 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use touchline_protocol::client::{HEARTBEAT_SECONDS_MAX, proof};
-use touchline_protocol::message::command::{
-    LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT, LOGON_FEED, Logon,
-};
+use touchline_protocol::client::proof;
+use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_FEED, LOGON_OF_SESSIONS, Logon};
 use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::message::handshake::{
-    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Challenge, Hello,
-    Proof, RefusalReason, Refused, Welcome,
+    ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Challenge,
+    HEARTBEAT_SECONDS_MAX, Hello, Proof, RefusalReason, Refused, Welcome,
 };
 use touchline_protocol::message::{Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use touchline_protocol::ring::{RingCapacities, SessionDescriptors, SessionEnd};
@@ -290,8 +288,7 @@ impl Peer {
         if lane == Lane::Cold && matches!(role, Role::Trader | Role::ReadOnly) {
             return self.refused(RefusalReason::InvalidHello, "the cold lane is not for its role");
         }
-        let known = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF;
-        let is_known = hello.flags & !known == 0 || hello.flags == LOGON_FEED;
+        let is_known = hello.flags & !LOGON_OF_SESSIONS == 0 || hello.flags == LOGON_FEED;
         if hello.name.is_empty() || !is_known {
             return self.refused(RefusalReason::InvalidHello, "no session name, or unknown flags");
         }

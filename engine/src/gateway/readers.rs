@@ -47,7 +47,7 @@ const KERNEL_BYTES: usize = 256 << 10;
 pub struct ReaderLimits {
     /// All readers.
     all: usize,
-    /// Readers of one key; the engine's own user has none.
+    /// Readers of one key; the engine's own user, who has no key, is not limited.
     per_key: usize,
 }
 
@@ -55,7 +55,11 @@ impl ReaderLimits {
     /// As section `[feed]` says.
     #[must_use]
     pub const fn of(feed: &FeedSection) -> Self {
-        Self { all: feed.readers, per_key: feed.readers_per_key }
+        let per_key = match feed.readers_per_key {
+            0 => feed.readers.div_ceil(2),
+            given => given,
+        };
+        Self { all: feed.readers, per_key }
     }
 }
 
@@ -148,24 +152,23 @@ impl Gateway {
         };
         match self.full_for(key, *limits) {
             None => desk.tell_feed(ToFeed::Admit { ticket, key }),
-            Some(limit) => {
-                let too_many = (RefusalReason::TooManySessions, None);
-                self.turn_away_because(ticket, too_many, &format!(" ({limit})"));
+            Some(why) => {
+                self.turn_away_because(ticket, RefusalReason::TooManySessions, None, Some(why));
             }
         }
     }
 
-    /// The limit that keeps out a reader of a key, who has just come and is counted already; none if there is a
-    /// place.
-    fn full_for(&self, key: KeyId, limits: ReaderLimits) -> Option<&'static str> {
+    /// Why there is no place for a reader of a key, who has just come and is counted already; none if there is.
+    fn full_for(&self, key: KeyId, limits: ReaderLimits) -> Option<String> {
         let coming = self.peers.values().filter_map(Peer::wants_feed).map(|wish| wish.key);
         let all = self.readers.readers.values().map(|reader| reader.key).chain(coming);
         let (count, of_key) =
             all.fold((0, 0), |(count, of_key), one| (count + 1, of_key + usize::from(one == key)));
         if count > limits.all {
-            Some("feed.readers")
+            Some(format!("there are {} already, by feed.readers", limits.all))
         } else if key != OWN_USER && of_key > limits.per_key {
-            Some("feed.readers_per_key")
+            let most = limits.per_key;
+            Some(format!("key {} has {most} already, by feed.readers_per_key", key.0))
         } else {
             None
         }
@@ -230,20 +233,22 @@ impl Gateway {
     }
 
     fn turn_away(&mut self, ticket: usize, reason: RefusalReason, reject: Option<RejectReason>) {
-        let why = reject.map_or(String::new(), |reject| format!(" ({reject:?})"));
-        self.turn_away_because(ticket, (reason, reject), &why);
+        let why = reject.map(|reject| format!("{reject:?}"));
+        self.turn_away_because(ticket, reason, reject, why);
     }
 
     /// Says the reason before the socket is forgotten, which ends it.
     fn turn_away_because(
         &mut self,
         ticket: usize,
-        (reason, reject): (RefusalReason, Option<RejectReason>),
-        why: &str,
+        reason: RefusalReason,
+        reject: Option<RejectReason>,
+        why: Option<String>,
     ) {
         let Some(peer) = self.peers.get(&ticket) else { return };
         peer.refuse(reason, reject);
         self.forget_peer(ticket);
+        let why = why.map_or(String::new(), |why| format!(" ({why})"));
         self.refusals.print(&format!("refused a reader of the feed: {reason:?}{why}"));
     }
 

@@ -1,17 +1,13 @@
-//! What no engine takes of a client's options, found before anything is dialled: a refusal would not say which
-//! of them it was. Called by [`super::connect`].
+//! Options of a session that an engine would refuse as an invalid Hello, which does not say which of them it
+//! was: found before anything is dialled. Called by [`super::connect`].
 
 use super::{ClientOptions, Endpoint};
-use crate::message::command::{LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT};
+use crate::message::command::LOGON_OF_SESSIONS;
 use crate::message::enums::{Lane, Role};
+use crate::message::handshake::HEARTBEAT_SECONDS_MAX;
 use crate::ring::{CapacityError, RingCapacities};
+use crate::units::KeyId;
 use thiserror::Error;
-
-/// Longest interval of heartbeats that a client may wish for, seconds.
-pub const HEARTBEAT_SECONDS_MAX: u8 = 60;
-
-/// All that a session may ask for by a flag.
-const FLAGS: u8 = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF;
 
 /// An option that cannot be, or does not go together with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -19,7 +15,7 @@ pub enum OptionsError {
     /// Every session has one.
     #[error("the session has no name")]
     NoName,
-    /// Traders and readers prove who they are.
+    /// Traders and readers prove who they are, by a key whose number is not 0.
     #[error("role {0:?} needs a key")]
     NoKey(Role),
     /// Operators are the engine's own user.
@@ -28,17 +24,22 @@ pub enum OptionsError {
     /// Nothing that a trader or reader sends belongs there.
     #[error("role {0:?} has no cold lane")]
     ColdLane(Role),
-    /// Bits that name nothing that a session may ask for.
-    #[error("unknown flags {0:#04x}")]
+    /// Bits that name nothing that a session may ask for; the feed is read by a reader of its own.
+    #[error("no session may ask for flags {0:#04x}")]
     Flags(u8),
     /// Such a silence is no sign of life.
     #[error(
         "heartbeats every {0} s: at most {HEARTBEAT_SECONDS_MAX}, or 0 for the engine's setting"
     )]
     Heartbeats(u8),
-    /// No ring has so many slots.
-    #[error("request or reply ring: {0}")]
-    Slots(#[from] CapacityError),
+    /// No ring of a session has so many slots.
+    #[error("{ring}: {source}")]
+    Slots {
+        /// The option.
+        ring: &'static str,
+        /// What was asked for.
+        source: CapacityError,
+    },
 }
 
 impl ClientOptions {
@@ -49,19 +50,24 @@ impl ClientOptions {
         if self.name.is_empty() {
             return Err(OptionsError::NoName);
         }
-        match (has_key, self.key.is_some()) {
-            (true, false) => return Err(OptionsError::NoKey(self.role)),
-            (false, true) => return Err(OptionsError::Key(self.role)),
+        match &self.key {
+            None | Some((KeyId(0), _)) if has_key => return Err(OptionsError::NoKey(self.role)),
+            Some(_) if !has_key => return Err(OptionsError::Key(self.role)),
             _ => {}
         }
         if has_key && self.lane == Lane::Cold {
             return Err(OptionsError::ColdLane(self.role));
         }
-        if self.flags & !FLAGS != 0 {
-            return Err(OptionsError::Flags(self.flags & !FLAGS));
+        let unknown = self.flags & !LOGON_OF_SESSIONS;
+        if unknown != 0 {
+            return Err(OptionsError::Flags(unknown));
         }
         if matches!(self.endpoint, Endpoint::SharedMemory(_)) {
-            RingCapacities::new(self.request_slots as usize, self.reply_slots as usize)?;
+            let rings = [("request_slots", self.request_slots), ("reply_slots", self.reply_slots)];
+            for (ring, slots) in rings {
+                let checked = RingCapacities::new(slots as usize, slots as usize);
+                checked.map_err(|source| OptionsError::Slots { ring, source })?;
+            }
         } else if self.heartbeat_seconds > HEARTBEAT_SECONDS_MAX {
             return Err(OptionsError::Heartbeats(self.heartbeat_seconds));
         }
@@ -75,25 +81,28 @@ mod tests {
     use crate::client::{Client, ConnectError};
     use crate::message::command::LOGON_FEED;
     use crate::text::Name;
-    use crate::units::KeyId;
-    use std::net::{Ipv4Addr, SocketAddr};
     use std::path::PathBuf;
 
     #[test]
     fn what_no_engine_takes_is_told_before_anything_is_dialled() {
         let folder = tempfile::tempdir().unwrap();
         let nobody: PathBuf = folder.path().join("engine.sock");
-        let tcp = Endpoint::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+        let stream = Endpoint::Unix(nobody.clone());
         let name = Name::new("client").unwrap();
         let key = Some((KeyId(7), "secret".to_owned().into()));
         let trader = ClientOptions::new(nobody.clone(), Role::Trader, Lane::Hot, name);
-        let trader = ClientOptions { key: key.clone(), flags: FLAGS, ..trader };
+        let trader = ClientOptions { key: key.clone(), flags: LOGON_OF_SESSIONS, ..trader };
         let admin = ClientOptions::new(nobody, Role::Admin, Lane::Cold, name);
-        let streamed = ClientOptions { endpoint: tcp, ..trader.clone() };
-        let slots = |slots| OptionsError::Slots(CapacityError { slots, least: 1024, most: 16_384 });
+        let streamed = ClientOptions { endpoint: stream, ..trader.clone() };
+        let slots = |ring, slots| {
+            let source = CapacityError { slots, least: 1024, most: 16_384 };
+            OptionsError::Slots { ring, source }
+        };
+        let nobodys = Some((KeyId(0), "secret".to_owned().into()));
         let cases = [
             (ClientOptions { name: Name::new("").unwrap(), ..admin.clone() }, OptionsError::NoName),
             (ClientOptions { key: None, ..trader.clone() }, OptionsError::NoKey(Role::Trader)),
+            (ClientOptions { key: nobodys, ..trader.clone() }, OptionsError::NoKey(Role::Trader)),
             (
                 ClientOptions { key: None, role: Role::ReadOnly, ..trader.clone() },
                 OptionsError::NoKey(Role::ReadOnly),
@@ -104,8 +113,8 @@ mod tests {
                 OptionsError::ColdLane(Role::Trader),
             ),
             (ClientOptions { flags: LOGON_FEED | 1, ..trader.clone() }, OptionsError::Flags(128)),
-            (ClientOptions { request_slots: 1000, ..trader.clone() }, slots(1000)),
-            (ClientOptions { reply_slots: 32_768, ..trader.clone() }, slots(32_768)),
+            (ClientOptions { request_slots: 1000, ..trader.clone() }, slots("request_slots", 1000)),
+            (ClientOptions { reply_slots: 32_768, ..trader.clone() }, slots("reply_slots", 32_768)),
             (
                 ClientOptions { heartbeat_seconds: 61, ..streamed.clone() },
                 OptionsError::Heartbeats(61),

@@ -373,7 +373,7 @@ wire_enum! {
         Version = 2,
         /// Unknown key or wrong proof; which one is not said.
         NotAuthenticated = 3,
-        /// The role needs the engine's own user on the local socket.
+        /// The role is for the engine's own user, over shared memory.
         RoleNotPermitted = 4,
         /// A field of the Hello is out of its range.
         InvalidHello = 5,

@@ -16,6 +16,8 @@ pub const CARRIER_STREAM: u8 = 1;
 pub const ACKNOWLEDGE_APPENDED: u8 = 0;
 /// [`Hello::acknowledgement`]: replies come once their transaction is on disk.
 pub const ACKNOWLEDGE_DURABLE: u8 = 1;
+/// Longest interval of heartbeats, seconds.
+pub const HEARTBEAT_SECONDS_MAX: u8 = 60;
 
 message! {
     /// First message of a client.

@@ -26,6 +26,8 @@ pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
 pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
 /// In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`.
 pub const LOGON_BRIEF: u8 = 4;
+/// All that a session may ask for in its Hello.
+pub const LOGON_OF_SESSIONS: u8 = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF;
 
 /// In a Hello, never in a logon: the public feed is wanted and no session.
 pub const LOGON_FEED: u8 = 128;
