@@ -32,15 +32,15 @@ use reader::{Close, Reader};
 /// Bytes that are given to a socket at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What the engine's own user is known by, who needs no key.
-const OWN_USER: KeyId = KeyId(0);
-
 /// Pieces that are given to readers per turn: so long sessions wait for readers at the most.
 const PIECES_PER_TURN: usize = 8;
 
 /// Bytes that the kernel keeps for a reader over a stream. More of them would not make a slow reader
 /// faster, only older what it reads.
 const KERNEL_BYTES: usize = 256 << 10;
+
+/// What the engine's own user is known by, who needs no key.
+const OWN_USER: KeyId = KeyId(0);
 
 /// How many may read the feed at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -272,46 +272,59 @@ pub(super) mod peers {
         log.keeper.stop();
     }
 
-    fn readers(readers: usize) -> ReaderLimits {
-        ReaderLimits::of(&FeedSection { readers, readers_per_key: 2, ..Default::default() })
+    /// A gateway with a feed, whose thread is the test.
+    struct WithFeed {
+        gateway: Gateway,
+        desk: Arc<FeedDesk>,
+        output: FeedOutput,
+        mail: Arc<Mail>,
+        options: Arc<GatewayOptions>,
+        log: Log,
+        _duty: SessionEnd,
+    }
+
+    impl WithFeed {
+        /// For so many readers, of one key for two.
+        fn for_readers(folder: &Path, readers: usize) -> Self {
+            let (mail, StreamRings { gateway: end, duty }) = mail().unwrap();
+            let log = log_in(folder);
+            let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
+            let desk = Arc::new(FeedDesk::without_feed(memory));
+            let feed = FeedSection { readers, readers_per_key: 2, ..Default::default() };
+            let feed = Some((Arc::clone(&desk), ReaderLimits::of(&feed)));
+            let options = Arc::new(GatewayOptions { feed, ..options(folder) });
+            let backend = Box::new(Failing { turns: u32::MAX });
+            let (control, theirs) = (log.control.clone(), Arc::clone(&mail));
+            let gateway =
+                Gateway::new(Arc::clone(&options), control, backend, theirs, end).unwrap();
+            Self { gateway, desk, output, mail, options, log, _duty: duty }
+        }
+
+        /// A peer comes that holds the key, or is the engine's own user without one.
+        fn comes(&self, key: u64) -> UnixStream {
+            let heartbeat_seconds = u8::from(key != 0);
+            let wish = Hello { flags: LOGON_FEED, heartbeat_seconds, ..hello(KeyId(key), 0) };
+            let (client, arrival) = comes_with(&self.options, wish, 1);
+            self.mail.arrivals.put(arrival);
+            client
+        }
     }
 
     #[test]
     fn no_key_takes_all_places_of_the_feeds_readers() {
         let folder = tempfile::tempdir().unwrap();
-        let (mail, rings) = mail().unwrap();
-        let log = log_in(folder.path());
-        let (_output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
-        let desk = Arc::new(FeedDesk::without_feed(memory));
-        let feed = Some((Arc::clone(&desk), readers(6)));
-        let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
-        let backend = Box::new(Failing { turns: u32::MAX });
-        let mut gateway = Gateway::new(
-            Arc::clone(&options),
-            log.control.clone(),
-            backend,
-            Arc::clone(&mail),
-            rings.gateway,
-        )
-        .unwrap();
+        let mut site = WithFeed::for_readers(folder.path(), 6);
         // Those of key 7 are let in at once, all others still wait: both count.
-        let mut own = [(); 3].map(|()| {
-            let wish = Hello { flags: LOGON_FEED, ..hello(KeyId(0), 0) };
-            let (client, arrival) = comes_with(&options, wish, 0);
-            mail.arrivals.put(arrival);
-            client
-        });
+        let mut own = [(); 3].map(|()| site.comes(0));
         let mut keyed = [7, 7, 7, 8, 9].map(|key| {
-            let wish = Hello { flags: LOGON_FEED, heartbeat_seconds: 1, ..hello(KeyId(key), 0) };
-            let (client, arrival) = comes_with(&options, wish, 1);
-            mail.arrivals.put(arrival);
-            gateway.let_in_arrivals();
-            while let Some(ToFeed::Admit { ticket, .. }) = desk.to_feed.take() {
+            let client = site.comes(key);
+            site.gateway.let_in_arrivals();
+            while let Some(ToFeed::Admit { ticket, .. }) = site.desk.to_feed.take() {
                 if key == 7 {
-                    desk.from_feed.put(FromFeed::Admitted { ticket });
+                    site.desk.from_feed.put(FromFeed::Admitted { ticket });
                 }
             }
-            gateway.read_feed_mail();
+            site.gateway.read_feed_mail();
             client
         });
         let too_many = Some(RefusalReason::TooManySessions as u16);
@@ -319,68 +332,36 @@ pub(super) mod peers {
         assert_eq!(answers[2], too_many, "its key has two places");
         assert_eq!([answers[3], answers[4]], [None, too_many], "six in all");
         assert!(own.iter_mut().all(|client| answer(client) != too_many));
-        log.keeper.stop();
+        site.log.keeper.stop();
     }
 
     #[test]
     fn who_waits_for_the_feed_is_told_that_its_key_was_revoked() {
         let folder = tempfile::tempdir().unwrap();
-        let (mail, rings) = mail().unwrap();
-        let log = log_in(folder.path());
-        let (_output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
-        let desk = Arc::new(FeedDesk::without_feed(memory));
-        let feed = Some((Arc::clone(&desk), readers(4)));
-        let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
-        let come = |key| {
-            let wish = Hello { flags: LOGON_FEED, heartbeat_seconds: 1, ..hello(KeyId(key), 0) };
-            let (client, arrival) = comes_with(&options, wish, 1);
-            mail.arrivals.put(arrival);
-            client
-        };
-        let [mut revoked, mut other] = [7, 8].map(come);
-        let backend = Box::new(Failing { turns: u32::MAX });
-        let mut gateway = Gateway::new(
-            Arc::clone(&options),
-            log.control.clone(),
-            backend,
-            Arc::clone(&mail),
-            rings.gateway,
-        )
-        .unwrap();
-        gateway.let_in_arrivals();
-        desk.from_feed.put(FromFeed::Revoked { key: KeyId(7) });
-        assert!(gateway.read_feed_mail());
+        let mut site = WithFeed::for_readers(folder.path(), 4);
+        let [mut revoked, mut other] = [7, 8].map(|key| site.comes(key));
+        site.gateway.let_in_arrivals();
+        site.desk.from_feed.put(FromFeed::Revoked { key: KeyId(7) });
+        assert!(site.gateway.read_feed_mail());
         let told = refusal(&mut revoked).map(|refused| (refused.reason, refused.reject_reason));
         let unknown = (RefusalReason::Rejected as u16, RejectReason::UnknownKey.to_wire());
         assert_eq!(told, Some(unknown));
         assert_eq!(answer(&mut other), None, "its key is good");
-        log.keeper.stop();
+        site.log.keeper.stop();
     }
 
     #[test]
     fn who_waits_for_a_feed_that_ends_is_told_that_there_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        let (mail, rings) = mail().unwrap();
-        let log = log_in(folder.path());
-        let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
-        let desk = Arc::new(FeedDesk::without_feed(memory));
-        let feed = Some((Arc::clone(&desk), readers(4)));
-        let options = Arc::new(GatewayOptions { feed, ..options(folder.path()) });
-        let (client, engine) = UnixStream::pair().unwrap();
-        let mut reader = (client, Peer::new(Arc::new(engine.into()), Origin::Local));
-        let wish = Hello { flags: LOGON_FEED, ..hello(KeyId(0), 0) };
-        let progress = reader.1.received(bytemuck::bytes_of(&wish), &options);
-        mail.arrivals.put(Arrival { peer: reader.1, progress });
-        let backend = Box::new(Failing { turns: u32::MAX });
-        let mut gateway =
-            Gateway::new(options, log.control.clone(), backend, mail, rings.gateway).unwrap();
-        gateway.let_in_arrivals();
-        assert!(desk.to_feed.take().is_some(), "its key is to be judged");
-        output.end();
-        desk.from_feed.put(FromFeed::Ended);
-        assert!(gateway.read_feed_mail());
-        assert_eq!(answer(&mut reader.0), Some(RefusalReason::NoFeed as u16));
-        log.keeper.stop();
+        let mut site = WithFeed::for_readers(folder.path(), 4);
+        let mut reader = site.comes(0);
+        site.gateway.let_in_arrivals();
+        assert!(site.desk.to_feed.take().is_some(), "its key is to be judged");
+        site.output.end();
+        site.desk.from_feed.put(FromFeed::Ended);
+        assert!(site.gateway.read_feed_mail());
+        assert_eq!(answer(&mut reader), Some(RefusalReason::NoFeed as u16));
+        site.log.keeper.stop();
     }
 
     /// A logon and an answer of which the gateway hears when it is to end already.
