@@ -185,13 +185,15 @@ fn a_brief_session_hears_of_its_order_once() {
         let mut wishes = options(&venue, "brief", Some((KEY_A, &venue.key_a())));
         (wishes.endpoint, wishes.flags) = (endpoint, LOGON_BRIEF | LOGON_CANCEL_ON_DISCONNECT);
         let is_stream = !matches!(wishes.endpoint, Endpoint::SharedMemory(_));
-        let mut client = Client::connect(&wishes).expect("a brief client is let in");
-        assert_eq!(client.flags(), wishes.flags);
+        let mut member = stream_client::Member::open(&wishes).expect("a brief client is let in");
+        assert_eq!(member.client.flags(), wishes.flags);
+        // Not what the end of an older connection takes away.
+        let is_answer = |reply: &Reply| !reply.is_unsolicited();
         let [first, second] = [(); 2].map(|()| {
             let mut order = limit(Side::Sell, whole(30_000), whole(1));
             order.command.key_id = KeyId(KEY_A);
-            client.sender().send(&mut order).expect("there is room");
-            next(&mut client)
+            member.client.sender().send(&mut order).expect("there is room");
+            member.wait_for(is_answer)
         });
         let Ok(Event::OrderResult(result)) = second.event.event() else { panic!("{second:?}") };
         assert!(matches!(first.event.event(), Ok(Event::OrderResult(_))), "{first:?}");
@@ -199,8 +201,8 @@ fn a_brief_session_hears_of_its_order_once() {
         if is_stream {
             // What is replayed, which is over streams only, is told whole.
             let from = first.envelope.position;
-            client.sender().request_replay(5, from).expect("it is connected");
-            let [accepted, replayed] = [(); 2].map(|()| next(&mut client));
+            member.client.sender().request_replay(5, from).expect("it is connected");
+            let [accepted, replayed] = [(); 2].map(|()| member.wait_for(is_answer));
             let Ok(Event::OrderAccepted(order)) = accepted.event.event() else {
                 panic!("{accepted:?}")
             };
@@ -208,20 +210,6 @@ fn a_brief_session_hears_of_its_order_once() {
             assert!(accepted.is_replayed() && replayed.is_replayed());
             assert_eq!(replayed.event.event(), Ok(Event::OrderResult(result)));
         }
-    }
-}
-
-/// The next message, in time.
-fn next(client: &mut Client) -> Reply {
-    let begin = Instant::now();
-    loop {
-        match client.receiver().poll().expect("the connection lives") {
-            // What the end of an older connection takes away.
-            Some(reply) if reply.is_unsolicited() => {}
-            Some(reply) => return reply,
-            None => client.receiver().wait(WATCHDOG),
-        }
-        assert!(begin.elapsed() < WATCHDOG, "nothing came");
     }
 }
 

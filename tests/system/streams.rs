@@ -413,6 +413,7 @@ fn what_may_not_come_over_a_socket_is_refused_with_a_reason() {
     assert_eq!(refusal(&operator), Some(RefusalReason::RoleNotPermitted));
     let wrong = options(tcp(&venue), "thief", (KEY_A, &b));
     assert_eq!(refusal(&wrong), Some(RefusalReason::NotAuthenticated));
+
     let mut reader = options(tcp(&venue), "reader", (KEY_A, &a));
     reader.role = Role::ReadOnly;
     let mut reader = Member::open(&reader).expect("a reader is let in");

@@ -285,14 +285,14 @@ impl Peer {
             return self.refused(RefusalReason::InvalidHello, "unknown role or lane");
         };
         // Nothing that a key's session may send belongs to the cold lane.
-        if lane == Lane::Cold && matches!(role, Role::Trader | Role::ReadOnly) {
+        if lane == Lane::Cold && role.has_key() {
             return self.refused(RefusalReason::InvalidHello, "the cold lane is not for its role");
         }
         let is_known = hello.flags & !LOGON_OF_SESSIONS == 0 || hello.flags == LOGON_FEED;
         if hello.name.is_empty() || !is_known {
             return self.refused(RefusalReason::InvalidHello, "no session name, or unknown flags");
         }
-        let local = matches!(role, Role::Admin | Role::Adapter);
+        let local = !role.has_key();
         if local != (hello.key_id.0 == 0) {
             return self.refused(RefusalReason::InvalidHello, "role and key do not go together");
         }

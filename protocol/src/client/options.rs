@@ -46,7 +46,7 @@ impl ClientOptions {
     /// # Errors
     /// The first option that no engine takes.
     pub(super) fn check(&self) -> Result<(), OptionsError> {
-        let has_key = matches!(self.role, Role::Trader | Role::ReadOnly);
+        let has_key = self.role.has_key();
         if self.name.is_empty() {
             return Err(OptionsError::NoName);
         }

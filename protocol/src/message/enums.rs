@@ -169,6 +169,15 @@ wire_enum! {
     }
 }
 
+impl Role {
+    /// True for who proves itself by a key and has that key's account; false for the engine's own user.
+    #[must_use]
+    #[inline]
+    pub const fn has_key(self) -> bool {
+        matches!(self, Self::Trader | Self::ReadOnly)
+    }
+}
+
 wire_enum! {
     /// How urgently a session is polled; a property of the session.
     Lane: u8 {

@@ -33,7 +33,7 @@ impl Core {
         let lane = Lane::from_wire(message.lane).ok_or(RejectReason::RoleNotPermitted)?;
         let cancels = message.flags & LOGON_CANCEL_ON_DISCONNECT != 0;
         let watches = message.flags & LOGON_ACCOUNT_EVENTS != 0;
-        let has_key = matches!(role, Role::Trader | Role::ReadOnly);
+        let has_key = role.has_key();
         if message.flags & !(LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS) != 0
             || message.flags != 0 && self.rules < 2
             || cancels && role != Role::Trader

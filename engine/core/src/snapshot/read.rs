@@ -354,7 +354,7 @@ fn session(record: &SessionRecord) -> Option<Session> {
         | records::SESSION_SWEPT_WITH_KEY
         | records::SESSION_ACCOUNT_EVENTS;
     let (role, lane) = (Role::from_wire(record.role)?, Lane::from_wire(record.lane)?);
-    let has_key = matches!(role, Role::Trader | Role::ReadOnly);
+    let has_key = role.has_key();
     let has = |flag: u8| record.flags & flag != 0;
     let is_sound = record.name.is_valid()
         && !record.name.is_empty()

@@ -194,6 +194,26 @@ fn honest_peers_are_let_in_whatever_the_pieces() {
     }
 }
 
+#[test]
+fn heartbeats_of_a_stream_are_at_most_a_minute_apart() {
+    for (heartbeat_seconds, refused) in
+        [(0, None), (60, None), (61, Some(RefusalReason::InvalidHello.to_wire()))]
+    {
+        let mut talk = Talk::new();
+        let wish = Hello { carrier: CARRIER_STREAM, heartbeat_seconds, ..hello(true) };
+        talk.send(bytemuck::bytes_of(&wish), size_of::<Hello>());
+        let mut words = [0u64; 16];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let length = talk.client.read(bytes).expect("an answer");
+        let found = match decode::handshake(&bytes[..length]) {
+            Ok(Handshake::Challenge(_)) => None,
+            Ok(Handshake::Refused(refused)) => Some(refused.reason),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found, refused, "{heartbeat_seconds} s");
+    }
+}
+
 /// A listener on `[::]` has clients of IPv4 too, by addresses that all lie in one network of 64 bits.
 #[test]
 fn clients_of_ipv4_come_each_from_its_own_address_over_ipv6_too() {
