@@ -102,7 +102,7 @@ pub fn run(options: &RecordsOptions) -> Result<RecordsReport> {
 
 fn one_run(options: &RecordsOptions) -> Result<Run> {
     let engine = Engine::start(&options.engine)?;
-    let mut trader = Trader::open(&engine)?;
+    let mut trader = Trader::open(&engine, 0)?;
     let flood = Flood::start(&engine)?;
     let [mut alone, mut computing, mut flooded, mut cancels] =
         [(); 4].map(|()| Distribution::default());

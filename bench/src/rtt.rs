@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use serde::Serialize;
+use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE};
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
@@ -97,10 +98,21 @@ pub struct Run {
     pub order: Option<Percentiles>,
     /// The same in a brief session: the result alone, without the acceptance in front of it.
     pub brief: Option<Percentiles>,
+    /// The same in a terse session: short order and short reply.
+    pub terse: Option<Percentiles>,
     /// Its cancel, to its terminal reply.
     pub cancel: Option<Percentiles>,
+    /// The same in a terse session.
+    pub terse_cancel: Option<Percentiles>,
     /// An order that rests, by way of a thread between client and engine; where nobody spins for ever.
     pub hop: Option<Percentiles>,
+}
+
+/// Of one session.
+#[derive(Default)]
+struct Told {
+    orders: Distribution,
+    cancels: Distribution,
 }
 
 /// All of it.
@@ -133,10 +145,18 @@ pub struct Ratios {
     pub brief_to_bare: u64,
     /// Order in a brief session to ring.
     pub brief_to_ring: u64,
+    /// Order in a terse session to bare cache line.
+    pub terse_to_bare: u64,
+    /// Order in a terse session to ring.
+    pub terse_to_ring: u64,
     /// Cancel to bare cache line.
     pub cancel_to_bare: u64,
     /// Cancel to ring.
     pub cancel_to_ring: u64,
+    /// Cancel in a terse session to bare cache line.
+    pub terse_cancel_to_bare: u64,
+    /// Cancel in a terse session to ring.
+    pub terse_cancel_to_ring: u64,
     /// Order by a thread in between to bare cache line.
     pub hop_to_bare: u64,
     /// Order by a thread in between to ring.
@@ -167,13 +187,14 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     let mut session = match &options.engine {
         Some(engine) => {
             let engine = Engine::start(engine)?;
-            let traders = [Trader::open(&engine)?, Trader::open_brief(&engine)?];
-            Some((engine, traders))
+            let traders = [0, LOGON_BRIEF, LOGON_TERSE].map(|flags| Trader::open(&engine, flags));
+            let [whole, brief, terse] = traders;
+            Some((engine, [whole?, brief?, terse?]))
         }
         None => None,
     };
-    let [mut bare, mut ring, mut order, mut brief, mut cancel, mut by_hop] =
-        [(); 6].map(|()| Distribution::default());
+    let [mut bare, mut ring, mut by_hop] = [(); 3].map(|()| Distribution::default());
+    let [mut whole, mut brief, mut terse] = [(); 3].map(|()| Told::default());
     let trips = options.messages.div_ceil(BLOCKS);
     for _ in 0..BLOCKS {
         match &mut session {
@@ -186,10 +207,10 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             }
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
-        if let Some((_, [trader, brief_trader])) = &mut session {
-            trader.block(WARM_UP, trips, &mut order, &mut cancel)?;
-            // Its cancels are told as the other's are, which are counted.
-            brief_trader.block(WARM_UP, trips, &mut brief, &mut Distribution::default())?;
+        if let Some((_, traders)) = &mut session {
+            for (trader, told) in traders.iter_mut().zip([&mut whole, &mut brief, &mut terse]) {
+                trader.block(WARM_UP, trips, &mut told.orders, &mut told.cancels)?;
+            }
         }
     }
     let has_engine = session.is_some();
@@ -207,9 +228,12 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     Ok(Run {
         bare: bare.percentiles(),
         ring: ring.percentiles(),
-        order: has_engine.then(|| order.percentiles()),
-        brief: has_engine.then(|| brief.percentiles()),
-        cancel: has_engine.then(|| cancel.percentiles()),
+        order: has_engine.then(|| whole.orders.percentiles()),
+        brief: has_engine.then(|| brief.orders.percentiles()),
+        terse: has_engine.then(|| terse.orders.percentiles()),
+        // A brief session is told of a cancel as the whole one is.
+        cancel: has_engine.then(|| whole.cancels.percentiles()),
+        terse_cancel: has_engine.then(|| terse.cancels.percentiles()),
         hop: has_hop.then(|| by_hop.percentiles()),
     })
 }
@@ -233,7 +257,9 @@ fn median_run(runs: &[Run]) -> Run {
         ring: of(|run| Some(run.ring)).unwrap_or_default(),
         order: of(|run| run.order),
         brief: of(|run| run.brief),
+        terse: of(|run| run.terse),
         cancel: of(|run| run.cancel),
+        terse_cancel: of(|run| run.terse_cancel),
         hop: of(|run| run.hop),
     }
 }
@@ -249,8 +275,12 @@ fn ratios(runs: &[Run]) -> Ratios {
         order_to_ring: of(|run| run.order, |run| run.ring),
         brief_to_bare: of(|run| run.brief, |run| run.bare),
         brief_to_ring: of(|run| run.brief, |run| run.ring),
+        terse_to_bare: of(|run| run.terse, |run| run.bare),
+        terse_to_ring: of(|run| run.terse, |run| run.ring),
         cancel_to_bare: of(|run| run.cancel, |run| run.bare),
         cancel_to_ring: of(|run| run.cancel, |run| run.ring),
+        terse_cancel_to_bare: of(|run| run.terse_cancel, |run| run.bare),
+        terse_cancel_to_ring: of(|run| run.terse_cancel, |run| run.ring),
         hop_to_bare: of(|run| run.hop, |run| run.bare),
         hop_to_ring: of(|run| run.hop, |run| run.ring),
     }
@@ -270,23 +300,20 @@ impl RttReport {
             "",
             Percentiles::HEADING,
         );
-        let Ratios { ring_to_bare, order_to_bare, order_to_ring, .. } = self.ratios;
+        let (of, to) = (self.median, self.ratios);
         let rows = [
-            ("bare cache line", Some(self.median.bare), 100, 0),
-            ("ring", Some(self.median.ring), ring_to_bare, 100),
-            ("engine: order", self.median.order, order_to_bare, order_to_ring),
+            ("bare cache line", Some(of.bare), 100, 0),
+            ("ring", Some(of.ring), to.ring_to_bare, 100),
+            ("engine: order", of.order, to.order_to_bare, to.order_to_ring),
+            ("engine: order, brief", of.brief, to.brief_to_bare, to.brief_to_ring),
+            ("engine: order, terse", of.terse, to.terse_to_bare, to.terse_to_ring),
+            ("order by a hop", of.hop, to.hop_to_bare, to.hop_to_ring),
+            ("engine: cancel", of.cancel, to.cancel_to_bare, to.cancel_to_ring),
             (
-                "engine: order, brief",
-                self.median.brief,
-                self.ratios.brief_to_bare,
-                self.ratios.brief_to_ring,
-            ),
-            ("order by a hop", self.median.hop, self.ratios.hop_to_bare, self.ratios.hop_to_ring),
-            (
-                "engine: cancel",
-                self.median.cancel,
-                self.ratios.cancel_to_bare,
-                self.ratios.cancel_to_ring,
+                "engine: cancel, terse",
+                of.terse_cancel,
+                to.terse_cancel_to_bare,
+                to.terse_cancel_to_ring,
             ),
         ];
         for (name, percentiles, to_bare, to_ring) in rows {
@@ -314,9 +341,7 @@ mod tests {
             bare: Percentiles { p50: bare, ..Default::default() },
             ring: Percentiles { p50: 2 * bare, ..Default::default() },
             order: Some(Percentiles { p50: order, ..Default::default() }),
-            brief: None,
-            cancel: None,
-            hop: None,
+            ..Run::default()
         };
         // Near cores, far cores, near cores: the ratio hardly moves although the figures do.
         let runs = [run(100, 1000), run(500, 4500), run(100, 1100)];

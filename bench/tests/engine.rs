@@ -148,7 +148,7 @@ fn round_trips_through_the_engine_are_measured() {
     let output = bench(&engine, &["rtt", "--json", "--runs", "1", "--messages", "100"]);
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
-    for kind in ["bare", "ring", "order", "brief", "cancel"] {
+    for kind in ["bare", "ring", "order", "brief", "terse", "cancel", "terse_cancel"] {
         assert_eq!(report["median"][kind]["count"], 100, "{kind}");
     }
     let p50 = |kind: &str| report["median"][kind]["p50"].as_u64().unwrap();

@@ -12,6 +12,7 @@ mod haste;
 mod lanes;
 mod presence;
 mod rate;
+mod replies;
 mod state;
 mod streams;
 mod transaction;
@@ -27,6 +28,7 @@ use absent::Absent;
 use clients::{ClientIndex, Clients};
 use connection::Connection;
 use rate::Debts;
+use replies::reply_events;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,14 +36,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use streams::Streams;
 use touchline_core::{Addressees, Core, Reject};
+use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
 use touchline_protocol::message::decode::{self, Command};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
-use touchline_protocol::message::event::{
-    ENVELOPE_TERMINAL, Envelope, OrderAccepted, OrderContinues,
-};
+use touchline_protocol::message::event::Envelope;
 use touchline_protocol::message::stream::Logout;
-use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
 use touchline_protocol::wait::Waiter;
 use transaction::{Refusal, Venue, transact};
@@ -482,11 +482,7 @@ fn execute(
     match outcome {
         Ok(Some(position)) => {
             envelope.position = position;
-            // Its number stands in the result, too, and all else its sender has said.
-            let omits = matches!(command, Command::NewOrder(_)) && clients.is_brief(client);
-            let is_told = |event: &&[u8]| !omits || template_of(event) != OrderAccepted::TEMPLATE;
-            let events = venue.writer.committed_events().filter(is_told);
-            if !reply_events(clients, client, envelope, events) {
+            if !replies::reply(clients, client, envelope, &command, venue.writer) {
                 clients.answers_later(client);
             }
             if !venue.addressees.notes().is_empty() {
@@ -504,27 +500,6 @@ fn execute(
         }
     }
     Executed::Answered
-}
-
-/// Sends a transaction's events to the session that caused it. The last one is the terminal reply,
-/// unless it says that the rest is still to come; gives whether it is.
-#[inline]
-fn reply_events<'log>(
-    clients: &mut Clients,
-    client: ClientIndex,
-    mut envelope: Envelope,
-    events: impl Iterator<Item = &'log [u8]>,
-) -> bool {
-    let mut events = events.peekable();
-    envelope.flags = 0;
-    while let Some(event) = events.next() {
-        let last = events.peek().is_none();
-        let continues = template_of(event) == OrderContinues::TEMPLATE;
-        envelope.flags = if last && !continues { ENVELOPE_TERMINAL } else { 0 };
-        clients.reply(client, &envelope, event);
-    }
-    clients.publish(client, envelope.position);
-    envelope.flags & ENVELOPE_TERMINAL != 0
 }
 
 fn template_of(event: &[u8]) -> u16 {

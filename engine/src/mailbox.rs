@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use touchline_protocol::message::command::Logon;
+use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE, Logon};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::ring::SessionEnd;
@@ -61,8 +61,33 @@ impl<T> Mailbox<T> {
 pub struct Wishes {
     /// It waits until what it is told is on disk.
     pub awaits_disk: bool,
-    /// It needs no `OrderAccepted` in front of what comes of its order.
-    pub is_brief: bool,
+    /// How much it is told of what it sends.
+    pub detail: Detail,
+}
+
+/// How much a session is told in reply to its commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// All events.
+    #[default]
+    Whole,
+    /// No `OrderAccepted` in front of what comes of an order (`LOGON_BRIEF`).
+    Brief,
+    /// Nor more than an `OrderOpened` or an `OrderClosed` where that says all (`LOGON_TERSE`).
+    Terse,
+}
+
+impl Detail {
+    /// As a Hello's flags ask for it.
+    pub(crate) const fn of(flags: u8) -> Self {
+        if flags & LOGON_TERSE != 0 {
+            Self::Terse
+        } else if flags & LOGON_BRIEF != 0 {
+            Self::Brief
+        } else {
+            Self::Whole
+        }
+    }
 }
 
 /// A peer that proved who it is.

@@ -23,6 +23,7 @@ mod duty {
     mod record;
     mod records;
     mod streams;
+    mod terse;
     mod unsolicited;
     mod venue;
 }

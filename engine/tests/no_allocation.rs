@@ -21,12 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use touchline_engine::log::{Environment, KeeperHandle};
+use touchline_engine::mailbox::Detail;
 use touchline_protocol::message::command::{
     CancelOrder, LOGON_ACCOUNT_EVENTS, Logon, NewOrder, ReduceOrder,
 };
 use touchline_protocol::message::decode::{Event, disclose};
 use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::SessionStarted;
+use touchline_protocol::message::short_order;
 use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
 use touchline_protocol::text::{ClientOrderId, Name};
 use touchline_protocol::units::{KeyId, OrderId, Sequence, SymbolId};
@@ -110,6 +112,7 @@ struct Bench {
 struct Trader {
     client: SessionEnd,
     session: SessionStarted,
+    is_terse: bool,
     sequence: u64,
     buffer: MessageBuffer,
     open: Vec<OrderId>,
@@ -119,9 +122,15 @@ struct Trader {
     trades: u64,
 }
 
-fn bench(data: &Path, stop: &Arc<AtomicBool>, allocations: &'static AtomicU64) -> Bench {
+fn bench(
+    data: &Path,
+    stop: &Arc<AtomicBool>,
+    detail: Detail,
+    allocations: &'static AtomicU64,
+) -> Bench {
     let log = open_log(&Environment::default(), data, Duration::ZERO);
     let mut engine = DutyBench::new(log.writer, touchline_core::Core::new(), VENUE, stop);
+    engine.wishes.detail = detail;
     let mut logon = Logon {
         name: Name::new("bench").unwrap(),
         role: Role::Trader.to_wire(),
@@ -140,6 +149,7 @@ fn bench(data: &Path, stop: &Arc<AtomicBool>, allocations: &'static AtomicU64) -
     let trader = Trader {
         client,
         session,
+        is_terse: detail == Detail::Terse,
         sequence: 0,
         buffer: MessageBuffer::new(),
         open: Vec::with_capacity(100_000),
@@ -200,7 +210,13 @@ impl Trader {
             }
             _ => {}
         }
-        self.push(bytemuck::bytes_of(&order));
+        match short_order::shortened(bytemuck::bytes_of(&order)) {
+            Some((front, rest)) if self.is_terse => {
+                self.client.output.stage_behind(&front, rest).unwrap();
+                self.client.output.publish();
+            }
+            _ => self.push(bytemuck::bytes_of(&order)),
+        }
     }
 
     fn push(&mut self, message: &[u8]) {
@@ -214,6 +230,7 @@ impl Trader {
             self.replies += u64::from(envelope.flags & 1);
             match event.event().unwrap() {
                 Event::OrderAccepted(accepted) => self.open.push(accepted.order_id),
+                Event::OrderOpened(opened) => self.open.push(opened.order_id),
                 Event::Trade(_) => self.trades += 1,
                 Event::Rejected(_) => self.rejects += 1,
                 _ => {}
@@ -260,7 +277,7 @@ impl Bench {
 fn a_million_mixed_commands_allocate_nothing() {
     static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
     let folder = tempfile::tempdir().unwrap();
-    let mut bench = bench(folder.path(), &Arc::default(), &ALLOCATIONS);
+    let mut bench = bench(folder.path(), &Arc::default(), Detail::Whole, &ALLOCATIONS);
     while bench.trader.sequence < 1_000_000 {
         for _ in 0..64 {
             bench.trader.send();
@@ -281,7 +298,8 @@ fn a_million_mixed_commands_allocate_nothing() {
     assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), 0);
 }
 
-/// The thread as it runs: what it does while it waits for commands, spinning or asleep, and when it is woken.
+/// The thread as it runs: what it does while it waits for commands, spinning or asleep, and when it is woken. Its
+/// client is a terse one, whose orders are short.
 #[test]
 fn waiting_for_commands_allocates_nothing() {
     static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -289,7 +307,7 @@ fn waiting_for_commands_allocates_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let stop = Arc::<AtomicBool>::default();
     let Bench { engine, mut trader, _keeper: keeper, .. } =
-        bench(folder.path(), &stop, &ALLOCATIONS);
+        bench(folder.path(), &stop, Detail::Terse, &ALLOCATIONS);
     let client = std::thread::spawn(move || {
         let _stopped = AtEnd(|| stop.store(true, Ordering::Release));
         let mut woken = 0;

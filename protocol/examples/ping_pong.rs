@@ -8,7 +8,7 @@ use std::error::Error;
 use std::io::stdin;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{Client, ClientOptions, Endpoint};
-use touchline_protocol::message::command::{CancelOrder, LOGON_BRIEF, NewOrder};
+use touchline_protocol::message::command::{CancelOrder, LOGON_TERSE, NewOrder};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::text::Name;
@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let name = Name::new("ping-pong").ok_or("a session's name has 31 characters at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
     options.key = Some((key, secret.trim().to_owned().into()));
-    // One message comes back for an order, not two.
-    options.flags = LOGON_BRIEF;
+    // One cache line comes back for an order; from an engine that does not know that wish a result.
+    options.flags = LOGON_TERSE;
     let mut client = Client::connect(&options)?;
 
     let mut times = Vec::with_capacity(count);
@@ -51,10 +51,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         order.command.key_id = key;
         let reply = client.call(&mut order, LIMIT)?;
         times.push(begin.elapsed());
-        let Event::OrderResult(result) = reply.event.event()? else {
-            return Err("no result of an order".into());
+        let order_id = match reply.event.event()? {
+            Event::OrderOpened(opened) => opened.order_id,
+            Event::OrderResult(result) => result.order_id,
+            other => return Err(format!("{} in the place of a result", other.name()).into()),
         };
-        let mut cancel = CancelOrder { order_id: result.order_id, ..Default::default() };
+        let mut cancel = CancelOrder { order_id, ..Default::default() };
         cancel.command.key_id = key;
         client.call(&mut cancel, LIMIT)?;
     }

@@ -20,7 +20,7 @@
 #define TOUCHLINE_SCHEMA_ID 19540u
 #define TOUCHLINE_SCHEMA_VERSION 1u
 #define TOUCHLINE_PROTOCOL_MAJOR 1u
-#define TOUCHLINE_PROTOCOL_MINOR 3u
+#define TOUCHLINE_PROTOCOL_MINOR 4u
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
@@ -246,6 +246,7 @@ struct touchline_name {
 };
 
 #define TOUCHLINE_ORDER_VALIDATE_ONLY 1 /* Check the order against all static rules and stop there (`/order/test`). */
+#define TOUCHLINE_SHORT_ORDER_BYTES 128 /* Bytes of a `NewOrder` in its short form, two slots of a ring: without its last 16, which are zero. */
 #define TOUCHLINE_EVERY UINT32_MAX /* In place of a symbol or an account: all of them. */
 #define TOUCHLINE_SYMBOL_ICEBERG 1 /* The symbol takes icebergs. */
 #define TOUCHLINE_SYMBOL_OCO 2 /* The symbol takes order lists (OCO). */
@@ -268,7 +269,7 @@ struct touchline_name {
 #define TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT 1 /* Cancel the session's orders when its connection ends. */
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
-#define TOUCHLINE_LOGON_OF_SESSIONS LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF /* All that a session may ask for in its Hello. */
+#define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened` or `OrderClosed` says what needs no more. */
 #define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
@@ -1494,6 +1495,30 @@ struct touchline_gap {
 TOUCHLINE_ASSERT(sizeof(struct touchline_gap) == 16, "touchline_gap");
 TOUCHLINE_ASSERT(offsetof(struct touchline_gap, header) == 0, "touchline_gap.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_gap, from) == 8, "touchline_gap.from");
+
+/* Terminal reply to a `NewOrder` of a terse session: the order is open and nothing of it is executed; with its envelope one cache line. In the place of the events that the log has. Never in the log. */
+struct touchline_order_opened {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t order_id; /* Its number. */
+    uint64_t book_update_id; /* The symbol's book update id behind this order. */
+};
+#define TOUCHLINE_TEMPLATE_ORDER_OPENED 242u
+TOUCHLINE_ASSERT(sizeof(struct touchline_order_opened) == 24, "touchline_order_opened");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_opened, header) == 0, "touchline_order_opened.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_opened, order_id) == 8, "touchline_order_opened.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_opened, book_update_id) == 16, "touchline_order_opened.book_update_id");
+
+/* Terminal reply to a `CancelOrder` of a terse session: the order is cancelled, and no other with it; with its envelope one cache line. In the place of the event that the log has. Never in the log. */
+struct touchline_order_closed {
+    struct touchline_message_header header; /* SBE header. */
+    uint64_t order_id; /* Its number. */
+    int64_t executed_quantity; /* Base executed, 10⁻⁸. */
+};
+#define TOUCHLINE_TEMPLATE_ORDER_CLOSED 243u
+TOUCHLINE_ASSERT(sizeof(struct touchline_order_closed) == 24, "touchline_order_closed");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_closed, header) == 0, "touchline_order_closed.header");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_closed, order_id) == 8, "touchline_order_closed.order_id");
+TOUCHLINE_ASSERT(offsetof(struct touchline_order_closed, executed_quantity) == 16, "touchline_order_closed.executed_quantity");
 
 /* First message of a client. */
 struct touchline_hello {

@@ -98,8 +98,10 @@ pub struct ClientOptions {
     pub request_slots: u32,
     /// Slots of 64 bytes in the reply ring: a power of two, 1,024 to 16,384.
     pub reply_slots: u32,
-    /// `LOGON_*` bits: what else is asked for. `LOGON_BRIEF` is a wish: an engine that does not know it is asked
-    /// again without; [`Client::flags`] tells. Which reply is the last only the terminal flag says.
+    /// `LOGON_*` bits: what else is asked for. `LOGON_TERSE` and `LOGON_BRIEF` are wishes: an engine that does not
+    /// know the first is asked for the second, and one that knows neither for none; [`Client::flags`] tells. Which
+    /// reply is the last only the terminal flag says. The orders of a terse session over shared memory leave in
+    /// their short form where they have one ([`short_order`](crate::message::short_order)).
     pub flags: u8,
     /// When replies are handed on.
     pub acknowledgement: Acknowledgement,
@@ -211,7 +213,7 @@ impl Client {
     }
 
     /// What the engine has granted of [`ClientOptions::flags`]: all of them, but for `LOGON_BRIEF` by an engine that
-    /// does not know it.
+    /// does not know it, and `LOGON_TERSE`, in whose place an engine that does not know it has `LOGON_BRIEF`.
     #[must_use]
     pub const fn flags(&self) -> u8 {
         self.flags

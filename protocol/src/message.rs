@@ -4,7 +4,8 @@
 //! [`command`] is what goes to the engine, [`event`] what comes back and what the log keeps,
 //! [`handshake`] what opens a session, [`stream`] what a session over a socket says besides, [`feed`]
 //! what everybody may know, [`decode`] the one way from hostile bytes to a message, [`with_bytes`] the
-//! messages whose length is their sender's choice, [`fields`] what tools show of one.
+//! messages whose length is their sender's choice, [`short_order`] an order in two cache lines, [`fields`] what tools
+//! show of one.
 
 pub mod command;
 pub mod decode;
@@ -13,6 +14,7 @@ pub mod event;
 pub mod feed;
 pub mod fields;
 pub mod handshake;
+pub mod short_order;
 pub mod stream;
 pub mod with_bytes;
 
@@ -28,7 +30,7 @@ pub const SCHEMA_VERSION: u16 = 1;
 /// Protocol version of the handshake: a peer with another major is refused.
 pub const PROTOCOL_MAJOR: u16 = 1;
 /// Raised by additions that an older peer may ignore.
-pub const PROTOCOL_MINOR: u16 = 3;
+pub const PROTOCOL_MINOR: u16 = 4;
 
 /// The SBE message header, in front of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

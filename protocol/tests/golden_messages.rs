@@ -215,6 +215,8 @@ fn events() -> Vec<(&'static str, Vec<u64>)> {
         RecordDeleted { kind: 1, version: 2, id: [3; 12], owner: [4; 12] }
         Rejected { reason: 36, template_id: 1, detail: 2 }
         Gap { from: Position(1) }
+        OrderOpened { order_id: OrderId(1), book_update_id: BookUpdateId(2) }
+        OrderClosed { order_id: OrderId(1), executed_quantity: 2 }
     }
 }
 

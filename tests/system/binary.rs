@@ -16,8 +16,8 @@ use touchline_protocol::client::{
     Acknowledgement, CallError, Client, ClientCommand, ClientOptions, ConnectError, Endpoint, Reply,
 };
 use touchline_protocol::message::command::{
-    CancelOrder, Deposit, LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT, NewOrder,
-    ReduceOrder,
+    CancelOrder, Deposit, LOGON_ACCOUNT_EVENTS, LOGON_BRIEF, LOGON_CANCEL_ON_DISCONNECT,
+    LOGON_TERSE, NewOrder, ReduceOrder,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{
@@ -25,7 +25,7 @@ use touchline_protocol::message::enums::{
 };
 use touchline_protocol::message::event::{OrderResult, Trade};
 use touchline_protocol::message::handshake::RefusalReason;
-use touchline_protocol::text::Name;
+use touchline_protocol::text::{ClientOrderId, Name};
 use touchline_protocol::units::{AccountId, AssetId, KeyId, OrderId, SymbolId};
 
 /// The demo keys of the accounts A and B.
@@ -210,6 +210,37 @@ fn a_brief_session_hears_of_its_order_once() {
             assert!(accepted.is_replayed() && replayed.is_replayed());
             assert_eq!(replayed.event.event(), Ok(Event::OrderResult(result)));
         }
+    }
+}
+
+#[test]
+fn a_terse_session_hears_of_its_order_in_one_line() {
+    let venue = stream_client::venue(&[]);
+    for endpoint in [socket(&venue).into(), stream_client::tcp(&venue)] {
+        let mut wishes = options(&venue, "terse", Some((KEY_A, &venue.key_a())));
+        (wishes.endpoint, wishes.flags) = (endpoint, LOGON_TERSE);
+        let mut member = stream_client::Member::open(&wishes).expect("a terse client is let in");
+        assert_eq!(member.client.flags(), LOGON_TERSE);
+        let mut order = limit(Side::Sell, whole(30_000), whole(1));
+        order.client_order_id = ClientOrderId::new("terse-1").expect("it is short enough");
+        order.command.key_id = KeyId(KEY_A);
+        member.client.sender().send(&mut order).expect("there is room");
+        let reply = member.wait_for(|reply| !reply.is_unsolicited());
+        let Ok(&Event::OrderOpened(&opened)) = reply.event.event().as_ref() else {
+            panic!("{reply:?}")
+        };
+        assert!(reply.is_terminal());
+        // It was as it had been sent: the name that it was sent under is taken.
+        member.client.sender().send(&mut order).expect("there is room");
+        let reply = member.wait_for(|reply| !reply.is_unsolicited());
+        let Ok(Event::Rejected(again)) = reply.event.event() else { panic!("{reply:?}") };
+        assert_eq!(again.reason, RejectReason::DuplicateClientOrderId.to_wire());
+        let mut cancel = CancelOrder { order_id: opened.order_id, ..Default::default() };
+        cancel.command.key_id = KeyId(KEY_A);
+        member.client.sender().send(&mut cancel).expect("there is room");
+        let reply = member.wait_for(|reply| !reply.is_unsolicited());
+        let Ok(Event::OrderClosed(closed)) = reply.event.event() else { panic!("{reply:?}") };
+        assert_eq!((closed.order_id, closed.executed_quantity), (opened.order_id, 0));
     }
 }
 

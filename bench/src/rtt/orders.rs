@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use touchline_protocol::client::{Client, ClientCommand};
 use touchline_protocol::message::Message;
-use touchline_protocol::message::command::LOGON_BRIEF;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, Side};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
@@ -28,13 +27,11 @@ pub(crate) struct Trader {
 }
 
 impl Trader {
-    pub(crate) fn open(engine: &Engine) -> Result<Self> {
-        Ok(Self::over(engine.prompt_trader("bench", 0)?, engine.key()))
-    }
-
-    /// One that is told of an order that rests by one message and not by two.
-    pub(crate) fn open_brief(engine: &Engine) -> Result<Self> {
-        Ok(Self::over(engine.prompt_trader("bench-brief", LOGON_BRIEF)?, engine.key()))
+    /// One that asks for the `LOGON_*` bits `flags`, by which its session is named, too.
+    pub(crate) fn open(engine: &Engine, flags: u8) -> Result<Self> {
+        let client = engine.prompt_trader(&format!("bench-{flags}"), flags)?;
+        anyhow::ensure!(client.flags() == flags, "the engine does not know flags {flags:#04x}");
+        Ok(Self::over(client, engine.key()))
     }
 
     /// Of an open session.
@@ -85,7 +82,9 @@ impl Trader {
                 Event::OrderResult(result) if result.status == OrderStatus::New.to_wire() => {
                     Ok((took, result.order_id))
                 }
+                Event::OrderOpened(opened) => Ok((took, opened.order_id)),
                 Event::OrderCanceled(canceled) => Ok((took, canceled.order_id)),
+                Event::OrderClosed(closed) => Ok((took, closed.order_id)),
                 other => bail!("the engine answered {} with {other:?}", C::NAME),
             };
         }

@@ -4,6 +4,7 @@
 use super::connection::Connection;
 use super::rate::{Debts, RateLimit};
 use super::streams::Streams;
+use crate::mailbox::Detail;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
@@ -18,8 +19,8 @@ pub(super) struct Terms {
     pub(super) rate: RateLimit,
     /// It waits until what it is told is on disk.
     pub(super) awaits_disk: bool,
-    /// It is not told of the acceptance of an order in front of what comes of it.
-    pub(super) is_brief: bool,
+    /// How much it is told of what it sends.
+    pub(super) detail: Detail,
 }
 
 /// One of the clients; good until the next one is removed.
@@ -89,12 +90,12 @@ impl Clients {
         self.debts.keep(session, rate, now_ns);
     }
 
-    /// True if the client is not told of the acceptance of an order in front of what comes of it.
+    /// How much the client is told of what it sends.
     #[inline]
-    pub(super) fn is_brief(&self, client: ClientIndex) -> bool {
+    pub(super) fn detail(&self, client: ClientIndex) -> Detail {
         match client {
-            ClientIndex::Ring(index) => self.connections[index].is_brief(),
-            ClientIndex::Stream(index) => self.streams.get(index).is_brief,
+            ClientIndex::Ring(index) => self.connections[index].detail(),
+            ClientIndex::Stream(index) => self.streams.get(index).detail,
         }
     }
 

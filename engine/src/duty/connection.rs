@@ -12,6 +12,7 @@
 use super::clients::Terms;
 use super::haste::Haste;
 use super::rate::RateLimit;
+use crate::mailbox::Detail;
 use crate::side::told_to;
 use touchline_core::Addressee;
 use touchline_protocol::message::command::{ChangeSymbol, ExpireAll};
@@ -20,6 +21,7 @@ use touchline_protocol::message::enums::{Lane, Role};
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
 };
+use touchline_protocol::message::short_order;
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
@@ -70,7 +72,7 @@ pub(super) struct Connection {
     account: Option<AccountId>,
     /// The account whose side of a transaction it is told; all sides without one.
     side: Option<AccountId>,
-    is_brief: bool,
+    detail: Detail,
     /// Something that is no reply is missing, and nothing says so yet.
     owes_notice: bool,
     /// Slot behind a gap notice up to which it must have read before it is told of others again.
@@ -93,7 +95,7 @@ impl Connection {
     pub(super) fn new(
         (session, epoch): (SessionId, Epoch),
         (role, lane): (Role, Lane),
-        Terms { account, side, rate, awaits_disk, is_brief }: Terms,
+        Terms { account, side, rate, awaits_disk, detail }: Terms,
         end: Box<SessionEnd>,
         before: Position,
     ) -> Self {
@@ -110,7 +112,7 @@ impl Connection {
             haste: Haste::of(role, awaits_disk),
             account,
             side,
-            is_brief,
+            detail,
             owes_notice: false,
             unread_gap: None,
             starved: None,
@@ -122,8 +124,8 @@ impl Connection {
         &mut self.rate
     }
 
-    pub(super) const fn is_brief(&self) -> bool {
-        self.is_brief
+    pub(super) const fn detail(&self) -> Detail {
+        self.detail
     }
 
     pub(super) const fn session(&self) -> SessionId {
@@ -186,7 +188,7 @@ impl Connection {
         if self.answers_due > 0 && !self.has_room_for(CREDIT_SLOTS) {
             return Ok(None);
         }
-        Ok(self.end.input.poll(into)?)
+        Ok(self.end.input.poll(into)?.map(|length| short_order::restore(into, length)))
     }
 
     /// A command that was taken is answered when pending work ends.

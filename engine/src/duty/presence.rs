@@ -57,7 +57,7 @@ impl Duty {
         &mut self,
         started: &SessionStarted,
         end: Option<Box<SessionEnd>>,
-        Wishes { awaits_disk, is_brief }: Wishes,
+        Wishes { awaits_disk, detail }: Wishes,
         before: Position,
     ) {
         let lane = Lane::from_wire(started.lane).unwrap_or(Lane::Cold);
@@ -74,7 +74,7 @@ impl Duty {
             // What came before it is what it may ask for first.
             self.writer.want_durable();
         }
-        let terms = Terms { account, side, rate, awaits_disk, is_brief };
+        let terms = Terms { account, side, rate, awaits_disk, detail };
         match end {
             None => {
                 let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };

@@ -14,6 +14,7 @@ use super::clients::Terms;
 use super::connection::{CREDIT_SLOTS, REPLY_SLOTS, USUAL_SLOTS};
 use super::rate::RateLimit;
 use crate::gateway::Bell;
+use crate::mailbox::Detail;
 use crate::side::told_to;
 use std::sync::Arc;
 use touchline_core::Addressee;
@@ -21,6 +22,7 @@ use touchline_protocol::message::decode::envelope_words;
 use touchline_protocol::message::event::{
     ENVELOPE_TERMINAL, ENVELOPE_UNSOLICITED, Envelope, Gap, Trade,
 };
+use touchline_protocol::message::short_order;
 use touchline_protocol::ring::{MessageBuffer, RingFault, SessionEnd};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 use touchline_protocol::wait::ParkingLine;
@@ -39,7 +41,7 @@ pub(super) struct Stream {
     pub(super) rate: RateLimit,
     /// It waits until what it is told is on disk.
     awaits_disk: bool,
-    pub(super) is_brief: bool,
+    pub(super) detail: Detail,
     /// Position before the first transaction of which an event did not fit.
     gap_from: Option<Position>,
     /// Position behind the transaction that it was told of last, and behind the one before that.
@@ -103,7 +105,7 @@ impl Streams {
     pub(super) fn add(
         &mut self,
         (session, epoch): (SessionId, Epoch),
-        Terms { account, side, rate, awaits_disk, is_brief }: Terms,
+        Terms { account, side, rate, awaits_disk, detail }: Terms,
         before: Position,
     ) {
         let at = session.0 as usize;
@@ -121,7 +123,7 @@ impl Streams {
             side,
             rate,
             awaits_disk,
-            is_brief,
+            detail,
             gap_from: None,
             last_position: before,
             previous_position: before,
@@ -170,7 +172,10 @@ impl Streams {
     #[inline]
     pub(super) fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
         self.is_starved = self.end.output.free_slots(CREDIT_SLOTS)? < CREDIT_SLOTS;
-        if self.is_starved { Ok(None) } else { self.end.input.poll(into) }
+        if self.is_starved {
+            return Ok(None);
+        }
+        Ok(self.end.input.poll(into)?.map(|length| short_order::restore(into, length)))
     }
 
     /// Stages one event of the transaction that a command caused.
@@ -358,7 +363,7 @@ mod tests {
                 side: None,
                 rate: RateLimit::new(0),
                 awaits_disk: false,
-                is_brief: false,
+                detail: Detail::Whole,
             };
             let session = SessionId(1);
             streams.add((session, Epoch(1)), terms, Position(1));

@@ -4,7 +4,7 @@
 use super::GatewayOptions;
 use super::backend::Listener;
 use super::stream::{Terms, bound_kernel};
-use crate::mailbox::Wishes;
+use crate::mailbox::{Detail, Wishes};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendFlags, getpeername, send};
@@ -15,7 +15,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::proof;
-use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_FEED, LOGON_OF_SESSIONS, Logon};
+use touchline_protocol::message::command::{
+    LOGON_BRIEF, LOGON_FEED, LOGON_OF_SESSIONS, LOGON_TERSE, Logon,
+};
 use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::SessionStarted;
@@ -389,7 +391,7 @@ impl Peer {
             name: hello.name,
             role: hello.role,
             lane: hello.lane,
-            flags: hello.flags & !LOGON_BRIEF,
+            flags: hello.flags & !(LOGON_BRIEF | LOGON_TERSE),
             last_incarnation: hello.last_incarnation.0,
             last_position: hello.last_position.0,
             ..Default::default()
@@ -398,7 +400,7 @@ impl Peer {
         self.state = State::AwaitDuty(carrier);
         let wishes = Wishes {
             awaits_disk: hello.acknowledgement == ACKNOWLEDGE_DURABLE,
-            is_brief: hello.flags & LOGON_BRIEF != 0,
+            detail: Detail::of(hello.flags),
         };
         Progress::LogOn { logon: Box::new(logon), end, wishes }
     }

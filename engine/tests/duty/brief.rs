@@ -5,7 +5,7 @@ use super::client::{Reply, limit};
 use super::streams;
 use super::unsolicited::{names, send};
 use super::venue::Venue;
-use touchline_engine::mailbox::Wishes;
+use touchline_engine::mailbox::{Detail, Wishes};
 use touchline_protocol::message::command::{CancelReplace, NewOrder, PlaceOrderList, ReplaceOrder};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, OrderStatus, OrderType, Role, Side, TimeInForce};
@@ -16,7 +16,7 @@ const WHOLE: i64 = 100_000_000;
 
 fn brief() -> Venue {
     let mut venue = Venue::new("", "");
-    venue.wishes = Wishes { is_brief: true, ..Wishes::default() };
+    venue.wishes = Wishes { detail: Detail::Brief, ..Wishes::default() };
     venue
 }
 
@@ -56,7 +56,7 @@ fn a_brief_session_is_told_what_comes_of_its_order_and_not_that_it_was_accepted(
 #[test]
 fn a_brief_order_in_parts_is_told_each_of_them_and_answered_once() {
     let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 2");
-    venue.wishes = Wishes { is_brief: true, ..Wishes::default() };
+    venue.wishes = Wishes { detail: Detail::Brief, ..Wishes::default() };
     let mut taker = venue.trader("taker", 1);
     let mut maker = venue.trader("maker", 2);
     for _ in 0..5 {
@@ -96,9 +96,9 @@ fn what_does_not_fit_is_missing_in_front_of_a_brief_result_and_told_to_be() {
 /// Each tells numbers that its result alone does not.
 #[test]
 fn lists_and_replacements_are_told_whole() {
-    let replies = [false, true].map(|is_brief| {
+    let replies = [Detail::Whole, Detail::Brief].map(|detail| {
         let mut venue = Venue::new("", "");
-        venue.wishes = Wishes { is_brief, ..Wishes::default() };
+        venue.wishes = Wishes { detail, ..Wishes::default() };
         let mut trader = venue.trader("trader", 1);
         let mut maker = venue.trader("maker", 2);
         send(&mut venue, &mut maker, limit(0, Side::Buy, 99, 1));

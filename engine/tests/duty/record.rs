@@ -18,6 +18,8 @@ pub(crate) struct Transaction {
     pub(crate) time_ns: u64,
     /// Name of its command.
     pub(crate) command: &'static str,
+    /// The command as it stands in the log.
+    pub(crate) message: Vec<u8>,
     /// Session and sequence of the command that it carries out: of a `RunPending`, those of the
     /// aggressor that it continues.
     pub(crate) owner: (SessionId, u64),
@@ -63,6 +65,7 @@ pub(crate) fn transactions(data: &Path) -> Vec<Transaction> {
             end: read.end().0,
             time_ns: read.time_ns(),
             command: command.name(),
+            message: command.bytes().to_vec(),
             owner,
             events,
             continues,

@@ -54,10 +54,15 @@ impl Stream {
         }
     }
 
+    /// What the next command carries, whether it is sent or not.
+    pub(super) const fn next_header(&mut self) -> CommandHeader {
+        self.sequence += 1;
+        self.header()
+    }
+
     /// Passes a command on under the next sequence. False when the ring is full.
     pub(super) fn send<C: ClientCommand>(&mut self, venue: &mut Venue, mut command: C) -> bool {
-        self.sequence += 1;
-        *command.command_mut() = self.header();
+        *command.command_mut() = self.next_header();
         let is_sent = venue.streams.output.try_push(command.as_bytes()).is_ok();
         self.sequence -= u64::from(!is_sent);
         is_sent

@@ -8,7 +8,7 @@ use super::sender::Outlet;
 use super::stream::{StreamLine, StreamReceiver};
 use super::{Acknowledgement, Client, ClientOptions, Endpoint, Line, Receiver, Sender};
 use crate::log::control;
-use crate::message::command::LOGON_BRIEF;
+use crate::message::command::{LOGON_BRIEF, LOGON_TERSE};
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::{
@@ -27,6 +27,7 @@ use rustix::io::ioctl_fionbio;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::iter;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -101,32 +102,35 @@ pub enum ConnectError {
 /// What an engine that does not know it refuses, and a session can do without.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wishes {
-    /// To be told less: what is told besides is passed over.
-    brief: bool,
+    /// `LOGON_*` bits: to be told less, where what is told besides is passed over.
+    flags: u8,
     /// Over rings, that the engine hurries to the disk: replies are held back here in any case.
     durable: bool,
 }
 
-/// From the newest engines to the oldest.
-const WISHES: [Wishes; 3] = [
-    Wishes { brief: true, durable: true },
-    Wishes { brief: false, durable: true },
-    Wishes { brief: false, durable: false },
-];
+/// What is wished for by `LOGON_*` bits, in the place of what an engine does not know: from the newest engines to
+/// the oldest.
+const INSTEAD: [(u8, u8); 2] = [(LOGON_TERSE, LOGON_BRIEF), (LOGON_BRIEF, 0)];
+
+/// What engines are asked for one after the other, once each: from the newest to the oldest.
+fn wishes(options: &ClientOptions) -> impl Iterator<Item = Wishes> {
+    let is_ring = matches!(options.endpoint, Endpoint::SharedMemory(_));
+    let durable = is_ring && options.acknowledgement == Acknowledgement::Durable;
+    let mut flags = options.flags;
+    let fewer = INSTEAD.into_iter().filter_map(move |(bit, instead)| {
+        let is_asked = flags & bit != 0;
+        flags = if is_asked { flags & !bit | instead } else { flags };
+        is_asked.then_some(flags)
+    });
+    let all = iter::once(options.flags).chain(fewer).map(move |flags| Wishes { flags, durable });
+    let plain = options.flags & !(LOGON_TERSE | LOGON_BRIEF);
+    all.chain(durable.then_some(Wishes { flags: plain, durable: false }))
+}
 
 pub(super) fn connect(options: &ClientOptions) -> Result<Client, ConnectError> {
     options.check()?;
-    let is_ring = matches!(options.endpoint, Endpoint::SharedMemory(_));
-    let brief = options.flags & LOGON_BRIEF != 0;
-    let durable = is_ring && options.acknowledgement == Acknowledgement::Durable;
-    // Once each, what is not asked for in any case left out.
-    let mut asked = None;
     let mut refused = None;
-    for wishes in WISHES {
-        let wishes = Wishes { brief: wishes.brief && brief, durable: wishes.durable && durable };
-        if asked.replace(wishes) == Some(wishes) {
-            continue;
-        }
+    for wishes in wishes(options) {
         match open(options, wishes) {
             Err(
                 error @ ConnectError::Refused { reason: Some(RefusalReason::InvalidHello), .. },
@@ -162,7 +166,7 @@ fn hello(options: &ClientOptions, wishes: Wishes) -> io::Result<Hello> {
     Ok(Hello {
         role: options.role.to_wire(),
         lane: options.lane.to_wire(),
-        flags: if wishes.brief { options.flags } else { options.flags & !LOGON_BRIEF },
+        flags: wishes.flags,
         carrier: if is_stream { CARRIER_STREAM } else { CARRIER_RINGS },
         request_slots: options.request_slots,
         reply_slots: options.reply_slots,
@@ -213,6 +217,7 @@ fn over_stream<S: Read + Write + Into<OwnedFd>>(
         session: welcome.session,
         epoch: welcome.epoch,
         last_sequence: welcome.last_sequence,
+        shortens: false,
     };
     let receiver = StreamReceiver::new(line, options, welcome.durable);
     let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
@@ -276,6 +281,7 @@ fn assemble(
         session: welcome.session,
         epoch: welcome.epoch,
         last_sequence: welcome.last_sequence,
+        shortens: flags & LOGON_TERSE != 0,
     };
     let receiver = RingReceiver {
         input: end.input,
@@ -305,10 +311,11 @@ mod tests {
     use crate::client::rings::HELD_MAX;
     use crate::client::{ReceiveError, SendError};
     use crate::log::control::LogState;
-    use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder};
+    use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder, SHORT_ORDER_BYTES};
     use crate::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
     use crate::message::enums::{Lane, Role};
     use crate::message::event::{Done, Envelope, Gap};
+    use crate::message::short_order;
     use crate::patience::{Wait, join};
     use crate::shm::{PeerAccess, Region};
     use crate::text::Name;
@@ -320,6 +327,14 @@ mod tests {
 
     /// A client over rings, the engine's end of them, its control page and its socket.
     fn over_rings(acknowledgement: Acknowledgement) -> (Client, SessionEnd, Region, UnixStream) {
+        over_rings_with(acknowledgement, 0)
+    }
+
+    /// The same, granted those `LOGON_*` bits.
+    fn over_rings_with(
+        acknowledgement: Acknowledgement,
+        flags: u8,
+    ) -> (Client, SessionEnd, Region, UnixStream) {
         let sizes = RingCapacities::new(1024, 1024).unwrap();
         let (engine, descriptors) = SessionEnd::create(sizes).unwrap();
         let end = SessionEnd::attach(&descriptors, sizes).unwrap();
@@ -331,7 +346,7 @@ mod tests {
         let name = Name::new("client").unwrap();
         let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
         let options = ClientOptions { acknowledgement, ..options };
-        let client = assemble(&options, (Welcome::default(), 0), end, &page, near).unwrap();
+        let client = assemble(&options, (Welcome::default(), flags), end, &page, near).unwrap();
         (client, engine, engines, far)
     }
 
@@ -525,5 +540,28 @@ mod tests {
         // Over a stream the level is the engine's own affair, from the first handshake on.
         let asked = asked_of_an_older_engine(stream, Acknowledgement::Durable, brief);
         assert_eq!(asked, [(brief, durable), (plain, durable)]);
+        // In the place of the newest wish stands the one that came before it.
+        let terse = plain | LOGON_TERSE;
+        let asked = asked_of_an_older_engine(rings, Acknowledgement::Durable, terse);
+        let expected = [(terse, durable), (brief, durable), (plain, durable), (plain, appended)];
+        assert_eq!(asked, expected);
+        let asked =
+            asked_of_an_older_engine(stream, Acknowledgement::Appended, brief | LOGON_TERSE);
+        let expected = [brief | LOGON_TERSE, brief, plain].map(|flags| (flags, appended));
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
+    fn orders_leave_in_their_short_form_where_the_engine_takes_it() {
+        for (flags, length) in [(LOGON_BRIEF, 144), (LOGON_TERSE, SHORT_ORDER_BYTES)] {
+            let (mut client, mut engine, _page, _far) =
+                over_rings_with(Acknowledgement::Appended, flags);
+            let mut order = NewOrder { price: 7, ..Default::default() };
+            client.sender().send(&mut order).unwrap();
+            let mut buffer = MessageBuffer::new();
+            assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
+            let whole = short_order::restore(&mut buffer, length);
+            assert_eq!(buffer.bytes(whole), bytemuck::bytes_of(&order), "with its sequence");
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::message::command::{
     RevokeKey, SetAccount, SetFees, SetLimits, SetRecordLimits, SetRules, SetSymbolStatus,
     SetVenueFilters, Withdraw,
 };
+use crate::message::short_order;
 use crate::message::stream::{Logout, ReplayRequest, StateRequest};
 use crate::message::with_bytes::RecordWrite;
 use crate::ring::layout::SLOT_BYTES;
@@ -108,6 +109,8 @@ pub struct Sender {
     pub(super) session: SessionId,
     pub(super) epoch: Epoch,
     pub(super) last_sequence: Sequence,
+    /// The engine takes orders in their short form.
+    pub(super) shortens: bool,
 }
 
 /// What commands leave over.
@@ -118,16 +121,23 @@ pub(super) enum Outlet {
 
 impl Outlet {
     #[inline]
-    fn stage(&mut self, bytes: &[u8]) -> Result<(), SendError> {
-        match self {
-            Self::Stream(line) => line.stage(bytes),
-            Self::Rings { line, .. } if line.is_closed() => Err(SendError::Disconnected),
-            Self::Rings { output, .. } => output.stage(bytes).map_err(|error| match error {
-                PushError::Full { .. } => SendError::Full,
-                PushError::Peer(fault) => SendError::Ring(fault),
-                PushError::Unframed { .. } => unreachable!("every message states its own length"),
-            }),
+    fn stage(&mut self, bytes: &[u8], shortens: bool) -> Result<(), SendError> {
+        let (output, line) = match self {
+            Self::Stream(line) => return line.stage(bytes),
+            Self::Rings { output, line, .. } => (output, line),
+        };
+        if line.is_closed() {
+            return Err(SendError::Disconnected);
         }
+        let staged = match short_order::shortened(bytes) {
+            Some((front, rest)) if shortens => output.stage_behind(&front, rest),
+            _ => output.stage(bytes),
+        };
+        staged.map_err(|error| match error {
+            PushError::Full { .. } => SendError::Full,
+            PushError::Peer(fault) => SendError::Ring(fault),
+            PushError::Unframed { .. } => unreachable!("every message states its own length"),
+        })
     }
 
     #[inline]
@@ -185,7 +195,7 @@ impl Sender {
         header.session = self.session;
         header.epoch = self.epoch;
         header.sequence = sequence;
-        self.outlet.stage(command.as_bytes())?;
+        self.outlet.stage(command.as_bytes(), self.shortens)?;
         self.last_sequence = self.last_sequence.max(sequence);
         Ok(())
     }
@@ -200,7 +210,7 @@ impl Sender {
         let mut header: CommandHeader = bytemuck::pod_read_unaligned(&bytes[range.clone()]);
         (header.session, header.epoch, header.sequence) = (self.session, self.epoch, sequence);
         bytes[range].copy_from_slice(bytemuck::bytes_of(&header));
-        self.outlet.stage(bytes)?;
+        self.outlet.stage(bytes, self.shortens)?;
         self.last_sequence = self.last_sequence.max(sequence);
         Ok(())
     }
@@ -220,7 +230,7 @@ impl Sender {
     pub fn log_out(&mut self) -> Result<(), SendError> {
         let mut logout = Logout::default();
         (logout.command.session, logout.command.epoch) = (self.session, self.epoch);
-        self.outlet.stage(bytemuck::bytes_of(&logout))?;
+        self.outlet.stage(bytemuck::bytes_of(&logout), false)?;
         self.outlet.publish();
         Ok(())
     }
@@ -245,7 +255,7 @@ impl Sender {
         if matches!(self.outlet, Outlet::Rings { .. }) {
             return Err(SendError::StreamOnly);
         }
-        self.outlet.stage(bytes)?;
+        self.outlet.stage(bytes, false)?;
         self.outlet.publish();
         Ok(())
     }

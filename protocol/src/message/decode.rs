@@ -267,14 +267,14 @@ impl Command<'_> {
 }
 
 sum! {
-    /// Any event, as it stands in the log.
+    /// Any event, as it stands in the log or, of what is never there, behind an envelope.
     Event, event {
         event::OrderAccepted, event::Trade, event::OrderResult, event::OrderCanceled,
         event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderTriggered,
         event::OrderListChanged, event::OrderRefilled, event::Done, event::SessionStarted,
         event::SessionEnded, event::MassCanceled, event::SelfTradePrevented, event::OrderReplaced,
         event::RecordPut, event::RecordDeleted,
-        event::Rejected, event::Gap,
+        event::Rejected, event::Gap, event::OrderOpened, event::OrderClosed,
     }
 }
 

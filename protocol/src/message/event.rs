@@ -553,3 +553,31 @@ message! {
     }
     reserved {} texts {}
 }
+
+message! {
+    /// Terminal reply to a `NewOrder` of a terse session: the order is open and nothing of it is executed; with its
+    /// envelope one cache line. In the place of the events that the log has. Never in the log.
+    OrderOpened, template 242, 24 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// The symbol's book update id behind this order.
+        16 book_update_id: BookUpdateId,
+    }
+    reserved {} texts {}
+}
+
+message! {
+    /// Terminal reply to a `CancelOrder` of a terse session: the order is cancelled, and no other with it; with its
+    /// envelope one cache line. In the place of the event that the log has. Never in the log.
+    OrderClosed, template 243, 24 bytes {
+        /// SBE header.
+        0 header: MessageHeader,
+        /// Its number.
+        8 order_id: OrderId,
+        /// Base executed, 10⁻⁸.
+        16 executed_quantity: i64,
+    }
+    reserved {} texts {}
+}

@@ -29,7 +29,7 @@ impl MessageBuffer {
     }
 
     #[inline]
-    pub(super) fn words_mut(&mut self) -> &mut [u64; WORDS] {
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; WORDS] {
         &mut self.words
     }
 }

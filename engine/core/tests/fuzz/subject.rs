@@ -226,7 +226,9 @@ impl Subject {
 
 fn check_event(event: &[u8]) {
     match decode::event(event) {
-        Ok(Event::Rejected(_) | Event::Gap(_)) => panic!("never an event of the core"),
+        Ok(Event::Rejected(_) | Event::Gap(_) | Event::OrderOpened(_) | Event::OrderClosed(_)) => {
+            panic!("never an event of the core")
+        }
         Ok(_) => {}
         Err(error) => panic!("an event that nobody can read: {error}"),
     }

@@ -26,8 +26,11 @@ pub const LOGON_CANCEL_ON_DISCONNECT: u8 = 1;
 pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
 /// In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`.
 pub const LOGON_BRIEF: u8 = 4;
+/// In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened` or `OrderClosed` says what needs no more.
+pub const LOGON_TERSE: u8 = 8;
 /// All that a session may ask for in its Hello.
-pub const LOGON_OF_SESSIONS: u8 = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF;
+pub const LOGON_OF_SESSIONS: u8 =
+    LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF | LOGON_TERSE;
 
 /// In a Hello, never in a logon: the public feed is wanted and no session.
 pub const LOGON_FEED: u8 = 128;

@@ -8,6 +8,9 @@ use crate::units::{AccountId, OrderId, OrderListId, SymbolId};
 /// Check the order against all static rules and stop there (`/order/test`).
 pub const ORDER_VALIDATE_ONLY: u8 = 1;
 
+/// Bytes of a `NewOrder` in its short form, two slots of a ring: without its last 16, which are zero.
+pub const SHORT_ORDER_BYTES: usize = 128;
+
 message! {
     /// Places an order. Quantities and prices that the type does not use are zero.
     NewOrder, template 1, 144 bytes {

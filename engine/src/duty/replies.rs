@@ -1,0 +1,104 @@
+//! What a session is told of a transaction that its own command caused: the events as the log has them, or as
+//! much less as it asked for at its logon. Called by [`super::execute`] and for pending work that ends.
+
+use super::clients::{ClientIndex, Clients};
+use super::template_of;
+use crate::log::LogWriter;
+use crate::mailbox::Detail;
+use std::iter;
+use touchline_protocol::message::Message;
+use touchline_protocol::message::decode::Command;
+use touchline_protocol::message::enums::OrderStatus;
+use touchline_protocol::message::event::{
+    ENVELOPE_TERMINAL, Envelope, OrderAccepted, OrderCanceled, OrderClosed, OrderContinues,
+    OrderOpened, OrderResult,
+};
+
+/// Tells a client of the transaction of its command that was committed last; gives whether that ends it.
+#[inline]
+pub(super) fn reply(
+    clients: &mut Clients,
+    client: ClientIndex,
+    envelope: Envelope,
+    command: &Command<'_>,
+    writer: &LogWriter,
+) -> bool {
+    let detail = clients.detail(client);
+    if detail == Detail::Terse
+        && let Some(line) = in_one_line(command, writer.committed_events())
+    {
+        return reply_events(clients, client, envelope, iter::once(line.bytes()));
+    }
+    // An order's number stands in its result, too, and all else its sender has said.
+    let omits = detail != Detail::Whole && matches!(command, Command::NewOrder(_));
+    let is_told = |event: &&[u8]| !omits || template_of(event) != OrderAccepted::TEMPLATE;
+    reply_events(clients, client, envelope, writer.committed_events().filter(is_told))
+}
+
+/// Sends a transaction's events to the session that caused it. The last one is the terminal reply,
+/// unless it says that the rest is still to come; gives whether it is.
+#[inline]
+pub(super) fn reply_events<'log>(
+    clients: &mut Clients,
+    client: ClientIndex,
+    mut envelope: Envelope,
+    events: impl Iterator<Item = &'log [u8]>,
+) -> bool {
+    let mut events = events.peekable();
+    envelope.flags = 0;
+    while let Some(event) = events.next() {
+        let last = events.peek().is_none();
+        let continues = template_of(event) == OrderContinues::TEMPLATE;
+        envelope.flags = if last && !continues { ENVELOPE_TERMINAL } else { 0 };
+        clients.reply(client, &envelope, event);
+    }
+    clients.publish(client, envelope.position);
+    envelope.flags & ENVELOPE_TERMINAL != 0
+}
+
+/// All that a terse session needs to be told.
+enum OneLine {
+    Opened(OrderOpened),
+    Closed(OrderClosed),
+}
+
+impl OneLine {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Opened(opened) => bytemuck::bytes_of(opened),
+            Self::Closed(closed) => bytemuck::bytes_of(closed),
+        }
+    }
+}
+
+/// `None` unless an order is open as it was sent, or one order is cancelled and nothing else was to be told.
+#[inline]
+fn in_one_line<'log>(
+    command: &Command<'_>,
+    mut events: impl Iterator<Item = &'log [u8]>,
+) -> Option<OneLine> {
+    let line = match command {
+        Command::NewOrder(_) => {
+            view::<OrderAccepted>(events.next()?)?;
+            let result = view::<OrderResult>(events.next()?)?;
+            let is_untouched = result.status == OrderStatus::New.to_wire()
+                && (result.executed_quantity, result.released) == (0, 0);
+            let &OrderResult { order_id, book_update_id, .. } = result;
+            is_untouched.then(|| {
+                OneLine::Opened(OrderOpened { order_id, book_update_id, ..Default::default() })
+            })?
+        }
+        Command::CancelOrder(_) => {
+            let &OrderCanceled { order_id, executed_quantity, .. } = view(events.next()?)?;
+            OneLine::Closed(OrderClosed { order_id, executed_quantity, ..Default::default() })
+        }
+        _ => return None,
+    };
+    events.next().is_none().then_some(line)
+}
+
+/// An event that the core has written, as the log has it, if it is an `M`.
+#[inline]
+fn view<M: Message>(event: &[u8]) -> Option<&M> {
+    if template_of(event) == M::TEMPLATE { bytemuck::try_from_bytes(event).ok() } else { None }
+}
