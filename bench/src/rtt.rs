@@ -85,6 +85,8 @@ pub struct RttOptions {
     pub runs: usize,
     /// Round trips of each kind per run.
     pub messages: u32,
+    /// Sessions that send nothing, beside those that are measured.
+    pub idle_sessions: u32,
 }
 
 /// One run.
@@ -124,6 +126,8 @@ pub struct RttReport {
     pub wait: &'static str,
     /// Round trips of each kind per run.
     pub messages: u32,
+    /// Sessions that sent nothing, beside those that were measured.
+    pub idle_sessions: u32,
     /// Each run.
     pub runs: Vec<Run>,
     /// Medians of the runs.
@@ -177,6 +181,7 @@ pub fn run(options: &RttOptions) -> Result<RttReport> {
         machine: Machine::here(),
         wait: wait_name(options.wait),
         messages: options.messages,
+        idle_sessions: options.idle_sessions,
         median: median_run(&runs),
         ratios: ratios(&runs),
         runs,
@@ -189,7 +194,10 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             let engine = Engine::start(engine)?;
             let traders = [0, LOGON_BRIEF, LOGON_TERSE].map(|flags| Trader::open(&engine, flags));
             let [whole, brief, terse] = traders;
-            Some((engine, [whole?, brief?, terse?]))
+            let idle = (0..options.idle_sessions)
+                .map(|number| engine.prompt_trader(&format!("bench-idle-{number}"), 0))
+                .collect::<Result<Vec<_>>>()?;
+            Some((engine, [whole?, brief?, terse?], idle))
         }
         None => None,
     };
@@ -199,7 +207,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     for _ in 0..BLOCKS {
         match &mut session {
             // A spinning engine would take a core from the baselines.
-            Some((engine, _)) if options.wait == WaitStrategy::Spin => {
+            Some((engine, ..)) if options.wait == WaitStrategy::Spin => {
                 engine.pause()?;
                 let measured = baselines.block(trips, &mut bare, &mut ring);
                 engine.resume()?;
@@ -207,7 +215,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             }
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
-        if let Some((_, traders)) = &mut session {
+        if let Some((_, traders, _)) = &mut session {
             for (trader, told) in traders.iter_mut().zip([&mut whole, &mut brief, &mut terse]) {
                 trader.block(WARM_UP, trips, &mut told.orders, &mut told.cancels)?;
             }
@@ -215,8 +223,8 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
     }
     let has_engine = session.is_some();
     let has_hop = has_engine && options.wait == WaitStrategy::Adaptive;
-    if let Some((engine, traders)) = session {
-        drop(traders);
+    if let Some((engine, traders, idle)) = session {
+        drop((traders, idle));
         if has_hop {
             // Behind all others: a third thread moves theirs to other cores.
             let mut hop = Hop::start(&engine, options.wait)?;
@@ -292,10 +300,11 @@ impl RttReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "round trips between two processes: {} of each kind per run, median of {} run(s), \
-             waiting {}\nmachine: {}\n\n{:<22}{}   p50 to bare   p50 to ring\n",
+             waiting {}, beside {} idle session(s)\nmachine: {}\n\n{:<22}{}   p50 to bare   p50 to ring\n",
             self.messages,
             self.runs.len(),
             self.wait,
+            self.idle_sessions,
             self.machine.line(),
             "",
             Percentiles::HEADING,

@@ -145,7 +145,8 @@ fn orders_are_measured_beside_a_flood_of_records() {
 #[test]
 fn round_trips_through_the_engine_are_measured() {
     let Some(engine) = engine() else { return };
-    let output = bench(&engine, &["rtt", "--json", "--runs", "1", "--messages", "100"]);
+    let arguments = ["rtt", "--json", "--runs", "1", "--messages", "100", "--idle-sessions", "2"];
+    let output = bench(&engine, &arguments);
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
     for kind in ["bare", "ring", "order", "brief", "terse", "cancel", "terse_cancel"] {

@@ -330,11 +330,16 @@ impl Duty {
             || streams.is_starved()
             || connections.iter().any(Connection::is_starved);
         let limit = if starved { STARVED_LIMIT } else { IDLE_LIMIT };
+        let next_hot = &mut self.next_hot;
         self.waiter.idle(lines, limit, || {
-            stop.load(Ordering::Relaxed)
+            // In turns, because who is found is served first: else of two that send together always the same.
+            let ready = first_from(connections, *next_hot, |one| room && one.is_ready());
+            *next_hot = ready.unwrap_or(*next_hot);
+            ready.is_some()
+                || (room && streams.is_ready())
+                || stop.load(Ordering::Relaxed)
                 || mail.to_duty.has_mail()
                 || (writer.control().is_running() && writer.attest_asked())
-                || (room && (streams.is_ready() || connections.iter().any(Connection::is_ready)))
         })
     }
 
@@ -406,6 +411,13 @@ impl Duty {
         }
         self.settings.pending_per_turn
     }
+}
+
+/// The index of the first of `all` that is wanted, looked for from the index `from` on and then from the first one.
+#[inline]
+fn first_from<T>(all: &[T], from: usize, is_wanted: impl Fn(&T) -> bool) -> Option<usize> {
+    let from = from.checked_rem(all.len())?;
+    (from..all.len()).chain(0..from).find(|&index| is_wanted(&all[index]))
 }
 
 /// True while work is pending, which comes before what clients send. A log that has failed continues
@@ -517,5 +529,19 @@ fn announce(notice: ClockNotice) {
             offset_ns / 1_000_000
         ),
         ClockNotice::Rejoined => alert!("engine: the real-time clock agrees with engine time"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_comes_next_is_found_first() {
+        let all = [true, false, true];
+        let found = [0, 1, 2, 3, 4, usize::MAX].map(|from| first_from(&all, from, |one| *one));
+        assert_eq!(found, [0, 2, 2, 0, 2, 0].map(Some));
+        assert_eq!(first_from(&[false; 3], 1, |one| *one), None);
+        assert_eq!(first_from(&[true; 0], 0, |one| *one), None);
     }
 }

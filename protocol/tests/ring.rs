@@ -205,6 +205,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(producer.free_slots(u64::MAX), Ok(model.free(capacity)));
+            let is_at_rest = model.published.is_empty() && model.unreleased == 0;
+            prop_assert_eq!(consumer.is_at_rest(), is_at_rest);
         }
     }
 
@@ -295,7 +297,7 @@ fn every_fault_of_a_producer_is_named_and_lasts() {
         producer.try_push(&message(1, 1)).unwrap();
         assert_eq!(consumer.poll(&mut into), Err(fault));
         assert_eq!(consumer.peek(), Err(fault));
-        assert!(consumer.has_messages());
+        assert!(consumer.has_messages() && !consumer.is_at_rest());
         assert_eq!(ConsumerMemory::head(&ring).load(Ordering::Relaxed), 0);
     }
 }

@@ -10,7 +10,7 @@ use crate::rtt::{self, RttOptions};
 pub(super) const HELP: &str = "\
 Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
 processes, a 64-byte message through the ring to an echoing process, and a LIMIT order that rests and
-its cancel through a real engine. Ratios are taken within a run; medians over the runs are printed.";
+its cancel through a real engine: in a session that is told all, in a brief one, and in a terse one. Ratios are taken within a run; medians over the runs are printed.";
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {
@@ -20,6 +20,9 @@ pub(super) struct Arguments {
     /// Measure the two baselines only
     #[arg(long, conflicts_with = "engine")]
     no_engine: bool,
+    /// Sessions that are open beside those that are measured and send nothing
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=60))]
+    idle_sessions: u32,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
@@ -34,6 +37,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         wait: arguments.engine.wait.into(),
         runs: arguments.runs.count(),
         messages: arguments.messages,
+        idle_sessions: arguments.idle_sessions,
     })?;
     show(arguments.engine.json, &report, || report.text())?;
     Ok(true)

@@ -149,6 +149,12 @@ impl Connection {
         self.starved.is_none() && self.end.input.has_messages()
     }
 
+    /// True when a poll would find nothing and leave all as it is.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.starved.is_none() && self.end.input.is_at_rest()
+    }
+
     /// True when its messages wait for its reader.
     pub(super) const fn is_starved(&self) -> bool {
         self.starved.is_some()

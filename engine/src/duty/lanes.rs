@@ -2,7 +2,7 @@
 //! pending. Called by [`super::Duty::turn`].
 
 use super::clients::ClientIndex;
-use super::connection::ConnectionFault;
+use super::connection::{Connection, ConnectionFault};
 use super::transaction::Venue;
 use super::{COMMAND_HEADER, Duty, Executed, execute, is_answering, is_held_up, template_of};
 use crate::notice::alert;
@@ -27,11 +27,12 @@ impl Duty {
         if streams_first {
             work += self.poll_streams();
         }
+        let first = self.next_hot;
         if !is_held_up(&self.core, &self.writer) {
             // Else whoever was to begin would be passed over, perhaps each time.
-            self.next_hot = self.next_hot.wrapping_add(1);
+            self.next_hot = first.wrapping_add(1);
         }
-        work += self.poll_hot(self.settings.messages_per_turn);
+        work += self.poll_hot(first, self.settings.messages_per_turn);
         if !streams_first {
             work += self.poll_streams();
         }
@@ -46,19 +47,18 @@ impl Duty {
     /// wait. Everybody else's messages stay where they are.
     pub(super) fn poll_operators(&mut self) -> u32 {
         let quota = self.settings.cold_messages_per_turn;
-        self.poll_cold() + self.poll_hot(quota)
+        self.poll_cold() + self.poll_hot(self.next_hot, quota)
     }
 
-    /// At most `limit` messages of each hot session.
-    fn poll_hot(&mut self, limit: u32) -> u32 {
+    /// At most `limit` messages of each hot session, beginning with the one at the index `first`.
+    fn poll_hot(&mut self, first: usize, limit: u32) -> u32 {
         let mut work = 0;
         let count = self.clients.connections.len();
         for step in 0..count {
             // A connection that ends in here moves another one: that one waits for the next turn.
-            let index = (self.next_hot + step) % count;
-            let is_hot =
-                self.clients.connections.get(index).is_some_and(|one| one.lane() == Lane::Hot);
-            if is_hot {
+            let index = first.wrapping_add(step) % count;
+            let may_be_due = |one: &Connection| one.lane() == Lane::Hot && !one.is_at_rest();
+            if self.clients.connections.get(index).is_some_and(may_be_due) {
                 let (done, end) = self.poll(index, limit);
                 work += done;
                 self.end_polled(index, end);
@@ -129,7 +129,8 @@ impl Duty {
             }
             self.next_cold = (self.next_cold + 1) % self.clients.connections.len().max(1);
             let index = self.next_cold;
-            if self.clients.connections.get(index).is_none_or(|one| one.lane() != Lane::Cold) {
+            let may_be_due = |one: &Connection| one.lane() == Lane::Cold && !one.is_at_rest();
+            if !self.clients.connections.get(index).is_some_and(may_be_due) {
                 continue;
             }
             let (done, end) = self.poll(index, left);

@@ -113,6 +113,14 @@ impl<M: ConsumerMemory> Consumer<M> {
         self.fault.is_some() || published != 0
     }
 
+    /// Whether a poll would find nothing and have nothing to give back to the producer: so it may be left out.
+    #[inline]
+    pub fn is_at_rest(&self) -> bool {
+        // SYNC: no data is read on the strength of this load.
+        let published = self.memory.tail().load_relaxed();
+        published == self.head && self.released == self.head && self.fault.is_none()
+    }
+
     /// Gives the slots read so far back to the producer. Polling does this by itself every
     /// [`RELEASE_EVERY`] slots and whenever the ring is empty.
     #[inline]
