@@ -16,7 +16,7 @@ use touchline_protocol::feed::{FeedOptions, FeedReader};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, Deposit, KEY_BINARY, KEY_MARKET_DATA, KEY_TRADE,
-    LOGON_BRIEF, PERMISSION_SPOT,
+    PERMISSION_SPOT,
 };
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -199,12 +199,12 @@ impl Engine {
         &self.access
     }
 
-    /// As [`trader`](Self::trader), told of an order that rests by one message and not by two.
+    /// As [`trader`](Self::trader), with these `LOGON_*` bits.
     ///
     /// # Errors
     /// As there.
-    pub fn brief_trader(&self) -> Result<Client> {
-        Ok(Client::connect(&self.access.trading("bench", LOGON_BRIEF, SLOTS))?)
+    pub fn trader_with(&self, flags: u8) -> Result<Client> {
+        Ok(Client::connect(&self.access.trading("bench", flags, SLOTS))?)
     }
 
     /// As [`trader`](Self::trader), with these `LOGON_*` bits and for few commands at a time: rings as small as

@@ -12,6 +12,7 @@ use std::fmt;
 
 use anyhow::Result;
 use serde::Serialize;
+use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE};
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::EngineOptions;
@@ -52,6 +53,8 @@ pub struct Run {
     pub session_per_second: u64,
     /// The same in a brief session: of an order that rests the result alone.
     pub brief_per_second: u64,
+    /// The same in a terse session: short orders and short replies.
+    pub terse_per_second: u64,
 }
 
 /// All of it.
@@ -73,6 +76,8 @@ pub struct StreamReport {
     pub session_to_core: u64,
     /// The same of the brief session.
     pub brief_to_core: u64,
+    /// The same of the terse session.
+    pub terse_to_core: u64,
 }
 
 /// Measures.
@@ -85,6 +90,9 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
         runs.push(one_run(options)?);
     }
     let of = |field: fn(&Run) -> u64| median(runs.iter().map(field));
+    let to_core = |field: fn(&Run) -> u64| {
+        median_ratio(runs.iter().map(|run| (field(run), run.core_per_second)))
+    };
     Ok(StreamReport {
         machine: Machine::here(),
         wait: wait_name(options.engine.wait),
@@ -95,14 +103,12 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
             core_per_second: of(|run| run.core_per_second),
             session_per_second: of(|run| run.session_per_second),
             brief_per_second: of(|run| run.brief_per_second),
+            terse_per_second: of(|run| run.terse_per_second),
         },
         ring_to_bare: median_ratio(runs.iter().map(|run| (run.bare_tenths, run.ring_tenths))),
-        session_to_core: median_ratio(
-            runs.iter().map(|run| (run.session_per_second, run.core_per_second)),
-        ),
-        brief_to_core: median_ratio(
-            runs.iter().map(|run| (run.brief_per_second, run.core_per_second)),
-        ),
+        session_to_core: to_core(|run| run.session_per_second),
+        brief_to_core: to_core(|run| run.brief_per_second),
+        terse_to_core: to_core(|run| run.terse_per_second),
         runs,
     })
 }
@@ -114,26 +120,33 @@ fn one_run(options: &StreamOptions) -> Result<Run> {
         bare_ns += rings::bare(messages)?;
         ring_ns += rings::ours(messages)?;
     }
-    let (mut core_ns, mut session_ns, mut brief_ns) = (0, 0, 0);
-    let mut session = session::Session::open(&options.engine, false)?;
-    let mut brief = session::Session::open(&options.engine, true)?;
+    let mut core_ns = 0;
+    let kinds = [0, LOGON_BRIEF, LOGON_TERSE];
+    let mut sessions = kinds
+        .iter()
+        .map(|&flags| Ok((session::Session::open(&options.engine, flags)?, 0)))
+        .collect::<Result<Vec<_>>>()?;
     let commands = usize::try_from(messages)?;
+    // A spinning engine would take a core from whatever else is measured.
+    let pauses = options.engine.wait == WaitStrategy::Spin;
     for _ in 0..BLOCKS {
-        // A spinning engine would take a core from whatever else is measured.
-        let pauses = options.engine.wait == WaitStrategy::Spin;
-        session.set_paused(pauses)?;
-        brief.set_paused(pauses)?;
+        for (session, _) in &mut sessions {
+            session.set_paused(pauses)?;
+        }
         core_ns += alone::block(commands)?;
-        session.set_paused(false)?;
-        session_ns += session.block(commands)?;
-        session.set_paused(pauses)?;
-        brief.set_paused(false)?;
-        brief_ns += brief.block(commands)?;
+        for (session, took_ns) in &mut sessions {
+            session.set_paused(false)?;
+            *took_ns += session.block(commands)?;
+            session.set_paused(pauses)?;
+        }
     }
-    for mut session in [session, brief] {
+    let mut took_ns = [0; 3];
+    for ((mut session, ns), took_ns) in sessions.into_iter().zip(&mut took_ns) {
+        *took_ns = ns;
         session.set_paused(false)?;
         session.stop()?;
     }
+    let [session_ns, brief_ns, terse_ns] = took_ns;
     let all = messages * BLOCKS;
     let per_second = |ns: u64| (u128::from(all) * 1_000_000_000 / u128::from(ns.max(1))) as u64;
     Ok(Run {
@@ -142,6 +155,7 @@ fn one_run(options: &StreamOptions) -> Result<Run> {
         core_per_second: per_second(core_ns),
         session_per_second: per_second(session_ns),
         brief_per_second: per_second(brief_ns),
+        terse_per_second: per_second(terse_ns),
     })
 }
 
@@ -165,10 +179,11 @@ impl fmt::Display for StreamReport {
             ratio(self.ring_to_bare, 100),
         )?;
         writeln!(text, "core alone                    {core_per_second:>14} commands/s")?;
-        let Run { session_per_second, brief_per_second, .. } = self.median;
+        let Run { session_per_second, brief_per_second, terse_per_second, .. } = self.median;
         for (name, per_second, to_core) in [
             ("session, engine, log, replies", session_per_second, self.session_to_core),
             ("the same, brief", brief_per_second, self.brief_to_core),
+            ("the same, terse", terse_per_second, self.terse_to_core),
         ] {
             let to_core = ratio(to_core, 100);
             writeln!(text, "{name:<29} {per_second:>14} commands/s   {to_core} of the core alone")?;

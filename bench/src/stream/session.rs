@@ -37,10 +37,10 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Brief: told of an order that rests by one message and not by two.
-    pub(super) fn open(options: &EngineOptions, brief: bool) -> Result<Self> {
+    /// One that asks for the `LOGON_*` bits `flags`.
+    pub(super) fn open(options: &EngineOptions, flags: u8) -> Result<Self> {
         let engine = Engine::start(options)?;
-        let client = if brief { engine.brief_trader()? } else { engine.trader()? };
+        let client = engine.trader_with(flags)?;
         let key = engine.key();
         let mut session =
             Self { engine, client, key, is_paused: false, ids: Vec::new(), sent: 0, answered: 0 };
@@ -121,7 +121,10 @@ impl Session {
                 Event::OrderResult(result) if result.status == OrderStatus::New.to_wire() => {
                     self.ids[usize::try_from(reply.envelope.correlation)?] = result.order_id;
                 }
-                Event::OrderCanceled(_) => {}
+                Event::OrderOpened(opened) => {
+                    self.ids[usize::try_from(reply.envelope.correlation)?] = opened.order_id;
+                }
+                Event::OrderCanceled(_) | Event::OrderClosed(_) => {}
                 other => bail!("the engine answered with {other:?}"),
             }
             self.answered += 1;
