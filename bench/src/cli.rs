@@ -28,6 +28,7 @@ use touchline_protocol::causes::with_causes;
 use self::engine::OrdersArguments;
 use crate::rest::constant;
 use crate::rtt::PeerKind;
+use crate::stolen::begin_measurement;
 use crate::{child, interrupt};
 
 const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
@@ -120,6 +121,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     if !command.is_part_of_another() {
         interrupt::watch()?;
+        begin_measurement();
     }
     match command {
         Command::Child { parent, program } => match child::become_program(parent, &program)? {},

@@ -30,5 +30,6 @@ pub mod records;
 pub mod replay;
 pub mod rest;
 pub mod rtt;
+pub mod stolen;
 pub mod stream;
 pub mod tcp;

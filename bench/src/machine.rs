@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::latency::median;
+use crate::stolen::{self, percent};
 
 /// What a measurement was made on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -21,6 +22,9 @@ pub struct Machine {
     pub virtual_machine: bool,
     /// What one reading of the clock costs, ns; every latency contains one.
     pub clock_read_ns: u64,
+    /// Thousandths of all cores' time that the machine below took away since the measurement began, up to
+    /// now ([`crate::stolen`]); 0 for hardware, and where the kernel does not tell.
+    pub stolen_permille: u64,
 }
 
 impl Machine {
@@ -40,6 +44,7 @@ impl Machine {
             virtual_machine: field("flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             clock_read_ns: clock_read_ns(),
+            stolen_permille: stolen::of_measurement().permille(),
         }
     }
 
@@ -47,12 +52,17 @@ impl Machine {
     #[must_use]
     pub fn line(&self) -> String {
         format!(
-            "{}, {} core(s){}, Linux {}; a clock reading costs {} ns",
+            "{}, {} core(s){}, Linux {}; a clock reading costs {} ns{}",
             self.processor,
             self.cores,
             if self.virtual_machine { ", virtual" } else { "" },
             self.kernel,
             self.clock_read_ns,
+            if self.stolen_permille == 0 {
+                String::new()
+            } else {
+                format!("; the host took {} of the cores' time", percent(self.stolen_permille))
+            },
         )
     }
 }

@@ -23,6 +23,7 @@ use crate::cores::Pinned;
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
 use crate::machine::nanoseconds;
+use crate::stolen::{Stolen, Ticks};
 
 /// Records per second.
 pub(super) const RATE: u64 = 500_000;
@@ -69,6 +70,12 @@ pub struct Paced {
     pub bare_writes: Percentiles,
     /// Due to the end of the bare write that a record is in: what this disk allows.
     pub bare_durable: Percentiles,
+    /// Thousandths of all cores' time that the machine below took away while the keeper was held.
+    pub stolen_off: u64,
+    /// While it was writing.
+    pub stolen_on: u64,
+    /// While bare writes were made.
+    pub stolen_bare: u64,
 }
 
 /// A record: when it was due, and the position behind it.
@@ -93,8 +100,10 @@ pub(super) fn measure(
     thread::sleep(MAKING);
     let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
     let [mut bare_writes, mut bare_durable] = [(); 2].map(|()| Distribution::default());
+    let [mut stolen_off, mut stolen_on, mut stolen_bare] = [Ticks::default(); 3];
     for _ in 0..PARTS {
         let mut left = RECORDS;
+        let stolen = Stolen::begin();
         while left > 0 {
             let records = left.min(HELD_RECORDS);
             left -= records;
@@ -104,11 +113,16 @@ pub(super) fn measure(
             drop(turned);
         }
         held.settle()?;
+        stolen_off += stolen.so_far();
+        let stolen = Stolen::begin();
         let (records, moves) = watched(subject, base, core, &mut on)?;
+        stolen_on += stolen.so_far();
         look_up(&records, &moves, &mut durable)?;
         // Where the keeper runs.
         let _off = Pinned::off(core)?;
+        let stolen = Stolen::begin();
         disk.on_schedule(RECORDS, PERIOD_NS, (&mut bare_writes, &mut bare_durable))?;
+        stolen_bare += stolen.so_far();
     }
     Ok(Paced {
         writer_off: off.percentiles(),
@@ -116,6 +130,9 @@ pub(super) fn measure(
         durable: durable.percentiles(),
         bare_writes: bare_writes.percentiles(),
         bare_durable: bare_durable.percentiles(),
+        stolen_off: stolen_off.permille(),
+        stolen_on: stolen_on.permille(),
+        stolen_bare: stolen_bare.permille(),
     })
 }
 

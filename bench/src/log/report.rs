@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{Append, Paced, Replay, Throughput, Verify};
 use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
+use crate::stolen::percent;
 
 /// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
 const REPLAY_PER_SECOND: u64 = 5_000_000;
@@ -153,6 +154,17 @@ impl LogReport {
             to_bare(|found| found.p50),
             to_bare(|found| found.p99),
             to_bare(|found| found.p99_9),
+        );
+        let stolen = |of: fn(&DurableRound) -> u64| percent(median(durable.iter().map(of)));
+        let _infallible = writeln!(
+            text,
+            "of all cores' time the host took {} with the disk held, {} with it at work, {} beside bare writes, {} \
+             of the records as fast as they become durable, {} of the bare disk's bytes",
+            stolen(|round| round.paced.stolen_off),
+            stolen(|round| round.paced.stolen_on),
+            stolen(|round| round.paced.stolen_bare),
+            stolen(|round| round.throughput.stolen_durable),
+            stolen(|round| round.throughput.stolen_disk),
         );
         let megabytes = |of: fn(&Throughput) -> u64| {
             median(durable.iter().map(|round| of(&round.throughput))) / 1_000_000
@@ -311,12 +323,17 @@ mod tests {
                 durable: percentiles(150_000, 700_000, 0),
                 bare_writes: percentiles(100_000, 0, 0),
                 bare_durable: percentiles(120_000, 350_000, 0),
+                stolen_off: 0,
+                stolen_on: 123,
+                stolen_bare: 61,
             },
             throughput: Throughput {
                 appended_per_second: 20_000_000,
                 durable_per_second: 5_000_000,
                 disk_bytes_per_second: 128 * 5_000_000,
                 overwritten_bytes_per_second: 128 * 7_000_000,
+                stolen_durable: 40,
+                stolen_disk: 9,
             },
         };
         let report = report(vec![Round { durable: Some(durable), ..round(1, 1) }]);
@@ -326,6 +343,7 @@ mod tests {
         let text = report.text();
         assert!(text.contains("8 MiB: 640 MB/s into new space, 896 MB/s over"), "{text}");
         assert!(text.contains("from when it was due: p50 1.25, p99 2.00, p99.9 "), "{text}");
+        assert!(text.contains("0.0 % with the disk held, 12.3 % with it at work, 6.1 %"), "{text}");
     }
 
     #[test]

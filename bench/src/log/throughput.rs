@@ -12,6 +12,7 @@ use super::storage::Writes;
 use super::subject::{Record, Subject, wait_for_room};
 use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME, per_second};
 use crate::machine::nanoseconds;
+use crate::stolen::Stolen;
 
 /// Records per pass: several times what the window holds.
 const RECORDS: u64 = 2 << 20;
@@ -30,6 +31,10 @@ pub struct Throughput {
     pub disk_bytes_per_second: u64,
     /// The same over what was written before: what the disk takes from whoever need not grow.
     pub overwritten_bytes_per_second: u64,
+    /// Thousandths of all cores' time that the machine below took away while records became durable.
+    pub stolen_durable: u64,
+    /// While the bare disk was written to.
+    pub stolen_disk: u64,
 }
 
 impl Throughput {
@@ -45,7 +50,10 @@ pub(super) fn measure(subject: &mut Subject, disk: &BareDisk) -> Result<Throughp
     let turned = subject.storage.turn(Writes::Discarded);
     let appended_per_second = pass(subject)?;
     drop(turned);
+    let stolen = Stolen::begin();
     let durable_per_second = pass(subject)?;
+    let stolen_durable = stolen.so_far().permille();
+    let stolen = Stolen::begin();
     let (disk_bytes_per_second, overwritten_bytes_per_second) =
         disk.bytes_per_second(RECORDS * SMALL_FRAME)?;
     Ok(Throughput {
@@ -53,6 +61,8 @@ pub(super) fn measure(subject: &mut Subject, disk: &BareDisk) -> Result<Throughp
         durable_per_second,
         disk_bytes_per_second,
         overwritten_bytes_per_second,
+        stolen_durable,
+        stolen_disk: stolen.so_far().permille(),
     })
 }
 
