@@ -28,6 +28,7 @@ pub mod overtaking;
 #[cfg(all(test, not(loom)))]
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+mod prefetch;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod shm;

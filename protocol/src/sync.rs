@@ -7,6 +7,8 @@
 //! Acquire loads are made of a relaxed load and an acquire fence: on pages mapped read-only, Rust
 //! defines atomic loads only if they are relaxed. On x86-64 both forms are one `mov`.
 
+use crate::prefetch;
+
 #[cfg(loom)]
 pub use loom::{
     hint::spin_loop,
@@ -108,17 +110,13 @@ impl<'a> ReadOnlyWords<'a> {
         Self(&self.0[first..first + count])
     }
 
-    /// Brings the cache line of the word `index` to this core and waits for nothing. Under loom there are
-    /// no caches, and nothing to explore in a load of which nothing comes.
+    /// Asks for the cache line of the word `index` and waits for nothing. Under loom there are no caches.
     ///
     /// # Panics
     /// As [`copy_to`](Self::copy_to).
     #[inline]
     pub fn touch(self, index: usize) {
-        let word = &self.0[index];
-        if !cfg!(loom) {
-            std::hint::black_box(word.load(Ordering::Relaxed));
-        }
+        prefetch::to_read(&self.0[index]);
     }
 
     /// Fills `into` with the words from index `first` on, by relaxed loads.

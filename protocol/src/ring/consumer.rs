@@ -6,8 +6,11 @@ use super::{
 };
 use crate::sync::Ordering;
 
-/// Slots that are brought near ahead of the message that is read: two orders' replies.
-const LOOK_AHEAD: u64 = 8;
+/// Slots that are brought near ahead of the message that is read: the replies of some four orders.
+const LOOK_AHEAD: u64 = 16;
+
+/// Block lengths of messages that take one slot: multiples of 8 up to 56.
+const ONE_SLOT_LENGTHS: u64 = 0x38;
 
 /// Slots that are brought near by a look whether there are any: those of an order.
 const LONGEST_ORDER: u64 = 3;
@@ -22,7 +25,7 @@ pub struct Consumer<M> {
     released: u64,
     /// The producer's index when last read.
     tail: u64,
-    /// One past the last slot that was touched ahead; at most `tail`, and at most [`LOOK_AHEAD`] past `head`.
+    /// One past the last slot that was brought near; at most `tail`, and at most [`LOOK_AHEAD`] past `head`.
     near: u64,
     fault: Option<RingFault>,
 }
@@ -49,15 +52,8 @@ impl<M: ConsumerMemory> Consumer<M> {
     /// If the producer broke the ring, now or before: then each later poll gives the same fault.
     #[inline]
     pub fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
-        }
-        if self.tail == self.head {
-            self.refresh().map_err(|fault| self.poison(fault))?;
-            if self.tail == self.head {
-                self.release();
-                return Ok(None);
-            }
+        if self.tail == self.head && !self.find()? {
+            return Ok(None);
         }
         self.look_ahead();
         let length = self.take(into).map_err(|fault| self.poison(fault))?;
@@ -134,9 +130,25 @@ impl<M: ConsumerMemory> Consumer<M> {
         self.memory.head().store(self.released, Ordering::Release);
     }
 
+    /// Whether there is a message where none was known of; gives the slots read so far back if not.
+    #[inline]
+    fn find(&mut self) -> Result<bool, RingFault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        self.refresh().map_err(|fault| self.poison(fault))?;
+        let is_there = self.tail != self.head;
+        if !is_there {
+            self.release();
+        }
+        Ok(is_there)
+    }
+
     #[cold]
     fn poison(&mut self, fault: RingFault) -> RingFault {
         self.fault = Some(fault);
+        // So that a poll looks no further than whether there is a message it knows of.
+        self.tail = self.head;
         fault
     }
 
@@ -157,11 +169,21 @@ impl<M: ConsumerMemory> Consumer<M> {
         Ok(())
     }
 
-    /// Touches what was published, a few slots ahead: where a message begins is known only when the one before
+    /// Brings what was published near, some slots ahead: where a message begins is known only when the one before
     /// it has come from the producer's core, and so their lines would come one after the other.
     #[inline]
     fn look_ahead(&mut self) {
-        if self.near.wrapping_sub(self.head) > LOOK_AHEAD {
+        let ahead = self.near.wrapping_sub(self.head);
+        // Half a window at a time; a message may have been longer than what was brought.
+        if !(LOOK_AHEAD / 2 < ahead && ahead <= LOOK_AHEAD) {
+            self.bring_near(ahead);
+        }
+    }
+
+    // Not inlined: most polls need nothing brought, and are shorter without it.
+    #[inline(never)]
+    fn bring_near(&mut self, ahead: u64) {
+        if ahead > LOOK_AHEAD {
             self.near = self.head;
         }
         let published = self.tail.wrapping_sub(self.head);
@@ -182,6 +204,11 @@ impl<M: ConsumerMemory> Consumer<M> {
         let (copies, _) = into.words_mut().as_chunks_mut::<SLOT_WORDS>();
         copies[0] = first;
         let length = stated_length(first[0]);
+        // The most frequent lengths, which nothing below could object to.
+        if first[0] & 0xffff & !ONE_SLOT_LENGTHS == 0 {
+            self.head = self.head.wrapping_add(1);
+            return Ok(length);
+        }
         if length > MAX_MESSAGE_BYTES {
             return Err(RingFault::TooLong { length });
         }
