@@ -26,6 +26,9 @@ use hop::Hop;
 pub(crate) use orders::Trader;
 pub use peer::{PeerKind, serve};
 
+/// Most sessions beside those that are measured: a key has 32, and four of them are.
+pub const IDLE_SESSIONS_MAX: i64 = 28;
+
 /// Blocks of each kind per run.
 const BLOCKS: u32 = 20;
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::engine::{EngineArguments, Runs};
 use super::show;
-use crate::rtt::{self, RttOptions};
+use crate::rtt::{self, IDLE_SESSIONS_MAX, RttOptions};
 
 /// What the help ends with.
 pub(super) const HELP: &str = "\
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "engine")]
     no_engine: bool,
     /// Sessions that are open beside those that are measured and send nothing
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=60))]
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=IDLE_SESSIONS_MAX))]
     idle_sessions: u32,
     #[command(flatten)]
     engine: EngineArguments,

@@ -2,7 +2,7 @@
 //! pending. Called by [`super::Duty::turn`].
 
 use super::clients::ClientIndex;
-use super::connection::{Connection, ConnectionFault};
+use super::connection::ConnectionFault;
 use super::transaction::Venue;
 use super::{COMMAND_HEADER, Duty, Executed, execute, is_answering, is_held_up, template_of};
 use crate::notice::alert;
@@ -54,17 +54,25 @@ impl Duty {
     fn poll_hot(&mut self, first: usize, limit: u32) -> u32 {
         let mut work = 0;
         let count = self.clients.connections.len();
-        for step in 0..count {
+        // A division for each session would take longer than the look at it.
+        let mut index = first.checked_rem(count).unwrap_or(0);
+        for _ in 0..count {
             // A connection that ends in here moves another one: that one waits for the next turn.
-            let index = first.wrapping_add(step) % count;
-            let may_be_due = |one: &Connection| one.lane() == Lane::Hot && !one.is_at_rest();
-            if self.clients.connections.get(index).is_some_and(may_be_due) {
+            if self.may_be_due(index, Lane::Hot) {
                 let (done, end) = self.poll(index, limit);
                 work += done;
                 self.end_polled(index, end);
             }
+            index = following(index, count);
         }
         work
+    }
+
+    /// True unless the session at the index is of another lane, has nothing, or is not there any more.
+    #[inline]
+    fn may_be_due(&self, index: usize, lane: Lane) -> bool {
+        let connection = self.clients.connections.get(index);
+        connection.is_some_and(|one| one.lane() == lane && !one.is_at_rest())
     }
 
     fn end_polled(&mut self, index: usize, end: Option<End>) {
@@ -127,10 +135,9 @@ impl Duty {
             if left == 0 {
                 break;
             }
-            self.next_cold = (self.next_cold + 1) % self.clients.connections.len().max(1);
+            self.next_cold = following(self.next_cold, self.clients.connections.len());
             let index = self.next_cold;
-            let may_be_due = |one: &Connection| one.lane() == Lane::Cold && !one.is_at_rest();
-            if !self.clients.connections.get(index).is_some_and(may_be_due) {
+            if !self.may_be_due(index, Lane::Cold) {
                 continue;
             }
             let (done, end) = self.poll(index, left);
@@ -173,4 +180,10 @@ impl Duty {
         }
         (limit, None)
     }
+}
+
+/// The index behind `index`, of so many; the first one behind the last, and behind one that is not there any more.
+#[inline]
+const fn following(index: usize, count: usize) -> usize {
+    if index + 1 < count { index + 1 } else { 0 }
 }
