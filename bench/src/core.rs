@@ -107,6 +107,8 @@ pub fn run(options: &CoreOptions) -> Result<CoreReport> {
             },
         }
     }
+    // Behind all of it: it tells what the host took meanwhile.
+    report.machine = Machine::here();
     Ok(report)
 }
 

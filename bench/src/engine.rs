@@ -204,7 +204,7 @@ impl Engine {
     /// # Errors
     /// As there.
     pub fn trader_with(&self, flags: u8) -> Result<Client> {
-        Ok(Client::connect(&self.access.trading("bench", flags, SLOTS))?)
+        connect(&self.access.trading("bench", flags, SLOTS))
     }
 
     /// As [`trader`](Self::trader), with these `LOGON_*` bits and for few commands at a time: rings as small as
@@ -214,7 +214,7 @@ impl Engine {
     /// As there.
     pub fn prompt_trader(&self, name: &str, flags: u8) -> Result<Client> {
         let slots = u32::try_from(MIN_SESSION_SLOTS)?;
-        Ok(Client::connect(&self.access.trading(name, flags, slots))?)
+        connect(&self.access.trading(name, flags, slots))
     }
 
     /// Opens an adapter's session of the cold lane, by which records are written.
@@ -278,6 +278,14 @@ fn arguments(folder: &Path, config: &Path, wait: WaitStrategy) -> Vec<OsString> 
 fn session(folder: &Path, role: Role, lane: Lane, name: &str) -> ClientOptions {
     let name = Name::new(name).expect("session names here are short");
     ClientOptions::new(data_folder(folder).join(SOCKET_NAME), role, lane, name)
+}
+
+/// Opens a session that is granted all that it asks for: else another kind would be measured than is named.
+fn connect(options: &ClientOptions) -> Result<Client> {
+    let client = Client::connect(options)?;
+    let (asked, granted) = (options.flags, client.flags());
+    anyhow::ensure!(granted == asked, "of flags {asked:#04x} the engine knows {granted:#04x}");
+    Ok(client)
 }
 
 /// What an admin session made.

@@ -113,9 +113,9 @@ pub struct Run {
     pub hop: Option<Percentiles>,
 }
 
-/// Of one session.
+/// What the round trips of one session took.
 #[derive(Default)]
-struct Told {
+struct Trips {
     orders: Distribution,
     cancels: Distribution,
 }
@@ -205,7 +205,7 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
         None => None,
     };
     let [mut bare, mut ring, mut by_hop] = [(); 3].map(|()| Distribution::default());
-    let [mut whole, mut brief, mut terse] = [(); 3].map(|()| Told::default());
+    let [mut whole, mut brief, mut terse] = [(); 3].map(|()| Trips::default());
     let trips = options.messages.div_ceil(BLOCKS);
     for _ in 0..BLOCKS {
         match &mut session {
@@ -219,8 +219,8 @@ fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {
             _ => baselines.block(trips, &mut bare, &mut ring)?,
         }
         if let Some((_, traders, _)) = &mut session {
-            for (trader, told) in traders.iter_mut().zip([&mut whole, &mut brief, &mut terse]) {
-                trader.block(WARM_UP, trips, &mut told.orders, &mut told.cancels)?;
+            for (trader, took) in traders.iter_mut().zip([&mut whole, &mut brief, &mut terse]) {
+                trader.block(WARM_UP, trips, &mut took.orders, &mut took.cancels)?;
             }
         }
     }

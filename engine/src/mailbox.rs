@@ -73,7 +73,7 @@ pub enum Detail {
     Whole,
     /// No `OrderAccepted` in front of what comes of an order (`LOGON_BRIEF`).
     Brief,
-    /// Nor more than an `OrderOpened` or an `OrderClosed` where that says all (`LOGON_TERSE`).
+    /// Nor more than an `OrderOpened` or an `OrderClosed` where nothing else happened (`LOGON_TERSE`).
     Terse,
 }
 
@@ -174,4 +174,16 @@ pub struct StateLetter {
     pub position: Position,
     /// One behind the other.
     pub messages: Vec<u8>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_of_what_is_asked_for_is_told() {
+        let asked = [0, LOGON_BRIEF, LOGON_TERSE, LOGON_TERSE | LOGON_BRIEF, 3];
+        let told = [Detail::Whole, Detail::Brief, Detail::Terse, Detail::Terse, Detail::Whole];
+        assert_eq!(asked.map(Detail::of), told);
+    }
 }

@@ -270,6 +270,8 @@ struct touchline_name {
 #define TOUCHLINE_LOGON_ACCOUNT_EVENTS 2 /* Tell the session what happens to all orders of its account, whoever placed them. */
 #define TOUCHLINE_LOGON_BRIEF 4 /* In a Hello, never in a logon: replies to a `NewOrder` come without its `OrderAccepted`. */
 #define TOUCHLINE_LOGON_TERSE 8 /* In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened` or `OrderClosed` says what needs no more. */
+#define TOUCHLINE_LOGON_WISHES (TOUCHLINE_LOGON_BRIEF | TOUCHLINE_LOGON_TERSE) /* What an engine that does not know it may leave out: how much a session is told. */
+#define TOUCHLINE_LOGON_OF_SESSIONS (TOUCHLINE_LOGON_CANCEL_ON_DISCONNECT | TOUCHLINE_LOGON_ACCOUNT_EVENTS | TOUCHLINE_LOGON_WISHES) /* All that a session may ask for in its Hello. */
 #define TOUCHLINE_LOGON_FEED 128 /* In a Hello, never in a logon: the public feed is wanted and no session. */
 #define TOUCHLINE_ENVELOPE_TERMINAL 1 /* The one last reply to a command. */
 #define TOUCHLINE_ENVELOPE_UNSOLICITED 2 /* Not a reply. */
@@ -1496,7 +1498,7 @@ TOUCHLINE_ASSERT(sizeof(struct touchline_gap) == 16, "touchline_gap");
 TOUCHLINE_ASSERT(offsetof(struct touchline_gap, header) == 0, "touchline_gap.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_gap, from) == 8, "touchline_gap.from");
 
-/* Terminal reply to a `NewOrder` of a terse session: the order is open and nothing of it is executed; with its envelope one cache line. In the place of the events that the log has. Never in the log. */
+/* Terminal reply to a `NewOrder` of a terse session: the order is open as it was sent, and nothing else has happened; with its envelope one cache line. In the place of the events that the log has. Never in the log. */
 struct touchline_order_opened {
     struct touchline_message_header header; /* SBE header. */
     uint64_t order_id; /* Its number. */
@@ -1508,7 +1510,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_order_opened, header) == 0, "touchlin
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_opened, order_id) == 8, "touchline_order_opened.order_id");
 TOUCHLINE_ASSERT(offsetof(struct touchline_order_opened, book_update_id) == 16, "touchline_order_opened.book_update_id");
 
-/* Terminal reply to a `CancelOrder` of a terse session: the order is cancelled, and no other with it; with its envelope one cache line. In the place of the event that the log has. Never in the log. */
+/* Terminal reply to a `CancelOrder` of a terse session: the order is cancelled, and no other with it; with its envelope one cache line. In the place of the event that the log has, which tells more. Never in the log. */
 struct touchline_order_closed {
     struct touchline_message_header header; /* SBE header. */
     uint64_t order_id; /* Its number. */

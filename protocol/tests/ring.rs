@@ -294,10 +294,11 @@ fn every_fault_of_a_producer_is_named_and_lasts() {
         assert_eq!(consumer.poll(&mut into), Err(fault));
         // Mending the ring mends nothing.
         ring.tail_to_write(0);
+        assert!(consumer.has_messages() && !consumer.is_at_rest());
         producer.try_push(&message(1, 1)).unwrap();
         assert_eq!(consumer.poll(&mut into), Err(fault));
         assert_eq!(consumer.peek(), Err(fault));
-        assert!(consumer.has_messages() && !consumer.is_at_rest());
+        assert!(consumer.has_messages());
         assert_eq!(ConsumerMemory::head(&ring).load(Ordering::Relaxed), 0);
     }
 }
@@ -346,7 +347,9 @@ fn every_fault_of_a_consumer_is_named_and_lasts() {
 
         ring.head_to_write(head);
         let fault = RingFault::IndexJump { head, tail, capacity: 4 };
+        assert!(!producer.is_broken(), "nobody has looked");
         assert_eq!(producer.stage(&message(16, 4)), Err(PushError::Peer(fault)));
+        assert!(producer.is_broken());
         ring.head_to_write(tail);
         assert_eq!(producer.try_push(&message(1, 5)), Err(PushError::Peer(fault)));
         assert_eq!(producer.free_slots(0), Err(fault));

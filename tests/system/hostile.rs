@@ -1,6 +1,6 @@
 //! Clients of the binary protocol that lie, garble or break off: each hurts only itself.
 
-use super::binary::{KEY_A, KEY_B, assert_alive, connect, options, socket, whole};
+use super::binary::{KEY_A, KEY_B, assert_alive, connect, limit, options, place, socket, whole};
 use super::json::Json;
 use super::process::eventually;
 use super::raw_session::{
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::fs::FileExt;
 use touchline_protocol::client::Client;
-use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::enums::{RejectReason, Side};
 
 #[test]
 fn garbage_on_the_socket_ends_that_connection_only() {
@@ -130,6 +130,24 @@ fn a_broken_ring_ends_its_connection_and_nobody_elses() {
     vandal.push_message(&order);
     assert_alive(&mut honest);
     assert_alive(&mut connect(&venue, "vandal-0", KEY_A, &venue.key_a()));
+}
+
+/// It sends nothing that would have its rings looked at, and is told of what others do.
+#[test]
+fn a_quiet_session_that_breaks_its_reply_ring_is_ended() {
+    let venue = Venue::up(&UNLIMITED);
+    let mut honest = connect(&venue, "honest", KEY_B, &venue.key_b());
+    let mut quiet = RawSession::open(&socket(&venue), KEY_A, &venue.key_a(), "quiet");
+    let order = quiet.command(1, &limit_body(2, whole(50_000), whole(1)));
+    quiet.push_message(&order);
+    quiet.next_reply().expect("it is accepted");
+    quiet.set_head(1_000_000);
+    // More fills, of three slots each, than there are slots.
+    for _ in 0..400 {
+        place(&mut honest, limit(Side::Buy, whole(50_000), whole(1) / 1000));
+    }
+    assert!(quiet.ends(), "it stays, and is told nothing any more");
+    assert_alive(&mut honest);
 }
 
 /// Changes bytes of a well-made command.

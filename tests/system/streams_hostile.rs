@@ -7,6 +7,7 @@ use super::stream_client::{LOGOUT, Member, RawStream, over_epoll, send, tcp, ven
 use super::units::WHOLE;
 use crate::patience::{Wait, join};
 use std::io::Write;
+use touchline_protocol::message::command::SHORT_ORDER_BYTES;
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 
 fn whole() -> i64 {
@@ -86,8 +87,14 @@ fn well_framed_nonsense_is_answered_and_spoils_nothing() {
     let good = order(&mut raw);
     send(&mut raw.socket, &good, good.len());
     raw.read_answers(1);
-    // REST shows what is on disk, and the answer came before.
-    assert!(eventually(|| venue.a().balances()["BTC"].1 == WHOLE), "the good order rests");
+    // The same without its end, which is zero.
+    let mut short = order(&mut raw);
+    short.truncate(SHORT_ORDER_BYTES);
+    short[..2].copy_from_slice(&(SHORT_ORDER_BYTES as u16 - 8).to_le_bytes());
+    send(&mut raw.socket, &short, short.len());
+    raw.read_answers(1);
+    // REST shows what is on disk, and the answers came before.
+    assert!(eventually(|| venue.a().balances()["BTC"].1 == 2 * WHOLE), "the good orders rest");
     assert_eq!(venue.b().balances()["BTC"].1, 0, "nothing was done in another's name");
 }
 

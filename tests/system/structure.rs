@@ -151,6 +151,30 @@ fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 #[test]
+fn the_places_of_unsafe_code_are_those_that_the_architecture_names() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let named = between(&text, "**`unsafe` lives in few places**", "(Workspace");
+    let mut places = 0;
+    for (path, text) in sources() {
+        let is_product = !path.starts_with("bench/") && !path.contains("tests");
+        let lifts = ["allow(", "expect("].map(|lint| format!("{lint}unsafe_code"));
+        // The lint's name may stand on a line of its own.
+        let text: String = text.split_whitespace().collect();
+        if is_product && lifts.iter().any(|lift| text.contains(lift)) {
+            places += 1;
+            assert!(named.contains(&format!("`{path}`")), "{path} has unsafe code");
+        }
+    }
+    assert_eq!(named.matches(".rs`").count(), places, "one that has none is named");
+}
+
+/// What stands between two texts.
+fn between<'text>(text: &'text str, begin: &str, end: &str) -> &'text str {
+    let (_, behind) = text.split_once(begin).expect(begin);
+    behind.split_once(end).expect(end).0
+}
+
+#[test]
 fn every_unsafe_block_says_why_it_is_sound() {
     let mut blocks = 0;
     for (path, text) in sources() {

@@ -10,7 +10,8 @@ use crate::rtt::{self, IDLE_SESSIONS_MAX, RttOptions};
 pub(super) const HELP: &str = "\
 Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
 processes, a 64-byte message through the ring to an echoing process, and a LIMIT order that rests and
-its cancel through a real engine: in a session that is told all, in a brief one, and in a terse one. Ratios are taken within a run; medians over the runs are printed.";
+its cancel through a real engine: in a session that is told all, in a brief one, and in a terse one. Ratios
+are taken within a run; medians over the runs are printed.";
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {
@@ -21,7 +22,12 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "engine")]
     no_engine: bool,
     /// Sessions that are open beside those that are measured and send nothing
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=IDLE_SESSIONS_MAX))]
+    #[arg(
+        long,
+        default_value_t = 0,
+        conflicts_with = "no_engine",
+        value_parser = clap::value_parser!(u32).range(..=IDLE_SESSIONS_MAX),
+    )]
     idle_sessions: u32,
     #[command(flatten)]
     engine: EngineArguments,

@@ -103,17 +103,17 @@ pub(super) fn measure(
     let [mut stolen_off, mut stolen_on, mut stolen_bare] = [Ticks::default(); 3];
     for _ in 0..PARTS {
         let mut left = RECORDS;
-        let stolen = Stolen::begin();
         while left > 0 {
             let records = left.min(HELD_RECORDS);
             left -= records;
             held.settle()?;
             let turned = held.storage.turn(Writes::Held);
+            let stolen = Stolen::begin();
             schedule(held, base, core, records, &mut off)?;
+            stolen_off += stolen.so_far();
             drop(turned);
         }
         held.settle()?;
-        stolen_off += stolen.so_far();
         let stolen = Stolen::begin();
         let (records, moves) = watched(subject, base, core, &mut on)?;
         stolen_on += stolen.so_far();

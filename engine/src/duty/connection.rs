@@ -149,10 +149,10 @@ impl Connection {
         self.starved.is_none() && self.end.input.has_messages()
     }
 
-    /// True when a poll would find nothing and leave all as it is.
+    /// True when a poll would find nothing, neither a message nor a fault, and leave all as it is.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
-        self.starved.is_none() && self.end.input.is_at_rest()
+        self.starved.is_none() && self.end.input.is_at_rest() && !self.end.output.is_broken()
     }
 
     /// True when its messages wait for its reader.

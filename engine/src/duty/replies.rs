@@ -80,13 +80,11 @@ fn in_one_line<'log>(
     let line = match command {
         Command::NewOrder(_) => {
             view::<OrderAccepted>(events.next()?)?;
-            let result = view::<OrderResult>(events.next()?)?;
-            let is_untouched = result.status == OrderStatus::New.to_wire()
-                && (result.executed_quantity, result.released) == (0, 0);
-            let &OrderResult { order_id, book_update_id, .. } = result;
-            is_untouched.then(|| {
-                OneLine::Opened(OrderOpened { order_id, book_update_id, ..Default::default() })
-            })?
+            let &OrderResult { order_id, book_update_id, status, .. } = view(events.next()?)?;
+            if status != OrderStatus::New.to_wire() {
+                return None;
+            }
+            OneLine::Opened(OrderOpened { order_id, book_update_id, ..Default::default() })
         }
         Command::CancelOrder(_) => {
             let &OrderCanceled { order_id, executed_quantity, .. } = view(events.next()?)?;

@@ -15,9 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::proof;
-use touchline_protocol::message::command::{
-    LOGON_BRIEF, LOGON_FEED, LOGON_OF_SESSIONS, LOGON_TERSE, Logon,
-};
+use touchline_protocol::message::command::{LOGON_FEED, LOGON_OF_SESSIONS, LOGON_WISHES, Logon};
 use touchline_protocol::message::decode::{self, Handshake};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role};
 use touchline_protocol::message::event::SessionStarted;
@@ -391,7 +389,7 @@ impl Peer {
             name: hello.name,
             role: hello.role,
             lane: hello.lane,
-            flags: hello.flags & !(LOGON_BRIEF | LOGON_TERSE),
+            flags: hello.flags & !LOGON_WISHES,
             last_incarnation: hello.last_incarnation.0,
             last_position: hello.last_position.0,
             ..Default::default()

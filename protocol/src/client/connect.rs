@@ -8,7 +8,7 @@ use super::sender::Outlet;
 use super::stream::{StreamLine, StreamReceiver};
 use super::{Acknowledgement, Client, ClientOptions, Endpoint, Line, Receiver, Sender};
 use crate::log::control;
-use crate::message::command::{LOGON_BRIEF, LOGON_TERSE};
+use crate::message::command::{LOGON_BRIEF, LOGON_TERSE, LOGON_WISHES};
 use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::{
@@ -123,7 +123,7 @@ fn wishes(options: &ClientOptions) -> impl Iterator<Item = Wishes> {
         is_asked.then_some(flags)
     });
     let all = iter::once(options.flags).chain(fewer).map(move |flags| Wishes { flags, durable });
-    let plain = options.flags & !(LOGON_TERSE | LOGON_BRIEF);
+    let plain = options.flags & !LOGON_WISHES;
     all.chain(durable.then_some(Wishes { flags: plain, durable: false }))
 }
 
@@ -317,6 +317,7 @@ mod tests {
     use crate::message::event::{Done, Envelope, Gap};
     use crate::message::short_order;
     use crate::patience::{Wait, join};
+    use crate::shm::descriptors::send_with_descriptors;
     use crate::shm::{PeerAccess, Region};
     use crate::text::Name;
     use std::os::fd::AsFd;
@@ -552,6 +553,43 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_that_does_not_know_short_orders_is_sent_whole_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let engine = thread::spawn(move || {
+            let (_, mut older) = next_hello(&listener).unwrap();
+            refuse(&mut older);
+            let (hello, socket) = next_hello(&listener).unwrap();
+            let sizes = RingCapacities::new(1024, 1024).unwrap();
+            let (mut engine, theirs) = SessionEnd::create(sizes).unwrap();
+            let (_, page) =
+                Region::create("control page", control::CONTROL_BYTES, PeerAccess::ReadOnly)
+                    .unwrap();
+            let welcome = Welcome { request_slots: 1024, reply_slots: 1024, ..Default::default() };
+            let passed = [theirs.client_pages.as_fd(), theirs.engine_pages.as_fd(), page.as_fd()];
+            send_with_descriptors(&socket, bytemuck::bytes_of(&welcome), &passed).unwrap();
+            let (wait, mut buffer) = (Wait::begin(), MessageBuffer::new());
+            loop {
+                wait.go_on("no order comes");
+                if let Some(length) = engine.input.poll(&mut buffer).unwrap() {
+                    return (hello.flags, length);
+                }
+                thread::yield_now();
+            }
+        });
+        let name = Name::new("newer").unwrap();
+        let options = ClientOptions {
+            flags: LOGON_TERSE,
+            ..ClientOptions::new(path, Role::Adapter, Lane::Hot, name)
+        };
+        let mut client = Client::connect(&options).unwrap();
+        assert_eq!(client.flags(), LOGON_BRIEF);
+        client.sender().send(&mut NewOrder::default()).unwrap();
+        assert_eq!(join(engine, "the engine"), (LOGON_BRIEF, size_of::<NewOrder>()));
+    }
+
+    #[test]
     fn orders_leave_in_their_short_form_where_the_engine_takes_it() {
         for (flags, length) in [(LOGON_BRIEF, 144), (LOGON_TERSE, SHORT_ORDER_BYTES)] {
             let (mut client, mut engine, _page, _far) =
@@ -562,6 +600,11 @@ mod tests {
             assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
             let whole = short_order::restore(&mut buffer, length);
             assert_eq!(buffer.bytes(whole), bytemuck::bytes_of(&order), "with its sequence");
+            // So is one that is sent again.
+            let sequence = order.command.sequence;
+            client.sender().stage_bytes(bytemuck::bytes_of_mut(&mut order), sequence).unwrap();
+            client.sender().publish();
+            assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
         }
     }
 }

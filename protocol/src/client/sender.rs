@@ -129,9 +129,10 @@ impl Outlet {
         if line.is_closed() {
             return Err(SendError::Disconnected);
         }
-        let staged = match short_order::shortened(bytes) {
-            Some((front, rest)) if shortens => output.stage_behind(&front, rest),
-            _ => output.stage(bytes),
+        let short = if shortens { short_order::shortened(bytes) } else { None };
+        let staged = match short {
+            Some((front, rest)) => output.stage_behind(&front, rest),
+            None => output.stage(bytes),
         };
         staged.map_err(|error| match error {
             PushError::Full { .. } => SendError::Full,

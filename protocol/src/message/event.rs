@@ -555,8 +555,8 @@ message! {
 }
 
 message! {
-    /// Terminal reply to a `NewOrder` of a terse session: the order is open and nothing of it is executed; with its
-    /// envelope one cache line. In the place of the events that the log has. Never in the log.
+    /// Terminal reply to a `NewOrder` of a terse session: the order is open as it was sent, and nothing else has
+    /// happened; with its envelope one cache line. In the place of the events that the log has. Never in the log.
     OrderOpened, template 242, 24 bytes {
         /// SBE header.
         0 header: MessageHeader,
@@ -570,7 +570,7 @@ message! {
 
 message! {
     /// Terminal reply to a `CancelOrder` of a terse session: the order is cancelled, and no other with it; with its
-    /// envelope one cache line. In the place of the event that the log has. Never in the log.
+    /// envelope one cache line. In the place of the event that the log has, which tells more. Never in the log.
     OrderClosed, template 243, 24 bytes {
         /// SBE header.
         0 header: MessageHeader,

@@ -25,7 +25,8 @@ pub struct Consumer<M> {
     released: u64,
     /// The producer's index when last read.
     tail: u64,
-    /// One past the last slot that was brought near; at most `tail`, and at most [`LOOK_AHEAD`] past `head`.
+    /// One past the last slot that was brought near; at most `tail`, unless there is a fault, and at most
+    /// [`LOOK_AHEAD`] past `head`.
     near: u64,
     fault: Option<RingFault>,
 }
@@ -114,7 +115,8 @@ impl<M: ConsumerMemory> Consumer<M> {
     pub fn is_at_rest(&self) -> bool {
         // SYNC: no data is read on the strength of this load.
         let published = self.memory.tail().load_relaxed();
-        published == self.head && self.released == self.head && self.fault.is_none()
+        let is_read = published == self.head && self.tail == self.head;
+        is_read && self.released == self.head && self.fault.is_none()
     }
 
     /// Gives the slots read so far back to the producer. Polling does this by itself every

@@ -100,6 +100,11 @@ impl<M: ProducerMemory> Producer<M> {
         Ok(self.head)
     }
 
+    /// True once the consumer was found to have broken the ring. Looks at nothing.
+    pub fn is_broken(&self) -> bool {
+        self.fault.is_some()
+    }
+
     /// Slots published since the ring began, the counterpart of [`consumed`](Self::consumed).
     pub fn published(&self) -> u64 {
         self.published

@@ -115,6 +115,11 @@ fn header() -> String {
     let (all, constants): (Vec<_>, Vec<_>) = sources.unzip();
     for constant in constants.iter().flatten() {
         let value = constant.value.replace("u32::MAX", "UINT32_MAX");
+        // Of other constants, which have this header's prefix too.
+        let value = match value.split(" | ").collect::<Vec<_>>()[..] {
+            [_] => value,
+            ref parts => format!("(TOUCHLINE_{})", parts.join(" | TOUCHLINE_")),
+        };
         let about = comment(&constant.about);
         writeln!(text, "#define TOUCHLINE_{} {value} /* {about} */", constant.name).unwrap();
     }

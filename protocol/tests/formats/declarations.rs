@@ -163,8 +163,10 @@ pub(super) fn declarations(file: &str) -> (Vec<Declaration>, Vec<Constant>) {
             is_inside = false;
         } else if !is_inside
             && let Some(name) = between(line, "pub const ", ": ")
-            && let Some(value) = between(line, " = ", ";")
+            && !name.starts_with("fn ")
         {
+            // One that goes on on another line would be left out of what is generated.
+            let value = between(line, " = ", ";").unwrap_or_else(|| panic!("{line}"));
             constants.push(Constant { name: name.to_owned(), value: value.to_owned(), about });
         } else if is_inside && let Some((left, of_type)) = line.split_once(": ") {
             let left = left.trim_start_matches("pub ");

@@ -33,6 +33,8 @@ fn of_sources(sources: &[(&str, &str)]) -> String {
         if !constants.is_empty() {
             writeln!(text, "| constant | value | meaning |\n|---|---:|---|").unwrap();
             for Constant { name, value, about } in constants {
+                // A cell of a table ends there.
+                let value = value.replace('|', r"\|");
                 writeln!(text, "| `{name}` | {value} | {about} |").unwrap();
             }
             text.push('\n');

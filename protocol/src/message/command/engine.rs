@@ -28,9 +28,10 @@ pub const LOGON_ACCOUNT_EVENTS: u8 = 2;
 pub const LOGON_BRIEF: u8 = 4;
 /// In a Hello, never in a logon: as `LOGON_BRIEF`, and an `OrderOpened` or `OrderClosed` says what needs no more.
 pub const LOGON_TERSE: u8 = 8;
+/// What an engine that does not know it may leave out: how much a session is told.
+pub const LOGON_WISHES: u8 = LOGON_BRIEF | LOGON_TERSE;
 /// All that a session may ask for in its Hello.
-pub const LOGON_OF_SESSIONS: u8 =
-    LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_BRIEF | LOGON_TERSE;
+pub const LOGON_OF_SESSIONS: u8 = LOGON_CANCEL_ON_DISCONNECT | LOGON_ACCOUNT_EVENTS | LOGON_WISHES;
 
 /// In a Hello, never in a logon: the public feed is wanted and no session.
 pub const LOGON_FEED: u8 = 128;
