@@ -1,12 +1,12 @@
 //! Sessions that need no acceptance in front of what comes of their orders: over rings of their own and over
 //! the ring of all streams the same, and nobody else is told less.
 
-use super::client::{Reply, limit};
+use super::client::{Reply, limit, list};
 use super::streams;
 use super::unsolicited::{names, send};
 use super::venue::Venue;
 use touchline_engine::mailbox::{Detail, Wishes};
-use touchline_protocol::message::command::{CancelReplace, NewOrder, PlaceOrderList, ReplaceOrder};
+use touchline_protocol::message::command::{CancelReplace, NewOrder, ReplaceOrder};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, OrderStatus, OrderType, Role, Side, TimeInForce};
 use touchline_protocol::message::event::ENVELOPE_TERMINAL;
@@ -54,18 +54,20 @@ fn a_brief_session_is_told_what_comes_of_its_order_and_not_that_it_was_accepted(
 }
 
 #[test]
-fn a_brief_order_in_parts_is_told_each_of_them_and_answered_once() {
-    let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 2");
-    venue.wishes = Wishes { detail: Detail::Brief, ..Wishes::default() };
-    let mut taker = venue.trader("taker", 1);
-    let mut maker = venue.trader("maker", 2);
-    for _ in 0..5 {
-        send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
+fn an_order_in_parts_is_told_each_of_them_and_answered_once() {
+    for detail in [Detail::Brief, Detail::Terse] {
+        let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 2");
+        venue.wishes = Wishes { detail, ..Wishes::default() };
+        let mut taker = venue.trader("taker", 1);
+        let mut maker = venue.trader("maker", 2);
+        for _ in 0..5 {
+            send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
+        }
+        let replies = send(&mut venue, &mut taker, limit(0, Side::Buy, 100, 6));
+        assert_eq!(names(&replies), "TT+TT+TR");
+        assert_eq!(replies.iter().position(Reply::is_terminal), Some(replies.len() - 1));
+        assert!(replies.iter().all(|reply| reply.envelope.sequence.0 == taker.sequence()));
     }
-    let replies = send(&mut venue, &mut taker, limit(0, Side::Buy, 100, 6));
-    assert_eq!(names(&replies), "TT+TT+TR");
-    assert_eq!(replies.iter().position(Reply::is_terminal), Some(replies.len() - 1));
-    assert!(replies.iter().all(|reply| reply.envelope.sequence.0 == taker.sequence()));
 }
 
 #[test]
@@ -103,17 +105,7 @@ fn lists_and_replacements_are_told_whole() {
         let mut maker = venue.trader("maker", 2);
         send(&mut venue, &mut maker, limit(0, Side::Buy, 99, 1));
         send(&mut venue, &mut trader, limit(0, Side::Sell, 99, 1));
-        let list = PlaceOrderList {
-            symbol: SymbolId(0),
-            side: Side::Sell.to_wire(),
-            stop_limit_time_in_force: TimeInForce::Gtc.to_wire(),
-            quantity: WHOLE,
-            price: 110 * WHOLE,
-            stop_price: 90 * WHOLE,
-            stop_limit_price: 90 * WHOLE,
-            ..Default::default()
-        };
-        let mut told = vec![names(&send(&mut venue, &mut trader, list))];
+        let mut told = vec![names(&send(&mut venue, &mut trader, list()))];
         let rests = send(&mut venue, &mut trader, limit(0, Side::Buy, 50, 2));
         let Some(Event::OrderResult(result)) = rests.last().map(|reply| reply.event()) else {
             panic!("an order without a result")

@@ -1,7 +1,7 @@
 //! The client's end of a session: sends commands under its header, reads replies when the test wants.
 
 use touchline_protocol::client::ClientCommand;
-use touchline_protocol::message::command::{CommandHeader, NewOrder};
+use touchline_protocol::message::command::{CommandHeader, NewOrder, PlaceOrderList};
 use touchline_protocol::message::decode::{Event, EventBuffer, disclose};
 use touchline_protocol::message::enums::{OrderType, RejectReason, Side, TimeInForce};
 use touchline_protocol::message::event::{
@@ -161,6 +161,21 @@ impl Client {
     /// Reads all that is there; gives the number of terminal replies.
     pub(crate) fn count_answers(&mut self) -> u64 {
         self.read().iter().map(|reply| u64::from(reply.is_terminal())).sum()
+    }
+}
+
+/// One to sell a whole unit of the first symbol at 110, with a stop at 90.
+pub(crate) fn list() -> PlaceOrderList {
+    const WHOLE: i64 = 100_000_000;
+    PlaceOrderList {
+        symbol: SymbolId(0),
+        side: Side::Sell.to_wire(),
+        stop_limit_time_in_force: TimeInForce::Gtc.to_wire(),
+        quantity: WHOLE,
+        price: 110 * WHOLE,
+        stop_price: 90 * WHOLE,
+        stop_limit_price: 90 * WHOLE,
+        ..Default::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sessions that are told in one cache line what needs no more, and orders that come in two: what is logged and
 //! what others are told is the same.
 
-use super::client::{Client, Reply, limit};
+use super::client::{Client, Reply, limit, list};
 use super::record::transactions;
 use super::streams;
 use super::unsolicited::{names, send};
@@ -9,7 +9,7 @@ use super::venue::Venue;
 use touchline_engine::mailbox::{Detail, Wishes};
 use touchline_protocol::client::ClientCommand;
 use touchline_protocol::message::command::{
-    CancelOrder, CancelOrderNamed, NewOrder, ORDER_VALIDATE_ONLY, PlaceOrderList, SHORT_ORDER_BYTES,
+    CancelOrder, CancelOrderNamed, NewOrder, ORDER_VALIDATE_ONLY, SHORT_ORDER_BYTES,
 };
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::{
@@ -17,7 +17,7 @@ use touchline_protocol::message::enums::{
 };
 use touchline_protocol::message::{MessageHeader, short_order};
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{OrderId, Position, SymbolId};
+use touchline_protocol::units::{OrderId, Position};
 
 const WHOLE: i64 = 100_000_000;
 
@@ -135,33 +135,10 @@ fn what_says_more_is_told_by_the_events_that_the_log_has() {
     let gone = send(&mut venue, &mut trader, cancel(order_id));
     assert_eq!(gone[0].reason(), Some(RejectReason::UnknownOrder));
 
-    let list = PlaceOrderList {
-        symbol: SymbolId(0),
-        side: Side::Sell.to_wire(),
-        stop_limit_time_in_force: TimeInForce::Gtc.to_wire(),
-        quantity: WHOLE,
-        price: 110 * WHOLE,
-        stop_price: 90 * WHOLE,
-        stop_limit_price: 90 * WHOLE,
-        ..Default::default()
-    };
-    let placed = send(&mut venue, &mut trader, list);
+    let placed = send(&mut venue, &mut trader, list());
     assert_eq!(names(&placed), "AAL");
     let Event::OrderAccepted(leg) = placed[0].event() else { unreachable!() };
     assert_eq!(names(&send(&mut venue, &mut trader, cancel(leg.order_id))), "CCL");
-}
-
-#[test]
-fn a_terse_order_in_parts_is_told_each_of_them() {
-    let mut venue = Venue::new("pending_per_turn = 1", "max_steps = 2");
-    venue.wishes = Wishes { detail: Detail::Terse, ..Wishes::default() };
-    let mut taker = venue.trader("taker", 1);
-    let mut maker = venue.trader("maker", 2);
-    for _ in 0..5 {
-        send(&mut venue, &mut maker, limit(0, Side::Sell, 100, 1));
-    }
-    let replies = send(&mut venue, &mut taker, limit(0, Side::Buy, 100, 6));
-    assert_eq!(names(&replies), "TT+TT+TR");
 }
 
 #[test]

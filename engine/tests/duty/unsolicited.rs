@@ -1,15 +1,13 @@
 //! What others do to a session's orders: told to whom it concerns, in the log's order and once each,
 //! and never at the cost of the replies of who is told.
 
-use super::client::{Client, Reply, limit};
+use super::client::{Client, Reply, limit, list};
 use super::record::{Transaction, own_side, transactions};
 use super::venue::Venue;
 use crate::patience::Wait;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::decode::{self, Event};
-use touchline_protocol::message::enums::{
-    CancelScope, Lane, OrderStatus, OrderType, Role, Side, TimeInForce,
-};
+use touchline_protocol::message::enums::{CancelScope, Lane, OrderStatus, OrderType, Role, Side};
 use touchline_protocol::units::*;
 
 const ONE: SymbolId = SymbolId(0);
@@ -125,17 +123,7 @@ fn who_placed_a_list_is_told_of_its_other_leg() {
     send(&mut venue, &mut owner, limit(0, Side::Buy, 100, 1));
     send(&mut venue, &mut taker, limit(0, Side::Sell, 100, 1));
     assert_eq!(names(&owner.told()), "T");
-    let list = PlaceOrderList {
-        symbol: ONE,
-        side: Side::Sell.to_wire(),
-        stop_limit_time_in_force: TimeInForce::Gtc.to_wire(),
-        quantity: WHOLE,
-        price: 110 * WHOLE,
-        stop_price: 90 * WHOLE,
-        stop_limit_price: 90 * WHOLE,
-        ..Default::default()
-    };
-    assert_eq!(names(&send(&mut venue, &mut owner, list)), "AAL");
+    assert_eq!(names(&send(&mut venue, &mut owner, list())), "AAL");
     let replies = send(&mut venue, &mut taker, limit(0, Side::Buy, 110, 1));
     let told = owner.told();
     assert_eq!(names(&told), "TCL");
