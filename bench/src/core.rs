@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::interrupt;
 use crate::latency::Percentiles;
 use crate::machine::Machine;
+use crate::stolen;
 use engines::{EngineKind, for_engine, with_places};
 use flows::{Flow, Scenario, Synthetic};
 pub use measure::Outcome;
@@ -107,8 +108,8 @@ pub fn run(options: &CoreOptions) -> Result<CoreReport> {
             },
         }
     }
-    // Behind all of it: it tells what the host took meanwhile.
-    report.machine = Machine::here();
+    // What the host took up to now, and not up to the beginning.
+    report.machine.stolen_permille = stolen::of_measurement().permille();
     Ok(report)
 }
 

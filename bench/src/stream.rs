@@ -122,28 +122,26 @@ fn one_run(options: &StreamOptions) -> Result<Run> {
         ring_ns += rings::ours(messages)?;
     }
     let mut core_ns = 0;
-    let kinds = [0, LOGON_BRIEF, LOGON_TERSE];
-    let mut sessions = kinds
-        .iter()
-        .map(|&flags| Ok((session::Session::open(&options.engine, flags)?, 0)))
+    let mut took_ns = [0; 3];
+    let mut sessions = [0, LOGON_BRIEF, LOGON_TERSE]
+        .into_iter()
+        .map(|flags| session::Session::open(&options.engine, flags))
         .collect::<Result<Vec<_>>>()?;
     let commands = usize::try_from(messages)?;
     // A spinning engine would take a core from whatever else is measured.
     let pauses = options.engine.wait == WaitStrategy::Spin;
     for _ in 0..BLOCKS {
-        for (session, _) in &mut sessions {
+        for session in &mut sessions {
             session.set_paused(pauses)?;
         }
         core_ns += alone::block(commands)?;
-        for (session, took_ns) in &mut sessions {
+        for (session, took_ns) in sessions.iter_mut().zip(&mut took_ns) {
             session.set_paused(false)?;
             *took_ns += session.block(commands)?;
             session.set_paused(pauses)?;
         }
     }
-    let mut took_ns = [0; 3];
-    for ((mut session, ns), took_ns) in sessions.into_iter().zip(&mut took_ns) {
-        *took_ns = ns;
+    for mut session in sessions {
         session.set_paused(false)?;
         session.stop()?;
     }

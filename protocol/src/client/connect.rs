@@ -504,24 +504,40 @@ mod tests {
         join(engine, "the engine")
     }
 
-    #[test]
-    fn a_client_knows_what_was_granted() {
+    /// Connects with those `LOGON_*` bits to an engine that refuses the first Hello and serves the second one;
+    /// gives the client and what `serve` gives.
+    fn connected_to_an_older_engine<T: Send + 'static>(
+        endpoint: impl Fn(&Path) -> Endpoint,
+        flags: u8,
+        serve: impl FnOnce(Hello, UnixStream) -> T + Send + 'static,
+    ) -> (Client, thread::JoinHandle<T>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("engine.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let engine = thread::spawn(move || {
             let (_, mut older) = next_hello(&listener).unwrap();
             refuse(&mut older);
-            let (hello, mut socket) = next_hello(&listener).unwrap();
-            socket.write_all(bytemuck::bytes_of(&Welcome::default())).unwrap();
-            hello.flags
+            let (hello, socket) = next_hello(&listener).unwrap();
+            serve(hello, socket)
         });
         let name = Name::new("newer").unwrap();
         let options = ClientOptions {
-            flags: LOGON_CANCEL_ON_DISCONNECT | LOGON_BRIEF,
-            ..ClientOptions::new(Endpoint::Unix(path), Role::Adapter, Lane::Hot, name)
+            flags,
+            ..ClientOptions::new(endpoint(&path), Role::Adapter, Lane::Hot, name)
         };
-        let client = Client::connect(&options).unwrap();
+        (Client::connect(&options).unwrap(), engine)
+    }
+
+    #[test]
+    fn a_client_knows_what_was_granted() {
+        let (client, engine) = connected_to_an_older_engine(
+            |path| Endpoint::Unix(path.to_owned()),
+            LOGON_CANCEL_ON_DISCONNECT | LOGON_BRIEF,
+            |hello, mut socket| {
+                socket.write_all(bytemuck::bytes_of(&Welcome::default())).unwrap();
+                hello.flags
+            },
+        );
         assert_eq!(client.flags(), LOGON_CANCEL_ON_DISCONNECT);
         assert_eq!(join(engine, "the engine"), LOGON_CANCEL_ON_DISCONNECT);
     }
@@ -554,13 +570,7 @@ mod tests {
 
     #[test]
     fn an_engine_that_does_not_know_short_orders_is_sent_whole_ones() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("engine.sock");
-        let listener = UnixListener::bind(&path).unwrap();
-        let engine = thread::spawn(move || {
-            let (_, mut older) = next_hello(&listener).unwrap();
-            refuse(&mut older);
-            let (hello, socket) = next_hello(&listener).unwrap();
+        let serve = |hello: Hello, socket: UnixStream| {
             let sizes = RingCapacities::new(1024, 1024).unwrap();
             let (mut engine, theirs) = SessionEnd::create(sizes).unwrap();
             let (_, page) =
@@ -577,13 +587,9 @@ mod tests {
                 }
                 thread::yield_now();
             }
-        });
-        let name = Name::new("newer").unwrap();
-        let options = ClientOptions {
-            flags: LOGON_TERSE,
-            ..ClientOptions::new(path, Role::Adapter, Lane::Hot, name)
         };
-        let mut client = Client::connect(&options).unwrap();
+        let rings = |path: &Path| Endpoint::SharedMemory(path.to_owned());
+        let (mut client, engine) = connected_to_an_older_engine(rings, LOGON_TERSE, serve);
         assert_eq!(client.flags(), LOGON_BRIEF);
         client.sender().send(&mut NewOrder::default()).unwrap();
         assert_eq!(join(engine, "the engine"), (LOGON_BRIEF, size_of::<NewOrder>()));

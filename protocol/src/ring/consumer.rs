@@ -54,6 +54,7 @@ impl<M: ConsumerMemory> Consumer<M> {
     #[inline]
     pub fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
         if self.tail == self.head && !self.find()? {
+            self.release();
             return Ok(None);
         }
         self.look_ahead();
@@ -70,13 +71,7 @@ impl<M: ConsumerMemory> Consumer<M> {
     /// # Errors
     /// As [`poll`](Self::poll).
     pub fn peek(&mut self) -> Result<Option<u64>, RingFault> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
-        }
-        if self.tail == self.head {
-            self.refresh().map_err(|fault| self.poison(fault))?;
-        }
-        if self.tail == self.head {
+        if self.tail == self.head && !self.find()? {
             return Ok(None);
         }
         let mut first = [0; SLOT_WORDS];
@@ -132,24 +127,20 @@ impl<M: ConsumerMemory> Consumer<M> {
         self.memory.head().store(self.released, Ordering::Release);
     }
 
-    /// Whether there is a message where none was known of; gives the slots read so far back if not.
+    /// Whether there is a message where none was known of.
     #[inline]
     fn find(&mut self) -> Result<bool, RingFault> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         self.refresh().map_err(|fault| self.poison(fault))?;
-        let is_there = self.tail != self.head;
-        if !is_there {
-            self.release();
-        }
-        Ok(is_there)
+        Ok(self.tail != self.head)
     }
 
     #[cold]
     fn poison(&mut self, fault: RingFault) -> RingFault {
         self.fault = Some(fault);
-        // So that a poll looks no further than whether there is a message it knows of.
+        // So that a poll or a look goes no further than whether it knows of a message.
         self.tail = self.head;
         fault
     }
