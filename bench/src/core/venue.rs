@@ -218,9 +218,12 @@ impl Venue {
             let context = Context { position: Position(self.time_ns), time_ns: self.time_ns };
             let mut outbox = Outbox::new(bytemuck::cast_slice_mut(&mut self.outbox));
             let refused = |name, reason| VenueError::Refused { name, reason };
-            let command = decode::command(bytes)
+            // Looked at where it lies: moved, it would be read by halves that are just being written.
+            let decoded = decode::command(bytes);
+            let command = decoded
+                .as_ref()
                 .map_err(|error| refused("an undecodable command", error.to_string()))?;
-            let applied = self.core.apply(&context, &command, &mut outbox);
+            let applied = self.core.apply(&context, command, &mut outbox);
             std::hint::black_box(outbox.bytes());
             if applied != Ok(Applied::Committed) {
                 return Err(refused(command.name(), format!("{applied:?}")));

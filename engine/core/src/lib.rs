@@ -43,6 +43,7 @@ mod pending;
 mod pool;
 mod query;
 mod records;
+mod rights;
 mod sessions;
 mod snapshot;
 mod state_hash;

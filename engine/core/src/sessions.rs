@@ -3,6 +3,7 @@
 
 use crate::hash::{Seed, StateHash};
 use crate::pool::named;
+use crate::rights::{Family, Rights};
 use crate::table::Table;
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
@@ -18,6 +19,8 @@ pub(crate) struct Session {
     pub(crate) epoch: Epoch,
     pub(crate) role: Role,
     pub(crate) lane: Lane,
+    /// Those of its role and lane.
+    pub(crate) rights: Rights,
     pub(crate) connected: bool,
     pub(crate) cancel_on_disconnect: bool,
     /// It takes all events of its account, as long as it is connected.
@@ -27,6 +30,14 @@ pub(crate) struct Session {
     /// Index of the session that the same key opened before this one.
     pub(crate) previous_of_key: u32,
     pub(crate) name: Name,
+}
+
+impl Session {
+    /// True when it may send commands of a family that name this key.
+    #[inline(always)]
+    pub(crate) fn may_send(&self, family: Family, key_id: KeyId) -> bool {
+        self.rights.have(family) && (key_id == self.key_id || self.rights.names_any_key)
+    }
 }
 
 /// All sessions; numbers count from 1, since 0 is the engine.

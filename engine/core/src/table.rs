@@ -12,6 +12,16 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
+/// Tables with no more places than these, 256 KiB of them, have four for each entry and not only two: so
+/// fewer entries are behind another one, which costs a wrong guess of the processor each time.
+const SPARSE_PLACES_MAX: usize = 1 << 16;
+
+/// Places of a table for so many entries: a power of two.
+const fn places_for(entries: usize) -> usize {
+    let sparse = (entries * 4).next_power_of_two();
+    if sparse <= SPARSE_PLACES_MAX { sparse } else { (entries * 2).next_power_of_two() }
+}
+
 /// What is known of an entry, by its handle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
@@ -82,7 +92,7 @@ impl<L> Heads<L> {
     where
         L: LinkOf<T>,
     {
-        let wanted = (entries as usize * 2).next_power_of_two();
+        let wanted = places_for(entries as usize);
         if wanted <= self.places.len() {
             return Ok(());
         }

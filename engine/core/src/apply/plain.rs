@@ -19,6 +19,7 @@ use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::orders::PlainOrder;
 use crate::outbox::Outbox;
+use crate::pool::NONE;
 use crate::symbols::SymbolCounters;
 use touchline_protocol::message::command::{NewOrder, SymbolFilters};
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
@@ -76,6 +77,9 @@ impl Core {
         let kind = plain_kind(message)?;
         let side = kind.side;
         let account = self.placing_account(&message.command, id).ok()?;
+        // Asked for first, since it is what takes longest to come.
+        let name_hash = self.orders.name_hash(account, id, &message.client_order_id);
+        let namesake = self.orders.first_namesake(name_hash);
         let present = self.calendar.turned_to(context.time_ns, &self.limits);
         let filters = &self.symbols.list[id.0 as usize].filters;
         let mut average = None;
@@ -115,10 +119,8 @@ impl Core {
         let added = OpenCounts { all: 1, ..OpenCounts::default() };
         self.check_open_counts(&site, open, &added).ok()?;
         let locked = self.afford_plain(&site, open, (side, price, quantity))?;
-        let name = &message.client_order_id;
-        let name_hash = self.orders.name_hash(account, id, name);
-        let named = (account, id, name);
-        if self.orders.is_name_taken(&self.pools, named, name_hash) {
+        let named = (account, id, &message.client_order_id);
+        if namesake != NONE && self.orders.is_among_namesakes(&self.pools, named, name_hash) {
             return None;
         }
         Some(Passed { account, kind, takes, locked, name_hash, pair })

@@ -2,26 +2,11 @@
 
 use super::{Context, Reject};
 use crate::Core;
-use crate::sessions::Session;
-use touchline_protocol::message::command::{
-    ACCOUNT_CAN_TRADE, CommandHeader, KEY_BINARY, KEY_TRADE,
-};
+use crate::rights::Family;
+use touchline_protocol::message::command::{ACCOUNT_CAN_TRADE, CommandHeader};
 use touchline_protocol::message::decode::Command;
-use touchline_protocol::message::enums::{Lane, RejectReason, Role};
+use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{AccountId, KeyId, SessionId};
-
-/// Who may send a command.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
-    /// Orders and cancels: the hot lane.
-    Hot,
-    /// Definitions and money movements: the cold lane.
-    Cold,
-    /// The kill switch: an admin's, of either lane.
-    Admin,
-    /// The engine alone.
-    Engine,
-}
 
 const fn family(command: &Command<'_>) -> Family {
     match command {
@@ -122,7 +107,7 @@ impl Core {
             if header.sequence <= session.last_sequence {
                 return Err(RejectReason::DuplicateSequence.into());
             }
-            if !may_send(session, family, header.key_id) {
+            if !session.may_send(family, header.key_id) {
                 return Err(RejectReason::RoleNotPermitted.into());
             }
         }
@@ -145,11 +130,8 @@ impl Core {
     #[inline(always)]
     pub(super) fn trading_account(&self, header: &CommandHeader) -> Result<AccountId, Reject> {
         let key = self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
-        let needed = match self.sessions.get(header.session).map(|session| session.role) {
-            None => 0,
-            Some(Role::Adapter) => KEY_TRADE,
-            Some(_) => KEY_BINARY,
-        };
+        let session = self.sessions.get(header.session);
+        let needed = session.map_or(0, |session| session.rights.key_permission);
         if key.permissions & needed != needed {
             return Err(RejectReason::KeyNotPermitted.into());
         }
@@ -158,25 +140,4 @@ impl Core {
         }
         Ok(key.account)
     }
-}
-
-/// The families of a session by role and lane, a bit each. Beside the adapter everybody sends with the key
-/// that opened the session, or without any.
-const fn families(role: Role, lane: Lane) -> u8 {
-    let of_lane = match lane {
-        Lane::Hot => Family::Hot,
-        Lane::Cold => Family::Cold,
-    };
-    match (role, lane) {
-        (Role::Adapter, _) | (Role::Trader, Lane::Hot) => 1 << of_lane as u8,
-        (Role::Admin, Lane::Hot) => 1 << Family::Admin as u8,
-        (Role::Admin, Lane::Cold) => 1 << Family::Admin as u8 | 1 << Family::Cold as u8,
-        (Role::Trader, Lane::Cold) | (Role::ReadOnly, _) => 0,
-    }
-}
-
-#[inline(always)]
-fn may_send(session: &Session, family: Family, key_id: KeyId) -> bool {
-    families(session.role, session.lane) & 1 << family as u8 != 0
-        && (key_id == session.key_id || session.role == Role::Adapter)
 }

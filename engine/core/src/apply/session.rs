@@ -12,6 +12,7 @@ use crate::limits::{LOCAL_SESSIONS, SESSIONS_PER_KEY_MAX, number};
 use crate::outbox::Outbox;
 use crate::pending::{Sweep, Waiter, Whose};
 use crate::pool::{NONE, named};
+use crate::rights::Rights;
 use crate::sessions::Session;
 use touchline_protocol::message::command::{
     ConnectionEnded, EVERY, KEY_BINARY, LOGON_ACCOUNT_EVENTS, LOGON_CANCEL_ON_DISCONNECT, Logon,
@@ -174,6 +175,7 @@ impl Core {
             epoch: Epoch(0),
             role,
             lane,
+            rights: Rights::of(role, lane),
             connected: false,
             cancel_on_disconnect: false,
             account_events: false,

@@ -27,21 +27,15 @@ pub(crate) struct PlainOrder {
 }
 
 impl Orders {
-    /// True when an open order of an account on a symbol has this name, whose hash is known.
+    /// The order whose name may be one with this hash, or none: most names have a place of their own.
     #[inline(always)]
-    pub(crate) fn is_name_taken(
-        &self,
-        pools: &BookPools,
-        named: (AccountId, SymbolId, &ClientOrderId),
-        hash: u32,
-    ) -> bool {
-        // Most names have a place of their own.
-        self.by_client_order_id.first_guess(hash) != NONE
-            && self.is_among_namesakes(pools, named, hash)
+    pub(crate) fn first_namesake(&self, hash: u32) -> u32 {
+        self.by_client_order_id.first_guess(hash)
     }
 
+    /// True when an open order of an account on a symbol has this name, whose hash is known.
     #[inline(never)]
-    fn is_among_namesakes(
+    pub(crate) fn is_among_namesakes(
         &self,
         pools: &BookPools,
         named: (AccountId, SymbolId, &ClientOrderId),

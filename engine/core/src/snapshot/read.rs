@@ -9,6 +9,7 @@ use crate::keys::Key;
 use crate::limits::{self, SESSIONS_PER_KEY_MAX};
 use crate::money::AMOUNT_MAX;
 use crate::pool::NONE;
+use crate::rights::Rights;
 use crate::sessions::Session;
 use crate::symbols::{Symbol, SymbolCounters};
 use crate::{Core, RULES_MAX, filters};
@@ -368,6 +369,7 @@ fn session(record: &SessionRecord) -> Option<Session> {
         epoch: record.epoch,
         role,
         lane,
+        rights: Rights::of(role, lane),
         connected: has(records::SESSION_CONNECTED),
         cancel_on_disconnect: has(records::SESSION_CANCELS),
         account_events: has(records::SESSION_ACCOUNT_EVENTS),
