@@ -460,7 +460,9 @@ fn execute(
         ..Default::default()
     };
     let template = decode::header(bytes).map_or(0, |header| header.template_id);
-    let command = match decode::command(bytes) {
+    // Looked at where it lies: moved, it would be read by halves that are just being written.
+    let decoded = decode::command(bytes);
+    let command = match &decoded {
         Ok(command) => command,
         Err(_) => {
             if decode::as_message::<Logout>(bytes)
@@ -488,13 +490,13 @@ fn execute(
         clients.reject(client, envelope, RejectReason::RateExceeded, 0, template);
         return Executed::Answered;
     }
-    let outcome = transact(venue, bytes, &command, |outbox| {
+    let outcome = transact(venue, bytes, command, |outbox| {
         reply_events(clients, client, envelope, outbox.events());
     });
     match outcome {
         Ok(Some(position)) => {
             envelope.position = position;
-            if !replies::reply(clients, client, envelope, &command, venue.writer) {
+            if !replies::reply(clients, client, envelope, command, venue.writer) {
                 clients.answers_later(client);
             }
             if !venue.addressees.notes().is_empty() {

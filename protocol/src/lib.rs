@@ -38,3 +38,4 @@ pub mod sync;
 pub mod text;
 pub mod units;
 pub mod wait;
+pub mod words;

@@ -12,6 +12,7 @@ use touchline_protocol::message::{Message, MessageHeader};
 use crate::apply::{LIST_STEPS, ORDER_STEPS, PREVENTION_STEPS, RUN_STEPS};
 use crate::limits::{SESSIONS_PER_KEY_MAX, STEPS_MAX};
 use touchline_protocol::units::{AccountId, SessionId};
+use touchline_protocol::words;
 
 mod addressees;
 
@@ -59,17 +60,11 @@ const _: () = assert!(OUTBOX_BYTES_MAX.is_multiple_of(WORD), "a buffer has no le
 /// Bytes of a word, of which every message is so many long.
 const WORD: usize = size_of::<u64>();
 
-/// Words of a message.
-const fn words<M: Message>() -> usize {
-    const { assert!(size_of::<M>().is_multiple_of(WORD)) };
-    size_of::<M>() / WORD
-}
-
-/// Words as the message that they have room for. Assigned as what it is: copied as bytes, a message would
-/// first be put together elsewhere.
+/// A message as words.
 #[inline(always)]
-fn as_message<M: Message>(words: &mut [u64]) -> &mut M {
-    &mut bytemuck::cast_slice_mut::<u64, M>(words)[0]
+fn as_words<M: Message>(message: &M) -> &[u64] {
+    const { assert!(size_of::<M>().is_multiple_of(WORD)) };
+    bytemuck::cast_slice(core::slice::from_ref(message))
 }
 
 /// The events of one transaction, one behind the other, each a multiple of eight bytes long.
@@ -134,9 +129,9 @@ impl<'buffer> Outbox<'buffer> {
     /// When it does not fit, which [`OUTBOX_BYTES_MAX`] excludes for the events of one command.
     #[inline(always)]
     pub fn push<M: Message>(&mut self, event: &M) {
-        let room = &mut self.words[self.length..];
-        *as_message(&mut room[..words::<M>()]) = *event;
-        self.length += words::<M>();
+        let words = as_words(event);
+        words::copy(words, &mut self.words[self.length..]);
+        self.length += words.len();
         self.count += 1;
     }
 

@@ -45,15 +45,15 @@ pub(super) fn reply_events<'log>(
     events: impl Iterator<Item = &'log [u8]>,
 ) -> bool {
     let mut events = events.peekable();
-    envelope.flags = 0;
+    let mut is_terminal = false;
     while let Some(event) = events.next() {
-        let last = events.peek().is_none();
         let continues = template_of(event) == OrderContinues::TEMPLATE;
-        envelope.flags = if last && !continues { ENVELOPE_TERMINAL } else { 0 };
+        is_terminal = events.peek().is_none() && !continues;
+        envelope.set_flags(if is_terminal { ENVELOPE_TERMINAL } else { 0 });
         clients.reply(client, &envelope, event);
     }
     clients.publish(client, envelope.position);
-    envelope.flags & ENVELOPE_TERMINAL != 0
+    is_terminal
 }
 
 /// All that a terse session needs to be told.

@@ -255,7 +255,7 @@ impl FrameHeader {
     }
 
     /// All behind length and checksum, in the words that they are in the log.
-    #[inline]
+    #[inline(always)]
     fn words(&self) -> [u64; 5] {
         let first = u64::from(self.kind)
             | u64::from(self.flags) << 8
@@ -266,7 +266,7 @@ impl FrameHeader {
     }
 
     /// Bytes that the checksum covers, itself left out.
-    #[inline]
+    #[inline(always)]
     fn covered(&self) -> usize {
         match self.kind() {
             Some(FrameKind::Padding) => FRAME_HEADER_BYTES,
@@ -280,7 +280,7 @@ impl FrameHeader {
 ///
 /// # Panics
 /// If `frame` is shorter than `header.length` (for a padding: than the header).
-#[inline]
+#[inline(always)]
 pub fn seal(header: &FrameHeader, frame: &mut [u8], salt: u32) {
     let covered = header.covered();
     // Whole words: the checksum reads them back at once, and would wait for anything smaller.

@@ -11,6 +11,7 @@ use crate::units::{
     AccountId, AggregateTradeId, BookUpdateId, Epoch, KeyId, OrderId, OrderListId, Position,
     Sequence, SessionId, SymbolId, TradeId,
 };
+use crate::words;
 use bytemuck::{Pod, Zeroable};
 
 /// Stands between the message header and the event body on a ring (40 bytes); the header's block
@@ -36,6 +37,28 @@ pub struct Envelope {
 }
 
 const _: () = assert!(size_of::<Envelope>() == 40);
+
+impl Envelope {
+    /// Sets its flags (`ENVELOPE_*` bits), so that it can be sent at once: it is sent as words, and a word of which
+    /// one byte has just been stored is read late (see [`words`]).
+    #[inline(always)]
+    pub fn set_flags(&mut self, flags: u8) {
+        let words = Self { flags, ..*self }.words();
+        words::copy(&words, bytemuck::cast_slice_mut(std::slice::from_mut(self)));
+    }
+
+    /// The words that it is in memory, put together of its fields.
+    #[inline(always)]
+    const fn words(&self) -> [u64; 5] {
+        let Self { correlation, sequence, position, time_ns, session, flags, reserved } = *self;
+        let last = session.0 as u64
+            | (flags as u64) << 32
+            | (reserved[0] as u64) << 40
+            | (reserved[1] as u64) << 48
+            | (reserved[2] as u64) << 56;
+        [correlation, sequence.0, position.0, time_ns, last]
+    }
+}
 
 /// The one last reply to a command.
 pub const ENVELOPE_TERMINAL: u8 = 1;

@@ -51,18 +51,42 @@ impl<M: ConsumerMemory> Consumer<M> {
     ///
     /// # Errors
     /// If the producer broke the ring, now or before: then each later poll gives the same fault.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, into: &mut MessageBuffer) -> Result<Option<usize>, RingFault> {
-        if self.tail == self.head && !self.find()? {
-            self.release();
-            return Ok(None);
+        // Handed on in a register: a result in memory would be read in another size than it was stored in, which
+        // waits for all stores in front of it, the message's and the last replies' too.
+        match self.poll_length(into) {
+            0 => self.fault.map_or(Ok(None), Err),
+            length => Ok(Some(length)),
+        }
+    }
+
+    /// As [`poll`](Self::poll): 0 if there is no message or a fault.
+    #[inline]
+    fn poll_length(&mut self, into: &mut MessageBuffer) -> usize {
+        if self.tail == self.head {
+            match self.find() {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.release();
+                    return 0;
+                }
+                Err(_) => return 0,
+            }
         }
         self.look_ahead();
-        let length = self.take(into).map_err(|fault| self.poison(fault))?;
-        if self.head.wrapping_sub(self.released) >= RELEASE_EVERY {
-            self.release();
+        match self.take(into) {
+            Ok(length) => {
+                if self.head.wrapping_sub(self.released) >= RELEASE_EVERY {
+                    self.release();
+                }
+                length
+            }
+            Err(fault) => {
+                self.poison(fault);
+                0
+            }
         }
-        Ok(Some(length))
     }
 
     /// The first word of the next message, which stays where it is; `None` if there is none. Good for

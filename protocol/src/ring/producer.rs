@@ -149,12 +149,7 @@ impl<M: ProducerMemory> Producer<M> {
         let needed = self.reserve(Some(front[0]), FRONT * 8 + rest.len())?;
         let beside = rest.len().min((SLOT_WORDS - FRONT) * 8);
         let (beside, behind) = rest.split_at(beside);
-        let mut first = [0; SLOT_WORDS];
-        first[..FRONT].copy_from_slice(front);
-        for (word, bytes) in first[FRONT..].iter_mut().zip(beside.as_chunks::<8>().0) {
-            *word = bytemuck::cast(*bytes);
-        }
-        store(self.memory.slots(), self.capacity.first_word(self.staged), first);
+        store_part(self.memory.slots(), self.capacity.first_word(self.staged), front, beside);
         self.write(self.staged.wrapping_add(1), behind);
         self.staged = self.staged.wrapping_add(needed);
         Ok(())
@@ -251,9 +246,7 @@ impl<M: ProducerMemory> Producer<M> {
             index = index.wrapping_add(1);
         }
         if !rest.is_empty() {
-            let mut padded = [0; SLOT_BYTES];
-            padded[..rest.len()].copy_from_slice(rest);
-            store(slots, self.capacity.first_word(index), bytemuck::cast(padded));
+            store_part(slots, self.capacity.first_word(index), &[], rest);
         }
     }
 }
@@ -263,6 +256,29 @@ impl<M: ProducerMemory> Producer<M> {
 fn store(slots: &[AtomicU64], first: usize, words: [u64; SLOT_WORDS]) {
     for (slot, word) in slots[first..first + SLOT_WORDS].iter().zip(words) {
         // SYNC: ordered by the release store of the tail in `publish`.
+        slot.store(word, Ordering::Relaxed);
+    }
+}
+
+/// Stores `front` and the whole words of `bytes` behind it, which fit, into the slot that begins at the word `first`, and
+/// zeros into the rest of it. Word by word from where they are: what has just been written in words comes to a copy
+/// that loads more at a time only when it has left the core, with all that was written before.
+#[inline(always)]
+fn store_part<const FRONT: usize>(
+    slots: &[AtomicU64],
+    first: usize,
+    front: &[u64; FRONT],
+    bytes: &[u8],
+) {
+    let (in_front, behind) = slots[first..first + SLOT_WORDS].split_at(FRONT);
+    for (slot, word) in in_front.iter().zip(front) {
+        // SYNC: as in `store`.
+        slot.store(*word, Ordering::Relaxed);
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    for (index, slot) in behind.iter().enumerate() {
+        let word = words.get(index).map_or(0, |bytes| bytemuck::cast(*bytes));
+        // SYNC: as in `store`.
         slot.store(word, Ordering::Relaxed);
     }
 }

@@ -1,0 +1,42 @@
+//! Copies whole words, one by one. Called by who writes what is read again at once in another size: the log for
+//! commands, the outbox for events.
+//!
+//! A processor hands what it has just stored on to a load only where one store has all of what is loaded. Else the
+//! load waits until the stores have left the processor's core, those in front of them included; and these may be the
+//! replies before, whose lines are still on their way from the clients' cores. A copy as the compiler makes it stores
+//! fields as they are and loads as many bytes as it can. Commands come out of a ring word by word, and events
+//! are read word by word by the checksum and by whoever sends them on.
+#![allow(
+    unsafe_code,
+    reason = "the one way to keep the compiler from taking words together or apart"
+)]
+
+/// Copies all of `from`, word by word, to the beginning of `to`.
+///
+/// # Panics
+/// If `to` is shorter than `from`.
+#[inline(always)]
+pub fn copy(from: &[u64], to: &mut [u64]) {
+    for (place, word) in to[..from.len()].iter_mut().zip(from) {
+        // SAFETY: a reference is valid for writes of what it refers to, and aligned.
+        unsafe { std::ptr::write_volatile(place, *word) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_words_are_copied_as_there_are() {
+        let mut to = [9; 4];
+        copy(&[1, 2, 3], &mut to);
+        assert_eq!(to, [1, 2, 3, 9]);
+    }
+
+    #[test]
+    #[should_panic(expected = "range end index 2")]
+    fn what_has_no_room_is_not_cut() {
+        copy(&[1, 2], &mut [0]);
+    }
+}
