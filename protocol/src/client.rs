@@ -245,10 +245,11 @@ impl Client {
         command: &mut C,
         timeout: Duration,
     ) -> Result<Reply, CallError> {
+        let mut reply = Reply::default();
         let begin = Instant::now();
         let sequence = self.sender.send(command)?;
         loop {
-            while let Some(reply) = self.receiver.poll()? {
+            while self.receiver.poll_into(&mut reply)? {
                 if reply.is_terminal() && reply.envelope.sequence == sequence {
                     return accepted(reply);
                 }

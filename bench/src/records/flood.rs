@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use touchline_protocol::client::{Client, Receiver, SendError, Sender};
+use touchline_protocol::client::{Client, Receiver, Reply, SendError, Sender};
 use touchline_protocol::message::command::PutRecord;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::with_bytes::RecordWrite;
@@ -146,7 +146,8 @@ impl Writer {
 /// Counts the replies that are there.
 fn read(receiver: &mut Receiver, answered: &AtomicU64) -> Result<u64> {
     let mut count = 0;
-    while let Some(reply) = receiver.poll()? {
+    let mut reply = Reply::default();
+    while receiver.poll_into(&mut reply)? {
         let event = reply.event.event()?;
         ensure!(matches!(event, Event::RecordPut(_)), "a record was answered with {event:?}");
         count += 1;

@@ -137,7 +137,8 @@ impl Driver<'_> {
 
     fn receive(&mut self) -> Result<bool> {
         let before = self.replies.len();
-        while let Some(reply) = self.receiver.poll()? {
+        let mut reply = Reply::default();
+        while self.receiver.poll_into(&mut reply)? {
             self.take(reply)?;
         }
         Ok(self.replies.len() > before)

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use touchline_protocol::client::Client;
+use touchline_protocol::client::{Client, Reply};
 use touchline_protocol::message::command::{CancelOrder, LOGON_BRIEF, NewOrder};
 use touchline_protocol::message::decode::{self, Command, Event};
 use touchline_protocol::message::enums::Side;
@@ -101,16 +101,17 @@ fn pass(mut client: Client, mut end: End) -> Result<()> {
 
 /// The order that the terminal reply is about.
 fn answer(client: &mut Client) -> Result<OrderId> {
+    let mut reply = Reply::default();
     let begin = Instant::now();
     loop {
         let receiver = client.receiver();
-        let Some(reply) = receiver.poll()? else {
+        if !receiver.poll_into(&mut reply)? {
             interrupt::check()?;
             let left = LIMIT.saturating_sub(begin.elapsed());
             ensure!(!left.is_zero(), "no terminal reply within {LIMIT:?}");
             receiver.wait(left);
             continue;
-        };
+        }
         if reply.is_terminal() {
             return match reply.event.event()? {
                 Event::OrderResult(result) => Ok(result.order_id),

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use touchline_protocol::client::{Client, ClientCommand};
+use touchline_protocol::client::{Client, ClientCommand, Reply};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, Side};
@@ -62,17 +62,18 @@ impl Trader {
     /// Sends a command and waits for its terminal reply: how long it took, and the order that rests
     /// or was cancelled.
     fn trip<C: ClientCommand + Message>(&mut self, command: &mut C) -> Result<(Duration, OrderId)> {
+        let mut reply = Reply::default();
         let begin = Instant::now();
         self.client.sender().send(command)?;
         loop {
             let receiver = self.client.receiver();
-            let Some(reply) = receiver.poll()? else {
+            if !receiver.poll_into(&mut reply)? {
                 interrupt::check()?;
                 let left = LIMIT.saturating_sub(begin.elapsed());
                 anyhow::ensure!(!left.is_zero(), "no terminal reply within {LIMIT:?}");
                 receiver.wait(left);
                 continue;
-            };
+            }
             if reply.envelope.flags & ENVELOPE_TERMINAL == 0 {
                 continue;
             }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use touchline_protocol::client::{Client, SendError};
+use touchline_protocol::client::{Client, Reply, SendError};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::OrderStatus;
 use touchline_protocol::units::{KeyId, OrderId};
@@ -113,7 +113,8 @@ impl Session {
 
     /// Takes all replies that are there.
     fn receive(&mut self) -> Result<()> {
-        while let Some(reply) = self.client.receiver().poll()? {
+        let mut reply = Reply::default();
+        while self.client.receiver().poll_into(&mut reply)? {
             if !reply.is_terminal() {
                 continue;
             }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use touchline_protocol::client::Client;
+use touchline_protocol::client::{Client, Reply};
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, Side};
@@ -148,7 +148,8 @@ impl Line for OrderLine {
 
     fn answered(&mut self) -> Result<u32> {
         let mut answered = 0;
-        while let Some(reply) = self.client.receiver().poll()? {
+        let mut reply = Reply::default();
+        while self.client.receiver().poll_into(&mut reply)? {
             if !reply.is_terminal() {
                 continue;
             }

@@ -3,7 +3,7 @@
 use super::receiver::{Bell, DiskBells, ReceiveError, Reply};
 use super::{Acknowledgement, Line};
 use crate::log::control::LogState;
-use crate::message::decode::{Event, disclose};
+use crate::message::decode::{Event, disclose_into};
 use crate::ring::{Consumer, MessageBuffer, SharedInput, Signals};
 use crate::shm::SharedReadOnly;
 use crate::units::Position;
@@ -59,15 +59,25 @@ pub(super) struct RingReceiver {
 }
 
 impl RingReceiver {
-    pub(super) fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+    #[inline]
+    pub(super) fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
         if self.acknowledgement == Acknowledgement::Appended {
-            return self.take();
+            return self.take_into(reply);
         }
+        match self.poll_durable(reply)? {
+            Some(next) => *reply = next,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The next reply that is on disk. `room`: for one on its way to those that are held back.
+    fn poll_durable(&mut self, room: &mut Reply) -> Result<Option<Reply>, ReceiveError> {
         let mut ended = None;
         while self.held.len() < HELD_MAX && ended.is_none() {
-            match self.take() {
-                Ok(Some(reply)) => self.held.push_back(reply),
-                Ok(None) => return Ok(self.next_durable()),
+            match self.take_into(room) {
+                Ok(true) => self.held.push_back(*room),
+                Ok(false) => return Ok(self.next_durable()),
                 Err(error) => ended = Some(error),
             }
         }
@@ -116,17 +126,18 @@ impl RingReceiver {
             == Some(LogState::LogFailed)
     }
 
-    fn take(&mut self) -> Result<Option<Reply>, ReceiveError> {
+    #[inline]
+    fn take_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
         let Some(length) = self.input.poll(&mut self.buffer)? else {
             self.check_line_sometimes();
             // What the engine wrote before it closed is read first: look again after the flag.
             if self.line.is_closed() && !self.input.has_messages() {
                 return Err(ReceiveError::Disconnected);
             }
-            return Ok(None);
+            return Ok(false);
         };
-        let (envelope, event) = disclose(self.buffer.bytes(length))?;
-        Ok(Some(Reply { envelope, event }))
+        disclose_into(self.buffer.bytes(length), &mut reply.envelope, &mut reply.event)?;
+        Ok(true)
     }
 
     fn check_line_sometimes(&mut self) {

@@ -6,7 +6,7 @@ use super::receiver::{Notice, ReceiveError, Reply};
 use super::sender::SendError;
 use super::{Acknowledgement, ClientOptions};
 use crate::framing::FrameBuffer;
-use crate::message::decode::{self, DecodeError, Stream, disclose};
+use crate::message::decode::{self, DecodeError, Stream, disclose_into};
 use crate::message::enums::CloseReason;
 use crate::message::stream::Heartbeat;
 use crate::units::Position;
@@ -170,7 +170,7 @@ impl StreamReceiver {
         }
     }
 
-    pub(super) fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+    pub(super) fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
         loop {
             while let Some(frame) = self.buffer.peek()? {
                 let length = frame.len();
@@ -181,19 +181,19 @@ impl StreamReceiver {
                     self.buffer.take(length);
                     continue;
                 }
-                let (envelope, event) = disclose(frame)?;
+                disclose_into(frame, &mut reply.envelope, &mut reply.event)?;
                 self.buffer.take(length);
                 if self.acknowledgement == Acknowledgement::Durable {
-                    self.durable = self.durable.max(envelope.position);
+                    self.durable = self.durable.max(reply.envelope.position);
                 }
                 self.handed_on = self.handed_on.wrapping_add(1);
                 if self.handed_on.is_multiple_of(POLLS) {
                     self.tend_sometimes(Instant::now());
                 }
-                return Ok(Some(Reply { envelope, event }));
+                return Ok(true);
             }
             if !self.receive()? {
-                return Ok(None);
+                return Ok(false);
             }
         }
     }
@@ -330,6 +330,13 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
+
+    impl StreamReceiver {
+        fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+            let mut reply = Reply::default();
+            Ok(self.poll_into(&mut reply)?.then_some(reply))
+        }
+    }
 
     /// An engine's end, and a line to it with this interval.
     fn over_stream(interval: Duration) -> (UnixStream, Arc<StreamLine>, StreamReceiver) {

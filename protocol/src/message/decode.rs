@@ -9,6 +9,8 @@ use super::fields::Fields;
 use super::stream as session;
 use super::with_bytes::WithBytes;
 use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, feed, handshake};
+use crate::words;
+use std::slice;
 use thiserror::Error;
 
 /// Why bytes are not a message.
@@ -360,11 +362,33 @@ pub struct EventBuffer {
     words: [u64; EVENT_BYTES_MAX / 8],
 }
 
+impl Default for EventBuffer {
+    /// Of no event.
+    fn default() -> Self {
+        Self { words: [0; EVENT_BYTES_MAX / 8] }
+    }
+}
+
 /// Takes a ring message apart: the envelope, and the event's bytes as in the log.
 ///
 /// # Errors
 /// See [`DecodeError`]. The event itself is decoded by [`event`](fn@event) on the buffer's bytes.
 pub fn disclose(bytes: &[u8]) -> Result<(Envelope, EventBuffer), DecodeError> {
+    let (mut envelope, mut event) = Default::default();
+    disclose_into(bytes, &mut envelope, &mut event)?;
+    Ok((envelope, event))
+}
+
+/// As [`disclose`], into places that are there already: what was taken apart is not moved any more.
+///
+/// # Errors
+/// As [`disclose`]; what is in the places then is undefined.
+#[inline]
+pub fn disclose_into(
+    bytes: &[u8],
+    envelope: &mut Envelope,
+    event: &mut EventBuffer,
+) -> Result<(), DecodeError> {
     let mut header = header(bytes)?;
     let total = MessageHeader::BYTES + usize::from(header.block_length);
     let least = MessageHeader::BYTES + size_of::<Envelope>();
@@ -374,13 +398,22 @@ pub fn disclose(bytes: &[u8]) -> Result<(Envelope, EventBuffer), DecodeError> {
     if total > ENVELOPED_BYTES_MAX {
         return Err(DecodeError::Template { template: header.template_id });
     }
-    let envelope: Envelope = bytemuck::pod_read_unaligned(&bytes[8..48]);
     header.block_length -= size_of::<Envelope>() as u16;
-    let mut buffer = EventBuffer { words: [0; EVENT_BYTES_MAX / 8] };
-    let target = bytemuck::bytes_of_mut(&mut buffer.words);
-    target[..8].copy_from_slice(bytemuck::bytes_of(&header));
-    target[8..total - size_of::<Envelope>()].copy_from_slice(&bytes[48..total]);
-    Ok((envelope, buffer))
+    let (first, body) = event.words.split_at_mut(1);
+    first[0] = bytemuck::cast(header);
+    let (front, rest) = (&bytes[MessageHeader::BYTES..least], &bytes[least..total]);
+    match (bytemuck::try_cast_slice(front), bytemuck::try_cast_slice(rest)) {
+        (Ok(front), Ok(rest)) => {
+            words::copy(front, bytemuck::cast_slice_mut(slice::from_mut(envelope)));
+            words::copy(rest, body);
+        }
+        // Out of a stream's bytes, or of nobody's who talks as we do.
+        _ => {
+            *envelope = bytemuck::pod_read_unaligned(front);
+            bytemuck::cast_slice_mut(body)[..rest.len()].copy_from_slice(rest);
+        }
+    }
+    Ok(())
 }
 
 impl EventBuffer {
@@ -396,7 +429,7 @@ impl EventBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{OrderId, SymbolId};
+    use crate::units::{OrderId, Position, Sequence, SessionId, SymbolId};
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -465,6 +498,52 @@ mod tests {
         let (back, buffer) = disclose(&ring[..length]).unwrap();
         assert_eq!(back, envelope);
         assert_eq!(buffer.event(), Ok(Event::OrderCanceled(&event)));
+    }
+
+    #[test]
+    fn envelopes_come_off_wherever_they_lie_and_whatever_was_there() {
+        let long = event::OrderCanceled { order_id: OrderId(5), ..Default::default() };
+        let short = event::OrderValid { symbol: SymbolId(3), ..Default::default() };
+        let envelope = Envelope {
+            correlation: 9,
+            sequence: Sequence(8),
+            position: Position(7),
+            time_ns: 6,
+            session: SessionId(5),
+            flags: 4,
+            reserved: [3, 2, 1],
+        };
+        let (mut back, mut buffer) = Default::default();
+        for (beside, event) in [0, 1, 4].into_iter().flat_map(|beside| {
+            [(beside, bytemuck::bytes_of(&long)), (beside, bytemuck::bytes_of(&short))]
+        }) {
+            let mut ring = [0; ENVELOPED_BYTES_MAX];
+            let length = enclose(&envelope, event, &mut ring).unwrap();
+            let mut words = [0u64; ENVELOPED_BYTES_MAX / 8 + 1];
+            let bytes = &mut bytemuck::cast_slice_mut(&mut words)[beside..][..length];
+            bytes.copy_from_slice(&ring[..length]);
+            disclose_into(bytes, &mut back, &mut buffer).unwrap();
+            assert_eq!(back, envelope);
+            match buffer.event().unwrap() {
+                Event::OrderCanceled(found) => assert_eq!(bytemuck::bytes_of(found), event),
+                Event::OrderValid(found) => assert_eq!(bytemuck::bytes_of(found), event),
+                other => panic!("{other:?} came back"),
+            }
+        }
+    }
+
+    #[test]
+    fn flags_are_set_and_nothing_else() {
+        let before = Envelope {
+            correlation: u64::MAX,
+            session: SessionId(u32::MAX),
+            flags: 0xaa,
+            reserved: [1, 2, 3],
+            ..Default::default()
+        };
+        let mut envelope = before;
+        envelope.set_flags(0x55);
+        assert_eq!(envelope, Envelope { flags: 0x55, ..before });
     }
 
     #[test]
