@@ -62,7 +62,7 @@ impl<M: ConsumerMemory> Consumer<M> {
     }
 
     /// As [`poll`](Self::poll): 0 if there is no message or a fault.
-    #[inline]
+    #[inline(always)]
     fn poll_length(&mut self, into: &mut MessageBuffer) -> usize {
         if self.tail == self.head {
             match self.find() {
