@@ -68,11 +68,11 @@ impl Seed {
         Self(seed ^ STEP)
     }
 
-    /// Of an order's number within a symbol. Eight neighbouring numbers share a cache line of the
-    /// table: most cancels name a young order, whose line was just written.
+    /// Of an order's number within a symbol. Sixteen neighbouring numbers share a cache line of the
+    /// table: the next order's was just written, and most cancels name a young order.
     pub(crate) const fn order(self, symbol: u32, order_id: u64) -> u32 {
-        let block = fold(self.0 ^ (symbol as u64) << 40 ^ order_id >> 3, STEP);
-        (block as u32) << 3 | (order_id as u32) & 7
+        let block = fold(self.0 ^ (symbol as u64) << 40 ^ order_id >> 4, STEP);
+        (block as u32) << 4 | (order_id as u32) & 15
     }
 
     /// Of an account and a symbol.
@@ -172,10 +172,10 @@ mod tests {
     fn neighbouring_orders_share_a_line() {
         let seed = Seed::new(7);
         let base = seed.order(3, 64);
-        for offset in 0..8 {
+        for offset in 0..16 {
             assert_eq!(seed.order(3, 64 + u64::from(offset)), base + offset);
         }
-        assert_ne!(seed.order(3, 72) >> 3, base >> 3);
-        assert_ne!(seed.order(4, 64) >> 3, base >> 3);
+        assert_ne!(seed.order(3, 80) >> 4, base >> 4);
+        assert_ne!(seed.order(4, 64) >> 4, base >> 4);
     }
 }
