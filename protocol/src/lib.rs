@@ -4,7 +4,8 @@
 //! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
 //! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. `open_files` is what a process does
-//! that serves many, `outlet` how it prints, `ending` what ends it. The engine's core uses the vocabulary alone.
+//! that serves many, `outlet` how it prints, `ending` what ends it; [`words`] copies what is read again at once. The
+//! engine's core uses the vocabulary and that.
 
 pub mod causes;
 #[cfg(not(loom))]

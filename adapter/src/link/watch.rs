@@ -11,7 +11,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use touchline_protocol::client::ReceiveError;
+use touchline_protocol::client::{ReceiveError, Reply};
 use touchline_protocol::units::Position;
 
 use super::Traffic;
@@ -147,10 +147,11 @@ impl Looked {
     /// Calls back for replies that are there; true if there were any.
     fn hand_on<T: Traffic>(&mut self, pending: &Pending<T>) -> bool {
         let Some(replies) = &mut self.replies else { return false };
+        let mut reply = Reply::default();
         for count in 0..BATCH {
-            match replies.poll() {
-                Ok(Some(reply)) => pending.reply(&reply),
-                Ok(None) => return count > 0,
+            match replies.poll_into(&mut reply) {
+                Ok(true) => pending.reply(&reply),
+                Ok(false) => return count > 0,
                 Err(fault) => {
                     self.fault = Some(fault);
                     return count > 0;

@@ -38,8 +38,8 @@ pub(super) trait Commands<T: Traffic>: Send {
 
 /// The receiving half.
 pub(super) trait Replies: Send {
-    /// The next reply, if one is there.
-    fn poll(&mut self) -> Result<Option<Reply>, ReceiveError>;
+    /// Puts the next reply into `reply`, which stays as it is if none is there: false then.
+    fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError>;
     /// Has the engine ring the bell from now on; true if there are replies already.
     fn arm(&self) -> bool;
     /// Has it ring no more.
@@ -97,8 +97,8 @@ impl<T: Traffic> Commands<T> for Sender {
 }
 
 impl Replies for Receiver {
-    fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
-        Self::poll(self)
+    fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
+        Self::poll_into(self, reply)
     }
 
     fn arm(&self) -> bool {

@@ -68,11 +68,12 @@ impl Seed {
         Self(seed ^ STEP)
     }
 
-    /// Of an order's number within a symbol. Sixteen neighbouring numbers share a cache line of the
-    /// table: the next order's was just written, and most cancels name a young order.
+    /// Of an order's number within a symbol. Sixteen neighbouring numbers lie side by side in the table, which in a
+    /// large one is a cache line: the next order's was just written, and most cancels name a young order. Which lies
+    /// where differs from sixteen to sixteen, so that nobody can leave orders open that all have the same place there.
     pub(crate) const fn order(self, symbol: u32, order_id: u64) -> u32 {
         let block = fold(self.0 ^ (symbol as u64) << 40 ^ order_id >> 4, STEP);
-        (block as u32) << 4 | (order_id as u32) & 15
+        (block as u32) << 4 | (order_id ^ block >> 32) as u32 & 15
     }
 
     /// Of an account and a symbol.
@@ -144,6 +145,7 @@ const fn fold(left: u64, right: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use touchline_protocol::text::ClientOrderId;
 
     #[test]
@@ -171,11 +173,14 @@ mod tests {
     #[test]
     fn neighbouring_orders_share_a_line() {
         let seed = Seed::new(7);
-        let base = seed.order(3, 64);
-        for offset in 0..16 {
-            assert_eq!(seed.order(3, 64 + u64::from(offset)), base + offset);
-        }
-        assert_ne!(seed.order(3, 80) >> 4, base >> 4);
-        assert_ne!(seed.order(4, 64) >> 4, base >> 4);
+        let of_sixteen = |symbol, first: u64| {
+            (first..first + 16).map(|id| seed.order(symbol, id)).collect::<BTreeSet<_>>()
+        };
+        let line = of_sixteen(3, 64);
+        let base = line.first().unwrap() >> 4;
+        assert_eq!(line, (base << 4..=base << 4 | 15).collect());
+        assert!(line.is_disjoint(&of_sixteen(3, 80)) && line.is_disjoint(&of_sixteen(4, 64)));
+        let firsts = (0..64).map(|line| seed.order(3, line * 16) & 15).collect::<BTreeSet<_>>();
+        assert!(firsts.len() > 8, "the first of each sixteen lies in {firsts:?}");
     }
 }

@@ -60,13 +60,6 @@ const _: () = assert!(OUTBOX_BYTES_MAX.is_multiple_of(WORD), "a buffer has no le
 /// Bytes of a word, of which every message is so many long.
 const WORD: usize = size_of::<u64>();
 
-/// A message as words.
-#[inline(always)]
-fn as_words<M: Message>(message: &M) -> &[u64] {
-    const { assert!(size_of::<M>().is_multiple_of(WORD)) };
-    bytemuck::cast_slice(core::slice::from_ref(message))
-}
-
 /// The events of one transaction, one behind the other, each a multiple of eight bytes long.
 #[derive(Debug)]
 pub struct Outbox<'buffer> {
@@ -129,9 +122,10 @@ impl<'buffer> Outbox<'buffer> {
     /// When it does not fit, which [`OUTBOX_BYTES_MAX`] excludes for the events of one command.
     #[inline(always)]
     pub fn push<M: Message>(&mut self, event: &M) {
-        let words = as_words(event);
-        words::copy(words, &mut self.words[self.length..]);
-        self.length += words.len();
+        const { assert!(size_of::<M>().is_multiple_of(WORD)) };
+        let (event, _) = bytemuck::bytes_of(event).as_chunks();
+        words::copy(event, &mut self.words[self.length..]);
+        self.length += event.len();
         self.count += 1;
     }
 

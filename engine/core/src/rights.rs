@@ -1,5 +1,5 @@
-//! What a session may send, worked out from its role and lane once and not for every command. Called by
-//! [`Session`](crate::sessions::Session).
+//! What a session may send, worked out from its role and lane once and not for every command. Made where sessions
+//! are, by logons and snapshots; asked by the checks of a command's sender.
 
 use touchline_protocol::message::command::{KEY_BINARY, KEY_TRADE};
 use touchline_protocol::message::enums::{Lane, Role};
@@ -28,7 +28,7 @@ impl Family {
 pub(crate) struct Rights {
     /// Bits of the families of its commands.
     families: u8,
-    /// Whoever's key a command names; else it is the session's own, or none.
+    /// Its commands may name anybody's key; others' name the session's own, or none.
     pub(crate) names_any_key: bool,
     /// What a key that it trades by must permit.
     pub(crate) key_permission: u8,

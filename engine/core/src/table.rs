@@ -12,8 +12,8 @@ use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-/// Tables with no more places than these, 256 KiB of them, have four for each entry and not only two: so
-/// fewer entries are behind another one, which costs a wrong guess of the processor each time.
+/// Tables that need no more places than these, 256 KiB of them, for four per entry have so many, and others two: the
+/// fewer entries are behind another one the fewer guesses of the processor are wrong.
 const SPARSE_PLACES_MAX: usize = 1 << 16;
 
 /// Places of a table for so many entries: a power of two.
@@ -367,6 +367,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_tables_are_sparse_and_none_gets_fewer_places_for_more_entries() {
+        let places = [0, 1, 16_384, 16_385, 32_768, 32_769, 1 << 20].map(places_for);
+        assert_eq!(places, [1, 4, 1 << 16, 1 << 16, 1 << 16, 1 << 17, 1 << 21]);
+        assert!((0..70_000).is_sorted_by_key(places_for));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::pending::Pending;
 use crate::pool::{NONE, named};
+use crate::rights::Rights;
+use crate::sessions::Session;
 use crate::{Core, OpenOrder};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -120,6 +122,10 @@ impl Core {
             if self.orders.of_session(session) != expected {
                 return Err(format!("session {} has placed {expected} open orders", session.0));
             }
+        }
+        let is_right = |session: &Session| session.rights == Rights::of(session.role, session.lane);
+        if !self.sessions.list.iter().all(is_right) {
+            return Err("a session has rights that its role and lane do not give".into());
         }
         self.validate_open_counts(&tally.open)
     }

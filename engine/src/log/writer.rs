@@ -200,11 +200,7 @@ impl LogWriter {
         let frame = self.tail.bytes(start, start + MAX_FRAME);
         let (header, body) = frame.split_at_mut(FRAME_HEADER_BYTES);
         let (place, outbox) = body.split_at_mut(bytes);
-        match (bytemuck::try_cast_slice(command), bytemuck::try_cast_slice_mut(place)) {
-            (Ok(command), Ok(place)) => words::copy(command, place),
-            // No client's: those come out of rings, aligned.
-            _ => place.copy_from_slice(command),
-        }
+        words::copy(command.as_chunks().0, bytemuck::cast_slice_mut(place));
         // The header behind it: whoever is killed in between leaves none in front of what was there before.
         compiler_fence(Ordering::SeqCst);
         header.copy_from_slice(bytemuck::bytes_of(&unpublished));

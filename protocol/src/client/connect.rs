@@ -300,6 +300,7 @@ fn assemble(
         own_bell: Arc::default(),
         polls: 0,
         checked: Instant::now(),
+        unreported: None,
         ended: None,
     };
     Ok(Client { sender, receiver: Receiver(Inlet::Rings(Box::new(receiver))), welcome, flags })
@@ -309,7 +310,7 @@ fn assemble(
 mod tests {
     use super::*;
     use crate::client::rings::HELD_MAX;
-    use crate::client::{ReceiveError, SendError};
+    use crate::client::{ReceiveError, Reply, SendError};
     use crate::log::control::LogState;
     use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder, SHORT_ORDER_BYTES};
     use crate::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
@@ -387,6 +388,42 @@ mod tests {
         page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
         assert!(matches!(client.receiver().poll(), Ok(Some(_))));
         assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+    }
+
+    #[test]
+    fn what_is_not_on_disk_is_not_shown() {
+        let (mut client, mut engine, page, _far) = over_rings(Acknowledgement::Durable);
+        answer(&mut engine);
+        let before = Envelope { correlation: 9, ..Default::default() };
+        let mut reply = Reply { envelope: before, ..Default::default() };
+        assert_eq!(client.receiver().poll_into(&mut reply), Ok(false));
+        assert_eq!(reply.envelope, before);
+        assert!(reply.event.event().is_err(), "{reply:?}");
+        page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+        assert_eq!(client.receiver().poll_into(&mut reply), Ok(true));
+        assert_eq!(reply.envelope.position, Position(64));
+        assert_eq!(reply.event.event(), Ok(Event::Done(&Done::default())));
+    }
+
+    #[test]
+    fn bytes_that_are_no_message_are_reported_behind_what_came_before_them() {
+        for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+            let (mut client, mut engine, page, _far) = over_rings(acknowledgement);
+            page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+            answer(&mut engine);
+            engine.output.try_push(&[0; 8]).unwrap();
+            answer(&mut engine);
+            assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+            let mut reply = Reply::default();
+            let fault = client.receiver().poll_into(&mut reply);
+            assert!(
+                matches!(fault, Err(ReceiveError::Decode(_))),
+                "{acknowledgement:?}: {fault:?}"
+            );
+            assert!(reply.event.event().is_err(), "{reply:?}");
+            assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+            assert!(matches!(client.receiver().poll(), Ok(None)));
+        }
     }
 
     #[test]

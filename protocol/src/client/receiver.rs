@@ -154,8 +154,8 @@ impl Receiver {
         Ok(self.poll_into(&mut reply)?.then_some(reply))
     }
 
-    /// As [`poll`](Self::poll), into a reply that is there already; false if there is none, and then, as after an
-    /// error, what is in it is undefined. For who is in a hurry: a reply of some 180 bytes is not moved.
+    /// As [`poll`](Self::poll), into a reply that is there already, and that stays as it is if there is none, which
+    /// false says, or an error. For who is in a hurry: a reply of some 180 bytes is not moved.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).

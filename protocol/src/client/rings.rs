@@ -54,6 +54,8 @@ pub(super) struct RingReceiver {
     pub(super) polls: u32,
     /// When a poll last looked at the socket.
     pub(super) checked: Instant,
+    /// What is wrong behind replies that are handed out first: bytes that are no message come no second time.
+    pub(super) unreported: Option<ReceiveError>,
     /// When the connection was found to have ended while replies were held back.
     pub(super) ended: Option<Instant>,
 }
@@ -64,19 +66,20 @@ impl RingReceiver {
         if self.acknowledgement == Acknowledgement::Appended {
             return self.take_into(reply);
         }
-        match self.poll_durable(reply)? {
+        match self.poll_durable()? {
             Some(next) => *reply = next,
             None => return Ok(false),
         }
         Ok(true)
     }
 
-    /// The next reply that is on disk. `room`: for one on its way to those that are held back.
-    fn poll_durable(&mut self, room: &mut Reply) -> Result<Option<Reply>, ReceiveError> {
-        let mut ended = None;
+    /// The next reply that is on disk.
+    fn poll_durable(&mut self) -> Result<Option<Reply>, ReceiveError> {
+        let mut ended = self.unreported.take();
+        let mut room = Reply::default();
         while self.held.len() < HELD_MAX && ended.is_none() {
-            match self.take_into(room) {
-                Ok(true) => self.held.push_back(*room),
+            match self.take_into(&mut room) {
+                Ok(true) => self.held.push_back(room),
                 Ok(false) => return Ok(self.next_durable()),
                 Err(error) => ended = Some(error),
             }
@@ -88,7 +91,10 @@ impl RingReceiver {
         }
         match (self.next_durable(), ended) {
             (None, Some(error)) if self.is_over(error) => Err(error),
-            (reply, _) => Ok(reply),
+            (reply, error) => {
+                self.unreported = error.filter(|&error| error != ReceiveError::Disconnected);
+                Ok(reply)
+            }
         }
     }
 

@@ -363,7 +363,7 @@ pub struct EventBuffer {
 }
 
 impl Default for EventBuffer {
-    /// Of no event.
+    /// Of no event: decoding it is an error.
     fn default() -> Self {
         Self { words: [0; EVENT_BYTES_MAX / 8] }
     }
@@ -382,7 +382,7 @@ pub fn disclose(bytes: &[u8]) -> Result<(Envelope, EventBuffer), DecodeError> {
 /// As [`disclose`], into places that are there already: what was taken apart is not moved any more.
 ///
 /// # Errors
-/// As [`disclose`]; what is in the places then is undefined.
+/// As [`disclose`]; then the places are as they were.
 #[inline]
 pub fn disclose_into(
     bytes: &[u8],
@@ -401,17 +401,13 @@ pub fn disclose_into(
     header.block_length -= size_of::<Envelope>() as u16;
     let (first, body) = event.words.split_at_mut(1);
     first[0] = bytemuck::cast(header);
-    let (front, rest) = (&bytes[MessageHeader::BYTES..least], &bytes[least..total]);
-    match (bytemuck::try_cast_slice(front), bytemuck::try_cast_slice(rest)) {
-        (Ok(front), Ok(rest)) => {
-            words::copy(front, bytemuck::cast_slice_mut(slice::from_mut(envelope)));
-            words::copy(rest, body);
-        }
-        // Out of a stream's bytes, or of nobody's who talks as we do.
-        _ => {
-            *envelope = bytemuck::pod_read_unaligned(front);
-            bytemuck::cast_slice_mut(body)[..rest.len()].copy_from_slice(rest);
-        }
+    let (front, _) = bytes[MessageHeader::BYTES..least].as_chunks();
+    words::copy(front, bytemuck::cast_slice_mut(slice::from_mut(envelope)));
+    let (whole, part) = bytes[least..total].as_chunks();
+    words::copy(whole, body);
+    // No message of ours ends within a word.
+    if !part.is_empty() {
+        bytemuck::bytes_of_mut(&mut body[whole.len()])[..part.len()].copy_from_slice(part);
     }
     Ok(())
 }
@@ -535,11 +531,13 @@ mod tests {
     #[test]
     fn flags_are_set_and_nothing_else() {
         let before = Envelope {
-            correlation: u64::MAX,
+            correlation: 1,
+            sequence: Sequence(2),
+            position: Position(3),
+            time_ns: 4,
             session: SessionId(u32::MAX),
             flags: 0xaa,
-            reserved: [1, 2, 3],
-            ..Default::default()
+            reserved: [5, 6, 7],
         };
         let mut envelope = before;
         envelope.set_flags(0x55);
@@ -584,8 +582,18 @@ mod tests {
             if let Ok(message) = handshake(bytes) {
                 prop_assert!(bytes.starts_with(message.bytes()));
             }
-            if let Ok((_, buffer)) = disclose(bytes) {
-                let _decoded = buffer.event();
+            let untouched = EventBuffer { words: [u64::MAX; EVENT_BYTES_MAX / 8] };
+            let (mut envelope, mut dirty) = (Envelope::default(), untouched);
+            let into = disclose_into(bytes, &mut envelope, &mut dirty);
+            match disclose(bytes) {
+                Ok((clean_envelope, clean)) => {
+                    prop_assert_eq!((into, envelope), (Ok(()), clean_envelope));
+                    prop_assert_eq!(dirty.event(), clean.event());
+                }
+                Err(error) => {
+                    prop_assert_eq!((into, envelope), (Err(error), Envelope::default()));
+                    prop_assert_eq!(dirty.words, untouched.words);
+                }
             }
         }
     }

@@ -199,8 +199,8 @@ impl Commands<Orders> for FakeCommands {
     }
 }
 
-impl Replies for FakeReplies {
-    fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
+impl FakeReplies {
+    fn next(&mut self) -> Result<Option<Reply>, ReceiveError> {
         if let Some(held) = self.held.take_if(|_| self.bell.is_on_disk.load(Ordering::SeqCst)) {
             return Ok(Some(*held));
         }
@@ -214,6 +214,14 @@ impl Replies for FakeReplies {
             Ok(Move::HangUp) | Err(TryRecvError::Disconnected) => Err(ReceiveError::Disconnected),
             Err(TryRecvError::Empty) => Ok(None),
         }
+    }
+}
+
+impl Replies for FakeReplies {
+    fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
+        let next = self.next()?;
+        *reply = next.unwrap_or(*reply);
+        Ok(next.is_some())
     }
 
     fn arm(&self) -> bool {

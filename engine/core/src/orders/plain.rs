@@ -27,7 +27,7 @@ pub(crate) struct PlainOrder {
 }
 
 impl Orders {
-    /// The order whose name may be one with this hash, or none: most names have a place of their own.
+    /// The first order that may have a name with this hash, or none: most names have a place of their own.
     #[inline(always)]
     pub(crate) fn first_namesake(&self, hash: u32) -> u32 {
         self.by_client_order_id.first_guess(hash)
