@@ -8,7 +8,6 @@ use touchline_protocol::client::{Client, ClientCommand, Reply};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{OrderStatus, Side};
-use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 use touchline_protocol::units::{KeyId, OrderId};
 
 use crate::engine::Engine;
@@ -74,7 +73,7 @@ impl Trader {
                 receiver.wait(left);
                 continue;
             }
-            if reply.envelope.flags & ENVELOPE_TERMINAL == 0 {
+            if !reply.is_terminal() {
                 continue;
             }
             let took = begin.elapsed();

@@ -10,7 +10,6 @@ use super::stream as session;
 use super::with_bytes::WithBytes;
 use super::{Message, MessageHeader, SCHEMA_ID, SCHEMA_VERSION, command, event, feed, handshake};
 use crate::words;
-use std::slice;
 use thiserror::Error;
 
 /// Why bytes are not a message.
@@ -402,7 +401,7 @@ pub fn disclose_into(
     let (first, body) = event.words.split_at_mut(1);
     first[0] = bytemuck::cast(header);
     let (front, _) = bytes[MessageHeader::BYTES..least].as_chunks();
-    words::copy(front, bytemuck::cast_slice_mut(slice::from_mut(envelope)));
+    words::copy(front, bytemuck::cast_mut::<Envelope, [u64; ENVELOPE_WORDS - 1]>(envelope));
     let (whole, part) = bytes[least..total].as_chunks();
     words::copy(whole, body);
     // No message of ours ends within a word.

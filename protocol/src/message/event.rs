@@ -13,7 +13,6 @@ use crate::units::{
 };
 use crate::words;
 use bytemuck::{Pod, Zeroable};
-use std::slice;
 
 /// Stands between the message header and the event body on a ring (40 bytes); the header's block
 /// length covers envelope and body.
@@ -45,7 +44,7 @@ impl Envelope {
     #[inline(always)]
     pub fn set_flags(&mut self, flags: u8) {
         let words = Self { flags, ..*self }.words();
-        words::copy(&words.map(u64::to_le_bytes), bytemuck::cast_slice_mut(slice::from_mut(self)));
+        words::copy(&words.map(u64::to_le_bytes), bytemuck::cast_mut::<Self, [u64; 5]>(self));
     }
 
     /// The words that it is in memory, put together of its fields.
