@@ -189,7 +189,7 @@ impl Default for LogSection {
             segment_mib: SEGMENT_BYTES_DEFAULT >> 20,
             window: WindowPlace::Auto,
             window_mib: 0,
-            gather_us: 2000,
+            gather_us: 10_000,
             snapshot_every_mib: 1024,
             snapshots_kept: 2,
         }

@@ -8,7 +8,6 @@
 mod absent;
 mod clients;
 mod connection;
-mod haste;
 mod lanes;
 mod presence;
 mod rate;
@@ -287,7 +286,7 @@ impl Duty {
         let mut is_awaited = false;
         for connection in &mut self.clients.connections {
             connection.announce_gap(position, now_ns);
-            is_awaited |= connection.wake_if_replied(now_ns);
+            is_awaited |= connection.wake_if_replied();
         }
         self.clients.streams.announce_gaps(position, now_ns);
         is_awaited |= self.clients.streams.wake_if_replied();

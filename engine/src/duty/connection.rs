@@ -10,7 +10,6 @@
 //! the client has read up to it: who sleeps loses events that the log has, and nothing else.
 
 use super::clients::Terms;
-use super::haste::Haste;
 use super::rate::RateLimit;
 use crate::mailbox::Detail;
 use crate::side::told_to;
@@ -65,9 +64,10 @@ pub(super) struct Connection {
     gap_from: Option<Position>,
     /// Position behind the transaction that it was told of last.
     last_position: Position,
-    /// Transactions that it was told of since it was last woken for them.
-    replied: u32,
-    haste: Haste,
+    /// It was told something since it was last woken for that.
+    replied: bool,
+    /// What it is told is to be on disk at once.
+    awaits_disk: bool,
     /// The account of which it takes all events.
     account: Option<AccountId>,
     /// The account whose side of a transaction it is told; all sides without one.
@@ -108,8 +108,8 @@ impl Connection {
             answers_due: 0,
             gap_from: None,
             last_position: before,
-            replied: 0,
-            haste: Haste::of(role, awaits_disk),
+            replied: false,
+            awaits_disk,
             account,
             side,
             detail,
@@ -361,18 +361,17 @@ impl Connection {
     pub(super) fn publish(&mut self, position: Position) {
         self.end.output.publish();
         self.last_position = self.last_position.max(position);
-        self.replied = self.replied.saturating_add(1);
+        self.replied = true;
     }
 
     /// Wakes the client if it was told something and sleeps: once per turn, because a wake is a system
     /// call. True if that is to be on disk at once.
     #[inline]
-    pub(super) fn wake_if_replied(&mut self, now_ns: u64) -> bool {
-        let replied = std::mem::take(&mut self.replied);
-        if replied == 0 {
+    pub(super) fn wake_if_replied(&mut self) -> bool {
+        if !std::mem::take(&mut self.replied) {
             return false;
         }
         self.end.signals.wake_peer();
-        self.haste.wants_disk(replied, now_ns)
+        self.awaits_disk
     }
 }

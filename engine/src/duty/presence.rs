@@ -69,17 +69,13 @@ impl Duty {
         let side = is_trading.then_some(started.account);
         let per_second = if is_trading { self.settings.commands_per_second } else { 0 };
         let rate = self.clients.debts.allow(started.session, per_second);
-        let is_adapter = role == Role::Adapter;
-        if awaits_disk || is_adapter {
+        if awaits_disk || role == Role::Adapter {
             // What came before it is what it may ask for first.
             self.writer.want_durable();
         }
         let terms = Terms { account, side, rate, awaits_disk, detail };
         match end {
-            None => {
-                let terms = Terms { awaits_disk: awaits_disk || is_adapter, ..terms };
-                self.clients.streams.add(identity, terms, before);
-            }
+            None => self.clients.streams.add(identity, terms, before),
             Some(end) => {
                 let connection = Connection::new(identity, (role, lane), terms, end, before);
                 self.clients.connections.push(connection);
@@ -162,7 +158,7 @@ impl Duty {
         let end = match client {
             ClientIndex::Ring(index) => {
                 let mut connection = self.clients.connections.swap_remove(index);
-                if connection.wake_if_replied(self.now_ns) {
+                if connection.wake_if_replied() {
                     self.writer.want_durable();
                 }
                 Some(connection.into_end())
