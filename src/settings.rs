@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(named("engine") + 1, 11);
         assert_eq!(named("gateway"), 6);
         assert!(REFERENCE.contains("# core = "));
-        assert_eq!(named("log"), 6);
+        assert_eq!(named("log"), 7);
         assert_eq!(named("feed"), 5);
         assert_eq!(named("limits"), 15);
         assert_eq!(named("exchange"), 2);

@@ -17,6 +17,7 @@ mod throughput;
 mod verify;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use touchline_protocol::log::align_frame;
@@ -58,6 +59,8 @@ pub struct LogOptions {
     /// Core that the writer is pinned to while it appends on schedule, and that the log's other threads
     /// leave to it.
     pub core: Option<usize>,
+    /// Least time between two writes of the log, as `log.write_interval_us` has it.
+    pub write_interval: Duration,
 }
 
 /// Measures.
@@ -85,11 +88,11 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         let replay = replay::measure(&flow, &commands)?;
         // Before anything makes segments on that disk.
         let bare_write = disk.as_ref().map(BareDisk::single_writes).transpose()?;
-        let mut held = Subject::new(&options.scratch, options.core)?;
+        let mut held = Subject::new(options)?;
         let append = append::measure(&mut held)?;
         let durable = match disk.as_ref().zip(bare_write) {
             Some((disk, bare_write)) => {
-                let mut subject = Subject::new(&options.scratch, options.core)?;
+                let mut subject = Subject::new(options)?;
                 Some(DurableRound {
                     bare_write,
                     paced: paced::measure(&mut held, &mut subject, disk, options.core)?,

@@ -81,6 +81,9 @@ pub struct LogOptions {
     /// How long what is appended, and nobody waits for, is gathered before it is written to disk: what a
     /// power cut can take back, beside what the last write takes. Zero: as often as the disk allows.
     pub gather: Duration,
+    /// Least time from the beginning of one write to the next, unless a MiB has come together. Zero: as often
+    /// as the disk allows.
+    pub write_interval: Duration,
     /// Open a log that is damaged where it was durable, by dropping everything behind the damage.
     pub accept_loss: bool,
 }
@@ -210,7 +213,11 @@ fn begin(
     control.set_durable(end);
     control.set_state(LogState::Running);
     let mut writer = LogWriter::new(tail, control.clone(), recovered.last_time_ns);
-    let pace = Pace { attest_after: environment.attest_after, gather: options.gather };
+    let pace = Pace {
+        attest_after: environment.attest_after,
+        gather: options.gather,
+        write_interval: options.write_interval,
+    };
     let mut keeper = Keeper::new(body, recovered.disk, control.clone(), end, pace)?;
     let incarnation = writer.append_record(FrameKind::Incarnation, recovered.last_time_ns);
     incarnation.map_err(io::Error::other)?;

@@ -349,6 +349,7 @@ fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result
         window_bytes: (section.window_mib != 0).then_some(section.window_mib * MIB),
         segment_bytes: section.segment_mib * MIB,
         gather: gather(&options.config),
+        write_interval: Duration::from_micros(options.config.log.write_interval_us),
         accept_loss: options.accept_loss,
     };
     let mut replay = CoreReplay { core, table_seed, defined: Defined::default() };

@@ -114,6 +114,7 @@ impl Venue {
             window_bytes: Some(4 * WINDOW_SEGMENT_BYTES),
             segment_bytes: WINDOW_SEGMENT_BYTES,
             gather: Duration::ZERO,
+            write_interval: Duration::ZERO,
             accept_loss: false,
         };
         let mut found = Core::new();

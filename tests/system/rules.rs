@@ -61,6 +61,7 @@ fn write_venue_of_rules_1(data: &Path) {
         window_bytes: Some(8 << 20),
         segment_bytes: 4 << 20,
         gather: Duration::ZERO,
+        write_interval: Duration::ZERO,
         accept_loss: false,
     };
     let log = log::open(&options, &mut NothingToReplay, &mut |_| {}).expect("a new log");

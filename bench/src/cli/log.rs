@@ -1,6 +1,7 @@
 //! The command line of `touchline-bench log`. Called by [`super`].
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use touchline_engine::huge_pages::use_huge_pages;
@@ -53,6 +54,9 @@ pub(super) struct Arguments {
     /// best one that takes no interrupts of the disk
     #[arg(long, value_name = "N")]
     core: Option<usize>,
+    /// Least time from one write to the next, µs, as log.write_interval_us has it
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    write_interval: u32,
     /// Keep large blocks of memory on small pages, as engine.huge_pages = false does
     #[arg(long)]
     small_pages: bool,
@@ -72,6 +76,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         commands: arguments.commands.try_into()?,
         open: arguments.open,
         core: arguments.core,
+        write_interval: Duration::from_micros(arguments.write_interval.into()),
     })?;
     show(arguments.json, &report, || report.text())?;
     Ok(true)

@@ -99,6 +99,7 @@ impl Venue {
             window_bytes: None,
             segment_bytes: SEGMENT_BYTES_DEFAULT,
             gather: Duration::from_micros(LogSection::default().gather_us),
+            write_interval: Duration::ZERO,
             accept_loss: false,
         };
         let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {})?;

@@ -2,6 +2,7 @@
 //! the same commands in memory. Called by [`super::replay`] and [`super::verify`].
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use tempfile::TempDir;
@@ -106,7 +107,7 @@ impl RecordedFlow {
 
 fn open(data: &Path, window: &Path, state: &mut impl Replayed) -> Result<log::Log> {
     let environment = Environment { shared_memory: window.to_owned(), ..Environment::default() };
-    let options: LogOptions = options(data);
+    let options: LogOptions = options(data, Duration::ZERO);
     Ok(log::open_in(&environment, &options, state, &mut |_| {})?)
 }
 

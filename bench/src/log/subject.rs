@@ -63,13 +63,14 @@ pub(super) fn temporary(folder: &Path) -> Result<TempDir> {
 }
 
 /// How the log in the folder `data` is opened.
-pub(super) fn options(data: &Path) -> LogOptions {
+pub(super) fn options(data: &Path, write_interval: Duration) -> LogOptions {
     LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::SharedMemory,
         window_bytes: None,
         segment_bytes: SEGMENT_BYTES_DEFAULT,
         gather: Duration::from_micros(LogSection::default().gather_us),
+        write_interval,
         accept_loss: false,
     }
 }
@@ -89,8 +90,9 @@ pub(super) fn wait_for_room(writer: &mut LogWriter) -> Result<()> {
 }
 
 impl Subject {
-    /// A new log below `scratch`, whose threads leave `core` to the one that writes, as an engine's do.
-    pub(super) fn new(scratch: &Path, core: Option<usize>) -> Result<Self> {
+    /// A new log, whose threads leave the core to the one that writes, as an engine's do.
+    pub(super) fn new(wanted: &super::LogOptions) -> Result<Self> {
+        let super::LogOptions { scratch, core, write_interval, .. } = wanted;
         let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
         let storage = SwitchedStorage::new();
         let environment = Environment {
@@ -98,9 +100,9 @@ impl Subject {
             shared_memory: window.path().to_owned(),
             ..Environment::default()
         };
-        let off = Pinned::off(core)?;
-        let log =
-            log::open_in(&environment, &options(data.path()), &mut NothingToReplay, &mut |_| {})?;
+        let off = Pinned::off(*core)?;
+        let options = options(data.path(), *write_interval);
+        let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {})?;
         drop(off);
         let page = ReadOnlyRegion::map_file(&File::open(log.control.path())?, CONTROL_BYTES)?;
         let prepared = page.u64_at(PREPARED_UNTIL_OFFSET)?;

@@ -60,6 +60,7 @@ pub(super) fn log_in(data: &Path) -> Log {
         window_bytes: Some(WINDOW_BYTES),
         segment_bytes: 4 << 20,
         gather: Duration::ZERO,
+        write_interval: Duration::ZERO,
         accept_loss: false,
     };
     let environment = Environment::default();

@@ -60,6 +60,8 @@ struct Inner {
     wanted: AtomicU64,
     /// Up to here appending is no reason to wake the keeper.
     keeper_rests_to: AtomicU64,
+    /// Neither is somebody who waits.
+    keeper_pauses: AtomicBool,
     attest_asked: AtomicBool,
     attested_to: AtomicU64,
     keeper_stop: AtomicBool,
@@ -91,6 +93,7 @@ impl Control {
             keeper_doorbell: page.u32_at(KEEPER_DOORBELL_OFFSET)?,
             wanted: AtomicU64::new(0),
             keeper_rests_to: AtomicU64::new(u64::MAX),
+            keeper_pauses: AtomicBool::new(false),
             attest_asked: AtomicBool::new(false),
             attested_to: AtomicU64::new(0),
             keeper_stop: AtomicBool::new(false),
@@ -185,24 +188,30 @@ impl Control {
         wake_if_parked(ReadOnlyU32::new(&self.inner.keeper_parked), &self.inner.keeper_doorbell);
     }
 
-    /// Wakes the keeper if it sleeps: somebody waits for all that is appended, up to `appended`, to be
-    /// durable. Called by the duty thread alone.
+    /// Wakes the keeper if it sleeps, unless it keeps a pause between two writes: somebody waits for all that
+    /// is appended, up to `appended`, to be durable. Called by the duty thread alone.
     #[inline]
     pub(crate) fn want_durable(&self, appended: u64) {
         // SYNC: the fence behind it makes the keeper see it before it sleeps.
         self.inner.wanted.store(appended, Ordering::Relaxed);
-        self.wake_keeper();
+        self.wake_keeper_for(appended, || !self.inner.keeper_pauses.load(Ordering::Relaxed));
     }
 
     /// Wakes the keeper if `appended` is more than it sleeps for, or if whoever follows the log sleeps,
     /// whom it then wakes. Called by the duty thread alone.
     #[inline]
     pub(crate) fn tell_keeper(&self, appended: u64) {
+        self.wake_keeper_for(appended, || false);
+    }
+
+    /// As [`Control::tell_keeper`], or if `otherwise` says so.
+    #[inline]
+    fn wake_keeper_for(&self, appended: u64, otherwise: impl FnOnce() -> bool) {
         // SYNC: pairs with the fence in `park`: the last look of keeper and follower sees what was
-        // appended, or what they have set before it is seen here.
+        // appended and wanted, or what they have set before it is seen here.
         fence(Ordering::SeqCst);
         let is_enough = appended > self.inner.keeper_rests_to.load(Ordering::Relaxed);
-        if is_enough || self.is_follower_parked() {
+        if is_enough || otherwise() || self.is_follower_parked() {
             self.wake_keeper();
         }
     }
@@ -218,6 +227,13 @@ impl Control {
     pub(crate) fn keeper_rests_to(&self, position: u64) {
         // SYNC: before it sleeps ordered by the fence in `park`; seen late otherwise it costs one look.
         self.inner.keeper_rests_to.store(position, Ordering::Relaxed);
+    }
+
+    /// The keeper, which is about to sleep, need not be woken either for what somebody waits for: a pause
+    /// between two writes ends by itself.
+    pub(crate) fn keeper_pauses(&self, pauses: bool) {
+        // SYNC: as `keeper_rests_to`; lowered, it is ordered before the next look by the fence in `park`.
+        self.inner.keeper_pauses.store(pauses, Ordering::Relaxed);
     }
 
     pub(crate) fn keeper_line(&self) -> ParkingLine<'_> {

@@ -6,7 +6,8 @@
 //! each write ended. It never writes a byte that was not published, and never tries again a write
 //! that failed: after an error nothing becomes durable any more.
 //!
-//! It writes at once what somebody waits for ([`Control::want_durable`]). Otherwise it gathers for a while
+//! It writes at once what somebody waits for ([`Control::want_durable`]), but for the time between two writes
+//! that it may be told to keep. Otherwise it gathers for a while
 //! and sleeps meanwhile: each write interrupts whoever spins on the core that it needs. When the disk falls
 //! behind, a second thread does the writing while this one brings along what is written next ([`backlog`]).
 
@@ -50,6 +51,8 @@ pub(crate) struct Pace {
     pub(crate) attest_after: Duration,
     /// How long what is appended may wait before it is written.
     pub(crate) gather: Duration,
+    /// Least time from the beginning of one write to the next, unless much has come together.
+    pub(crate) write_interval: Duration,
 }
 
 /// What is to be written now.
@@ -77,6 +80,8 @@ pub(crate) struct Keeper {
     moved: (Instant, u64),
     /// Since when there is something to be written that nobody waits for.
     gathers_since: Option<Instant>,
+    /// When the last write began that was no backlog's.
+    wrote: Option<Instant>,
 }
 
 impl Keeper {
@@ -95,6 +100,7 @@ impl Keeper {
             pace,
             moved: (Instant::now(), durable),
             gathers_since: None,
+            wrote: None,
         })
     }
 
@@ -157,14 +163,23 @@ impl Keeper {
             return Due::Backlog;
         }
         let since = *self.gathers_since.get_or_insert(self.moved.0);
-        let is_due = self.progress.control.wanted() > self.progress.durable()
-            || behind >= GATHER_BYTES
-            || since.elapsed() >= self.pace.gather;
+        let is_wanted = self.progress.control.wanted() > self.progress.durable();
+        let is_awaited = is_wanted || since.elapsed() >= self.pace.gather;
+        let is_due = behind >= GATHER_BYTES || is_awaited && self.pause().is_zero();
         if is_due { Due::Some } else { Due::Nothing }
+    }
+
+    /// How long it is until the next write may begin.
+    fn pause(&self) -> Duration {
+        let since = self.wrote.map_or(Duration::MAX, |wrote| wrote.elapsed());
+        self.pace.write_interval.saturating_sub(since)
     }
 
     /// Writes what is appended up to the next boundary of a window segment, and waits for it.
     fn write_some(&mut self) -> Result<(), DiskError> {
+        if !self.pace.write_interval.is_zero() {
+            self.wrote = Some(Instant::now());
+        }
         let Self { progress, disk, buffer, .. } = self;
         let appended = progress.look();
         let piece = progress.copy(progress.durable(), appended, buffer);
@@ -187,7 +202,7 @@ impl Keeper {
         let mut rests_to = durable;
         if let Some(since) = self.gathers_since {
             rests_to += GATHER_BYTES - 1;
-            limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()));
+            limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()).max(self.pause()));
         } else if durable > control.attested_to() && !control.attest_asked() {
             let quiet = self.moved.0.elapsed();
             if quiet >= self.pace.attest_after {
@@ -196,15 +211,22 @@ impl Keeper {
                 limit = limit.min(self.pace.attest_after - quiet);
             }
         }
+        // Then who waits need not wake it: it looks when the pause is over.
+        let pauses = control.wanted() > durable;
+        if pauses {
+            limit = limit.min(self.pause());
+        }
         let Self { progress: Progress { body, control, .. }, moved, .. } = self;
         control.keeper_rests_to(rests_to);
+        control.keeper_pauses(pauses);
         park(iter::once(control.keeper_line()), limit, || {
             let appended = body.appended();
             control.keeper_should_stop()
-                || control.wanted() > durable
+                || control.wanted() > durable && !pauses
                 || appended > rests_to
                 || appended != moved.1 && control.is_follower_parked()
         });
+        control.keeper_pauses(false);
         control.keeper_rests_to(u64::MAX);
     }
 }

@@ -1,4 +1,5 @@
-//! What nobody waits for is gathered before it is written: for a while, and not without bound.
+//! What nobody waits for is gathered before it is written: for a while, and not without bound. What somebody waits
+//! for is where writes keep a time between them.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -69,4 +70,26 @@ fn much_that_nobody_waits_for_is_written_at_once() {
         venue.submit_up_to(&mut random, begin + (1 << 20));
         await_disk(&venue, begin + 1);
     }
+}
+
+#[test]
+fn what_is_waited_for_between_two_writes_is_written_together() {
+    let mut place = place(Duration::ZERO);
+    place.options.write_interval = NEVER;
+    let mut random = Random::new(41);
+    let mut venue = place.open();
+    let writes = place.disk.writes.load(Ordering::SeqCst);
+    let begin = venue.log.control.appended().0;
+    for _ in 0..200 {
+        venue.log.writer.want_durable();
+        venue.submit(&random.command(64));
+    }
+    // Time enough for a keeper that would write it.
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(venue.log.control.durable().0 <= begin, "the time between two writes is not over");
+    venue.submit_up_to(&mut random, begin + (1 << 20));
+    await_disk(&venue, begin + 1);
+    let writes = place.disk.writes.load(Ordering::SeqCst) - writes;
+    assert!(writes <= 2, "{writes} writes of what one or, at a segment's end, two take");
+    venue.kill();
 }

@@ -308,6 +308,7 @@ impl Place {
             window_bytes: Some(WINDOW_BYTES_MIN),
             segment_bytes: SEGMENT,
             gather: Duration::ZERO,
+            write_interval: Duration::ZERO,
             accept_loss: false,
         };
         let environment = Environment {

@@ -31,6 +31,7 @@ pub(crate) fn open_log(environment: &Environment, data: &Path, gather: Duration)
         window_bytes: Some(WINDOW_BYTES),
         segment_bytes: 4 << 20,
         gather,
+        write_interval: Duration::ZERO,
         accept_loss: false,
     };
     log::open_in(environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap()

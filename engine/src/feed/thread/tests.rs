@@ -50,6 +50,7 @@ fn venue_of(follow: Follow) -> Venue {
         window_bytes: Some(WINDOW_BYTES),
         segment_bytes: SEGMENT_BYTES,
         gather: Duration::ZERO,
+        write_interval: Duration::ZERO,
         accept_loss: false,
     };
     // No attest record is to come between.

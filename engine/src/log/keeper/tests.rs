@@ -1,4 +1,4 @@
-//! What wakes the keeper while it gathers, over real logs.
+//! What wakes the keeper while it gathers, and between two writes, over real logs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
 
 use std::sync::{Arc, mpsc};
@@ -17,13 +17,14 @@ const NEVER: Duration = Duration::from_secs(3600);
 /// Rounds of a test. A keeper that is not woken looks once per second, for which all rounds together have no time.
 const ROUNDS: u32 = 200;
 
-fn open(data: &std::path::Path) -> Log {
+fn open(data: &std::path::Path, write_interval: Duration) -> Log {
     let options = LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::Data,
         window_bytes: None,
         segment_bytes: WINDOW_SEGMENT_BYTES,
         gather: NEVER,
+        write_interval,
         accept_loss: false,
     };
     let environment = Environment { attest_after: NEVER, ..Environment::default() };
@@ -37,10 +38,8 @@ fn append(log: &mut Log) {
     log.writer.tell_keeper();
 }
 
-#[test]
-fn whoever_follows_the_log_is_woken_while_it_gathers() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut log = open(folder.path());
+/// A follower hears of each transaction at once, though none is written.
+fn follows(log: &mut Log, mut append: impl FnMut(&mut Log)) {
     let signal = Arc::new(LocalSignal::new());
     log.control.set_follower(Arc::clone(&signal));
     let (seen, sees) = mpsc::channel();
@@ -57,21 +56,34 @@ fn whoever_follows_the_log_is_woken_while_it_gathers() {
     });
     let begin = Instant::now();
     for _ in 0..ROUNDS {
-        append(&mut log);
+        append(log);
         sees.recv_timeout(PATIENCE.saturating_sub(begin.elapsed())).expect("it is woken");
     }
     join(follower, "the follower");
-    assert!(log.control.durable() < log.control.appended(), "nobody waits for the disk");
+    assert!(log.control.durable() < log.control.appended(), "nothing is to be written");
 }
 
 #[test]
-fn a_keeper_that_gathers_is_woken_by_who_waits() {
+fn whoever_follows_the_log_is_woken_while_it_gathers() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = open(folder.path());
+    follows(&mut open(folder.path(), Duration::ZERO), append);
+}
+
+#[test]
+fn whoever_follows_the_log_is_woken_between_two_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    follows(&mut open(folder.path(), NEVER), |log| {
+        log.writer.want_durable();
+        append(log);
+    });
+}
+
+/// What is waited for is on disk soon, each time.
+fn serves_who_waits(log: &mut Log) {
     let wait = Wait::begin();
     for _ in 0..ROUNDS {
-        append(&mut log);
-        append(&mut log);
+        append(log);
+        append(log);
         log.writer.want_durable();
         log.writer.tell_keeper();
         loop {
@@ -79,8 +91,20 @@ fn a_keeper_that_gathers_is_woken_by_who_waits() {
             if log.control.durable() == log.control.appended() {
                 break;
             }
-            wait.go_on("the keeper is not woken");
+            wait.go_on("the keeper does not write");
             log.control.durable_event().wait_changed(seen, Duration::from_millis(100));
         }
     }
+}
+
+#[test]
+fn a_keeper_that_gathers_is_woken_by_who_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    serves_who_waits(&mut open(folder.path(), Duration::ZERO));
+}
+
+#[test]
+fn a_keeper_writes_what_is_waited_for_when_the_time_between_two_writes_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    serves_who_waits(&mut open(folder.path(), Duration::from_millis(1)));
 }
