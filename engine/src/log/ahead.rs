@@ -4,8 +4,9 @@
 //!
 //! One segment is made ahead of the highest that was written to, a little at a time: the zeros go to the
 //! same disk as the writes, which a burst of them would hold up. They keep a lead over how far the present
-//! segment is written, and are otherwise spread. While the writes are behind what is appended there are no
-//! zeros at all where the file system reserves space that reads as such: see [`super::disk`].
+//! segment is written, and are otherwise spread. Where the file system reserves space that reads as such there are
+//! none in a burst, which they would hold up, and a segment that is needed in one is left as it is; in a flood
+//! all are: see [`super::disk`].
 //!
 //! A failure harms nothing while the present segment has room: it is told, and tried again each second.
 //! Once the keeper waits for the next one, one more try decides.
@@ -16,7 +17,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Duration,
@@ -41,6 +42,18 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// as may be written during a pause.
 const LEAD: u64 = 2 << 20;
 
+/// How much there is to be written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(super) enum Load {
+    /// The disk keeps up.
+    Calm,
+    /// It is behind what is appended: what can wait is not to be written now.
+    Burst,
+    /// It has been for long.
+    Flood,
+}
+
 /// What keeper and maker tell each other.
 #[derive(Default)]
 struct State {
@@ -62,13 +75,22 @@ struct Shared {
     changed: Condvar,
     /// Bytes of the highest segment that was written to which are written.
     written: AtomicU64,
-    /// Segments are better not filled.
-    is_behind: AtomicBool,
+    /// The [`Load`] of the last write.
+    load: AtomicU8,
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much there is to be written.
+    fn load(&self) -> Load {
+        match self.load.load(Ordering::Relaxed) {
+            calm if calm == Load::Calm as u8 => Load::Calm,
+            burst if burst == Load::Burst as u8 => Load::Burst,
+            _ => Load::Flood,
+        }
     }
 
     fn wait_while(&self, condition: impl FnMut(&mut State) -> bool) -> MutexGuard<'_, State> {
@@ -117,10 +139,10 @@ impl Ahead {
         self.shared.written.store(written, Ordering::Relaxed);
     }
 
-    /// Tells whether the keeper is behind what is appended.
-    pub(super) fn set_behind(&self, is_behind: bool) {
-        // SYNC: orders nothing; the maker only saves work by it.
-        self.shared.is_behind.store(is_behind, Ordering::Relaxed);
+    /// Tells how much there is to be written.
+    pub(super) fn set_load(&self, load: Load) {
+        // SYNC: orders nothing; the maker only saves or puts off work by it.
+        self.shared.load.store(load as u8, Ordering::Relaxed);
     }
 
     /// Waits until the segment `number` exists; gives the number behind the highest that does.
@@ -171,12 +193,21 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
         };
         let Turn::Make { is_needed } = turn else { return };
         let leads = maker.zeroed() >= shared.written.load(Ordering::Relaxed) + LEAD;
-        let is_behind = shared.is_behind.load(Ordering::Relaxed);
-        let has_time = leads && !is_needed && !is_behind;
-        let made = if is_behind {
-            maker.make_unfilled(LARGE_PART)
-        } else {
-            maker.make_some(if has_time { SMALL_PART } else { LARGE_PART })
+        let load = shared.load();
+        let has_time = load == Load::Calm && leads && !is_needed;
+        let made = match load {
+            Load::Flood => maker.make_unfilled(LARGE_PART),
+            // Its zeros would hold up the burst, as those that come before they are needed would.
+            Load::Burst if is_needed => maker.make_unfilled(LARGE_PART),
+            Load::Burst => maker.reserve().and_then(|is_reserved| {
+                if is_reserved {
+                    pause(shared, PAUSE);
+                    Ok(())
+                } else {
+                    maker.make_some(LARGE_PART)
+                }
+            }),
+            Load::Calm => maker.make_some(if has_time { SMALL_PART } else { LARGE_PART }),
         };
         match made {
             Ok(()) => {

@@ -20,7 +20,7 @@ use touchline_protocol::log::{
 };
 
 use super::{
-    ahead::Ahead,
+    ahead::{Ahead, Load},
     storage::{BlockFile, Storage},
 };
 
@@ -87,12 +87,17 @@ impl SegmentMaker {
         self.unfinished.as_ref().map_or(0, |unfinished| unfinished.zeroed)
     }
 
+    /// Takes the space of the next segment, if it has none yet; whether it may do without zeros.
+    pub(super) fn reserve(&mut self) -> Result<bool, DiskError> {
+        let is_filled = self.zero_some(self.next, 0)?;
+        let is_reserved = self.unfinished.as_ref().is_some_and(|made| made.file.is_reserved());
+        Ok(is_filled || is_reserved)
+    }
+
     /// Makes the next segment without filling what is not filled yet, where the file system lets it;
     /// else does a part of making it.
     pub(super) fn make_unfilled(&mut self, bytes: u64) -> Result<(), DiskError> {
-        let is_filled = self.zero_some(self.next, 0)?;
-        let is_reserved = self.unfinished.as_ref().is_some_and(|made| made.file.is_reserved());
-        if is_filled || is_reserved { self.finish() } else { self.make_some(bytes) }
+        if self.reserve()? { self.finish() } else { self.make_some(bytes) }
     }
 
     /// Does a part of making the next segment: writes at most so many zeros, a multiple of
@@ -217,10 +222,10 @@ impl DiskLog {
         Ok(Self { making, ..self })
     }
 
-    /// Tells whether the writes are so many that segments are better not filled with zeros first.
-    pub(super) fn set_behind(&self, is_behind: bool) {
+    /// Tells how much there is to be written, for the zeros of the segments ahead.
+    pub(super) fn set_load(&self, load: Load) {
         if let Making::Ahead(ahead) = &self.making {
-            ahead.set_behind(is_behind);
+            ahead.set_load(load);
         }
     }
 

@@ -27,7 +27,7 @@ use touchline_protocol::{log::WINDOW_SEGMENT_BYTES, wait::park};
 use crate::snapshot::SnapshotSchedule;
 
 use super::{
-    ahead::message,
+    ahead::{Load, message},
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
     window::Body,
@@ -157,6 +157,7 @@ impl Keeper {
         let behind = appended - self.progress.durable();
         if behind == 0 {
             self.gathers_since = None;
+            self.disk.set_load(Load::Calm);
             return Due::Nothing;
         }
         if behind >= BACKLOG {
@@ -183,7 +184,7 @@ impl Keeper {
         let Self { progress, disk, buffer, .. } = self;
         let appended = progress.look();
         let piece = progress.copy(progress.durable(), appended, buffer);
-        disk.set_behind(piece.is_behind_for_long);
+        disk.set_load(piece.load);
         disk.write(piece.start, &buffer[..piece.bytes])?;
         progress.reach(piece.end);
         if piece.end == appended {

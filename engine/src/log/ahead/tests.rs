@@ -6,11 +6,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use touchline_protocol::log::{BLOCK_BYTES, segment::LogIdentity, segment_path};
 
 use crate::log::{
+    ahead::Load,
     disk::{DiskLog, aligned_buffer},
     storage::{FileStorage, GatedStorage, Storage, Write},
 };
@@ -64,7 +66,16 @@ fn a_segment_is_made_though_nothing_is_written() {
 }
 
 #[test]
-fn while_the_writes_are_behind_segments_are_not_filled() {
+fn in_a_flood_segments_are_not_filled() {
+    needed_segments_are_not_filled(Load::Flood);
+}
+
+#[test]
+fn in_a_burst_segments_are_not_filled_either_and_made_when_they_are_needed() {
+    needed_segments_are_not_filled(Load::Burst);
+}
+
+fn needed_segments_are_not_filled(load: Load) {
     let folder = tempfile::tempdir().unwrap();
     let reserves = FileStorage.create(&folder.path().join("one"), 4096).unwrap().is_reserved();
     if !reserves {
@@ -83,7 +94,7 @@ fn while_the_writes_are_behind_segments_are_not_filled() {
     let mut disk = DiskLog::new(Arc::new(storage), folder.path().to_owned(), identity, 0).unwrap();
     disk.create_first().unwrap();
     let mut disk = disk.make_ahead().unwrap();
-    disk.set_behind(true);
+    disk.set_load(load);
     let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
     block.fill(7);
     for number in 1..=8 {
@@ -96,6 +107,12 @@ fn while_the_writes_are_behind_segments_are_not_filled() {
         assert!(bytes[..BLOCK_BYTES as usize].iter().all(|&byte| byte == 7));
         assert!(bytes[BLOCK_BYTES as usize..].iter().all(|&byte| byte == 0));
     }
-    disk.set_behind(false);
-    drop(disk);
+    let next = segment_path(folder.path(), 9);
+    if load == Load::Burst {
+        // Time enough for a maker that would make it.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!next.exists(), "nobody waits for it");
+        disk.set_load(Load::Calm);
+    }
+    assert!(eventually(|| next.exists()), "no segment is made");
 }

@@ -115,7 +115,7 @@ impl Writing {
 /// The thread: writes what it is given until there is no more, or a write fails.
 fn write(disk: &mut DiskLog, copied: &Receiver<Copied>, done: &SyncSender<Written>) {
     for (buffer, piece) in copied {
-        disk.set_behind(piece.is_behind_for_long);
+        disk.set_load(piece.load);
         let written = disk.write(piece.start, &buffer[..piece.bytes]);
         let is_last = written.is_err();
         // Nobody takes it when the keeper has panicked.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use touchline_protocol::log::{BLOCK_BYTES, WINDOW_SEGMENT_BYTES, window_segment_rest};
 
-use super::super::{control::Control, window::Body};
+use super::super::{ahead::Load, control::Control, window::Body};
 use crate::snapshot::SnapshotStarter;
 
 /// Of the window so much is kept ready ahead of the tail, at least two segments: the writer goes on for so
@@ -29,8 +29,8 @@ pub(super) struct Piece {
     pub(super) bytes: usize,
     /// The log is durable up to here when it is written: a frame ends there.
     pub(super) end: u64,
-    /// The disk has been behind for long.
-    pub(super) is_behind_for_long: bool,
+    /// How much there is to be written with it.
+    pub(super) load: Load,
 }
 
 /// The keeper's place in the log.
@@ -72,7 +72,7 @@ impl Progress {
         let bytes = used.next_multiple_of(BLOCK_BYTES as usize);
         self.body.copy(start, &mut buffer[..used]);
         buffer[used..bytes].fill(0);
-        Piece { start, bytes, end, is_behind_for_long: self.is_behind_for_long(appended) }
+        Piece { start, bytes, end, load: self.load(appended) }
     }
 
     /// As [`Progress::copy`], and goes on with as many whole window segments as are published, have room in
@@ -90,14 +90,16 @@ impl Progress {
         piece
     }
 
-    /// Whether the disk was behind while the last quarter of a segment and more was written.
-    fn is_behind_for_long(&mut self, appended: u64) -> bool {
+    /// A flood if the disk was behind while the last quarter of a segment and more was written.
+    fn load(&mut self, appended: u64) -> Load {
         if appended - self.durable <= BEHIND {
             self.behind_since = None;
-            return false;
+            return Load::Calm;
         }
         let since = *self.behind_since.get_or_insert(self.durable);
-        self.durable - since >= self.control.identity().segment_bytes / LASTING_SHARE
+        let is_lasting =
+            self.durable - since >= self.control.identity().segment_bytes / LASTING_SHARE;
+        if is_lasting { Load::Flood } else { Load::Burst }
     }
 
     /// The log is on disk up to `end`.
