@@ -174,10 +174,11 @@ pub struct LogSection {
     pub window_mib: u64,
     /// How long a transaction that no session waits for on disk may wait to be written, in µs, at most
     /// 1,000,000: with what is being written by then, what a power cut can take from sessions that are
-    /// answered when it is appended.
+    /// answered when it is appended. Where [`LogSection::write_interval_us`] is longer, that is how long.
     pub gather_us: u64,
     /// Least time from the beginning of one write to disk to the next, unless a MiB has come together, in µs,
-    /// at most 100,000: fewer writes, of more transactions each. 0: the disk's own pace.
+    /// at most 100,000: fewer writes, of more transactions each. 0: the disk's own pace. The rest behind such a
+    /// MiB, or behind a boundary that cut a write short, does not wait.
     pub write_interval_us: u64,
     /// A snapshot is made whenever the log has grown by so many MiB, at most 1,048,576; 0: only by
     /// command.

@@ -79,10 +79,11 @@ pub struct LogOptions {
     /// Bytes of a disk segment: a multiple of 2 MiB. Used for a new log only; an old one keeps its own.
     pub segment_bytes: u64,
     /// How long what is appended, and nobody waits for, is gathered before it is written to disk: what a
-    /// power cut can take back, beside what the last write takes. Zero: as often as the disk allows.
+    /// power cut can take back, beside what the last write takes. Zero: as often as the disk and
+    /// [`LogOptions::write_interval`] allow, which holds if it is longer.
     pub gather: Duration,
-    /// Least time from the beginning of one write to the next, unless a MiB has come together. Zero: as often
-    /// as the disk allows.
+    /// Least time from the beginning of one write of all there is to the next, unless a MiB has come together.
+    /// Zero: as often as the disk allows.
     pub write_interval: Duration,
     /// Open a log that is damaged where it was durable, by dropping everything behind the damage.
     pub accept_loss: bool,

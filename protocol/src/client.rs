@@ -47,7 +47,8 @@ pub const SOCKET_NAME: &str = "engine.sock";
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Acknowledgement {
     /// Once its transaction is in the log's live window: survives a crash of the engine, but a power cut
-    /// only once it is written: after `log.gather_us`, the write under way then, and its own.
+    /// only once it is written: after `log.gather_us`, or `log.write_interval_us` if that is longer, the write
+    /// under way then, and its own.
     #[default]
     Appended,
     /// Once its transaction is on disk: survives a power cut. Replies are held back until then.

@@ -132,6 +132,12 @@ pub fn wake_if_parked(parked: ReadOnlyU32<'_>, doorbell: &AtomicU32) -> bool {
     // SYNC: pairs with the fence in `park`: what we published before is seen by the sleeper's last
     // look, or its flag is seen here.
     fence(Ordering::SeqCst);
+    wake_if_seen_parked(parked, doorbell)
+}
+
+/// As [`wake_if_parked`], for who has had a [`SeqCst`](Ordering::SeqCst) fence between what it published and this.
+#[inline]
+pub fn wake_if_seen_parked(parked: ReadOnlyU32<'_>, doorbell: &AtomicU32) -> bool {
     if parked.load_relaxed() == 0 {
         return false;
     }

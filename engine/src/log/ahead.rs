@@ -4,9 +4,9 @@
 //!
 //! One segment is made ahead of the highest that was written to, a little at a time: the zeros go to the
 //! same disk as the writes, which a burst of them would hold up. They keep a lead over how far the present
-//! segment is written, and are otherwise spread. Where the file system reserves space that reads as such there are
-//! none in a burst, which they would hold up, and a segment that is needed in one is left as it is; in a flood
-//! all are: see [`super::disk`].
+//! segment is written, and are otherwise spread. Where the file system reserves space that reads as zeros none are
+//! written in a burst, which they would hold up; a segment that is needed before it has all of its zeros is left
+//! without the rest, and in a flood each segment is left as it was reserved: see [`super::disk`].
 //!
 //! A failure harms nothing while the present segment has room: it is told, and tried again each second.
 //! Once the keeper waits for the next one, one more try decides.
@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const LEAD: u64 = 2 << 20;
 
 /// How much there is to be written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Load {
     /// The disk keeps up.
@@ -75,7 +75,7 @@ struct Shared {
     changed: Condvar,
     /// Bytes of the highest segment that was written to which are written.
     written: AtomicU64,
-    /// The [`Load`] of the last write.
+    /// The [`Load`] as it was told last; 0, as at first, is [`Load::Calm`].
     load: AtomicU8,
 }
 
@@ -194,13 +194,13 @@ fn make_all(shared: &Shared, mut maker: SegmentMaker) {
         let Turn::Make { is_needed } = turn else { return };
         let leads = maker.zeroed() >= shared.written.load(Ordering::Relaxed) + LEAD;
         let load = shared.load();
-        let has_time = load == Load::Calm && leads && !is_needed;
+        let has_time = load == Load::Calm && leads;
         let made = match load {
+            // Bursts have put its zeros off, and who waits for the disk does not wait for all of them now.
+            _ if is_needed => maker.make_unfilled(LARGE_PART),
             Load::Flood => maker.make_unfilled(LARGE_PART),
-            // Its zeros would hold up the burst, as those that come before they are needed would.
-            Load::Burst if is_needed => maker.make_unfilled(LARGE_PART),
             Load::Burst => maker.reserve().and_then(|is_reserved| {
-                if is_reserved {
+                if is_reserved || leads {
                     pause(shared, PAUSE);
                     Ok(())
                 } else {

@@ -25,7 +25,9 @@ use touchline_protocol::{
     shm::{Region, Shared, ShmError},
     sync::ReadOnlyU32,
     units::{Incarnation, Position},
-    wait::{EventCounter, EventWatch, LocalSignal, ParkingLine, wake_if_parked},
+    wait::{
+        EventCounter, EventWatch, LocalSignal, ParkingLine, wake_if_parked, wake_if_seen_parked,
+    },
 };
 
 use super::{
@@ -204,7 +206,7 @@ impl Control {
         self.wake_keeper_for(appended, || false);
     }
 
-    /// As [`Control::tell_keeper`], or if `otherwise` says so.
+    /// As [`Control::tell_keeper`], or if `otherwise` says so, which is asked behind the fence.
     #[inline]
     fn wake_keeper_for(&self, appended: u64, otherwise: impl FnOnce() -> bool) {
         // SYNC: pairs with the fence in `park`: the last look of keeper and follower sees what was
@@ -212,7 +214,8 @@ impl Control {
         fence(Ordering::SeqCst);
         let is_enough = appended > self.inner.keeper_rests_to.load(Ordering::Relaxed);
         if is_enough || otherwise() || self.is_follower_parked() {
-            self.wake_keeper();
+            let parked = ReadOnlyU32::new(&self.inner.keeper_parked);
+            wake_if_seen_parked(parked, &self.inner.keeper_doorbell);
         }
     }
 
@@ -231,7 +234,7 @@ impl Control {
 
     /// The keeper, which is about to sleep, need not be woken either for what somebody waits for: a pause
     /// between two writes ends by itself.
-    pub(crate) fn keeper_pauses(&self, pauses: bool) {
+    pub(crate) fn set_keeper_pauses(&self, pauses: bool) {
         // SYNC: as `keeper_rests_to`; lowered, it is ordered before the next look by the fence in `park`.
         self.inner.keeper_pauses.store(pauses, Ordering::Relaxed);
     }

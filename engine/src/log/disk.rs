@@ -3,9 +3,10 @@
 //!
 //! A segment is made under the name `NNNNNNNN.seg.new`, filled with zeros, synced and then renamed:
 //! a file named `.seg` has its whole length and space, and a write into it changes no metadata, which
-//! makes it cheap. Where the writes are so many that the zeros would take half of what the disk can do,
-//! a segment is left as the file system reserves it, which reads as zeros too: then each write, which is
-//! a large one, also changes the metadata of its blocks, and is durable only with them.
+//! makes it cheap. Where the writes are so many that the zeros would take half of what the disk can do, or a
+//! segment is needed before it has all of them, it is left as the file system reserves it, which reads as zeros
+//! too: then each write also changes the metadata of its blocks, and is durable only with them. That costs a large
+//! write little, and makes a small one behind a burst three times as dear, until the segment ends.
 
 use std::{
     io,

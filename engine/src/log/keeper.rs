@@ -27,7 +27,7 @@ use touchline_protocol::{log::WINDOW_SEGMENT_BYTES, wait::park};
 use crate::snapshot::SnapshotSchedule;
 
 use super::{
-    ahead::{Load, message},
+    ahead::message,
     control::Control,
     disk::{DiskError, DiskLog, aligned_buffer},
     window::Body,
@@ -51,14 +51,14 @@ pub(crate) struct Pace {
     pub(crate) attest_after: Duration,
     /// How long what is appended may wait before it is written.
     pub(crate) gather: Duration,
-    /// Least time from the beginning of one write to the next, unless much has come together.
+    /// Least time from the beginning of a write of all there is to the next, unless much has come together.
     pub(crate) write_interval: Duration,
 }
 
 /// What is to be written now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Due {
-    /// Nothing: nobody waits for what there is, or there is nothing.
+    /// Nothing yet: there is nothing, or nobody waits for what there is, or a write was just made.
     Nothing,
     /// What one write takes.
     Some,
@@ -80,7 +80,7 @@ pub(crate) struct Keeper {
     moved: (Instant, u64),
     /// Since when there is something to be written that nobody waits for.
     gathers_since: Option<Instant>,
-    /// When the last write began that was no backlog's.
+    /// When the last write began that took all there was, while a time between two is to be kept.
     wrote: Option<Instant>,
 }
 
@@ -154,10 +154,10 @@ impl Keeper {
             // It is not to wait for the disk.
             self.progress.control.wake_follower();
         }
+        self.disk.set_load(self.progress.load(appended));
         let behind = appended - self.progress.durable();
         if behind == 0 {
             self.gathers_since = None;
-            self.disk.set_load(Load::Calm);
             return Due::Nothing;
         }
         if behind >= BACKLOG {
@@ -184,11 +184,13 @@ impl Keeper {
         let Self { progress, disk, buffer, .. } = self;
         let appended = progress.look();
         let piece = progress.copy(progress.durable(), appended, buffer);
-        disk.set_load(piece.load);
         disk.write(piece.start, &buffer[..piece.bytes])?;
         progress.reach(piece.end);
         if piece.end == appended {
             self.gathers_since = None;
+        } else {
+            // The rest behind a boundary was due with it.
+            self.wrote = None;
         }
         Ok(())
     }
@@ -212,14 +214,15 @@ impl Keeper {
                 limit = limit.min(self.pace.attest_after - quiet);
             }
         }
+        let pause = self.pause();
         // Then who waits need not wake it: it looks when the pause is over.
-        let pauses = control.wanted() > durable;
+        let pauses = control.wanted() > durable && !pause.is_zero();
         if pauses {
-            limit = limit.min(self.pause());
+            limit = limit.min(pause);
         }
         let Self { progress: Progress { body, control, .. }, moved, .. } = self;
         control.keeper_rests_to(rests_to);
-        control.keeper_pauses(pauses);
+        control.set_keeper_pauses(pauses);
         park(iter::once(control.keeper_line()), limit, || {
             let appended = body.appended();
             control.keeper_should_stop()
@@ -227,7 +230,7 @@ impl Keeper {
                 || appended > rests_to
                 || appended != moved.1 && control.is_follower_parked()
         });
-        control.keeper_pauses(false);
+        control.set_keeper_pauses(false);
         control.keeper_rests_to(u64::MAX);
     }
 }

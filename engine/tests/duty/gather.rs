@@ -133,6 +133,8 @@ fn an_adapter_has_its_commands_written_at_once_if_its_answers_wait_for_that() {
         if awaits_disk {
             await_disk(&venue);
         } else {
+            // Time enough for a keeper that would write it.
+            std::thread::sleep(Duration::from_millis(50));
             assert!(venue.control.durable() < venue.control.appended(), "nobody waits for it");
         }
     }

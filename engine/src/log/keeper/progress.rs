@@ -90,8 +90,9 @@ impl Progress {
         piece
     }
 
-    /// A flood if the disk was behind while the last quarter of a segment and more was written.
-    fn load(&mut self, appended: u64) -> Load {
+    /// How much there is to be written when the log is published up to `appended`. It is a flood if the disk was
+    /// behind, whenever this was asked, while the last quarter of a segment and more was written.
+    pub(super) fn load(&mut self, appended: u64) -> Load {
         if appended - self.durable <= BEHIND {
             self.behind_since = None;
             return Load::Calm;
