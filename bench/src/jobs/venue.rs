@@ -164,7 +164,8 @@ impl Venue {
         let name = Name::new("bench").context("a session's name")?;
         let mut options =
             ClientOptions::new(self.data().join(SOCKET_NAME), Role::Adapter, Lane::Cold, name);
-        options.acknowledgement = Acknowledgement::Appended;
+        // Until it is on disk, the adapter shows nothing of it.
+        options.acknowledgement = Acknowledgement::Durable;
         let mut client = Client::connect(&options)?;
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let mut issued = Vec::with_capacity(users as usize);

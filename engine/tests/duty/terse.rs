@@ -142,6 +142,37 @@ fn what_says_more_is_told_by_the_events_that_the_log_has() {
 }
 
 #[test]
+fn an_iceberg_and_a_self_trade_are_told_as_the_log_has_them() {
+    let mut venue = terse();
+    let mut trader = venue.trader("trader", 1);
+    let mut taker = venue.trader("taker", 2);
+    let iceberg = NewOrder { iceberg_quantity: WHOLE, ..limit(0, Side::Sell, 100, 3) };
+    opened(&mut venue, &mut trader, iceberg);
+    // More than it shows is taken each time, so it shows the rest.
+    assert_eq!(names(&send(&mut venue, &mut taker, limit(0, Side::Buy, 100, 2))), "TFTFR");
+    assert_eq!(names(&trader.told()), "TFTF");
+
+    for (prevention, told) in [
+        (SelfTradePrevention::ExpireTaker, "PR"),
+        // All that it meets, of which there are three by then.
+        (SelfTradePrevention::ExpireMaker, "PCPCPCR"),
+        (SelfTradePrevention::ExpireBoth, "PCR"),
+    ] {
+        opened(&mut venue, &mut trader, iceberg);
+        let mut own = limit(0, Side::Buy, 100, 1);
+        own.time_in_force = TimeInForce::Ioc.to_wire();
+        own.self_trade_prevention = prevention.to_wire();
+        let replies = send(&mut venue, &mut trader, own);
+        assert_eq!(names(&replies), told, "{prevention:?}");
+        let last = transactions(venue.folder.path()).pop().unwrap();
+        let [accepted, events @ ..] = &last.events[..] else { panic!("no event") };
+        assert!(matches!(decode::event(accepted), Ok(Event::OrderAccepted(_))));
+        let replies: Vec<_> = replies.iter().map(|reply| reply.event().bytes().to_vec()).collect();
+        assert_eq!(replies, events, "{prevention:?}");
+    }
+}
+
+#[test]
 fn a_terse_stream_is_told_the_same() {
     let mut venue = terse();
     let mut stream = streams::open(&mut venue, "terse", 1, 0);

@@ -26,6 +26,8 @@ pub(super) fn names<'reply>(replies: impl IntoIterator<Item = &'reply Reply>) ->
         Event::Gap(_) => 'G',
         Event::OrderOpened(_) => 'O',
         Event::OrderClosed(_) => 'c',
+        Event::OrderRefilled(_) => 'F',
+        Event::SelfTradePrevented(_) => 'P',
         other => panic!("{other:?}"),
     };
     replies.into_iter().map(of).collect()

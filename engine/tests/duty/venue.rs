@@ -33,6 +33,7 @@ base = "BTC"
 quote = "USDT"
 order_types = ["LIMIT", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT", "LIMIT_MAKER"]
 oco = true
+iceberg = true
 [[symbols]]
 name = "BTCUSD2"
 base = "BTC"

@@ -11,7 +11,9 @@ use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use touchline_adapter::jobs::record::{JOB, Job, Status, read_id};
 use touchline_adapter::views::records::RecordId;
-use touchline_protocol::client::{Client as EngineClient, ClientOptions, SendError};
+use touchline_protocol::client::{
+    Acknowledgement, Client as EngineClient, ClientOptions, SendError,
+};
 use touchline_protocol::message::command::PutRecord;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::{Lane, Role};
@@ -41,6 +43,8 @@ fn make_jobs(venue: &Venue, owner: RecordId) {
     let name = Name::new("many-jobs").expect("a short name");
     let mut options = ClientOptions::new(socket(venue), Role::Adapter, Lane::Cold, name);
     options.handshake_timeout = WATCHDOG;
+    // Until it is on disk, the venue's adapter shows nothing of it.
+    options.acknowledgement = Acknowledgement::Durable;
     let client = EngineClient::connect(&options).expect("the local user is let in");
     let (mut sender, mut receiver) = client.split();
     let (mut sent, mut answered) = (0, 0);
