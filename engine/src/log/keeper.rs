@@ -7,9 +7,9 @@
 //! that failed: after an error nothing becomes durable any more.
 //!
 //! It writes at once what somebody waits for ([`Control::want_durable`]), but for the time between two writes
-//! that it may be told to keep. Otherwise it gathers for a while
-//! and sleeps meanwhile: each write interrupts whoever spins on the core that it needs. When the disk falls
-//! behind, a second thread does the writing while this one brings along what is written next ([`backlog`]).
+//! that it may be told to keep. Otherwise it gathers for a while and sleeps meanwhile: each write interrupts
+//! whoever spins on the core that it needs. When the disk falls behind, a second thread does the writing while
+//! this one brings along what is written next ([`backlog`]).
 
 mod backlog;
 mod progress;

@@ -314,7 +314,8 @@ impl LogReader {
     /// Waits until the disk log or the engine's state has moved since the last call of
     /// [`LogReader::next`], at most for `timeout`; it may return early. The keeper writes
     /// at once only what a session waits for, so a reader of [`Follow::Appended`] may be told by the time of
-    /// `log.gather_us` or `log.write_interval_us`, whichever is longer, and a disk write late; one that needs it sooner looks again by itself.
+    /// `log.gather_us` or `log.write_interval_us`, whichever is longer, and a disk write late; one that needs it
+    /// sooner looks again by itself.
     ///
     /// # Errors
     /// If another engine has started and its log is not the one that was read.
