@@ -80,7 +80,7 @@ pub(crate) struct Keeper {
     moved: (Instant, u64),
     /// Since when there is something to be written that nobody waits for.
     gathers_since: Option<Instant>,
-    /// When the last write began that took all there was, while a time between two is to be kept.
+    /// When the last write of [`Keeper::write_some`] began, if it took all there was.
     wrote: Option<Instant>,
 }
 
@@ -178,9 +178,7 @@ impl Keeper {
 
     /// Writes what is appended up to the next boundary of a window segment, and waits for it.
     fn write_some(&mut self) -> Result<(), DiskError> {
-        if !self.pace.write_interval.is_zero() {
-            self.wrote = Some(Instant::now());
-        }
+        self.wrote = Some(Instant::now());
         let Self { progress, disk, buffer, .. } = self;
         let appended = progress.look();
         let piece = progress.copy(progress.durable(), appended, buffer);
@@ -203,9 +201,10 @@ impl Keeper {
         let durable = self.progress.durable();
         let control = &self.progress.control;
         let mut rests_to = durable;
+        let pause = self.pause();
         if let Some(since) = self.gathers_since {
             rests_to += GATHER_BYTES - 1;
-            limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()).max(self.pause()));
+            limit = limit.min(self.pace.gather.saturating_sub(since.elapsed()).max(pause));
         } else if durable > control.attested_to() && !control.attest_asked() {
             let quiet = self.moved.0.elapsed();
             if quiet >= self.pace.attest_after {
@@ -214,7 +213,6 @@ impl Keeper {
                 limit = limit.min(self.pace.attest_after - quiet);
             }
         }
-        let pause = self.pause();
         // Then who waits need not wake it: it looks when the pause is over.
         let pauses = control.wanted() > durable && !pause.is_zero();
         if pauses {

@@ -19,7 +19,10 @@ use memmap2::MmapMut;
 use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
 
 use super::{
-    super::disk::{DiskError, DiskLog, aligned_buffer},
+    super::{
+        ahead::Load,
+        disk::{DiskError, DiskLog, aligned_buffer},
+    },
     Keeper,
     progress::{Piece, Progress},
 };
@@ -41,11 +44,11 @@ fn piece_bytes(window_bytes: u64) -> u64 {
     (share - share % WINDOW_SEGMENT_BYTES).clamp(WINDOW_SEGMENT_BYTES, PIECE_MAX)
 }
 
-/// A piece in the memory that it is written from.
-type Copied = (MmapMut, Piece);
+/// A piece in the memory that it is written from, and how much there is to be written with it.
+type Copied = (MmapMut, Piece, Load);
 
-/// A piece that was written, or why it was not.
-type Written = Result<Copied, DiskError>;
+/// A piece that was written, and its memory, or why it was not.
+type Written = Result<(MmapMut, Piece), DiskError>;
 
 impl Keeper {
     /// Writes whole window segments until less than one is left or the keeper is to end. Where there is no
@@ -97,7 +100,7 @@ impl Writing {
                 copied_to = piece.end;
                 under_way += 1;
                 // A thread that takes none has panicked, which the scope tells.
-                let _ended = self.copied.send((buffer, piece));
+                let _ended = self.copied.send((buffer, piece, progress.load(appended)));
             }
             if under_way == 0 {
                 return Ok(());
@@ -114,8 +117,8 @@ impl Writing {
 
 /// The thread: writes what it is given until there is no more, or a write fails.
 fn write(disk: &mut DiskLog, copied: &Receiver<Copied>, done: &SyncSender<Written>) {
-    for (buffer, piece) in copied {
-        disk.set_load(piece.load);
+    for (buffer, piece, load) in copied {
+        disk.set_load(load);
         let written = disk.write(piece.start, &buffer[..piece.bytes]);
         let is_last = written.is_err();
         // Nobody takes it when the keeper has panicked.

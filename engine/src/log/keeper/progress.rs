@@ -29,8 +29,6 @@ pub(super) struct Piece {
     pub(super) bytes: usize,
     /// The log is durable up to here when it is written: a frame ends there.
     pub(super) end: u64,
-    /// How much there is to be written with it.
-    pub(super) load: Load,
 }
 
 /// The keeper's place in the log.
@@ -65,19 +63,19 @@ impl Progress {
     /// Copies what is published from `from` up to `appended`, at most up to the next boundary of a window
     /// segment, where a frame always ends, and at least a byte, to the beginning of `buffer`: from the
     /// beginning of its first block on, and with zeros up to the end of its last one.
-    pub(super) fn copy(&mut self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
+    pub(super) fn copy(&self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
         let end = appended.min(from + window_segment_rest(from));
         let start = from - from % BLOCK_BYTES;
         let used = (end - start) as usize;
         let bytes = used.next_multiple_of(BLOCK_BYTES as usize);
         self.body.copy(start, &mut buffer[..used]);
         buffer[used..bytes].fill(0);
-        Piece { start, bytes, end, load: self.load(appended) }
+        Piece { start, bytes, end }
     }
 
     /// As [`Progress::copy`], and goes on with as many whole window segments as are published, have room in
     /// `buffer` and lie in the same segment of the disk log.
-    pub(super) fn copy_segments(&mut self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
+    pub(super) fn copy_segments(&self, from: u64, appended: u64, buffer: &mut [u8]) -> Piece {
         let mut piece = self.copy(from, appended, buffer);
         let segment_bytes = self.control.identity().segment_bytes;
         let segment_end = piece.start - piece.start % segment_bytes + segment_bytes;
