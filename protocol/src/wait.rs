@@ -24,12 +24,14 @@
 //! asleep.
 
 mod futex;
+mod rest;
 
 use std::time::{Duration, Instant};
 
 use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now};
 
 pub use futex::MAX_LINES;
+pub use rest::{Rest, Sleep};
 
 /// Pauses before the first yield of a thread that waits adaptively: 0.7 µs where a pause takes 28 ns, a little
 /// more than an order's round trip. Where more threads wait for each other than there are cores, who is to answer

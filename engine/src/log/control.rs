@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -26,7 +26,8 @@ use touchline_protocol::{
     sync::ReadOnlyU32,
     units::{Incarnation, Position},
     wait::{
-        EventCounter, EventWatch, LocalSignal, ParkingLine, wake_if_parked, wake_if_seen_parked,
+        EventCounter, EventWatch, LocalSignal, ParkingLine, Rest, wake_if_parked,
+        wake_if_seen_parked,
     },
 };
 
@@ -58,12 +59,8 @@ struct Inner {
     duty_doorbell: Shared<AtomicU32>,
     keeper_parked: Shared<AtomicU32>,
     keeper_doorbell: Shared<AtomicU32>,
-    /// Somebody waits for all below it to be durable.
-    wanted: AtomicU64,
-    /// Up to here appending is no reason to wake the keeper.
-    keeper_rests_to: AtomicU64,
-    /// Neither is somebody who waits.
-    keeper_pauses: AtomicBool,
+    /// What the keeper need not be woken for, and up to where it is waited for.
+    keeper_rest: Rest,
     attest_asked: AtomicBool,
     attested_to: AtomicU64,
     keeper_stop: AtomicBool,
@@ -93,9 +90,7 @@ impl Control {
             duty_doorbell: page.u32_at(DUTY_DOORBELL_OFFSET)?,
             keeper_parked: page.u32_at(KEEPER_PARKED_OFFSET)?,
             keeper_doorbell: page.u32_at(KEEPER_DOORBELL_OFFSET)?,
-            wanted: AtomicU64::new(0),
-            keeper_rests_to: AtomicU64::new(u64::MAX),
-            keeper_pauses: AtomicBool::new(false),
+            keeper_rest: Rest::new(),
             attest_asked: AtomicBool::new(false),
             attested_to: AtomicU64::new(0),
             keeper_stop: AtomicBool::new(false),
@@ -194,49 +189,27 @@ impl Control {
     /// is appended, up to `appended`, to be durable. Called by the duty thread alone.
     #[inline]
     pub(crate) fn want_durable(&self, appended: u64) {
-        // SYNC: the fence behind it makes the keeper see it before it sleeps.
-        self.inner.wanted.store(appended, Ordering::Relaxed);
-        self.wake_keeper_for(appended, || !self.inner.keeper_pauses.load(Ordering::Relaxed));
+        self.wake_keeper_for(appended, true);
     }
 
     /// Wakes the keeper if `appended` is more than it sleeps for, or if whoever follows the log sleeps,
     /// whom it then wakes. Called by the duty thread alone.
     #[inline]
     pub(crate) fn tell_keeper(&self, appended: u64) {
-        self.wake_keeper_for(appended, || false);
+        self.wake_keeper_for(appended, false);
     }
 
-    /// As [`Control::tell_keeper`], or if `otherwise` says so, which is asked behind the fence.
     #[inline]
-    fn wake_keeper_for(&self, appended: u64, otherwise: impl FnOnce() -> bool) {
-        // SYNC: pairs with the fence in `park`: the last look of keeper and follower sees what was
-        // appended and wanted, or what they have set before it is seen here.
-        fence(Ordering::SeqCst);
-        let is_enough = appended > self.inner.keeper_rests_to.load(Ordering::Relaxed);
-        if is_enough || otherwise() || self.is_follower_parked() {
+    fn wake_keeper_for(&self, appended: u64, is_wanted: bool) {
+        if self.inner.keeper_rest.tell(appended, is_wanted, || self.is_follower_parked()) {
             let parked = ReadOnlyU32::new(&self.inner.keeper_parked);
             wake_if_seen_parked(parked, &self.inner.keeper_doorbell);
         }
     }
 
-    /// Up to where somebody waits for the log to be durable.
-    pub(crate) fn wanted(&self) -> u64 {
-        // SYNC: ordered by the fences of `want_durable` and `park`.
-        self.inner.wanted.load(Ordering::Relaxed)
-    }
-
-    /// The keeper, which is about to sleep, need not be woken for what is appended up to `position`;
-    /// [`u64::MAX`]: it is awake.
-    pub(crate) fn keeper_rests_to(&self, position: u64) {
-        // SYNC: before it sleeps ordered by the fence in `park`; seen late otherwise it costs one look.
-        self.inner.keeper_rests_to.store(position, Ordering::Relaxed);
-    }
-
-    /// The keeper, which is about to sleep, need not be woken either for what somebody waits for: a pause
-    /// between two writes ends by itself.
-    pub(crate) fn set_keeper_pauses(&self, pauses: bool) {
-        // SYNC: as `keeper_rests_to`; lowered, it is ordered before the next look by the fence in `park`.
-        self.inner.keeper_pauses.store(pauses, Ordering::Relaxed);
+    /// What the keeper sleeps by, and by which it knows up to where it is waited for.
+    pub(crate) fn keeper_rest(&self) -> &Rest {
+        &self.inner.keeper_rest
     }
 
     pub(crate) fn keeper_line(&self) -> ParkingLine<'_> {

@@ -15,14 +15,14 @@ mod backlog;
 mod progress;
 
 use std::{
-    io, iter,
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use memmap2::MmapMut;
-use touchline_protocol::{log::WINDOW_SEGMENT_BYTES, wait::park};
+use touchline_protocol::{log::WINDOW_SEGMENT_BYTES, wait::Sleep};
 
 use crate::snapshot::SnapshotSchedule;
 
@@ -164,7 +164,7 @@ impl Keeper {
             return Due::Backlog;
         }
         let since = *self.gathers_since.get_or_insert(self.moved.0);
-        let is_wanted = self.progress.control.wanted() > self.progress.durable();
+        let is_wanted = self.progress.is_wanted();
         let is_awaited = is_wanted || since.elapsed() >= self.pace.gather;
         let is_due = behind >= GATHER_BYTES || is_awaited && self.pause().is_zero();
         if is_due { Due::Some } else { Due::Nothing }
@@ -214,22 +214,20 @@ impl Keeper {
             }
         }
         // Then who waits need not wake it: it looks when the pause is over.
-        let pauses = control.wanted() > durable && !pause.is_zero();
+        let pauses = self.progress.is_wanted() && !pause.is_zero();
         if pauses {
             limit = limit.min(pause);
         }
         let Self { progress: Progress { body, control, .. }, moved, .. } = self;
-        control.keeper_rests_to(rests_to);
-        control.set_keeper_pauses(pauses);
-        park(iter::once(control.keeper_line()), limit, || {
-            let appended = body.appended();
-            control.keeper_should_stop()
-                || control.wanted() > durable && !pauses
-                || appended > rests_to
-                || appended != moved.1 && control.is_follower_parked()
-        });
-        control.set_keeper_pauses(false);
-        control.keeper_rests_to(u64::MAX);
+        let sleep = Sleep { done: durable, rests_to, pauses, limit };
+        control.keeper_rest().sleep(
+            control.keeper_line(),
+            &sleep,
+            || body.appended(),
+            |appended| {
+                control.keeper_should_stop() || appended != moved.1 && control.is_follower_parked()
+            },
+        );
     }
 }
 

@@ -55,6 +55,11 @@ impl Progress {
         self.durable
     }
 
+    /// Whether somebody waits for more than is on disk.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.control.keeper_rest().wanted() > self.durable
+    }
+
     /// Looks how far the log is published.
     pub(super) fn look(&mut self) -> u64 {
         self.body.appended()
