@@ -238,6 +238,7 @@ fn list(schemas: &mut Schemas) -> RefOr<Schema> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::email;
     use super::*;
 
     #[test]
@@ -264,6 +265,11 @@ mod tests {
         let user = body("/api/v1/auth/register", "post");
         assert_eq!(user["properties"]["name"]["minLength"], 3);
         assert_eq!(user["properties"]["password"]["format"], "password");
+        assert_eq!(user["properties"]["email"]["pattern"], email::EXPRESSION);
+        for text in ["company", "position"] {
+            let words = job["properties"][text]["description"].as_str().unwrap();
+            assert!(words.contains("UTF-16"), "{words}");
+        }
         assert_eq!(user["properties"]["password"]["maxLength"], serde_json::Value::Null);
         let login = body("/api/v1/auth/login", "post");
         assert_eq!(login["required"], serde_json::json!(["email", "password"]));

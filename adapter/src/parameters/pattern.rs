@@ -14,6 +14,8 @@ pub const DECIMAL: &str = r"^([0-9]{1,20})(\.[0-9]{1,20})?$";
 pub const LONG: &str = "^[0-9]{1,20}$";
 /// A client order id or client list id.
 pub const CLIENT_ID: &str = r"^[\.A-Z\:/a-z0-9_-]{1,36}$";
+/// The same without escapes that stand for nothing, which a strict reader of expressions refuses.
+pub const CLIENT_ID_STRICT: &str = "^[.A-Z:/a-z0-9_-]{1,36}$";
 
 fn is_run(text: &str, longest: usize, member: fn(u8) -> bool) -> bool {
     (1..=longest).contains(&text.len()) && text.bytes().all(member)

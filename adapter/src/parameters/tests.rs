@@ -426,6 +426,14 @@ proptest! {
     }
 
     #[test]
+    fn client_ids_agree_with_both_of_their_expressions(text in "[-.:/_a-zA-Z0-9]{0,38}|.{0,4}") {
+        for expression in [pattern::CLIENT_ID, pattern::CLIENT_ID_STRICT] {
+            let expression = regex::Regex::new(expression).unwrap();
+            prop_assert_eq!(expression.is_match(&text), is_client_id(&text));
+        }
+    }
+
+    #[test]
     fn symbol_lists_round_trip(symbols in prop::collection::vec("[A-Z0-9_.-]{1,20}", 0..6)) {
         let text = format!("[{}]", symbols.iter().map(|s| format!("\"{s}\"")).collect::<Vec<_>>().join(","));
         prop_assert!(is_symbols(&text));

@@ -247,8 +247,14 @@ fn targets() {
     let site = may();
     for target in ["http://h/a", "a", "/a#b"] {
         assert_eq!(site.ask(get(target)).status, 400, "{target}");
+        // With its body in the same write, and the next request behind it.
+        let mut client = site.client();
+        let fields = "HTTP/1.1\r\nHost: h\r\nContent-Length: 7";
+        client.send(format!("POST {target} {fields}\r\n\r\n{{\"a\":1}}{}", get("/a")));
+        assert_eq!(client.answer().status, 400, "{target}");
+        assert_eq!(client.answer().body, "GET /a q= h=- b=", "{target}");
     }
-    assert_eq!(site.calls(), 0);
+    assert_eq!(site.calls(), 3, "the ones behind");
 }
 
 fn head() {

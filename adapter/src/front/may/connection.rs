@@ -90,14 +90,14 @@ impl HttpService for Connection {
 impl Served {
     /// Reads the rest of a request and has it answered.
     fn exchange(&self, head: Head<'_, '_, '_>) -> Reply {
-        let path = split(head.path()).0.to_owned();
+        let path = path_of(head.path()).to_owned();
         let Some(_in_progress) = self.shared.progress.begin() else {
             return self.refuse(&path, Fault::Overloaded);
         };
         match self.receive(head) {
             Ok(request) => self.ask(request).unwrap_or_else(|fault| self.fault(&path, fault)),
-            // It alone is found when the request has been read whole.
-            Err(fault @ Fault::UnknownMethod) => self.fault(&path, fault),
+            // These are told when the request has been read whole.
+            Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault(&path, fault),
             Err(fault) => self.refuse(&path, fault),
         }
     }
@@ -110,9 +110,7 @@ impl Served {
         }
         let (path, query) = split(head.path());
         let is_path = path.starts_with('/') || path == "*";
-        if !is_path || head.path().contains('#') {
-            return Err(Fault::BadHead { why: "The request target is not a path." });
-        }
+        let is_path = is_path && !head.path().contains('#');
         let length = match framing(head.headers(), head.version() == 1)? {
             Framing::Length(length) => length,
             Framing::Chunked => {
@@ -127,6 +125,9 @@ impl Served {
         let (path, headers) = (path.to_owned(), copy_headers(&head));
         let query = Bytes::copy_from_slice(query.as_bytes());
         let body = read_body(head, length)?;
+        if !is_path {
+            return Err(NO_PATH);
+        }
         Ok(Request {
             method: method.ok_or(Fault::UnknownMethod)?,
             path,
@@ -201,6 +202,17 @@ impl Drop for Way {
     fn drop(&mut self) {
         self.send(None);
     }
+}
+
+/// A target that is none is answered when its body has been read: what of a body is left over the library takes
+/// for a request, and ends the connection in front of the answer.
+const NO_PATH: Fault = Fault::BadHead { why: "The request target is not a path." };
+
+/// The path of a request target, also of a whole URL, which tells whose errors its client expects.
+fn path_of(target: &str) -> &str {
+    let path = split(target).0;
+    let behind_scheme = path.split_once("://").map(|(_, rest)| rest);
+    behind_scheme.map_or(path, |rest| rest.find('/').map_or("/", |start| &rest[start..]))
 }
 
 /// Path and query of a request target.

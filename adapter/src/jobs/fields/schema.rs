@@ -5,6 +5,7 @@ use utoipa::PartialSchema;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 
 use super::{COMPANY, EMAIL, NAME, PASSWORD, POSITION, Rule};
+use crate::jobs::email;
 use crate::jobs::record::Status;
 
 /// POST /auth/register.
@@ -32,17 +33,19 @@ fn object(rules: &[Rule]) -> ObjectBuilder {
 
 fn text(rule: &Rule) -> Schema {
     let (least, most) = rule.lengths;
-    let format = match (rule.is_secret, rule.is_email) {
-        (true, _) => Some(SchemaFormat::KnownFormat(KnownFormat::Password)),
-        (_, true) => Some(SchemaFormat::KnownFormat(KnownFormat::Email)),
-        _ => None,
-    };
+    let format = rule.is_secret.then_some(SchemaFormat::KnownFormat(KnownFormat::Password));
+    // One unit is what a text that is not empty has at least, however it is counted.
+    let is_counted = least > 1 || most != usize::MAX;
     ObjectBuilder::new()
         .schema_type(Type::String)
         .format(format)
+        .pattern(rule.is_email.then_some(email::EXPRESSION))
         .min_length(Some(least))
-        // Lengths are counted in UTF-16 units, of which a character takes one or two.
         .max_length((most != usize::MAX).then_some(most))
+        .description(is_counted.then_some(LENGTHS))
         .build()
         .into()
 }
+
+/// What a schema's own words cannot say: they count characters.
+const LENGTHS: &str = "Lengths are counted in UTF-16 units, of which a character takes one or two.";

@@ -25,6 +25,7 @@ pub(super) fn schema(operation: &Operation, name: &str) -> Schema {
         "recvWindow" => recv_window(),
         "listenKey" => ObjectBuilder::new().schema_type(Type::String).build().into(),
         _ => match forms::of(operation.weight, name) {
+            Some((pattern::CLIENT_ID, _)) => text(pattern::CLIENT_ID_STRICT),
             Some((legal, _)) if legal != pattern::LONG => text(legal),
             _ => super::number(),
         },
