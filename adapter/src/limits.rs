@@ -189,6 +189,14 @@ impl Limits {
         Admission { charge, refusal }
     }
 
+    /// Notes that a request which was let in was refused for its account's order counts: with who goes on and on
+    /// it goes as with any other limit, from the next request on.
+    pub fn note_too_many_orders(&self, address: IpAddr, now_ms: u64) {
+        if self.counts.refuse(address, now_ms) > self.config.refusals_before_ban {
+            self.ban(address, now_ms);
+        }
+    }
+
     /// Adds to a reply what its address has used up (spot contract §8).
     pub fn add_headers(&self, admission: &Admission, reply: &mut Reply) {
         self.counts.add_headers(&admission.charge, reply);

@@ -155,6 +155,9 @@ impl Service for Spot {
     }
 }
 
+/// Code of the one 429 that the engine decides.
+const TOO_MANY_ORDERS: i32 = -1015;
+
 /// The answer to an address that is not served: no more than its status (facts §1.1).
 fn denied() -> Reply {
     Reply::empty(403)
@@ -321,10 +324,12 @@ impl Exchange {
 
     /// From here on the request is not needed any more, and others may have its memory.
     fn submit(self, submission: Submission) {
-        let Self { shared, admission, deadline, done, .. } = self;
+        let Self { shared, request, address, admission, deadline, done, .. } = self;
+        let client = (address, request.arrived_ms());
+        drop(request);
         let engine = Arc::clone(&shared.engine);
         let Submission { command, report, deadline_first } = submission;
-        let submitted = Submitted { shared, admission, deadline, report, deadline_first };
+        let submitted = Submitted { shared, client, admission, deadline, report, deadline_first };
         let tell = move |outcome| {
             done.resume(move |done| submitted.conclude(outcome, done));
         };
@@ -344,6 +349,8 @@ impl Exchange {
 /// A request whose command is on its way.
 struct Submitted {
     shared: Arc<Shared>,
+    /// Whose request it was, and when it arrived, ms since the epoch.
+    client: (IpAddr, u64),
     admission: Admission,
     deadline: Instant,
     report: Box<dyn Report>,
@@ -408,6 +415,10 @@ impl Submitted {
     }
 
     fn answer(self, outcome: Result<Reply, ApiError>, done: Completion) {
+        if outcome.as_ref().is_err_and(|error| error.code == TOO_MANY_ORDERS) {
+            let (address, arrived_ms) = self.client;
+            self.shared.limits.note_too_many_orders(address, arrived_ms);
+        }
         let reply = outcome.unwrap_or_else(|error| error.reply());
         done.send(self.shared.complete(reply, &self.admission));
     }

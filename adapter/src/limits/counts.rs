@@ -225,6 +225,13 @@ struct Row {
     refusals: Window,
 }
 
+impl Row {
+    /// One more that was refused; gives how many this minute has now.
+    fn refuse(&mut self, now_ms: u64) -> u64 {
+        self.refusals.add(now_ms / Interval::Minute.ms(), 1)
+    }
+}
+
 #[derive(Debug)]
 struct Table<K> {
     /// Which row a key has.
@@ -303,9 +310,18 @@ impl<K: Eq + Hash> Counts<K> {
         }
         // What has no weight was counted, and perhaps refused, before.
         if charge.exceeded.is_some() && !is_shared && weight > 0 {
-            charge.refusals = counts.refusals.add(now_ms / Interval::Minute.ms(), 1);
+            charge.refusals = counts.refuse(now_ms);
         }
         charge
+    }
+
+    /// Counts a request that was refused for something else than these limits; gives how many this minute has
+    /// now, 0 for who shares its counts.
+    pub fn refuse_key(&self, key: K, now_ms: u64) -> u64 {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = self.row(&mut table, key, now_ms);
+        let is_shared = row >= table.used.len() - table.shared;
+        if is_shared { 0 } else { table.used[row].refuse(now_ms) }
     }
 
     /// Adds the used weights to a reply: one header per limit, and for a limit of one minute the
@@ -367,6 +383,11 @@ impl<K: Eq + Hash> Counts<K> {
 }
 
 impl Counts {
+    /// As [`refuse_key`](Self::refuse_key), for the client that an address stands for.
+    pub fn refuse(&self, address: IpAddr, now_ms: u64) -> u64 {
+        self.refuse_key(client(address), now_ms)
+    }
+
     /// As [`charge_key`](Self::charge_key), for the client that an address stands for.
     pub fn charge(&self, address: IpAddr, weight: u32, now_ms: u64) -> Charge {
         self.charge_key(client(address), weight, now_ms)

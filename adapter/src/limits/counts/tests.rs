@@ -143,10 +143,16 @@ fn refusals_are_counted_by_the_minute_and_looking_costs_nothing() {
     assert_eq!(counts.peek(ip(1), START + MINUTE).used[0], 0);
     assert_eq!(counts.peek(ip(9), START).used[0], 0);
     assert_eq!([refusals(1, START + MINUTE), refusals(1, START + MINUTE)], [0, 1]);
+    assert_eq!(counts.refuse(ip(1), START + MINUTE), 2, "for something else");
+    assert_eq!(counts.peek(ip(1), START + MINUTE).used[0], 2, "which uses nothing up");
     // Who shares a bucket is not told what others did to it.
     assert_eq!(refusals(2, START + MINUTE), 0);
     assert_eq!([refusals(3, START + MINUTE), refusals(4, START + MINUTE)], [0, 0]);
     assert!(counts.charge(ip(5), 1, START + MINUTE).exceeded.is_some());
+    assert_eq!(
+        [counts.refuse(ip(3), START + MINUTE), counts.refuse(ip(4), START + MINUTE)],
+        [0, 0]
+    );
 }
 
 #[test]

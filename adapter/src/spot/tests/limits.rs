@@ -10,6 +10,7 @@ use crate::http::Method::{Delete, Get, Post};
 use crate::http::{Fault, Refused, Reply, Request, Service};
 use crate::limits::LimitsConfig;
 use crate::views::fixture::Log;
+use touchline_protocol::message::enums::RejectReason;
 
 fn site() -> Site {
     let limits = LimitsConfig {
@@ -94,6 +95,29 @@ fn who_goes_on_when_refused_is_banned_from_everything() {
     let mut later = from(client, open(Get, "ping", ""));
     later.arrived_ns = until * 1_000_000;
     assert_eq!(site.reply(later).status, 200);
+}
+
+/// The engine counts orders, by account; who goes on for all that is banned by address.
+#[test]
+fn who_goes_on_with_too_many_orders_is_banned_too() {
+    let limits = LimitsConfig { refusals_before_ban: 2, ..AdapterConfig::default().limits() };
+    let site = Site::limited(Log::venue(), config(), limits);
+    let order = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1";
+    let place = |peer: &str| site.reply(from(peer, site.signed(Post, "order", order)));
+    for _ in 0..3 {
+        site.expect_reject(RejectReason::TooManyOrders, 0);
+        let reply = place("198.51.100.1");
+        assert_eq!((reply.status, header(&reply, "Retry-After")), (429, None));
+    }
+    assert_eq!(site.engine.seen.lock().unwrap().len(), 3);
+    let banned = ping(&site, "198.51.100.1");
+    assert_eq!((banned.status, header(&banned, "Retry-After")), (418, Some("120")));
+    // The same account from elsewhere, refused for something else.
+    for _ in 0..5 {
+        site.expect_reject(RejectReason::LotSize, 0);
+        assert_eq!(place("198.51.100.2").status, 400);
+    }
+    assert_eq!(ping(&site, "198.51.100.2").status, 200);
 }
 
 /// Also with a request that the front refuses. What was called had been let in, so it is told what came of it.
