@@ -100,6 +100,9 @@ pub(crate) struct EngineArguments {
     pub(crate) settings: SettingsArguments,
     #[command(flatten)]
     pub(crate) start: StartArguments,
+    /// Begin no new venue: there was one here
+    #[arg(long, hide = true)]
+    pub(crate) must_exist: bool,
     /// End when this parent process dies
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) supervised: Option<i32>,

@@ -72,6 +72,7 @@ fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
         data: arguments.data.data.clone(),
         config: settings.engine,
         accept_loss: arguments.start.accept_loss,
+        must_exist: arguments.must_exist,
         allow_clock_behind: arguments.start.allow_clock_behind,
     })
 }

@@ -4,6 +4,7 @@ use crate::cli::{FrontArguments, SettingsArguments};
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use std::fs;
+use std::path::Path;
 use toml::{Table, Value};
 use touchline_adapter::config::AdapterConfig;
 use touchline_adapter::jobs::config::JobsConfig;
@@ -40,13 +41,22 @@ impl Settings {
 
 /// Reads the file that the arguments name, or else the built-in demo venue, and sets single keys.
 pub(crate) fn load(arguments: &SettingsArguments) -> Result<Settings> {
-    let (text, source) = match &arguments.config {
-        None => (REFERENCE.to_owned(), "built-in venue.toml".to_owned()),
-        Some(path) => {
-            let text = fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            (text, path.display().to_string())
-        }
+    parse(arguments, text(arguments)?.as_deref())
+}
+
+/// What stands in the file that the arguments name; none without one.
+pub(crate) fn text(arguments: &SettingsArguments) -> Result<Option<String>> {
+    let read = |path: &Path| {
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    arguments.config.as_deref().map(read).transpose()
+}
+
+/// As [`load`], of a file that was read already.
+pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result<Settings> {
+    let (text, source) = match (text, &arguments.config) {
+        (Some(text), Some(path)) => (text, path.display().to_string()),
+        _ => (REFERENCE, "built-in venue.toml".to_owned()),
     };
     let mut table: Table = text.parse().with_context(|| source.clone())?;
     for assignment in &arguments.set {

@@ -3,13 +3,15 @@
 
 mod child;
 mod example;
+mod kept;
 mod ready;
 
 use crate::cli::{SettingsArguments, UpArguments};
 use crate::notice::supervisor::{alert, say};
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use anyhow::{Context, Result, bail, ensure};
 use child::{Child, Role, is_for_good};
+use kept::KeptSettings;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
@@ -54,7 +56,7 @@ enum FirstStart {
 
 pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     // A wrong setting is told before anything is started: a first start makes the venue, for good.
-    let mut settings = settings::load(&arguments.settings)?;
+    let (mut settings, kept) = KeptSettings::load(&arguments.settings)?;
     settings.apply(&arguments.front);
     settings.check_adapter()?;
     let data = &arguments.data.data;
@@ -68,8 +70,8 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     let (sender, notices) = channel();
     watch_signals(sender.clone())?;
     let mut supervisor = Supervisor {
-        engine: Child::new(Role::Engine, engine_arguments(arguments), sender.clone()),
-        adapter: Child::new(Role::Adapter, adapter_arguments(arguments), sender),
+        engine: Child::new(Role::Engine, engine_arguments(arguments, &kept), sender.clone()),
+        adapter: Child::new(Role::Adapter, adapter_arguments(arguments, &kept), sender),
         notices,
     };
     let outcome = supervisor.run(arguments, &settings);
@@ -110,12 +112,15 @@ fn common_arguments(data: &Path, settings: &SettingsArguments) -> Vec<OsString> 
     arguments
 }
 
+/// The engine's, once it was ready: it comes back to that venue or not at all.
+const MUST_EXIST: &str = "--must-exist";
+
 /// The engine's, for the loss of what lies behind damage in the log.
 const ACCEPT_LOSS: &str = "--accept-loss";
 
-fn engine_arguments(arguments: &UpArguments) -> Vec<OsString> {
+fn engine_arguments(arguments: &UpArguments, kept: &KeptSettings) -> Vec<OsString> {
     let mut all = vec!["engine".into()];
-    all.extend(common_arguments(&arguments.data.data, &arguments.settings));
+    all.extend(common_arguments(&arguments.data.data, &kept.arguments));
     if arguments.start.accept_loss {
         all.push(ACCEPT_LOSS.into());
     }
@@ -125,9 +130,9 @@ fn engine_arguments(arguments: &UpArguments) -> Vec<OsString> {
     all
 }
 
-fn adapter_arguments(arguments: &UpArguments) -> Vec<OsString> {
+fn adapter_arguments(arguments: &UpArguments, kept: &KeptSettings) -> Vec<OsString> {
     let mut all = vec!["adapter".into()];
-    all.extend(common_arguments(&arguments.data.data, &arguments.settings));
+    all.extend(common_arguments(&arguments.data.data, &kept.arguments));
     all.extend(["--http".into(), arguments.front.http.to_string().into()]);
     if let Some(prefix) = &arguments.front.header_prefix {
         all.extend(["--header-prefix".into(), prefix.into()]);
@@ -154,6 +159,11 @@ impl Supervisor {
         }
         // What comes later was seen by nobody who could accept it.
         self.engine.remove_argument(ACCEPT_LOSS);
+        self.engine.add_argument(MUST_EXIST.into());
+        // Clients come back to where they were, also when port 0 was asked for.
+        if let Some(address) = self.engine.address.clone() {
+            self.engine.add_argument(option("--set", format!("gateway.tcp={address}")));
+        }
         // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
         let _pid_file = PidFile::write(arguments.data.data.join("up.pid"));
         self.adapter.start()?;

@@ -31,6 +31,7 @@ mod system {
     mod lifecycle;
     mod limits;
     mod log_tools;
+    mod lost_log;
     mod malformed_http;
     mod off_the_shelf;
     mod openapi;

@@ -281,6 +281,7 @@ impl Parts {
     ) -> Result<Self, RunError> {
         let EngineFiles { mut reader, appended, durable, keys } = files;
         let config = &options.config;
+        let log_id = reader.log_id();
         let (archive, state) = archive::open(options, &mut reader)?;
         let lease = archive::hold(options, &reader, &archive)?;
         let (appended, durable) =
@@ -291,7 +292,7 @@ impl Parts {
         });
         let views = Arc::new(Views::new(state, move || watermark.now()));
         let gate = Arc::new(Gate::default());
-        let orders = link(options, "hot", Lane::Hot)?;
+        let orders = link(options, log_id, "hot", Lane::Hot)?;
         let (on_disk, session) = (Arc::clone(&durable), Arc::clone(&orders));
         let judge = move |last: &Bookmark, end| on_disk.fate(last, end, || session.durable());
         let work = Work::new(Arc::clone(&views), &archive, judge, Arc::clone(&gate), lease);
@@ -306,7 +307,7 @@ impl Parts {
             let _gone = sender.send(Notice::ViewsEnded(end));
         })
         .map_err(|source| RunError::Thread { name: "views", source })?;
-        let records = link(options, "cold", Lane::Cold)?;
+        let records = link(options, log_id, "cold", Lane::Cold)?;
         let limits = Arc::new(Limits::new(config.limits()));
         let keeper = Keeper::start(Arc::clone(&limits), &options.data, &config.instance)?;
         let spot =
@@ -398,6 +399,7 @@ fn end_of(notice: Option<Notice>) -> Result<(), RunError> {
 /// A link of the adapter's instance on one of the engine's lanes.
 fn link<T: Traffic>(
     options: &AdapterOptions,
+    log_id: [u8; 16],
     suffix: &str,
     lane: Lane,
 ) -> Result<Arc<Link<T>>, RunError> {
@@ -407,6 +409,8 @@ fn link<T: Traffic>(
     let options = ClientOptions {
         // An answer needs fills and the result, and each message costs.
         flags: LOGON_BRIEF,
+        // What the views hold is of this log: with another one an order would go to whatever has its numbers.
+        log_id: Some(log_id),
         acknowledgement: options.config.acknowledge.into(),
         handshake_timeout: HANDSHAKE,
         ..ClientOptions::new(socket, Role::Adapter, lane, name)

@@ -49,6 +49,8 @@ pub struct EngineOptions {
     pub config: EngineConfig,
     /// Open a damaged log by dropping what lies behind the damage.
     pub accept_loss: bool,
+    /// Begin no new venue, and make no folder: there was one here.
+    pub must_exist: bool,
     /// Start although the clock shows much less than the log's last time.
     pub allow_clock_behind: bool,
 }
@@ -111,6 +113,12 @@ impl Replayed for CoreReplay<'_> {
 pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     check_data_path(&options.data)?;
+    ensure!(
+        !options.must_exist || has_log(&options.data),
+        "the log of this venue is not in {} any more; no new venue is begun in its place: bring the folder back, \
+         or the disk that it lies on",
+        options.data.display()
+    );
     let genesis = check_definition(&options.config, &options.data)?;
     // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;

@@ -25,14 +25,15 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use touchline_protocol::{
     log::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
-        place::{WindowFolders, boot_id},
+        lease::LEASE_FOLDER,
+        place::{HISTORY_FOLDER, WindowFolders, boot_id},
         segment::LogIdentity,
     },
     units::{Incarnation, Position},
@@ -267,6 +268,9 @@ fn open_segments(
         if let Some(snapshot) = newest_path(storage.as_ref(), &options.data)? {
             return Err(RecoveryError::SegmentsGone { folder, snapshot });
         }
+        if let Some(trace) = trace_of_a_log(&options.data) {
+            return Err(RecoveryError::LogGone { folder, trace });
+        }
         sync_ancestors(storage.as_ref(), &folder)?;
         let identity = new_identity(options.segment_bytes)?;
         let mut disk = DiskLog::new(Arc::clone(storage), folder.clone(), identity, 0)?;
@@ -274,6 +278,13 @@ fn open_segments(
         numbers.push(0);
     }
     Ok((Segments::open(Arc::clone(storage), folder, &numbers)?, new_log))
+}
+
+/// What only a log leaves in a data folder beside itself: leases of its readers, and what they keep of it.
+fn trace_of_a_log(data: &Path) -> Option<PathBuf> {
+    let holds_something =
+        |folder: &PathBuf| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    [LEASE_FOLDER, HISTORY_FOLDER].into_iter().map(|name| data.join(name)).find(holds_something)
 }
 
 /// Makes the names of the segment folder and of all folders above it in its file system durable: whoever

@@ -109,6 +109,9 @@ pub struct ClientOptions {
     /// Last incarnation and position that an earlier connection of the session saw: a log that does not
     /// have them refuses ([`ConnectError::HistoryLost`]).
     pub last_seen: Option<(Incarnation, Position)>,
+    /// The log that the engine must have: one of another venue at the same place is left
+    /// ([`ConnectError::OtherLog`]).
+    pub log_id: Option<[u8; 16]>,
     /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60; 0: the engine's setting.
     pub heartbeat_seconds: u8,
     /// How [`Receiver::wait`] waits.
@@ -132,6 +135,7 @@ impl ClientOptions {
             flags: 0,
             acknowledgement: Acknowledgement::Appended,
             last_seen: None,
+            log_id: None,
             heartbeat_seconds: 0,
             wait: WaitStrategy::Adaptive,
             handshake_timeout: Duration::from_secs(5),

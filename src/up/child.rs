@@ -56,7 +56,7 @@ pub(super) struct Child {
     restart_at: Option<Instant>,
     /// Held by each thread that still reads what a process of this child says.
     readers: Arc<()>,
-    /// Where the adapter serves, once it has said so.
+    /// Where the adapter serves over HTTP, or the engine over TCP, once it has said so.
     pub(super) address: Option<String>,
 }
 
@@ -117,14 +117,21 @@ impl Child {
     /// Takes in a line that the child printed.
     pub(super) fn line(&mut self, line: &str) {
         say!("{}: {line}", self.role);
+        if self.role == Role::Engine && line.starts_with("gateway: ") {
+            self.note_address(line, "tcp=");
+        }
         let Some(rest) = line.strip_prefix(&format!("{} ready", self.role)) else { return };
         self.ready = true;
-        let named = rest.split_whitespace().find_map(|word| word.strip_prefix("http="));
-        if let Some(address) = named {
-            self.address = Some(address.to_owned());
-        }
+        self.note_address(rest, "http=");
         if self.restarts > 0 {
             say!("touchline: the {} is back", self.role);
+        }
+    }
+
+    fn note_address(&mut self, line: &str, name: &str) {
+        let named = line.split_whitespace().find_map(|word| word.strip_prefix(name));
+        if let Some(address) = named {
+            self.address = Some(address.to_owned());
         }
     }
 
@@ -141,6 +148,10 @@ impl Child {
         if let Some(at) = self.arguments.iter().position(|argument| argument == name) {
             self.arguments[at + 1] = value.into();
         }
+    }
+
+    pub(super) fn add_argument(&mut self, argument: OsString) {
+        self.arguments.push(argument);
     }
 
     pub(super) fn remove_argument(&mut self, name: &str) {

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use touchline_protocol::log::lease::{Lease, LeaseError};
+use touchline_protocol::log::place::HISTORY_FOLDER;
 use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
@@ -12,9 +13,6 @@ use super::{AdapterOptions, RunError};
 use crate::history::HistoryError;
 use crate::notice::alert;
 use crate::views::state::{Archive, RestoreError, State};
-
-/// Name of the folder within the data folder that has one folder of history per instance.
-const HISTORY_FOLDER: &str = "history";
 
 /// What an instance has of its history.
 enum Found {

@@ -97,6 +97,18 @@ pub enum RecoveryError {
         /// The newest snapshot.
         snapshot: PathBuf,
     },
+    /// The log is gone, and what goes with one is here.
+    #[error(
+        "there is no segment in {}, though {} is of a log that was there; bring the segments back from a \
+         copy, or move that away too for a new venue, which has nothing of the old one",
+        folder.display(), trace.display()
+    )]
+    LogGone {
+        /// The segment folder.
+        folder: PathBuf,
+        /// What is of the log that was there.
+        trace: PathBuf,
+    },
     /// The log ends before a snapshot of it.
     #[error(
         "{} offset {offset} (position {position}): {why}; but {} holds the state at position \

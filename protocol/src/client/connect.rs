@@ -85,6 +85,18 @@ pub enum ConnectError {
         /// How far the log goes.
         position: Position,
     },
+    /// The engine has another log than [`ClientOptions::log_id`]: nothing that is known of the one holds of it.
+    #[error(
+        "the engine has the log {}, and not {}: another venue is at this place",
+        hex(found),
+        hex(expected)
+    )]
+    OtherLog {
+        /// The engine's.
+        found: [u8; 16],
+        /// What was asked for.
+        expected: [u8; 16],
+    },
     /// The descriptors did not come.
     #[error("handshake with the engine: {0}")]
     Pass(#[from] PassError),
@@ -186,6 +198,7 @@ fn over_rings(
 ) -> Result<Client, ConnectError> {
     handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
     let (welcome, descriptors, control) = welcome(&socket)?;
+    check_log(options, &welcome)?;
     let granted = (welcome, hello.flags);
     let capacities =
         RingCapacities::new(welcome.request_slots as usize, welcome.reply_slots as usize)?;
@@ -208,6 +221,7 @@ fn over_stream<S: Read + Write + Into<OwnedFd>>(
         Handshake::Welcome(welcome) => *welcome,
         other => return Err(out_of_place(other)),
     };
+    check_log(options, &welcome)?;
     let socket = socket.into();
     ioctl_fionbio(&socket, true).map_err(io::Error::from)?;
     let heartbeat = Duration::from_secs(u64::from(welcome.heartbeat_seconds.max(1)));
@@ -222,6 +236,20 @@ fn over_stream<S: Read + Write + Into<OwnedFd>>(
     let receiver = StreamReceiver::new(line, options, welcome.durable);
     let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
     Ok(Client { sender, receiver, welcome, flags: hello.flags })
+}
+
+/// Of another log even the same numbers mean other sessions, keys and symbols.
+fn check_log(options: &ClientOptions, welcome: &Welcome) -> Result<(), ConnectError> {
+    match options.log_id {
+        Some(expected) if expected != welcome.log_id => {
+            Err(ConnectError::OtherLog { found: welcome.log_id, expected })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn hex(id: &[u8; 16]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Welcome comes in one piece with its descriptors, Refused without any.

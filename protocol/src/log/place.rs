@@ -21,6 +21,10 @@ pub const SHARED_MEMORY: &str = "/dev/shm";
 /// Name of the window's folder within the data folder.
 pub const LIVE_FOLDER: &str = "live";
 
+/// Name of the folder in the data folder in which readers of the log keep what they have made of it, each in a
+/// folder of its own: there is none before there is a log.
+pub const HISTORY_FOLDER: &str = "history";
+
 /// Both folders in which the window of one log may lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowFolders {

@@ -1,0 +1,43 @@
+//! The file of settings as it was when `up` was started: what was checked then is what a child that is started
+//! again gets, whatever somebody is just writing into the file. Called by [`super::run`].
+
+use crate::cli::SettingsArguments;
+use crate::settings::{self, Settings};
+use anyhow::{Context, Result};
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+/// A copy in memory that the children inherit.
+pub(super) struct KeptSettings {
+    /// As given, but with the copy in the place of the file.
+    pub(super) arguments: SettingsArguments,
+    /// Open, and so under its name, for as long as children are started.
+    _copy: Option<File>,
+}
+
+impl KeptSettings {
+    /// Reads the file, if the arguments name one, and gives what it says.
+    ///
+    /// # Errors
+    /// If it cannot be read or says something wrong, or there is no memory for the copy.
+    pub(super) fn load(arguments: &SettingsArguments) -> Result<(Settings, Self)> {
+        let text = settings::text(arguments)?;
+        let settings = settings::parse(arguments, text.as_deref())?;
+        Ok((settings, Self::of(arguments, text).context("no memory for a copy of the settings")?))
+    }
+
+    fn of(arguments: &SettingsArguments, text: Option<String>) -> Result<Self> {
+        let Some(text) = text else {
+            return Ok(Self { arguments: arguments.clone(), _copy: None });
+        };
+        // Not closed in the children: each opens it anew by its number, and reads it from the beginning.
+        let mut copy = File::from(memfd_create("venue.toml", MemfdFlags::empty())?);
+        copy.write_all(text.as_bytes())?;
+        let config = PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()));
+        let arguments = SettingsArguments { config: Some(config), ..arguments.clone() };
+        Ok(Self { arguments, _copy: Some(copy) })
+    }
+}
