@@ -13,7 +13,7 @@ mod vandal;
 use std::fmt::Write as _;
 use std::net::TcpListener;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use touchline_protocol::client::Endpoint;
 
@@ -31,10 +31,11 @@ const BLOCKS: u32 = 10;
 const WARM_UP: u32 = 64;
 
 /// What is measured, over each carrier.
-pub const KINDS: [&str; 6] = [
+pub const KINDS: [&str; 7] = [
     "alone",
     "beside a busy thread",
     "beside a flood elsewhere",
+    "beside a flood",
     "beside a flood unread",
     "beside knocks elsewhere",
     "beside knocks and nonsense",
@@ -69,10 +70,18 @@ pub type Kinds = [Percentiles; KINDS.len()];
 /// What a vandal has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Harm {
-    /// Commands to the engine.
+    /// Commands to the engine whose replies were read.
     pub commands: u64,
+    /// The same in a second of flooding.
+    pub commands_per_second: u64,
+    /// Commands to the engine whose replies were not read.
+    pub unread_commands: u64,
+    /// The same in a second of flooding, new connections in between included.
+    pub unread_commands_per_second: u64,
     /// Messages to the plain server.
     pub messages_elsewhere: u64,
+    /// The same in a second of flooding.
+    pub messages_elsewhere_per_second: u64,
     /// Knocks at the engine that were answered.
     pub knocks: u64,
     /// The same in a second of knocking.
@@ -81,6 +90,22 @@ pub struct Harm {
     pub knocks_elsewhere: u64,
     /// The same in a second of knocking.
     pub knocks_elsewhere_per_second: u64,
+}
+
+impl Harm {
+    /// Nobody is honest beside a vandal that did nothing.
+    fn check(&self, carrier: &str) -> Result<()> {
+        for (what, count) in [
+            ("commands to the engine", self.commands),
+            ("commands whose replies are not read", self.unread_commands),
+            ("messages elsewhere", self.messages_elsewhere),
+            ("knocks", self.knocks),
+            ("knocks elsewhere", self.knocks_elsewhere),
+        ] {
+            ensure!(count > 0, "over {carrier}: no {what}, so nothing was measured beside them");
+        }
+        Ok(())
+    }
 }
 
 /// One run, in [`CARRIERS`]' order.
@@ -99,7 +124,7 @@ pub struct HostileReport {
     pub machine: Machine,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
-    /// Orders of each kind per run.
+    /// Orders of each kind per run that were recorded.
     pub messages: u32,
     /// Each run.
     pub runs: Vec<Run>,
@@ -140,7 +165,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
     Ok(HostileReport {
         machine: Machine::here(),
         wait: wait_name(options.engine.wait),
-        messages: options.messages,
+        messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
         median: std::array::from_fn(|carrier| {
             std::array::from_fn(|kind| Percentiles::median(&of(carrier, kind).collect::<Vec<_>>()))
         }),
@@ -173,14 +198,17 @@ fn one_run(options: &HostileOptions) -> Result<Run> {
             let plain = PlainServer::start(scope)?;
             let targets = Targets { engine: address, plain: plain.address() };
             let vandal = Vandal::start(scope, engine.access().clone(), endpoint, targets);
-            for _ in 0..BLOCKS {
-                for (beside, orders) in Beside::ALL.into_iter().zip(&mut distributions) {
-                    vandal.set(beside);
-                    trader.block(WARM_UP, trips, orders, &mut cancels)?;
+            for block in 0..BLOCKS as usize {
+                // All of them, since their number is prime, and not always behind the same one.
+                let stride = 1 + block % (KINDS.len() - 1);
+                for at in 0..KINDS.len() {
+                    let kind = (block + at * stride) % KINDS.len();
+                    vandal.set(Beside::ALL[kind])?;
+                    trader.block(WARM_UP, trips, &mut distributions[kind], &mut cancels)?;
                 }
             }
             run.harm[carrier] = vandal.harm();
-            Ok(())
+            run.harm[carrier].check(CARRIERS[carrier])
         })?;
         run.orders[carrier] = distributions.map(|distribution| distribution.percentiles());
     }
@@ -207,11 +235,15 @@ impl HostileReport {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "\nover {name}; vandals sent {} commands, and {} messages elsewhere; they knocked {} times at {}/s, \
-                 and {} times elsewhere at {}/s\n\
+                "\nover {name}; vandals sent {} commands at {}/s, {} unread ones at {}/s, and {} messages elsewhere \
+                 at {}/s;\nthey knocked {} times at {}/s, and {} times elsewhere at {}/s\n\
                  {:<28}{}   to busy: p50    p99",
                 harm(|harm| harm.commands),
+                harm(|harm| harm.commands_per_second),
+                harm(|harm| harm.unread_commands),
+                harm(|harm| harm.unread_commands_per_second),
                 harm(|harm| harm.messages_elsewhere),
+                harm(|harm| harm.messages_elsewhere_per_second),
                 harm(|harm| harm.knocks),
                 harm(|harm| harm.knocks_per_second),
                 harm(|harm| harm.knocks_elsewhere),

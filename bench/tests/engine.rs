@@ -192,10 +192,12 @@ fn the_feed_and_hostile_clients_are_measured() {
     let report = json(&output);
     assert!(output.status.success(), "{report}");
     for carrier in 0..2 {
-        for kind in 0..6 {
+        for kind in 0..7 {
             assert_eq!(report["median"][carrier][kind]["count"], 100, "{report}");
         }
-        for harm in ["messages_elsewhere", "knocks", "knocks_elsewhere"] {
+        for harm in
+            ["commands", "unread_commands", "messages_elsewhere", "knocks", "knocks_elsewhere"]
+        {
             assert!(
                 report["runs"][0]["harm"][carrier][harm].as_u64().unwrap() > 0,
                 "nobody did harm"

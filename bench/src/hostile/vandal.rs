@@ -9,16 +9,28 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::thread::{Scope, Thread};
 use std::time::{Duration, Instant};
 
-use touchline_protocol::client::{Client, Endpoint};
+use anyhow::{Result, ensure};
+use touchline_protocol::client::{Client, Endpoint, Reply};
 use touchline_protocol::message::command::{CommandHeader, NewOrder};
 use touchline_protocol::units::KeyId;
 
 use super::Harm;
 use super::plain::{ANSWER_BYTES, MESSAGE_BYTES};
 use crate::engine::{Access, SYMBOL};
+use crate::machine::nanoseconds;
 
 /// Longest sleep of a thread that has nothing to do.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Who reads no reply and has sent nothing for so long, because nothing is taken any more, begins anew: waiting
+/// for room is no harm.
+const STALLED: Duration = Duration::from_millis(2);
+
+/// Longest that the thread may take to leave off.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So long behind what it did last nobody else has work of it any more.
+const AFTERMATH: Duration = Duration::from_millis(5);
 
 /// Commands between two looks at what the thread is to do.
 const BATCH: u32 = 256;
@@ -31,25 +43,28 @@ pub(super) enum Beside {
     Nothing = 0,
     /// Computes and talks to nobody: what another busy thread costs on this machine.
     Computing = 1,
-    /// Sends as many bytes as a socket takes to a server that is not the engine, and reads no answer.
+    /// Sends as many bytes as a socket takes to a server that is not the engine, and reads the answers.
     FloodElsewhere = 2,
-    /// Sends commands that are rejected, reads no reply, and begins anew when it is given up.
+    /// Sends commands that are rejected as fast as they are taken, and reads the replies.
     Flood = 3,
+    /// The same, but reads no reply, and begins anew when nothing more is taken.
+    UnreadFlood = 4,
     /// Opens connections to a server that is not the engine, gets an answer and goes, without end.
-    KnocksElsewhere = 4,
+    KnocksElsewhere = 5,
     /// Opens connections, says nonsense and is closed, without end.
-    Knocks = 5,
+    Knocks = 6,
     /// Comes to its end.
-    End = 6,
+    End = 7,
 }
 
 impl Beside {
     /// All kinds, in [`super::KINDS`]' order.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Nothing,
         Self::Computing,
         Self::FloodElsewhere,
         Self::Flood,
+        Self::UnreadFlood,
         Self::KnocksElsewhere,
         Self::Knocks,
     ];
@@ -59,25 +74,34 @@ impl Beside {
 #[derive(Default)]
 struct Shared {
     order: AtomicU8,
-    commands: AtomicU64,
-    elsewhere: AtomicU64,
-    knocks: Knocks,
-    knocks_elsewhere: Knocks,
+    /// What the thread does at present.
+    doing: AtomicU8,
+    commands: Tally,
+    unread: Tally,
+    elsewhere: Tally,
+    knocks: Tally,
+    knocks_elsewhere: Tally,
 }
 
-/// Knocks that were answered, and how long they took in all, ns.
+/// How often something was done, and how long that took in all, ns.
 #[derive(Default)]
-struct Knocks {
+struct Tally {
     count: AtomicU64,
     time_ns: AtomicU64,
 }
 
-impl Knocks {
-    /// How many, and how many in a second of knocking.
+impl Tally {
+    fn add(&self, count: u64, begin: Instant) {
+        self.count.fetch_add(count, Ordering::Relaxed);
+        self.time_ns.fetch_add(nanoseconds(begin.elapsed()), Ordering::Relaxed);
+    }
+
+    /// How often, and how often in a second of doing it.
     fn told(&self) -> [u64; 2] {
         let [count, time_ns] =
             [&self.count, &self.time_ns].map(|value| value.load(Ordering::Relaxed));
-        [count, count.saturating_mul(1_000_000_000) / time_ns.max(1)]
+        let rate = u128::from(count) * 1_000_000_000 / u128::from(time_ns.max(1));
+        [count, u64::try_from(rate).unwrap_or(u64::MAX)]
     }
 }
 
@@ -110,22 +134,42 @@ impl Vandal {
         Self { shared, thread: thread.thread().clone() }
     }
 
-    /// From now on the thread does this.
-    pub(super) fn set(&self, beside: Beside) {
+    /// From now on the thread does this, and nobody has anything of what it did before.
+    ///
+    /// # Errors
+    /// If it does not leave off.
+    pub(super) fn set(&self, beside: Beside) -> Result<()> {
+        self.order(Beside::Nothing);
+        let begin = Instant::now();
+        while self.shared.doing.load(Ordering::Relaxed) != Beside::Nothing as u8 {
+            ensure!(begin.elapsed() < PATIENCE, "the vandal does not leave off");
+            std::thread::sleep(AFTERMATH);
+        }
+        std::thread::sleep(AFTERMATH);
+        self.order(beside);
+        Ok(())
+    }
+
+    fn order(&self, beside: Beside) {
         self.shared.order.store(beside as u8, Ordering::Relaxed);
         self.thread.unpark();
     }
 
     /// What it has done.
     pub(super) fn harm(&self) -> Harm {
-        let Shared { commands, elsewhere, knocks, knocks_elsewhere, .. } = &*self.shared;
-        let [commands, messages_elsewhere] =
-            [commands, elsewhere].map(|count| count.load(Ordering::Relaxed));
+        let Shared { commands, unread, elsewhere, knocks, knocks_elsewhere, .. } = &*self.shared;
+        let [commands, commands_per_second] = commands.told();
+        let [unread_commands, unread_commands_per_second] = unread.told();
+        let [messages_elsewhere, messages_elsewhere_per_second] = elsewhere.told();
         let [knocks, knocks_per_second] = knocks.told();
         let [knocks_elsewhere, knocks_elsewhere_per_second] = knocks_elsewhere.told();
         Harm {
             commands,
+            commands_per_second,
+            unread_commands,
+            unread_commands_per_second,
             messages_elsewhere,
+            messages_elsewhere_per_second,
             knocks,
             knocks_per_second,
             knocks_elsewhere,
@@ -136,7 +180,7 @@ impl Vandal {
 
 impl Drop for Vandal {
     fn drop(&mut self) {
-        self.set(Beside::End);
+        self.order(Beside::End);
     }
 }
 
@@ -148,15 +192,21 @@ fn work(engine: &Access, endpoint: &Option<Endpoint>, targets: Targets, shared: 
         if order != Beside::FloodElsewhere as u8 {
             line = None;
         }
-        if order != Beside::Flood as u8 {
+        if order != Beside::Flood as u8 && order != Beside::UnreadFlood as u8 {
             client = None;
         }
+        shared.doing.store(order, Ordering::Relaxed);
         match order {
             order if order == Beside::End as u8 => return,
             order if order == Beside::FloodElsewhere as u8 => {
                 flood_elsewhere(&mut line, targets.plain, shared);
             }
-            order if order == Beside::Flood as u8 => flood(&mut client, engine, endpoint, shared),
+            order if order == Beside::Flood as u8 => {
+                flood(&mut client, engine, endpoint, (true, &shared.commands));
+            }
+            order if order == Beside::UnreadFlood as u8 => {
+                flood(&mut client, engine, endpoint, (false, &shared.unread));
+            }
             order if order == Beside::KnocksElsewhere as u8 => {
                 knock(|| TcpStream::connect(targets.plain), &shared.knocks_elsewhere);
             }
@@ -172,49 +222,90 @@ fn work(engine: &Access, endpoint: &Option<Endpoint>, targets: Targets, shared: 
     }
 }
 
-/// Sends a batch as far as there is room; over a new connection if there is none any more.
+/// A session that floods the engine.
+struct Flooder {
+    client: Client,
+    reply: Reply,
+    /// When it last sent anything.
+    sent_at: Instant,
+}
+
+/// Sends a batch as far as there is room, and reads what was answered, or not; over a new connection if there is
+/// none any more, or nothing is taken.
 fn flood(
-    client: &mut Option<Client>,
+    flooder: &mut Option<Flooder>,
     engine: &Access,
     endpoint: &Option<Endpoint>,
-    shared: &Shared,
+    (reads, tally): (bool, &Tally),
 ) {
-    let Some(open) = client else {
+    let begin = Instant::now();
+    let Some(open) = flooder else {
         // Refused, it tries again: that is harm too.
-        *client = engine.trader_named("vandal", endpoint.clone()).ok();
+        let client = engine.trader_named("vandal", endpoint.clone()).ok();
+        *flooder = client.map(|client| Flooder { client, reply: Reply::default(), sent_at: begin });
+        tally.add(0, begin);
         return;
     };
     let mut sent = 0;
     for _ in 0..BATCH {
         let mut order = nonsense(engine.key());
-        if open.sender().stage(&mut order).is_err() {
+        if open.client.sender().stage(&mut order).is_err() {
             break;
         }
         sent += 1;
     }
-    open.sender().publish();
-    shared.commands.fetch_add(sent, Ordering::Relaxed);
-    if sent == 0 && !open.receiver().is_connected() {
-        *client = None;
+    open.client.sender().publish();
+    let is_open =
+        if reads { read_all(open) } else { sent > 0 || open.client.receiver().is_connected() };
+    tally.add(sent, begin);
+    if sent > 0 {
+        open.sent_at = begin;
+    }
+    if !is_open || !reads && open.sent_at.elapsed() > STALLED {
+        *flooder = None;
     }
 }
 
-/// Sends a batch as far as the socket takes it; over a new connection if there is none any more.
+/// Reads what there is; false if there will be no more.
+fn read_all(open: &mut Flooder) -> bool {
+    loop {
+        match open.client.receiver().poll_into(&mut open.reply) {
+            Ok(true) => {}
+            Ok(false) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Sends a batch as far as the socket takes it and reads what was answered; over a new connection if there is none
+/// any more.
 fn flood_elsewhere(line: &mut Option<Line>, address: SocketAddr, shared: &Shared) {
+    let begin = Instant::now();
     let Some(open) = line else {
         // Refused, it tries again.
         *line = Line::open(address).ok();
         return;
     };
-    match open.socket.write(&open.batch) {
+    let sent = open.socket.write(&open.batch);
+    // Read while there is something: an answer is smaller than its message.
+    let is_open = loop {
+        match open.socket.read(&mut open.answers) {
+            Ok(0) => break false,
+            Ok(_) => {}
+            Err(error) => break error.kind() == ErrorKind::WouldBlock,
+        }
+    };
+    match sent {
         Ok(bytes) => {
             open.sent += bytes;
-            let messages = (open.sent / MESSAGE_BYTES) as u64;
+            shared.elsewhere.add((open.sent / MESSAGE_BYTES) as u64, begin);
             open.sent %= MESSAGE_BYTES;
-            shared.elsewhere.fetch_add(messages, Ordering::Relaxed);
         }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+        Err(error) if error.kind() == ErrorKind::WouldBlock => shared.elsewhere.add(0, begin),
         Err(_) => *line = None,
+    }
+    if !is_open {
+        *line = None;
     }
 }
 
@@ -222,6 +313,7 @@ fn flood_elsewhere(line: &mut Option<Line>, address: SocketAddr, shared: &Shared
 struct Line {
     socket: TcpStream,
     batch: Vec<u8>,
+    answers: Vec<u8>,
     /// Bytes of a message that is not whole yet.
     sent: usize,
 }
@@ -230,7 +322,9 @@ impl Line {
     fn open(address: SocketAddr) -> io::Result<Self> {
         let socket = TcpStream::connect(address)?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, batch: vec![0; BATCH as usize * MESSAGE_BYTES], sent: 0 })
+        let [batch, answers] =
+            [MESSAGE_BYTES, ANSWER_BYTES].map(|bytes| vec![0; BATCH as usize * bytes]);
+        Ok(Self { socket, batch, answers, sent: 0 })
     }
 }
 
@@ -241,13 +335,12 @@ fn nonsense(key_id: KeyId) -> NewOrder {
 }
 
 /// One connection: bytes that are no message to the engine, and what comes of it.
-fn knock<S: Read + Write, E>(connect: impl FnOnce() -> Result<S, E>, knocks: &Knocks) {
+fn knock<S: Read + Write, E>(connect: impl FnOnce() -> std::result::Result<S, E>, knocks: &Tally) {
     let begin = Instant::now();
     // Whatever comes of it, the next one is alike.
     let is_answered = connect().is_ok_and(|mut socket| {
         let _said = socket.write_all(&[0xa5; MESSAGE_BYTES]);
         socket.read(&mut [0; ANSWER_BYTES]).is_ok_and(|count| count > 0)
     });
-    knocks.count.fetch_add(is_answered.into(), Ordering::Relaxed);
-    knocks.time_ns.fetch_add(begin.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    knocks.add(is_answered.into(), begin);
 }
