@@ -80,6 +80,7 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
     without.stop();
     let Eaten { blocks, commands, missed } = eaten?;
     let kinds: [usize; 4] = std::array::from_fn(|kind| kind);
+    let lag = lag::measure(&options.engine, options.messages)?;
     Ok(FeedReport {
         machine: Machine::here(),
         blocks: options.blocks,
@@ -89,7 +90,7 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
             .map(|kind| median_ratio(blocks.iter().map(|block| (block[kind], block[1])))),
         missed,
         wait: wait_name(options.engine.wait),
-        lag: lag::measure(&options.engine, options.messages)?,
+        lag,
     })
 }
 

@@ -59,7 +59,7 @@ impl Percentiles {
     /// Heading of the columns that [`Percentiles::columns`] prints.
     pub const HEADING: &str = "      p50       p99     p99.9    p99.99       max";
 
-    /// The median of each percentile over several runs; zeros for none.
+    /// The median of each percentile over several runs, and the longest of all; zeros for none.
     #[must_use]
     pub fn median(runs: &[Self]) -> Self {
         let of = |field: fn(&Self) -> u64| median(runs.iter().map(field));
@@ -69,15 +69,18 @@ impl Percentiles {
             p99: of(|run| run.p99),
             p99_9: of(|run| run.p99_9),
             p99_99: of(|run| run.p99_99),
-            max: of(|run| run.max),
+            max: runs.iter().map(|run| run.max).max().unwrap_or(0),
         }
     }
 
-    /// Five right-aligned columns.
+    /// Five right-aligned columns; `-` for a percentile that so few durations do not have.
     #[must_use]
     pub fn columns(&self) -> String {
-        [self.p50, self.p99, self.p99_9, self.p99_99, self.max]
-            .map(|value| format!("{:>9}", duration(value)))
+        [(self.p50, 1), (self.p99, 100), (self.p99_9, 1_000), (self.p99_99, 10_000), (self.max, 1)]
+            .map(|(value, least)| {
+                let text = if self.count < least { "-".to_owned() } else { duration(value) };
+                format!("{text:>9}")
+            })
             .join(" ")
     }
 }
@@ -149,8 +152,12 @@ mod tests {
         assert_eq!((median([]), median([3]), median([5, 1]), median([9, 1, 2])), (0, 3, 3, 2));
         assert_eq!(median_ratio([(3, 2), (7, 0), (5, 2), (u64::MAX, 1), (4, 2)]), 200);
         assert_eq!(median_ratio([(1, 0)]), 0);
-        let runs = [1, 7, 4].map(|p50| Percentiles { p50, ..Default::default() });
-        assert_eq!(Percentiles::median(&runs).p50, 4);
+        let runs = [1, 7, 4].map(|p50| Percentiles { p50, max: 10 * p50, ..Default::default() });
+        let median = Percentiles::median(&runs);
+        assert_eq!((median.p50, median.max), (4, 70), "the longest is that of all");
+        let of = |count| Percentiles { count, p99: 3, ..Default::default() }.columns();
+        assert_eq!(of(999).matches('-').count(), 2, "{}", of(999));
+        assert_eq!(of(10_000).matches('-').count(), 0, "{}", of(10_000));
         assert_eq!(duration(9_999), "9999 ns");
         assert_eq!(duration(12_345), "12.3 us");
         assert_eq!(duration(12_345_678), "12.3 ms");

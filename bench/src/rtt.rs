@@ -4,6 +4,9 @@
 //! The cores of a virtual machine move nearer and farther without notice, so what counts are ratios
 //! within a run. Blocks of all kinds alternate many times per run; the begin of each block, while
 //! both sides wake up, is not recorded. One clock reading is in every figure alike.
+//!
+//! The ring of the second baseline is ours, so what makes that slower makes orders slower with it: the goal is told
+//! for both baselines.
 
 mod echo;
 mod hop;
@@ -127,7 +130,7 @@ pub struct RttReport {
     pub machine: Machine,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
-    /// Round trips of each kind per run.
+    /// Round trips of each kind per run that were recorded.
     pub messages: u32,
     /// Sessions that sent nothing, beside those that were measured.
     pub idle_sessions: u32,
@@ -137,7 +140,28 @@ pub struct RttReport {
     pub median: Run,
     /// Medians of the runs' ratios of p50, in hundredths.
     pub ratios: Ratios,
+    /// What orders take beyond the baselines.
+    pub goals: Vec<Goal>,
 }
+
+/// How an order compares with its goal: p50 at most 1.1 baselines and [`GOAL_BEYOND_NS`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Goal {
+    /// Which session's orders.
+    pub session: &'static str,
+    /// p50 beyond 1.1 bare cache lines, ns: the median of the runs' own; below 0 it is faster.
+    pub beyond_bare_ns: i64,
+    /// p50 beyond 1.1 of our rings, ns, likewise.
+    pub beyond_ring_ns: i64,
+    /// p99 to p50, in hundredths, likewise.
+    pub p99_to_p50: u64,
+}
+
+/// Beyond 1.1 baselines a p50 may be so much, ns.
+const GOAL_BEYOND_NS: i64 = 250;
+
+/// A p99 may be so many hundredths of the p50.
+const GOAL_P99: u64 = 200;
 
 /// Ratios of medians within a run, in hundredths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -183,10 +207,11 @@ pub fn run(options: &RttOptions) -> Result<RttReport> {
     Ok(RttReport {
         machine: Machine::here(),
         wait: wait_name(options.wait),
-        messages: options.messages,
+        messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
         idle_sessions: options.idle_sessions,
         median: median_run(&runs),
         ratios: ratios(&runs),
+        goals: goals(&runs),
         runs,
     })
 }
@@ -275,6 +300,30 @@ fn median_run(runs: &[Run]) -> Run {
     }
 }
 
+/// One session's orders of a run.
+type OfOrders = fn(&Run) -> Option<Percentiles>;
+
+fn goals(runs: &[Run]) -> Vec<Goal> {
+    let sessions: [(&str, OfOrders); 3] =
+        [("told all", |run| run.order), ("brief", |run| run.brief), ("terse", |run| run.terse)];
+    let of = |(session, order): (_, OfOrders)| {
+        let beyond = |baseline: fn(&Run) -> Percentiles| {
+            let one = |run| Some(order(run)?.p50 as i64 - baseline(run).p50 as i64 * 11 / 10);
+            let mut all: Vec<i64> = runs.iter().filter_map(one).collect();
+            all.sort_unstable();
+            Some(all.get(all.len().checked_sub(1)? / 2)?.midpoint(*all.get(all.len() / 2)?))
+        };
+        let far = |run| order(run).map(|order| (order.p99, order.p50));
+        Some(Goal {
+            session,
+            beyond_bare_ns: beyond(|run| run.bare)?,
+            beyond_ring_ns: beyond(|run| run.ring)?,
+            p99_to_p50: median_ratio(runs.iter().filter_map(far)),
+        })
+    };
+    sessions.into_iter().filter_map(of).collect()
+}
+
 fn ratios(runs: &[Run]) -> Ratios {
     let of = |numerator: fn(&Run) -> Option<Percentiles>, denominator: fn(&Run) -> Percentiles| {
         let pair = |run| Some((numerator(run)?.p50, denominator(run).p50));
@@ -303,7 +352,7 @@ impl RttReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "round trips between two processes: {} of each kind per run, median of {} run(s), \
-             waiting {}, beside {} idle session(s)\nmachine: {}\n\n{:<22}{}   p50 to bare   p50 to ring\n",
+             waiting {}, beside {} idle session(s)\nmachine: {}\n\n{:<22}{}   p50 to bare   to our ring\n",
             self.messages,
             self.runs.len(),
             self.wait,
@@ -315,7 +364,7 @@ impl RttReport {
         let (of, to) = (self.median, self.ratios);
         let rows = [
             ("bare cache line", Some(of.bare), 100, 0),
-            ("ring", Some(of.ring), to.ring_to_bare, 100),
+            ("our ring", Some(of.ring), to.ring_to_bare, 100),
             ("engine: order", of.order, to.order_to_bare, to.order_to_ring),
             ("engine: order, brief", of.brief, to.brief_to_bare, to.brief_to_ring),
             ("engine: order, terse", of.terse, to.terse_to_bare, to.terse_to_ring),
@@ -339,7 +388,25 @@ impl RttReport {
                 ratio(to_bare, 100),
             );
         }
+        self.goal_lines(&mut text);
         text
+    }
+
+    fn goal_lines(&self, text: &mut String) {
+        let verdict = |is_reached| if is_reached { "reached" } else { "missed" };
+        for Goal { session, beyond_bare_ns, beyond_ring_ns, p99_to_p50 } in &self.goals {
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "order, {session}: p50 beyond 1.1 bare {beyond_bare_ns} ns, {}; beyond 1.1 of our rings \
+                 {beyond_ring_ns} ns, {} (<= {GOAL_BEYOND_NS} ns); p99 to p50 {}, {} (<= {})",
+                verdict(*beyond_bare_ns <= GOAL_BEYOND_NS),
+                verdict(*beyond_ring_ns <= GOAL_BEYOND_NS),
+                ratio(*p99_to_p50, 100),
+                verdict(*p99_to_p50 <= GOAL_P99),
+                ratio(GOAL_P99, 100),
+            );
+        }
     }
 }
 
@@ -360,6 +427,9 @@ mod tests {
         let ratios = ratios(&runs);
         assert_eq!((ratios.ring_to_bare, ratios.order_to_bare), (200, 1000));
         assert_eq!((ratios.order_to_ring, ratios.cancel_to_bare), (500, 0));
+        let goals = goals(&runs);
+        assert_eq!(goals.len(), 1, "of what was measured");
+        assert_eq!((goals[0].beyond_bare_ns, goals[0].beyond_ring_ns), (990, 880));
         let median = median_run(&runs);
         assert_eq!((median.bare.p50, median.cancel), (100, None));
     }

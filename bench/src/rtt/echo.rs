@@ -86,21 +86,20 @@ impl Echo {
         let mut message = [0; SLOT_BYTES];
         let block_length = (SLOT_BYTES - MESSAGE_HEADER_BYTES) as u16;
         message[..2].copy_from_slice(&block_length.to_le_bytes());
-        let mut before = Instant::now();
         for trip in 0..warm_up + trips {
             interrupt::check()?;
             message[8..12].copy_from_slice(&trip.to_le_bytes());
+            let begin = Instant::now();
             self.end.send(&message)?;
             let length = self.end.receive()?;
+            let took = begin.elapsed();
             anyhow::ensure!(
                 self.end.buffer.bytes(length) == message,
                 "the ring gave back another message"
             );
-            let now = Instant::now();
             if trip >= warm_up {
-                into.record(nanoseconds(now - before));
+                into.record(nanoseconds(took));
             }
-            before = now;
         }
         Ok(())
     }

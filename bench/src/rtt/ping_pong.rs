@@ -92,17 +92,16 @@ impl PingPong {
     ) -> Result<()> {
         self.peer.announce(warm_up + trips)?;
         let mut payload = [0; SEQUENCE];
-        let mut before = Instant::now();
         for trip in 0..warm_up + trips {
             interrupt::check()?;
+            let begin = Instant::now();
             self.lines.sequence += 1;
             self.lines.send(&payload);
             self.lines.receive(&mut payload)?;
-            let now = Instant::now();
+            let took = begin.elapsed();
             if trip >= warm_up {
-                into.record(nanoseconds(now - before));
+                into.record(nanoseconds(took));
             }
-            before = now;
         }
         Ok(())
     }
