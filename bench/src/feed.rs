@@ -12,7 +12,7 @@ mod venue;
 
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use crate::cores::Pinned;
@@ -21,14 +21,18 @@ use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::wait_name;
 use lag::Lag;
-use readers::Readers;
+use readers::{Readers, Reading};
 use venue::Venue;
 
 /// Readers of each kind of block; the first kind has no feed at all.
 pub const READERS: [Option<usize>; 4] = [None, Some(0), Some(1), Some(8)];
 
 /// Fillings of the ring per block.
-const FILLINGS: u32 = 20;
+const FILLINGS: u32 = 50;
+
+/// With less than so many percent of the messages read by the end of what is timed, the cost of readers is not told:
+/// some of it came later.
+const LEAST_READ: u64 = 50;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -58,6 +62,9 @@ pub struct FeedReport {
     pub to_no_reader: [u64; 4],
     /// Messages that readers missed.
     pub missed: u64,
+    /// Of the messages that each reader could have read, those that were read while commands were timed, in
+    /// percent, in [`READERS`]' order; 100 where there are no readers.
+    pub read_percent: [u64; 4],
     /// How the lag's two sides wait.
     pub wait: &'static str,
     /// Order to reply, and to its message, over shared memory and over TCP.
@@ -78,7 +85,9 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
     // Whatever came of it: a feed that runs on would say that its folder is gone.
     with.stop();
     without.stop();
-    let Eaten { blocks, commands, missed } = eaten?;
+    let Eaten { blocks, commands, missed, reading } = eaten?;
+    let read_percent = reading.map(|of| (of.read * 100).checked_div(of.published).unwrap_or(100));
+    ensure!(read_percent.iter().all(|&percent| percent > 0), "readers slept through all of it");
     let kinds: [usize; 4] = std::array::from_fn(|kind| kind);
     let lag = lag::measure(&options.engine, options.messages)?;
     Ok(FeedReport {
@@ -89,6 +98,7 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
         to_no_reader: kinds
             .map(|kind| median_ratio(blocks.iter().map(|block| (block[kind], block[1])))),
         missed,
+        read_percent,
         wait: wait_name(options.engine.wait),
         lag,
     })
@@ -102,16 +112,19 @@ struct Eaten {
     /// Commands of each.
     commands: u64,
     missed: u64,
+    /// In [`READERS`]' order.
+    reading: [Reading; 4],
 }
 
 fn eat(without: &mut Venue, with: &mut Venue, options: &FeedOptions) -> Result<Eaten> {
     let mut eaten = Eaten::default();
     for _ in 0..options.blocks {
         let mut block = [0; 4];
-        for (ns, readers) in block.iter_mut().zip(READERS) {
+        for (kind, (ns, readers)) in block.iter_mut().zip(READERS).enumerate() {
             let venue = if readers.is_some() { &mut *with } else { &mut *without };
             let readers = Readers::start(venue, readers.unwrap_or(0), options.core)?;
-            let (took, done) = venue.eat(FILLINGS)?;
+            let (took, done, reading) = venue.eat(FILLINGS, &readers)?;
+            eaten.reading[kind] += reading;
             eaten.missed += readers.stop()?;
             *ns = took * 1000 / done;
             eaten.commands = done;
@@ -127,7 +140,7 @@ impl FeedReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "duty thread eating a full ring: {} blocks of {} commands of each kind, medians\nmachine: \
-             {}\n\n{:<22}{:>12}   to no reader\n",
+             {}\n\n{:<22}{:>12}   to no reader   read meanwhile\n",
             self.blocks,
             self.commands,
             self.machine.line(),
@@ -140,9 +153,11 @@ impl FeedReport {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "{name:<22}{:>12}   {:>12}",
+                "{name:<22}{:>12}   {:>12}   {:>13}%{}",
                 duration(self.ns_per_1000[kind] / 1000),
                 ratio(self.to_no_reader[kind], 100),
+                self.read_percent[kind],
+                if self.read_percent[kind] < LEAST_READ { ": too late to tell" } else { "" },
             );
         }
         let _infallible = writeln!(

@@ -182,6 +182,7 @@ fn the_feed_and_hostile_clients_are_measured() {
     assert_eq!(report["blocks"], 3);
     for kind in 0..4 {
         assert!(report["ns_per_1000"][kind].as_u64().unwrap() > 0, "{report}");
+        assert!((1..=100).contains(&report["read_percent"][kind].as_u64().unwrap()), "{report}");
     }
     for carrier in ["memory", "tcp"] {
         let lag = &report["lag"][carrier];

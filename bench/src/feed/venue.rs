@@ -32,12 +32,16 @@ use touchline_protocol::ring::{MessageBuffer, RingCapacities, SessionEnd};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{KeyId, Sequence, SymbolId, UNITS_PER_WHOLE};
 
+use super::readers::{Readers, Reading};
 use crate::cores::Pinned;
 use crate::interrupt;
 use crate::machine::nanoseconds;
 
 /// Commands of one filling: so many that all their replies fit into the ring.
 const COMMANDS: u64 = 2048;
+
+/// Fillings in front of those that are timed: feed and readers are awake then.
+const UNTIMED: u32 = 10;
 
 /// Slots of the feed's ring: what eight fillings have to say, as a reader may be late.
 const SLOTS: u32 = SLOTS_MIN * 16;
@@ -142,15 +146,21 @@ impl Venue {
         self.feed.as_ref().map(FeedHandle::desk)
     }
 
-    /// Fills the ring and eats it so many times; gives the time that the eating took, ns, and the number
-    /// of commands.
-    pub(super) fn eat(&mut self, fillings: u32) -> Result<(u64, u64)> {
+    /// Fills the ring and eats it so many times, without waiting for anybody in between, so that feed and readers
+    /// have work all the time; gives the time that the eating took, ns, the number of commands, and how much was
+    /// read meanwhile. The first [`UNTIMED`] fillings are not timed.
+    pub(super) fn eat(&mut self, fillings: u32, readers: &Readers) -> Result<(u64, u64, Reading)> {
+        self.settle()?;
+        let pinned = Pinned::to(self.core)?;
         let mut took = 0;
-        for _ in 0..fillings {
+        let mut before = self.published();
+        let mut read_before = readers.read();
+        for filling in 0..UNTIMED + fillings {
             interrupt::check()?;
-            self.settle()?;
+            if filling == UNTIMED {
+                (took, before, read_before) = (0, self.published(), readers.read());
+            }
             self.fill()?;
-            let pinned = Pinned::to(self.core)?;
             let begin = Instant::now();
             let mut done = 0;
             while done < COMMANDS {
@@ -159,10 +169,18 @@ impl Venue {
                 ensure!(now > 0 || begin.elapsed() < PATIENCE, "the duty thread has stopped");
             }
             took += nanoseconds(begin.elapsed());
-            drop(pinned);
             self.read()?;
         }
-        Ok((took, u64::from(fillings) * COMMANDS))
+        // Now, and not when they have caught up.
+        let read = readers.read() - read_before;
+        let published = (self.published() - before) * readers.count();
+        drop(pinned);
+        Ok((took, u64::from(fillings) * COMMANDS, Reading { read, published }))
+    }
+
+    /// Messages of the feed that there are for each reader so far: one of each order.
+    fn published(&self) -> u64 {
+        self.sequence
     }
 
     /// Ends the feed and the log.
