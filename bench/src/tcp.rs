@@ -3,9 +3,9 @@
 //!
 //! T is an echo by one thread over a standard TCP socket. T2 is the same echo whose socket thread hands each
 //! message through a ring to a second thread and gets it back over another, as a gateway must. All threads
-//! wait alike. Messages are sent when they are due, whether or not the last one is answered, and times count
-//! from when each was due. Blocks of T and T2 alternate; those of the engine come behind them, of one backend after
-//! the other, because an engine that is not measured would take a core from what is.
+//! wait alike, and sleep where the engine's do. Messages are sent when they are due, whether or not the last one is
+//! answered, and times count from when each was due. Blocks of all kinds alternate, each over a connection of its own;
+//! an engine that is not measured is halted meanwhile, because it would take a core from what is.
 
 mod echo;
 mod line;
@@ -93,16 +93,17 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
         median_ratio(runs.iter().map(|run: &Run| (field(&run[kind]), field(&run[1]))))
     };
     let kinds: [usize; 5] = std::array::from_fn(|kind| kind);
+    let idle_look = idle_looks(options.runs)?;
     Ok(TcpReport {
         machine: Machine::here(),
         wait: wait_name(options.engine.wait),
-        messages: options.messages,
+        messages: options.messages.div_ceil(BLOCKS).next_multiple_of(2) * BLOCKS,
         rate: options.rate,
         median: kinds
             .map(|kind| Percentiles::median(&runs.iter().map(|run| run[kind]).collect::<Vec<_>>())),
         p50_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p50)),
         p99_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p99)),
-        idle_look: idle_looks(options.runs)?,
+        idle_look,
         io_uring_refused: host::try_io_uring().err().map(|error| error.to_string()),
         runs,
     })
@@ -123,37 +124,66 @@ fn idle_looks(runs: usize) -> Result<Vec<(&'static str, u64)>> {
     Ok(found)
 }
 
+/// What is measured, in [`KINDS`]' order: no other one takes a core from one that is.
+enum Subject {
+    Echo(Echo),
+    /// Over TCP, or over shared memory.
+    Engine(usize, Option<Endpoint>),
+}
+
 fn one_run(options: &TcpOptions) -> Result<Run> {
     let wait = options.engine.wait;
-    let mut distributions = [(); 5].map(|()| Distribution::default());
-    let messages = options.messages.div_ceil(BLOCKS);
-    for _ in 0..BLOCKS {
-        for (kind, into) in [EchoKind::Direct, EchoKind::ByRing].into_iter().zip(&mut distributions)
-        {
-            let echo = Echo::start(kind, wait)?;
-            let mut line = EchoLine::connect(echo.address())?;
-            let measured = line.block(messages, options.rate, into);
-            drop(line);
-            both(measured, echo.stop())?;
-        }
+    let mut engines = Vec::new();
+    let mut subjects = Vec::new();
+    for kind in [EchoKind::Direct, EchoKind::ByRing] {
+        subjects.push(Subject::Echo(Echo::start(kind, wait)?));
     }
-    for (backend, at) in [("epoll", 2), ("io_uring", 3)] {
+    for backend in ["epoll", "io_uring"] {
         let address = free_address()?;
         let engine = Engine::start_with(&options.engine, &settings(backend, &address, wait))?;
-        let endpoint = Endpoint::Tcp(address.parse()?);
-        let mut line = OrderLine::over(engine.trader_over(Some(endpoint))?, engine.key());
-        for _ in 0..BLOCKS {
-            line.block(messages, options.rate, &mut distributions[at])?;
-        }
-        if at == 3 {
-            let mut line = OrderLine::over(engine.trader_over(None)?, engine.key());
-            for _ in 0..BLOCKS {
-                line.block(messages, options.rate, &mut distributions[4])?;
-            }
-        }
+        engine.pause()?;
+        subjects.push(Subject::Engine(engines.len(), Some(Endpoint::Tcp(address.parse()?))));
+        engines.push(engine);
+    }
+    subjects.push(Subject::Engine(engines.len() - 1, None));
+    let mut distributions = [(); KINDS.len()].map(|()| Distribution::default());
+    let messages = options.messages.div_ceil(BLOCKS).next_multiple_of(2);
+    let measured = (0..BLOCKS).try_for_each(|_| {
+        let mut kinds = subjects.iter().zip(&mut distributions);
+        kinds.try_for_each(|(subject, into)| {
+            block(subject, &engines, (messages, options.rate), into)
+        })
+    });
+    let ended = subjects.into_iter().try_for_each(|subject| match subject {
+        Subject::Echo(echo) => echo.stop(),
+        Subject::Engine(..) => Ok(()),
+    });
+    both(measured, ended)?;
+    for engine in engines {
+        engine.resume()?;
         engine.stop()?;
     }
     Ok(distributions.map(|distribution| distribution.percentiles()))
+}
+
+/// One block over a connection of its own.
+fn block(
+    subject: &Subject,
+    engines: &[Engine],
+    (messages, rate): (u32, u32),
+    into: &mut Distribution,
+) -> Result<()> {
+    match subject {
+        Subject::Echo(echo) => EchoLine::connect(echo.address())?.block(messages, rate, into),
+        Subject::Engine(at, endpoint) => {
+            let engine = &engines[*at];
+            engine.resume()?;
+            let client = engine.trader_over(endpoint.clone())?;
+            let measured = OrderLine::over(client, engine.key()).block(messages, rate, into);
+            engine.pause()?;
+            measured
+        }
+    }
 }
 
 /// Of an echo that failed its line knows only that it has closed its socket.
