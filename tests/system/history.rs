@@ -202,6 +202,25 @@ fn an_adapter_goes_on_with_its_history_on_a_pruned_log() {
 }
 
 #[test]
+fn a_history_that_is_gone_is_told_and_made_anew() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    trade(&venue, 3);
+    let trades = Past::of_rest(&mut venue.a()).trades;
+    let told = |line: &str| line.contains("there is no history in");
+    // Twice, so that the first one has ended with something.
+    for is_gone in [false, true] {
+        venue.part(Part::Adapter).signal(Signal::TERM);
+        assert!(venue.part(Part::Adapter).wait_for_end().success());
+        if is_gone {
+            fs::remove_dir_all(venue.data().join("history")).expect("it was there");
+        }
+        venue.start_adapter();
+        assert_eq!(venue.part(Part::Adapter).lines().iter().any(|line| told(line)), is_gone);
+    }
+    assert_eq!(Past::of_rest(&mut venue.a()).trades, trades);
+}
+
+#[test]
 fn a_history_of_another_past_is_told_and_made_anew() {
     let mut venue = Venue::up(&UNLIMITED);
     trade(&venue, 3);

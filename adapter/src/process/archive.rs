@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use touchline_protocol::log::lease::{Lease, LeaseError};
+use touchline_protocol::log::lease::{Lease, LeaseError, leases};
 use touchline_protocol::log::place::HISTORY_FOLDER;
 use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Bookmark;
@@ -41,7 +41,15 @@ pub(super) fn open(
     let archive = match find(&folder, reader)? {
         Found::History(archive, state) => return Ok((archive, *state)),
         Found::Nothing(_) if begin.0 > 0 => return Err(pruned()),
-        Found::Nothing(archive) => archive,
+        Found::Nothing(archive) => {
+            if had_history(options, reader.log_id()) {
+                alert!(
+                    "adapter: there is no history in {} where there was one: it is made anew from the log's beginning",
+                    folder.display()
+                );
+            }
+            archive
+        }
         Found::Useless(why) if begin.0 > 0 => {
             alert!("adapter: the history cannot be used: {why}");
             return Err(pruned());
@@ -121,13 +129,25 @@ fn nothing_before(position: Position) -> Bookmark {
     Bookmark { position, ..Default::default() }
 }
 
+/// Whether this instance had a history of the log: its lease says what that ended with. One that cannot be read says
+/// nothing; it is written anew.
+fn had_history(options: &AdapterOptions, log_id: [u8; 16]) -> bool {
+    let name = lease_name(options);
+    let held = leases(&options.data).unwrap_or_default();
+    held.iter()
+        .any(|lease| lease.name == name && lease.log_id == log_id && lease.last.position.0 > 0)
+}
+
+fn lease_name(options: &AdapterOptions) -> String {
+    format!("{HISTORY_FOLDER}-{}", options.config.instance)
+}
+
 fn hold_from(
     options: &AdapterOptions,
     reader: &LogReader,
     last: Bookmark,
 ) -> Result<Lease, LeaseError> {
-    let name = format!("{HISTORY_FOLDER}-{}", options.config.instance);
-    Lease::hold(&options.data, &name, reader.log_id(), last)
+    Lease::hold(&options.data, &lease_name(options), reader.log_id(), last)
 }
 
 #[cfg(test)]
