@@ -3,10 +3,13 @@
 //! Three curves, one size changed at a time: resting orders (the book alone, found by id, fifty orders
 //! to a level), symbols and accounts (the whole core; symbols share the same number of resting orders).
 //! And one comparison: the whole core against the book alone on the calm flow.
+//!
+//! Results are checked before a time counts. The book's are in each pass. The whole core's fills and final
+//! depth are in a pass that is not timed; every timed pass must come to the same state as that one.
 
 use std::fmt::Write;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 
 use super::engines::{Engine, Touchline};
@@ -65,7 +68,7 @@ pub struct GrowthReport {
 /// Measures.
 ///
 /// # Errors
-/// If the core refuses a command of the flow, or the run was interrupted.
+/// If results are wrong, the core refuses a command of the flow, or the run was interrupted.
 pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
     let curves = vec![
         curve("resting orders, book alone", &RESTING_SIZES, options, of_book)?,
@@ -73,11 +76,12 @@ pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
         curve("accounts, whole core", &ACCOUNTS, options, of_accounts)?,
     ];
     let flow = Synthetic::Calm.generate(options.operations);
+    let core = CheckedCore::new(Size { symbols: 1, accounts: 10 }, &flow)?;
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..options.rounds {
         interrupt::check()?;
         rounds[0].push(book_alone::<Touchline>(&flow)?);
-        rounds[1].push(whole_core(Size { symbols: 1, accounts: 10 }, &flow)?);
+        rounds[1].push(core.pass()?);
     }
     let calm = rounds.map(median);
     Ok(GrowthReport { machine: Machine::here(), rounds: options.rounds, curves, calm })
@@ -112,10 +116,39 @@ fn book_alone<E: Engine>(flow: &Flow) -> Result<u64> {
     }
 }
 
-fn whole_core(size: Size, flow: &Flow) -> Result<u64> {
+/// The whole core on a flow, with what a checked pass came to: only a pass that comes to the same counts.
+struct CheckedCore<'flow> {
+    size: Size,
+    flow: &'flow Flow,
+    hash: u64,
+}
+
+impl<'flow> CheckedCore<'flow> {
+    /// Makes the pass that is checked and not timed.
+    fn new(size: Size, flow: &'flow Flow) -> Result<Self> {
+        let hash = venue(size, flow)?.check(flow)?;
+        Ok(Self { size, flow, hash })
+    }
+
+    /// A timed pass, in ps per command.
+    fn pass(&self) -> Result<u64> {
+        let mut venue = venue(self.size, self.flow)?;
+        let picoseconds = venue.run(self.flow)?;
+        let Size { symbols, accounts } = self.size;
+        ensure!(
+            venue.state_hash() == self.hash,
+            "a timed pass of the whole core on {} ({symbols} symbols, {accounts} accounts) came to another \
+             state than the checked one",
+            self.flow.name
+        );
+        Ok(picoseconds)
+    }
+}
+
+fn venue(size: Size, flow: &Flow) -> Result<Venue> {
     let orders = (flow.capacity.orders + 1) * size.symbols;
     let levels = (flow.capacity.levels + 1) * size.symbols;
-    Ok(Venue::new(size, orders, levels)?.run(flow)?)
+    Ok(Venue::new(size, orders, levels)?)
 }
 
 fn of_book(orders: u32, options: &GrowthOptions) -> Result<u64> {
@@ -138,9 +171,10 @@ fn of_accounts(accounts: u32, options: &GrowthOptions) -> Result<u64> {
 }
 
 fn of_core(size: Size, flow: &Flow, options: &GrowthOptions) -> Result<u64> {
+    let core = CheckedCore::new(size, flow)?;
     let rounds = (0..options.rounds).map(|_| {
         interrupt::check()?;
-        whole_core(size, flow)
+        core.pass()
     });
     Ok(median(rounds.collect::<Result<Vec<_>>>()?))
 }
@@ -186,6 +220,16 @@ fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
 mod tests {
     use super::super::engines::Empty;
     use super::*;
+
+    #[test]
+    fn a_core_that_comes_to_another_state_has_no_cost() {
+        let flow = Synthetic::Calm.generate(1_000);
+        let mut core = CheckedCore::new(Size { symbols: 2, accounts: 3 }, &flow).unwrap();
+        assert!(core.pass().is_ok());
+        core.hash ^= 1;
+        let error = core.pass().unwrap_err().to_string();
+        assert!(error.contains("calm (2 symbols") && error.contains("another state"), "{error}");
+    }
 
     #[test]
     fn a_wrong_book_has_no_cost() {

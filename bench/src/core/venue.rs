@@ -1,29 +1,29 @@
 //! The whole core (sessions, filters, balances, book, events) without a log: the same kind of flow as
 //! the book alone, as bytes that are decoded and applied. Called by [`super::growth`] and the benchmarks.
 
-use bytemuck::bytes_of;
+mod check;
+mod sender;
+
 use thiserror::Error;
-use touchline_core::{Applied, Context, Core, ORDER_TYPES, OUTBOX_BYTES_MAX, Outbox};
+use touchline_core::{Applied, Context, Core, ORDER_TYPES, OUTBOX_BYTES_MAX, Outbox, RULES_MAX};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::command::{
-    ACCOUNT_CAN_TRADE, CancelOrder, CommandHeader, CreateAccount, CreateKey, DefineAsset,
-    DefineSymbol, Deposit, KEY_ALL, Limits, Logon, NewOrder, PERMISSION_SPOT, SetLimits, SetRules,
-    SymbolFilters,
+    ACCOUNT_CAN_TRADE, CreateAccount, CreateKey, DefineAsset, DefineSymbol, Deposit, KEY_ALL,
+    Limits, Logon, PERMISSION_SPOT, SetLimits, SetRules, SymbolFilters,
 };
 use touchline_protocol::message::decode;
-use touchline_protocol::message::enums::{Lane, OrderType, Role, SymbolStatus, TimeInForce};
-use touchline_protocol::text::{AssetName, ClientOrderId, Name, SymbolName};
-use touchline_protocol::units::{
-    AccountId, AssetId, Epoch, KeyId, OrderId, Position, Sequence, SessionId, SymbolId,
-    UNITS_PER_WHOLE,
-};
+use touchline_protocol::message::enums::{Lane, Role, SymbolStatus};
+use touchline_protocol::text::{AssetName, Name, SymbolName};
+use touchline_protocol::units::{AccountId, AssetId, Position, SessionId, UNITS_PER_WHOLE};
 
 use super::flows::Flow;
 use super::measure::per_operation;
-use super::operation::{Kind, Operation};
+use super::operation::Operation;
 use super::stopwatch::Stopwatch;
+use crate::interrupt::{self, Interrupted};
 use crate::machine::nanoseconds;
-use crate::random::Random;
+use check::Found;
+use sender::{Batch, Sender};
 
 /// Price of one tick.
 const TICK: i64 = 1_000;
@@ -74,6 +74,19 @@ pub enum VenueError {
     /// A name does not fit.
     #[error("no name {0}")]
     Name(String),
+    /// It came to other results than the flow's.
+    #[error("the whole core is wrong on {flow}, symbol {symbol}: {difference}")]
+    Wrong {
+        /// The flow's name.
+        flow: String,
+        /// The first symbol that differs.
+        symbol: u32,
+        /// What differs.
+        difference: String,
+    },
+    /// The run was interrupted.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 /// How large a venue is.
@@ -95,33 +108,6 @@ pub struct Venue {
     size: Size,
 }
 
-/// Messages one behind the other, each aligned to eight bytes.
-#[derive(Default)]
-struct Batch {
-    words: Vec<u64>,
-    /// Where each begins, and where the last ends.
-    bounds: Vec<usize>,
-}
-
-impl Batch {
-    fn clear(&mut self) {
-        self.words.clear();
-        self.bounds.clear();
-        self.bounds.push(0);
-    }
-
-    fn push<M: Message>(&mut self, message: &M) {
-        let (words, _) = bytes_of(message).as_chunks::<8>();
-        self.words.extend(words.iter().map(|word| bytemuck::cast::<[u8; 8], u64>(*word)));
-        self.bounds.push(self.words.len());
-    }
-
-    fn messages(&self) -> impl Iterator<Item = &[u8]> {
-        let bounds = self.bounds.windows(2);
-        bounds.map(|bound| bytemuck::cast_slice(&self.words[bound[0]..bound[1]]))
-    }
-}
-
 impl Venue {
     /// A venue of this size with room for `orders` and `levels`.
     ///
@@ -136,7 +122,8 @@ impl Venue {
             sequence: 0,
             size,
         };
-        for rules in 1..=2 {
+        // A new venue has the newest; versions go up one by one.
+        for rules in 1..=RULES_MAX {
             venue.send(&SetRules { rules, ..Default::default() })?;
         }
         let Size { symbols, accounts } = size;
@@ -206,13 +193,17 @@ impl Venue {
     }
 
     fn send<M: Message>(&mut self, message: &M) -> Result<(), VenueError> {
-        let mut batch = Batch::default();
-        batch.clear();
+        let mut batch = Batch::new();
         batch.push(message);
-        self.apply(&batch)
+        self.apply(&batch, &mut |_| {})
     }
 
-    fn apply(&mut self, batch: &Batch) -> Result<(), VenueError> {
+    /// Applies each message; `seen` is shown what came of it.
+    fn apply(
+        &mut self,
+        batch: &Batch,
+        seen: &mut impl FnMut(&Outbox<'_>),
+    ) -> Result<(), VenueError> {
         for bytes in batch.messages() {
             self.time_ns += 100;
             let context = Context { position: Position(self.time_ns), time_ns: self.time_ns };
@@ -224,7 +215,7 @@ impl Venue {
                 .as_ref()
                 .map_err(|error| refused("an undecodable command", error.to_string()))?;
             let applied = self.core.apply(&context, command, &mut outbox);
-            std::hint::black_box(outbox.bytes());
+            seen(&outbox);
             if applied != Ok(Applied::Committed) {
                 return Err(refused(command.name(), format!("{applied:?}")));
             }
@@ -233,29 +224,58 @@ impl Venue {
     }
 
     /// Applies a flow to each symbol, one operation to every symbol in turn, for accounts at random;
-    /// gives the ps per command of its measured part.
+    /// gives the ps per command of its measured part. What came of it is for
+    /// [`state_hash`](Self::state_hash) to say.
     ///
     /// # Errors
-    /// If the core refuses one of its orders.
+    /// If the core refuses one of its orders, or the run was interrupted.
     pub fn run(&mut self, flow: &Flow) -> Result<u64, VenueError> {
         let mut sender = Sender::new(self.size, flow);
-        self.replay(&mut sender, &flow.prefill)?;
-        let took = self.replay(&mut sender, &flow.measured)?;
+        let seen = |outbox: &Outbox<'_>| {
+            std::hint::black_box(outbox.bytes());
+        };
+        self.replay(&mut sender, &flow.prefill, seen)?;
+        let took = self.replay(&mut sender, &flow.measured, seen)?;
         Ok(per_operation(took, flow.measured.len() * self.size.symbols as usize))
     }
 
-    /// Sends a part of the flow; gives what applying it took in ns.
-    fn replay(&mut self, sender: &mut Sender, part: &[Operation]) -> Result<u64, VenueError> {
-        let mut batch = Batch::default();
-        batch.clear();
+    /// Does the same, and compares each symbol's fills and final depth with what must come of the flow.
+    /// Gives the state hash that a timed pass of the same size and flow must come to as well.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and what differs.
+    pub fn check(&mut self, flow: &Flow) -> Result<u64, VenueError> {
+        let mut sender = Sender::new(self.size, flow);
+        self.replay(&mut sender, &flow.prefill, |_| {})?;
+        let mut found = Found::new(flow, self.size.symbols);
+        self.replay(&mut sender, &flow.measured, |outbox| found.read(outbox))?;
+        found.judge(flow, &self.core)?;
+        Ok(self.state_hash())
+    }
+
+    /// Hash of everything that the core holds: two passes with the same one came to the same.
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        self.core.state_hash()
+    }
+
+    /// Sends a part of the flow; gives what applying it took in ns. `seen` is shown each command's events.
+    fn replay(
+        &mut self,
+        sender: &mut Sender,
+        part: &[Operation],
+        mut seen: impl FnMut(&Outbox<'_>),
+    ) -> Result<u64, VenueError> {
+        let mut batch = Batch::new();
         let mut took = 0;
         for (turn, operation) in part.iter().enumerate() {
             for symbol in 0..self.size.symbols {
                 sender.push(&mut batch, (symbol, operation), (self.session, &mut self.sequence));
             }
-            if batch.bounds.len() > BATCH || turn + 1 == part.len() {
+            if batch.len() >= BATCH || turn + 1 == part.len() {
+                interrupt::check()?;
                 let begin = Stopwatch::start();
-                self.apply(&batch)?;
+                self.apply(&batch, &mut seen)?;
                 took += nanoseconds(begin.elapsed());
                 batch.clear();
             }
@@ -264,84 +284,51 @@ impl Venue {
     }
 }
 
-/// Makes commands of operations.
-struct Sender {
-    size: Size,
-    random: Random,
-    ids: u32,
-    /// Key and order id by symbol and the flow's id.
-    orders: Vec<(KeyId, OrderId)>,
-    next_order: Vec<u64>,
-}
-
-impl Sender {
-    fn new(size: Size, flow: &Flow) -> Self {
-        let ids = flow.capacity.ids;
-        let orders = ids as usize * size.symbols as usize;
-        Self {
-            size,
-            random: Random::new(11),
-            ids,
-            orders: vec![(KeyId(0), OrderId(0)); orders],
-            next_order: vec![0; size.symbols as usize],
-        }
-    }
-
-    fn push(
-        &mut self,
-        batch: &mut Batch,
-        (symbol, operation): (u32, &Operation),
-        (session, sequence): (SessionId, &mut u64),
-    ) {
-        *sequence += 1;
-        let mut command = CommandHeader {
-            correlation: *sequence,
-            sequence: Sequence(*sequence),
-            session,
-            epoch: Epoch(1),
-            ..Default::default()
-        };
-        let order = &mut self.orders[symbol as usize * self.ids as usize + operation.id as usize];
-        let id = SymbolId(symbol);
-        if operation.kind == Kind::Cancel {
-            let (key_id, order_id) = *order;
-            command.key_id = key_id;
-            batch.push(&CancelOrder { command, symbol: id, order_id, ..Default::default() });
-            return;
-        }
-        let next = &mut self.next_order[symbol as usize];
-        *next += 1;
-        command.key_id = KeyId(1 + self.random.below(u64::from(self.size.accounts)));
-        *order = (command.key_id, OrderId(*next));
-        let client_id = client_order_id(symbol, *next);
-        let time = if operation.kind == Kind::Ioc { TimeInForce::Ioc } else { TimeInForce::Gtc };
-        batch.push(&NewOrder {
-            command,
-            symbol: id,
-            side: operation.side.to_wire(),
-            order_type: OrderType::Limit.to_wire(),
-            time_in_force: time.to_wire(),
-            price: operation.price * TICK,
-            quantity: i64::from(operation.quantity) * LOT,
-            client_order_id: client_id,
-            ..Default::default()
-        });
-    }
-}
-
-/// Twenty characters that no other order of the symbol has.
-fn client_order_id(symbol: u32, order: u64) -> ClientOrderId {
-    let mut text = *b"s0000-order000000000";
-    let numbers = [(1..5, u64::from(symbol)), (11..20, order)];
-    for (place, mut number) in numbers {
-        for digit in text[place].iter_mut().rev() {
-            *digit += (number % 10) as u8;
-            number /= 10;
-        }
-    }
-    str::from_utf8(&text).ok().and_then(ClientOrderId::new).unwrap_or_default()
-}
-
 fn name<T>(text: &str, make: impl Fn(&str) -> Option<T>) -> Result<T, VenueError> {
     make(text).ok_or_else(|| VenueError::Name(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::flows::Synthetic;
+    use super::*;
+
+    fn venue(flow: &Flow, symbols: u32) -> Venue {
+        let [orders, levels] =
+            [flow.capacity.orders, flow.capacity.levels].map(|most| (most + 1) * symbols);
+        Venue::new(Size { symbols, accounts: 10 }, orders, levels).unwrap()
+    }
+
+    #[test]
+    fn a_venue_has_the_newest_rules_and_comes_to_what_the_flow_says() {
+        for (symbols, kind) in
+            [(1, Synthetic::Calm), (3, Synthetic::Calm), (1, Synthetic::Crossing)]
+        {
+            let flow = kind.generate(3_000);
+            let mut checked = venue(&flow, symbols);
+            assert_eq!(checked.core.rules(), RULES_MAX);
+            let hash = checked.check(&flow).unwrap();
+            let mut timed = venue(&flow, symbols);
+            timed.run(&flow).unwrap();
+            assert_eq!(timed.state_hash(), hash);
+        }
+    }
+
+    #[test]
+    fn what_differs_from_the_flow_is_told() {
+        let right = Synthetic::Calm.generate(3_000);
+        let told = |change: fn(&mut Flow)| {
+            let mut flow = right.clone();
+            change(&mut flow);
+            venue(&flow, 2).check(&flow).unwrap_err().to_string()
+        };
+        let fills = told(|flow| flow.expected.trades += 1);
+        assert!(fills.contains("symbol 0") && fills.contains("fills instead of"), "{fills}");
+        assert!(told(|flow| flow.expected.hash ^= 1).contains("fills instead of"));
+        assert!(told(|flow| flow.expected.volume += 1).contains("fills instead of"));
+        assert!(told(|flow| flow.expected.done += 1).contains("fills instead of"));
+        assert!(told(|flow| flow.expected.open += 1).contains("fills instead of"));
+        assert!(told(|flow| flow.depth.asks[0].1 += 1).contains("another book"));
+        assert!(told(|flow| flow.depth.bids.clear()).contains("another book"));
+    }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use touchline_adapter::views::state::State;
+use touchline_core::RULES_MAX;
 use touchline_protocol::log::frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::Message;
@@ -111,8 +112,10 @@ impl Flow {
     pub(super) fn define(&mut self, state: &mut State) -> Result<()> {
         let mut frames = Vec::new();
         let id = |id: u32| Done { id: id.into(), ..Default::default() };
-        let rules = SetRules { rules: 2, ..Default::default() };
-        frames.push(self.definition(&rules, id(0)));
+        // Versions go up one by one, to what a new venue has.
+        for rules in 1..=RULES_MAX {
+            frames.push(self.definition(&SetRules { rules, ..Default::default() }, id(0)));
+        }
         for number in 0..2 * SYMBOLS {
             let name = AssetName::new(&format!("A{number}")).context("a short name")?;
             let asset = DefineAsset { name, precision: 8, ..Default::default() };
