@@ -1,7 +1,14 @@
 //! `touchline-bench core --growth`: what a command costs as the venue grows. Called by [`crate::cli`].
 //!
 //! Three curves, one size changed at a time: resting orders (the book alone, found by id, fifty orders
-//! to a level), symbols and accounts (the whole core; symbols share the same number of resting orders).
+//! to a level), symbols and accounts (the whole core).
+//!
+//! Each symbol has a book and a flow of the same shape, so that mix, levels and orders per level stay
+//! the same. The orders at rest then grow with the symbols, from 200 to 819,200, and leave the
+//! cache. Were their sum the same instead, a large book of few symbols would be another thing: where
+//! prices are spread wide the front is thin, and half as many commands trade. Each symbol is at a place
+//! of its own in the flow, and which one has its turn is drawn at random ([`Venue::run`]).
+//!
 //! And one comparison: the whole core against the book alone on the calm flow.
 //!
 //! Results are checked before a time counts. The book's are in each pass. The whole core's fills and final
@@ -20,8 +27,11 @@ use crate::interrupt;
 use crate::latency::{median, ratio};
 use crate::machine::Machine;
 
-/// Resting orders over all symbols where symbols or accounts grow.
+/// Resting orders where accounts grow.
 const RESTING: u32 = 1 << 16;
+
+/// Resting orders of each symbol where those grow: four levels of fifty, the smallest book of that shape.
+const RESTING_OF_SYMBOL: u32 = 200;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +82,7 @@ pub struct GrowthReport {
 pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
     let curves = vec![
         curve("resting orders, book alone", &RESTING_SIZES, options, of_book)?,
-        curve("symbols, whole core", &SYMBOLS, options, of_symbols)?,
+        curve("symbols of 200 orders, whole core", &SYMBOLS, options, of_symbols)?,
         curve("accounts, whole core", &ACCOUNTS, options, of_accounts)?,
     ];
     let flow = Synthetic::Calm.generate(options.operations);
@@ -161,7 +171,7 @@ fn of_book(orders: u32, options: &GrowthOptions) -> Result<u64> {
 }
 
 fn of_symbols(symbols: u32, options: &GrowthOptions) -> Result<u64> {
-    let flow = of_size(RESTING / symbols, options.operations.div_ceil(symbols as usize));
+    let flow = of_size(RESTING_OF_SYMBOL, options.operations.div_ceil(symbols as usize));
     of_core(Size { symbols, accounts: 100 }, &flow, options)
 }
 
@@ -189,12 +199,12 @@ impl GrowthReport {
             self.machine.line()
         );
         for Curve { name, points } in &self.curves {
-            put(&mut text, format_args!("\n{name:<28} ns/command   to the first"));
+            put(&mut text, format_args!("\n{name:<34} ns/command   to the first"));
             let first = points.first().map_or(0, |point| point.picoseconds);
             for Point { size, picoseconds } in points {
                 let whole = ratio(*picoseconds, 1000);
                 let grown = ratio(*picoseconds, first);
-                put(&mut text, format_args!("{size:>28} {whole:>10} {grown:>12} x"));
+                put(&mut text, format_args!("{size:>34} {whole:>10} {grown:>12} x"));
             }
         }
         let [book, core] = self.calm;
@@ -218,7 +228,10 @@ fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::super::engines::Empty;
+    use super::super::operation::Kind;
     use super::*;
 
     #[test]
@@ -229,6 +242,22 @@ mod tests {
         core.hash ^= 1;
         let error = core.pass().unwrap_err().to_string();
         assert!(error.contains("calm (2 symbols") && error.contains("another state"), "{error}");
+    }
+
+    #[test]
+    fn books_of_all_numbers_of_symbols_have_the_same_shape_and_mix() {
+        for symbols in SYMBOLS {
+            // As many operations as each has by default.
+            let operations = 1_000_000_u64.div_ceil(u64::from(symbols));
+            let flow = of_size(RESTING_OF_SYMBOL, operations as usize);
+            let prices: HashSet<i64> = flow.prefill.iter().map(|order| order.price).collect();
+            assert_eq!((flow.prefill.len(), prices.len()), (200, 4));
+            let cancels = flow.measured.iter().filter(|it| it.kind == Kind::Cancel).count();
+            let [cancels, trades] =
+                [cancels as u64, flow.expected.trades].map(|count| count * 1000 / operations);
+            assert!((385..=420).contains(&cancels), "{symbols}: {cancels} of 1,000 cancel");
+            assert!((180..=215).contains(&trades), "{symbols}: {trades} trades in 1,000");
+        }
     }
 
     #[test]

@@ -223,8 +223,9 @@ impl Venue {
         Ok(())
     }
 
-    /// Applies a flow to each symbol, one operation to every symbol in turn, for accounts at random;
-    /// gives the ps per command of its measured part. What came of it is for
+    /// Applies a flow to each symbol for accounts at random; gives the ps per command of its measured part.
+    /// Each command goes to a symbol drawn at random, which does its own next operation: in turn, the core
+    /// would see the same kind of operation once per symbol, and guess it. What came of it is for
     /// [`state_hash`](Self::state_hash) to say.
     ///
     /// # Errors
@@ -266,13 +267,16 @@ impl Venue {
         part: &[Operation],
         mut seen: impl FnMut(&Outbox<'_>),
     ) -> Result<u64, VenueError> {
+        let turns = sender.turns(part.len());
+        let mut next = vec![0; self.size.symbols as usize];
         let mut batch = Batch::new();
         let mut took = 0;
-        for (turn, operation) in part.iter().enumerate() {
-            for symbol in 0..self.size.symbols {
-                sender.push(&mut batch, (symbol, operation), (self.session, &mut self.sequence));
-            }
-            if batch.len() >= BATCH || turn + 1 == part.len() {
+        for (turn, &symbol) in (1..).zip(&turns) {
+            let next = &mut next[symbol as usize];
+            let operation = (symbol, &part[*next]);
+            *next += 1;
+            sender.push(&mut batch, operation, (self.session, &mut self.sequence));
+            if batch.len() == BATCH || turn == turns.len() {
                 interrupt::check()?;
                 let begin = Stopwatch::start();
                 self.apply(&batch, &mut seen)?;

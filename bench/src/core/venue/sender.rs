@@ -56,6 +56,8 @@ impl Batch {
 pub(super) struct Sender {
     size: Size,
     random: Random,
+    /// Draws symbols.
+    draw: Random,
     ids: u32,
     /// Key and order id by symbol and the flow's id.
     orders: Vec<(KeyId, OrderId)>,
@@ -70,10 +72,25 @@ impl Sender {
         Self {
             size,
             random: Random::new(11),
+            draw: Random::new(12),
             ids,
             orders: vec![(KeyId(0), OrderId(0)); orders],
             next_order: vec![0; size.symbols as usize],
         }
+    }
+
+    /// The symbol of each command of a part: every one as often as the part has operations, drawn at
+    /// random by what each has left. So they stay near each other, and all are at work until the end.
+    pub(super) fn turns(&mut self, operations: usize) -> Vec<u32> {
+        let symbols = 0..self.size.symbols;
+        let mut turns: Vec<u32> =
+            symbols.flat_map(|symbol| std::iter::repeat_n(symbol, operations)).collect();
+        if self.size.symbols > 1 {
+            for end in (1..turns.len()).rev() {
+                turns.swap(end, self.draw.index(end + 1));
+            }
+        }
+        turns
     }
 
     /// Adds the command of an operation on a symbol.
@@ -130,4 +147,28 @@ fn client_order_id(symbol: u32, order: u64) -> ClientOrderId {
         }
     }
     str::from_utf8(&text).ok().and_then(ClientOrderId::new).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::flows::Synthetic;
+    use super::*;
+
+    #[test]
+    fn symbols_have_their_turns_at_random_and_equally_often() {
+        let flow = Synthetic::Calm.generate(10);
+        let mut sender = Sender::new(Size { symbols: 7, accounts: 1 }, &flow);
+        let turns = sender.turns(1_000);
+        assert_eq!(turns.len(), 7_000);
+        for symbol in 0..7 {
+            let places: Vec<usize> = (0..7_000).filter(|&turn| turns[turn] == symbol).collect();
+            assert_eq!(places.len(), 1_000);
+            let early = places.iter().filter(|&&place| place < 3_500).count();
+            assert!((400..600).contains(&early), "{early} of symbol {symbol} in the first half");
+        }
+        // Of seven, one in seven is its own neighbour.
+        let alike = turns.windows(2).filter(|two| two[0] == two[1]).count();
+        assert!((800..1_200).contains(&alike), "{alike}");
+        assert_ne!(sender.turns(1_000), turns);
+    }
 }
