@@ -11,10 +11,12 @@
 //!
 //! And one comparison: the whole core against the book alone on the calm flow.
 //!
+//! Sizes are interleaved: each has one pass in every round, and a ratio is the median of the rounds' own.
 //! Results are checked before a time counts. The book's are in each pass. The whole core's fills and final
 //! depth are in a pass that is not timed; every timed pass must come to the same state as that one.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
 use anyhow::{Result, bail, ensure};
 use serde::Serialize;
@@ -24,7 +26,7 @@ use super::flows::{Flow, Synthetic, of_size};
 use super::measure::{self, Outcome};
 use super::venue::{Size, Venue};
 use crate::interrupt;
-use crate::latency::{median, ratio};
+use crate::latency::{median, median_ratio, ratio};
 use crate::machine::Machine;
 
 /// Resting orders where accounts grow.
@@ -36,7 +38,7 @@ const RESTING_OF_SYMBOL: u32 = 200;
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
 pub struct GrowthOptions {
-    /// Rounds per size.
+    /// Rounds; each has one pass of every size.
     pub rounds: usize,
     /// Measured commands per round.
     pub operations: usize,
@@ -51,6 +53,8 @@ pub struct Point {
     pub size: u32,
     /// Median over the rounds, ps per command.
     pub picoseconds: u64,
+    /// To the curve's first size, hundredths: the median of the rounds' own ratios.
+    pub to_first: u64,
 }
 
 /// Points of one curve.
@@ -67,12 +71,14 @@ pub struct Curve {
 pub struct GrowthReport {
     /// The machine.
     pub machine: Machine,
-    /// Rounds per size.
+    /// Rounds; each has one pass of every size.
     pub rounds: usize,
     /// The curves.
     pub curves: Vec<Curve>,
     /// The calm flow: the book alone and the whole core, ps per command.
     pub calm: [u64; 2],
+    /// The whole core to the book alone, hundredths: the median of the rounds' own ratios.
+    pub calm_ratio: u64,
 }
 
 /// Measures.
@@ -80,21 +86,34 @@ pub struct GrowthReport {
 /// # Errors
 /// If results are wrong, the core refuses a command of the flow, or the run was interrupted.
 pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
-    let curves = vec![
-        curve("resting orders, book alone", &RESTING_SIZES, options, of_book)?,
+    let made = |flow: Flow| interrupt::check().map(|()| Rc::new(flow));
+    let of_orders = |orders| Ok(Subject::Book(made(of_size(orders, options.operations))?));
+    let of_symbols = |symbols: u32| {
+        let operations = options.operations.div_ceil(symbols as usize);
+        Subject::core(
+            Size { symbols, accounts: 100 },
+            made(of_size(RESTING_OF_SYMBOL, operations))?,
+        )
+    };
+    let mut curves = vec![
+        curve("resting orders, book alone", &RESTING_SIZES, options, of_orders)?,
         curve("symbols of 200 orders, whole core", &SYMBOLS, options, of_symbols)?,
-        curve("accounts, whole core", &ACCOUNTS, options, of_accounts)?,
     ];
-    let flow = Synthetic::Calm.generate(options.operations);
-    let core = CheckedCore::new(Size { symbols: 1, accounts: 10 }, &flow)?;
-    let mut rounds = [Vec::new(), Vec::new()];
-    for _ in 0..options.rounds {
-        interrupt::check()?;
-        rounds[0].push(book_alone::<Touchline>(&flow)?);
-        rounds[1].push(core.pass()?);
-    }
-    let calm = rounds.map(median);
-    Ok(GrowthReport { machine: Machine::here(), rounds: options.rounds, curves, calm })
+    let flow = made(of_size(RESTING, options.operations))?;
+    let of_accounts = |accounts| Subject::core(Size { symbols: 1, accounts }, Rc::clone(&flow));
+    curves.push(curve("accounts, whole core", &ACCOUNTS, options, of_accounts)?);
+    drop(flow);
+    let flow = made(Synthetic::Calm.generate(options.operations))?;
+    let core = Subject::core(Size { symbols: 1, accounts: 10 }, Rc::clone(&flow))?;
+    let mut calm = interleaved(&[Subject::Book(flow), core], options.rounds)?.into_iter();
+    let [book, core] = [(); 2].map(|()| calm.next().unwrap_or_default());
+    Ok(GrowthReport {
+        machine: Machine::here(),
+        rounds: options.rounds,
+        curves,
+        calm_ratio: median_ratio(core.iter().copied().zip(book.iter().copied())),
+        calm: [median(book), median(core)],
+    })
 }
 
 /// Orders of the smallest book.
@@ -103,17 +122,64 @@ const RESTING_SIZES: [u32; 5] = [SMALLEST_BOOK, 10_000, 100_000, 1_000_000, 10_0
 const SYMBOLS: [u32; 5] = [1, 16, 256, 1024, 4096];
 const ACCOUNTS: [u32; 4] = [10, 1_000, 100_000, 1_000_000];
 
+/// Measures a curve. The flows of all its sizes are kept until it is done: those of the smaller ones
+/// together are a ninth of the largest one's. Books and venues are made for each pass.
 fn curve(
     name: &'static str,
     sizes: &[u32],
     options: &GrowthOptions,
-    measure: fn(u32, &GrowthOptions) -> Result<u64>,
+    subject: impl Fn(u32) -> Result<Subject>,
 ) -> Result<Curve> {
-    let mut points = Vec::new();
-    for &size in sizes.iter().filter(|&&size| size <= options.largest) {
-        points.push(Point { size, picoseconds: measure(size, options)? });
+    let sizes: Vec<u32> = sizes.iter().copied().filter(|&size| size <= options.largest).collect();
+    let subjects: Vec<Subject> = sizes.iter().map(|&size| subject(size)).collect::<Result<_>>()?;
+    let times = interleaved(&subjects, options.rounds)?;
+    Ok(Curve { name, points: points(&sizes, times) })
+}
+
+/// Every subject has one pass in each round; gives the times by subject.
+fn interleaved(subjects: &[Subject], rounds: usize) -> Result<Vec<Vec<u64>>> {
+    let mut times = vec![Vec::with_capacity(rounds); subjects.len()];
+    for _ in 0..rounds {
+        for (subject, times) in subjects.iter().zip(&mut times) {
+            interrupt::check()?;
+            times.push(subject.pass()?);
+        }
     }
-    Ok(Curve { name, points })
+    Ok(times)
+}
+
+fn points(sizes: &[u32], times: Vec<Vec<u64>>) -> Vec<Point> {
+    let first = times.first().cloned().unwrap_or_default();
+    let point = |(&size, of_size): (&u32, Vec<u64>)| {
+        let pairs = of_size.iter().copied().zip(first.iter().copied());
+        Point { size, to_first: median_ratio(pairs), picoseconds: median(of_size) }
+    };
+    sizes.iter().zip(times).map(point).collect()
+}
+
+/// What is measured at one size.
+enum Subject {
+    /// The book alone, checked in each pass.
+    Book(Rc<Flow>),
+    /// The whole core with the state that a checked pass came to: only a pass that comes to the same
+    /// counts.
+    Core { size: Size, flow: Rc<Flow>, hash: u64 },
+}
+
+impl Subject {
+    /// The whole core; makes the pass that is checked and not timed.
+    fn core(size: Size, flow: Rc<Flow>) -> Result<Self> {
+        let hash = venue(size, &flow)?.check(&flow)?;
+        Ok(Self::Core { size, flow, hash })
+    }
+
+    /// A timed pass, in ps per command.
+    fn pass(&self) -> Result<u64> {
+        match self {
+            Self::Book(flow) => book_alone::<Touchline>(flow),
+            Self::Core { size, flow, hash } => whole_core(*size, flow, *hash),
+        }
+    }
 }
 
 fn book_alone<E: Engine>(flow: &Flow) -> Result<u64> {
@@ -126,33 +192,17 @@ fn book_alone<E: Engine>(flow: &Flow) -> Result<u64> {
     }
 }
 
-/// The whole core on a flow, with what a checked pass came to: only a pass that comes to the same counts.
-struct CheckedCore<'flow> {
-    size: Size,
-    flow: &'flow Flow,
-    hash: u64,
-}
-
-impl<'flow> CheckedCore<'flow> {
-    /// Makes the pass that is checked and not timed.
-    fn new(size: Size, flow: &'flow Flow) -> Result<Self> {
-        let hash = venue(size, flow)?.check(flow)?;
-        Ok(Self { size, flow, hash })
-    }
-
-    /// A timed pass, in ps per command.
-    fn pass(&self) -> Result<u64> {
-        let mut venue = venue(self.size, self.flow)?;
-        let picoseconds = venue.run(self.flow)?;
-        let Size { symbols, accounts } = self.size;
-        ensure!(
-            venue.state_hash() == self.hash,
-            "a timed pass of the whole core on {} ({symbols} symbols, {accounts} accounts) came to another \
-             state than the checked one",
-            self.flow.name
-        );
-        Ok(picoseconds)
-    }
+fn whole_core(size: Size, flow: &Flow, hash: u64) -> Result<u64> {
+    let mut venue = venue(size, flow)?;
+    let picoseconds = venue.run(flow)?;
+    let Size { symbols, accounts } = size;
+    ensure!(
+        venue.state_hash() == hash,
+        "a timed pass of the whole core on {} ({symbols} symbols, {accounts} accounts) came to another \
+         state than the checked one",
+        flow.name
+    );
+    Ok(picoseconds)
 }
 
 fn venue(size: Size, flow: &Flow) -> Result<Venue> {
@@ -161,49 +211,20 @@ fn venue(size: Size, flow: &Flow) -> Result<Venue> {
     Ok(Venue::new(size, orders, levels)?)
 }
 
-fn of_book(orders: u32, options: &GrowthOptions) -> Result<u64> {
-    let flow = of_size(orders, options.operations);
-    let rounds = (0..options.rounds).map(|_| {
-        interrupt::check()?;
-        book_alone::<Touchline>(&flow)
-    });
-    Ok(median(rounds.collect::<Result<Vec<_>>>()?))
-}
-
-fn of_symbols(symbols: u32, options: &GrowthOptions) -> Result<u64> {
-    let flow = of_size(RESTING_OF_SYMBOL, options.operations.div_ceil(symbols as usize));
-    of_core(Size { symbols, accounts: 100 }, &flow, options)
-}
-
-fn of_accounts(accounts: u32, options: &GrowthOptions) -> Result<u64> {
-    let flow = of_size(RESTING, options.operations);
-    of_core(Size { symbols: 1, accounts }, &flow, options)
-}
-
-fn of_core(size: Size, flow: &Flow, options: &GrowthOptions) -> Result<u64> {
-    let core = CheckedCore::new(size, flow)?;
-    let rounds = (0..options.rounds).map(|_| {
-        interrupt::check()?;
-        core.pass()
-    });
-    Ok(median(rounds.collect::<Result<Vec<_>>>()?))
-}
-
 impl GrowthReport {
     /// Several tables.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
-            "cost per command as things grow: medians of {} rounds\nmachine: {}\n",
+            "cost per command as things grow: medians of {} interleaved rounds\nmachine: {}\n",
             self.rounds,
             self.machine.line()
         );
         for Curve { name, points } in &self.curves {
             put(&mut text, format_args!("\n{name:<34} ns/command   to the first"));
-            let first = points.first().map_or(0, |point| point.picoseconds);
-            for Point { size, picoseconds } in points {
+            for Point { size, picoseconds, to_first } in points {
                 let whole = ratio(*picoseconds, 1000);
-                let grown = ratio(*picoseconds, first);
+                let grown = ratio(*to_first, 100);
                 put(&mut text, format_args!("{size:>34} {whole:>10} {grown:>12} x"));
             }
         }
@@ -214,7 +235,7 @@ impl GrowthReport {
                 "\ncalm: book alone {} ns, whole core {} ns per command: {} x",
                 ratio(book, 1000),
                 ratio(core, 1000),
-                ratio(core, book)
+                ratio(self.calm_ratio, 100)
             ),
         );
         text
@@ -237,10 +258,11 @@ mod tests {
     #[test]
     fn a_core_that_comes_to_another_state_has_no_cost() {
         let flow = Synthetic::Calm.generate(1_000);
-        let mut core = CheckedCore::new(Size { symbols: 2, accounts: 3 }, &flow).unwrap();
+        let size = Size { symbols: 2, accounts: 3 };
+        let core = Subject::core(size, Rc::new(flow.clone())).unwrap();
         assert!(core.pass().is_ok());
-        core.hash ^= 1;
-        let error = core.pass().unwrap_err().to_string();
+        let Subject::Core { hash, .. } = core else { panic!("it is a core") };
+        let error = whole_core(size, &flow, hash ^ 1).unwrap_err().to_string();
         assert!(error.contains("calm (2 symbols") && error.contains("another state"), "{error}");
     }
 
@@ -258,6 +280,29 @@ mod tests {
             assert!((385..=420).contains(&cancels), "{symbols}: {cancels} of 1,000 cancel");
             assert!((180..=215).contains(&trades), "{symbols}: {trades} trades in 1,000");
         }
+    }
+
+    #[test]
+    fn growth_is_the_median_of_the_rounds_own_ratios() {
+        // A slow second round is slow for both sizes.
+        let times = vec![vec![10, 100, 12], vec![30, 200, 24]];
+        let points = points(&[1, 10], times);
+        assert_eq!(points[0], Point { size: 1, picoseconds: 12, to_first: 100 });
+        assert_eq!(points[1], Point { size: 10, picoseconds: 30, to_first: 200 });
+    }
+
+    #[test]
+    fn every_size_has_a_point_and_larger_ones_are_left_out() {
+        let options = GrowthOptions { rounds: 2, operations: 200, largest: 1_000 };
+        let report = run(&options).unwrap();
+        let sizes: Vec<Vec<u32>> = report
+            .curves
+            .iter()
+            .map(|curve| curve.points.iter().map(|point| point.size).collect())
+            .collect();
+        assert_eq!(sizes, [vec![1_000], vec![1, 16, 256], vec![10, 1_000]]);
+        assert!(report.curves.iter().all(|curve| curve.points[0].to_first == 100));
+        assert!(report.text().contains("symbols of 200 orders"));
     }
 
     #[test]

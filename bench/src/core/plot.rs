@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn curves_lie_within_their_panels() {
-        let point = |size, picoseconds| Point { size, picoseconds };
+        let point = |size, picoseconds| Point { size, picoseconds, to_first: 100 };
         let curve = |points| Curve { name: "orders", points };
         let report = GrowthReport {
             machine: Machine::here(),
@@ -121,6 +121,7 @@ mod tests {
                 curve(vec![]),
             ],
             calm: [1, 2],
+            calm_ratio: 200,
         };
         let svg = svg(&report);
         assert_eq!(svg.matches("<circle").count(), 4);
