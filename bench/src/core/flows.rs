@@ -46,6 +46,8 @@ pub struct Capacity {
     pub levels: u32,
     /// Every id is below.
     pub ids: u32,
+    /// Operations, those that fill the book with them.
+    pub operations: u32,
     /// The first mid price in ticks.
     pub mid: i64,
 }
@@ -151,6 +153,7 @@ impl Recorder {
     fn finish(mut self) -> Flow {
         self.flow.expected = self.book.tally;
         self.flow.depth = self.book.depth();
+        self.flow.capacity.operations = (self.flow.prefill.len() + self.flow.measured.len()) as u32;
         self.flow.capacity.ids = self.bits.map_or(self.next_id, |bits| 1 << bits);
         self.flow
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::engines::Engine;
-use super::flows::Flow;
+use super::flows::{Capacity, Flow};
 use super::operation::{Depth, Tally};
 use super::stopwatch::Stopwatch;
 use crate::allocation::live_bytes;
@@ -35,7 +35,11 @@ pub enum Outcome {
 
 /// Fills the book and gives the engine.
 pub(super) fn filled<E: Engine>(flow: &Flow) -> E {
-    let mut engine = E::new(&flow.capacity);
+    filled_with(flow, &flow.capacity)
+}
+
+fn filled_with<E: Engine>(flow: &Flow, capacity: &Capacity) -> E {
+    let mut engine = E::new(capacity);
     let mut tally = Tally::default();
     for batch in flow.prefill.chunks(1 << 12) {
         if is_interrupted() {
@@ -131,8 +135,10 @@ pub(super) fn batches<E: Engine>(flow: &Flow, checked: bool) -> Result<Percentil
 
 /// Bytes that a book with the flow's orders in it takes; 0 where nothing is counted.
 pub(super) fn memory<E: Engine>(flow: &Flow) -> usize {
+    // The measured operations do not come, so that nobody is to reserve anything for them.
+    let operations = flow.prefill.len() as u32;
     let before = live_bytes();
-    let engine = filled::<E>(flow);
+    let engine = filled_with::<E>(flow, &Capacity { operations, ..flow.capacity });
     let taken = live_bytes().saturating_sub(before);
     drop(std::hint::black_box(engine));
     taken
