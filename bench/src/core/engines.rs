@@ -150,6 +150,13 @@ mod tests {
         assert!(depth == flow.depth, "{}: another book at the end", flow.name);
     }
 
+    /// The flow for an engine whose window of 2^17 ticks ends where prices begin.
+    fn at_the_edge(flow: &Flow) -> Flow {
+        let mut flow = flow.clone();
+        flow.capacity.mid += 1 << 16;
+        flow
+    }
+
     #[test]
     fn engines_come_to_what_the_reference_comes_to() {
         let flows = [
@@ -164,6 +171,8 @@ mod tests {
             check::<Textbook<Map>>(flow);
             check::<Textbook<Array>>(flow);
             check::<Matchcore>(flow);
+            check::<Textbook<Map>>(&at_the_edge(flow));
+            check::<Textbook<Array>>(&at_the_edge(flow));
             // Where prices move, this one looks at every price that ever was, time and again.
             if !flow.name.starts_with("burst") {
                 check::<Lobster>(flow);

@@ -1,5 +1,5 @@
 //! What a textbook says a fast book is, written for this comparison and not tuned against anything:
-//! an array of ticks in a bounded window with an occupancy bitmap per side, intrusive queues of
+//! an array of ticks in a bounded window with an occupancy bitmap of three layers per side, intrusive queues of
 //! orders in one slab with 32-bit links, cached best prices, and an index from id to slot.
 //!
 //! What that buys is limited, and the limits are part of the design: the window stands where the
@@ -7,6 +7,7 @@
 //! ids of any kind, and as an array, which is the fastest there can be as long as ids are dense, and
 //! grows with every id that ever was. Called through [`super::Engine`].
 
+mod bitmap;
 mod index;
 
 pub use index::{Array, Map};
@@ -18,11 +19,12 @@ use touchline_protocol::message::enums::Side;
 use super::super::flows::Capacity;
 use super::super::operation::{Depth, Kind, Operation, Reports};
 use super::Engine;
+use bitmap::Bitmap;
 use index::Index;
 
-/// Ticks in the window: 512 KiB of levels.
-const TICKS: usize = 1 << 15;
-const WORDS: usize = TICKS / 64;
+/// Ticks in the window: 2 MiB of levels, and as much room as the bursts' prices need, which move by
+/// 25,000 from where they begin.
+const TICKS: usize = 1 << 17;
 const NONE: u32 = u32::MAX;
 /// Slot of an id whose order lies beyond the window.
 const BEYOND: u32 = u32::MAX - 1;
@@ -45,72 +47,6 @@ struct Level {
     total: u64,
     first: u32,
     last: u32,
-}
-
-/// One bit per tick, and one per 64 of those.
-#[derive(Debug)]
-struct Bitmap {
-    words: Box<[u64; WORDS]>,
-    summary: [u64; WORDS / 64],
-}
-
-impl Bitmap {
-    fn new() -> Self {
-        Self { words: Box::new([0; WORDS]), summary: [0; WORDS / 64] }
-    }
-
-    #[inline]
-    fn set(&mut self, tick: usize) {
-        self.words[tick / 64] |= 1 << (tick % 64);
-        self.summary[tick / 4096] |= 1 << (tick / 64 % 64);
-    }
-
-    #[inline]
-    fn clear(&mut self, tick: usize) {
-        self.words[tick / 64] &= !(1 << (tick % 64));
-        if self.words[tick / 64] == 0 {
-            self.summary[tick / 4096] &= !(1 << (tick / 64 % 64));
-        }
-    }
-
-    /// The first occupied tick from `tick` upwards, or [`TICKS`].
-    #[inline]
-    fn up_from(&self, tick: usize) -> usize {
-        let here = self.words[tick / 64] >> (tick % 64);
-        if here != 0 {
-            return tick + here.trailing_zeros() as usize;
-        }
-        let word = tick / 64;
-        let above = self.summary[word / 64] & (u64::MAX << (word % 64) << 1);
-        let found = if above != 0 {
-            Some(word / 64 * 64 + above.trailing_zeros() as usize)
-        } else {
-            (word / 64 + 1..WORDS / 64)
-                .find(|&group| self.summary[group] != 0)
-                .map(|group| group * 64 + self.summary[group].trailing_zeros() as usize)
-        };
-        found.map_or(TICKS, |word| word * 64 + self.words[word].trailing_zeros() as usize)
-    }
-
-    /// The first occupied tick from `tick` downwards, or [`TICKS`].
-    #[inline]
-    fn down_from(&self, tick: usize) -> usize {
-        let here = self.words[tick / 64] << (63 - tick % 64);
-        if here != 0 {
-            return tick - here.leading_zeros() as usize;
-        }
-        let word = tick / 64;
-        let below = self.summary[word / 64] & ((1 << (word % 64)) - 1);
-        let found = if below != 0 {
-            Some(word / 64 * 64 + 63 - below.leading_zeros() as usize)
-        } else {
-            (0..word / 64)
-                .rev()
-                .find(|&group| self.summary[group] != 0)
-                .map(|group| group * 64 + 63 - self.summary[group].leading_zeros() as usize)
-        };
-        found.map_or(TICKS, |word| word * 64 + 63 - self.words[word].leading_zeros() as usize)
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -452,15 +388,13 @@ impl<I: Index> Engine for Textbook<I> {
         let far = |(price, queue): (&i64, &VecDeque<FarOrder>)| {
             (*price, queue.iter().map(|order| order.quantity).sum())
         };
-        let occupied =
-            |bitmap: &Bitmap, tick: usize| bitmap.words[tick / 64] >> (tick % 64) & 1 == 1;
         let mut depth = Depth {
             bids: self.far_bids.iter().map(far).collect(),
             asks: self.far_asks.iter().map(far).collect(),
         };
         let ticks = 0..TICKS;
-        depth.bids.extend(ticks.clone().filter(|&at| occupied(&self.bid_ticks, at)).map(near));
-        depth.asks.extend(ticks.filter(|&at| occupied(&self.ask_ticks, at)).map(near));
+        depth.bids.extend(ticks.clone().filter(|&at| self.bid_ticks.is_set(at)).map(near));
+        depth.asks.extend(ticks.filter(|&at| self.ask_ticks.is_set(at)).map(near));
         depth.bids.sort_unstable_by(|one, other| other.cmp(one));
         depth.asks.sort_unstable();
         depth
