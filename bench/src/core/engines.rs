@@ -140,7 +140,10 @@ mod tests {
         let mut engine = E::new(&flow.capacity);
         flow.prefill.iter().for_each(|operation| engine.apply(operation, &mut Tally::default()));
         let mut tally = Tally::default();
-        flow.measured.iter().for_each(|operation| engine.apply(operation, &mut tally));
+        for batch in flow.measured.chunks(64) {
+            engine.look_ahead(batch);
+            batch.iter().for_each(|operation| engine.apply(operation, &mut tally));
+        }
         (tally, engine.depth())
     }
 
@@ -148,6 +151,16 @@ mod tests {
         let (tally, depth) = run::<E>(flow);
         assert_eq!(tally, flow.expected, "{}", flow.name);
         assert!(depth == flow.depth, "{}: another book at the end", flow.name);
+    }
+
+    #[test]
+    fn a_large_book_that_looks_ahead_comes_to_the_same() {
+        let flow = with_places(super::super::flows::of_size(40_000, 20_000));
+        check::<Touchline>(&flow);
+        check::<TouchlineHandles>(&flow);
+        check::<Textbook<Map>>(&flow);
+        check::<Textbook<Array>>(&flow);
+        check::<Textbook<Array>>(&at_the_edge(&flow));
     }
 
     /// The flow for an engine whose window of 2^17 ticks ends where prices begin.

@@ -5,7 +5,8 @@
 //! What that buys is limited, and the limits are part of the design: the window stands where the
 //! first price was, and prices beyond it are kept in a sorted map. The index comes as a hash map, for
 //! ids of any kind, and as an array, which is the fastest there can be as long as ids are dense, and
-//! grows with every id that ever was. Called through [`super::Engine`].
+//! grows with every id that ever was. A large book looks ahead for the operations that it is shown.
+//! Called through [`super::Engine`].
 
 mod bitmap;
 mod index;
@@ -25,6 +26,10 @@ use index::Index;
 /// Ticks in the window: 2 MiB of levels, and as much room as the bursts' prices need, which move by
 /// 25,000 from where they begin.
 const TICKS: usize = 1 << 17;
+/// With room for fewer orders the book fits the cache, and looking ahead would only cost.
+const LOOK_AHEAD_FROM: usize = 1 << 15;
+/// Operations whose loads are under way at a time.
+const GROUP: usize = 64;
 const NONE: u32 = u32::MAX;
 /// Slot of an id whose order lies beyond the window.
 const BEYOND: u32 = u32::MAX - 1;
@@ -253,6 +258,43 @@ impl<I: Index> Textbook<I> {
         true
     }
 
+    /// Reads what the operations will look at, so that the cache misses are under way together: first the
+    /// index, then orders and levels, then their neighbours. What is not there is read elsewhere, without
+    /// a branch to guess; nothing is changed.
+    #[inline(never)]
+    fn touch(&self, operations: &[Operation]) {
+        let mut orders = [NONE; GROUP];
+        for (order, operation) in orders.iter_mut().zip(operations) {
+            *order = self.slots.get(operation.id);
+        }
+        let mut neighbours = [[NONE; 2]; GROUP];
+        let mut levels = [0; GROUP];
+        let mut lasts = [NONE; GROUP];
+        let found = orders.iter().zip(operations).zip(&mut neighbours);
+        for (((&order, operation), neighbours), (level, last)) in
+            found.zip(levels.iter_mut().zip(&mut lasts))
+        {
+            let Order { tick, next, previous, .. } = self.orders[self.within(order)];
+            (*neighbours, *level) = ([next, previous], tick);
+            let tick = operation.price.wrapping_sub(self.base).cast_unsigned() as usize;
+            *last = self.levels[tick.min(TICKS - 1)].last;
+        }
+        let mut sum = 0;
+        for ((&[next, previous], &level), &last) in neighbours.iter().zip(&levels).zip(&lasts) {
+            for order in [next, previous, last] {
+                sum ^= self.orders[self.within(order)].quantity;
+            }
+            sum ^= self.levels[(level as usize).min(TICKS - 1)].total;
+        }
+        std::hint::black_box(sum);
+    }
+
+    /// A place in the slab, also for a link that leads nowhere.
+    #[inline]
+    fn within(&self, slot: u32) -> usize {
+        (slot as usize).min(self.orders.len() - 1)
+    }
+
     fn far(&mut self, side: Side) -> &mut BTreeMap<i64, VecDeque<FarOrder>> {
         match side {
             Side::Buy => &mut self.far_bids,
@@ -381,6 +423,13 @@ impl<I: Index> Engine for Textbook<I> {
             Kind::Add | Kind::Ioc | Kind::Modify => {}
         }
         self.place(operation, reports);
+    }
+
+    #[inline]
+    fn look_ahead(&mut self, operations: &[Operation]) {
+        if self.orders.len() >= LOOK_AHEAD_FROM {
+            operations.chunks(GROUP).for_each(|group| self.touch(group));
+        }
     }
 
     fn depth(&self) -> Depth {
