@@ -16,6 +16,7 @@ mod reference;
 mod report;
 mod reports;
 mod stopwatch;
+pub mod summary;
 pub mod venue;
 
 use std::path::PathBuf;
@@ -26,7 +27,6 @@ use serde::Serialize;
 
 use crate::interrupt;
 use crate::latency::Percentiles;
-use crate::machine::Machine;
 use crate::stolen;
 use engines::{EngineKind, for_engine, with_places};
 use flows::{Flow, Scenario, Synthetic};
@@ -68,14 +68,7 @@ pub struct CoreOptions {
 /// # Errors
 /// If the recording cannot be read, or the run was interrupted.
 pub fn run(options: &CoreOptions) -> Result<CoreReport> {
-    let mut report = CoreReport {
-        machine: Machine::here(),
-        rounds: options.rounds,
-        rows: Vec::new(),
-        batches: Vec::new(),
-        memory: Vec::new(),
-        skipped: Vec::new(),
-    };
+    let mut report = CoreReport::empty(options.rounds);
     for &kind in &options.flows {
         match kind {
             FlowKind::Calm => {
@@ -108,6 +101,7 @@ pub fn run(options: &CoreOptions) -> Result<CoreReport> {
             },
         }
     }
+    report.summarize();
     // What the host took up to now, and not up to the beginning.
     report.machine.stolen_permille = stolen::of_measurement().permille();
     Ok(report)

@@ -15,6 +15,7 @@ pub mod core;
 mod cores;
 pub mod engine;
 pub mod feed;
+pub mod goal;
 pub mod history;
 pub mod hostile;
 pub mod interrupt;

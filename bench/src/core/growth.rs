@@ -25,6 +25,7 @@ use super::engines::{Engine, Touchline};
 use super::flows::{Flow, Synthetic, of_size};
 use super::measure::{self, Outcome};
 use super::venue::{Size, Venue};
+use crate::goal::Goal;
 use crate::interrupt;
 use crate::latency::{median, median_ratio, ratio};
 use crate::machine::Machine;
@@ -34,6 +35,9 @@ const RESTING: u32 = 1 << 16;
 
 /// Resting orders of each symbol where those grow: four levels of fifty, the smallest book of that shape.
 const RESTING_OF_SYMBOL: u32 = 200;
+
+/// The whole core may take so many times what the book alone does, hundredths.
+const CORE_TO_BOOK: u64 = 300;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +83,8 @@ pub struct GrowthReport {
     pub calm: [u64; 2],
     /// The whole core to the book alone, hundredths: the median of the rounds' own ratios.
     pub calm_ratio: u64,
+    /// What is to be reached.
+    pub goals: Vec<Goal>,
 }
 
 /// Measures.
@@ -107,13 +113,16 @@ pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
     let core = Subject::core(Size { symbols: 1, accounts: 10 }, Rc::clone(&flow))?;
     let mut calm = interleaved(&[Subject::Book(flow), core], options.rounds)?.into_iter();
     let [book, core] = [(); 2].map(|()| calm.next().unwrap_or_default());
-    Ok(GrowthReport {
-        machine: Machine::here(),
-        rounds: options.rounds,
-        curves,
-        calm_ratio: median_ratio(core.iter().copied().zip(book.iter().copied())),
-        calm: [median(book), median(core)],
-    })
+    let calm_ratio = median_ratio(core.iter().copied().zip(book.iter().copied()));
+    let calm = [median(book), median(core)];
+    let rounds = options.rounds;
+    let goals = vec![goal(calm, calm_ratio)];
+    Ok(GrowthReport { machine: Machine::here(), rounds, curves, calm, calm_ratio, goals })
+}
+
+fn goal([book, core]: [u64; 2], to_book: u64) -> Goal {
+    let figures = [core, book].map(|picoseconds| format!("{} ns", ratio(picoseconds, 1000)));
+    Goal::at_most("whole core, calm, to book alone".to_owned(), figures, to_book, CORE_TO_BOOK)
 }
 
 /// Orders of the smallest book.
@@ -228,16 +237,10 @@ impl GrowthReport {
                 put(&mut text, format_args!("{size:>34} {whole:>10} {grown:>12} x"));
             }
         }
-        let [book, core] = self.calm;
-        put(
-            &mut text,
-            format_args!(
-                "\ncalm: book alone {} ns, whole core {} ns per command: {} x",
-                ratio(book, 1000),
-                ratio(core, 1000),
-                ratio(self.calm_ratio, 100)
-            ),
-        );
+        put(&mut text, format_args!("\n{}", Goal::heading()));
+        for goal in &self.goals {
+            put(&mut text, format_args!("{}", goal.line()));
+        }
         text
     }
 }
@@ -302,7 +305,9 @@ mod tests {
             .collect();
         assert_eq!(sizes, [vec![1_000], vec![1, 16, 256], vec![10, 1_000]]);
         assert!(report.curves.iter().all(|curve| curve.points[0].to_first == 100));
-        assert!(report.text().contains("symbols of 200 orders"));
+        let text = report.text();
+        assert!(text.contains("symbols of 200 orders") && text.contains("<= 3.00"), "{text}");
+        assert_eq!(report.goals[0].ratio, report.calm_ratio);
     }
 
     #[test]

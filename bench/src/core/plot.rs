@@ -122,6 +122,7 @@ mod tests {
             ],
             calm: [1, 2],
             calm_ratio: 200,
+            goals: vec![],
         };
         let svg = svg(&report);
         assert_eq!(svg.matches("<circle").count(), 4);

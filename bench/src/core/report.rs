@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use super::engines::EngineKind;
 use super::measure::Outcome;
+use super::summary::{Comparison, Figure, Summary};
+use crate::goal::Goal;
 use crate::latency::{Percentiles, median, ratio};
 use crate::machine::Machine;
 
@@ -52,15 +54,6 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-impl Row {
-    /// Median of the fastest engine that others have written and that was right.
-    #[must_use]
-    pub fn best_peer(&self) -> Option<u64> {
-        let peers = self.cells.iter().filter(|cell| cell.engine.is_peer());
-        peers.filter_map(|cell| cell.median().ok()).min()
-    }
-}
-
 /// Durations of batches of 64 operations of one engine, medians over the rounds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Batches {
@@ -94,9 +87,29 @@ pub struct CoreReport {
     pub memory: Vec<Memory>,
     /// Flows that were left out, and why.
     pub skipped: Vec<String>,
+    /// What follows from the rounds.
+    pub summary: Summary,
 }
 
 impl CoreReport {
+    /// Of a measurement that begins.
+    pub(super) fn empty(rounds: usize) -> Self {
+        Self {
+            machine: Machine::here(),
+            rounds,
+            rows: Vec::new(),
+            batches: Vec::new(),
+            memory: Vec::new(),
+            skipped: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Works out what follows from the rounds.
+    pub(super) fn summarize(&mut self) {
+        self.summary = Summary::of(self);
+    }
+
     /// True if Touchline and the textbook came to the right results everywhere.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -120,30 +133,19 @@ impl CoreReport {
     }
 
     fn write(&self, text: &mut String) {
-        for row in &self.rows {
-            let Row { flow, operations, trades, .. } = row;
-            put(text, format_args!("\n{flow}: {operations} operations, {trades} fills"));
-            put(
-                text,
-                format_args!("  engine                 ns/op   net of driver   to best peer"),
-            );
-            let driver = row.cells.iter().find(|cell| cell.engine == EngineKind::Empty);
-            let driver = driver.and_then(|cell| cell.median().ok()).unwrap_or(0);
-            for cell in &row.cells {
-                let name = cell.engine.name();
-                match cell.median() {
-                    Ok(time) => {
-                        let best = row.best_peer().unwrap_or(0);
-                        let [whole, net] = [time, time.saturating_sub(driver)].map(tenths);
-                        let faster = ratio(best, time);
-                        put(text, format_args!("  {name:<20}{whole:>8}{net:>16}{faster:>13} x"));
-                    }
-                    Err(why) => put(text, format_args!("  {name:<20}   {why}")),
+        for (row, flow) in self.rows.iter().zip(&self.summary.flows) {
+            write_row(text, row, flow);
+        }
+        if let Some(bursts) = &self.summary.worst_burst {
+            put(text, format_args!("\nworst burst, {}", bursts.peers_line()));
+            put(text, format_args!("  engine                   M/s   to best peer"));
+            for Figure { engine, median, to_best_peer } in &bursts.engines {
+                if let Some(time) = median {
+                    let (name, millions) = (engine.name(), tenths(1_000_000_000 / (*time).max(1)));
+                    let faster = faster(*to_best_peer);
+                    put(text, format_args!("  {name:<22}{millions:>6}{faster:>15}"));
                 }
             }
-        }
-        if let Some(line) = self.worst_burst() {
-            put(text, format_args!("\n{line}"));
         }
         if !self.batches.is_empty() {
             put(text, format_args!("\nbatches of 64 operations, calm, ns per batch"));
@@ -159,35 +161,43 @@ impl CoreReport {
                 put(text, format_args!("  {:<20}{megabytes:>8} MB", engine.name()));
             }
         }
+        if !self.summary.goals.is_empty() {
+            put(text, format_args!("\n{}", Goal::heading()));
+            for goal in &self.summary.goals {
+                put(text, format_args!("{}", goal.line()));
+            }
+        }
         for skipped in &self.skipped {
             put(text, format_args!("\nskipped: {skipped}"));
         }
     }
+}
 
-    /// Each engine's slowest burst, in operations per second.
-    fn worst_burst(&self) -> Option<String> {
-        let bursts = || self.rows.iter().filter(|row| row.flow.starts_with("burst"));
-        let engines: Vec<EngineKind> =
-            bursts().next()?.cells.iter().map(|cell| cell.engine).collect();
-        let slowest = |engine: EngineKind| {
-            let cells =
-                bursts().filter_map(move |row| row.cells.iter().find(|cell| cell.engine == engine));
-            cells.map(Cell::median).collect::<Result<Vec<_>, _>>().ok()?.into_iter().max()
-        };
-        let best = engines.iter().filter(|engine| engine.is_peer()).filter_map(|&it| slowest(it));
-        let best = best.min().unwrap_or(0);
-        let mut text = "worst burst: million operations per second, to best peer".to_owned();
-        for engine in engines {
-            if let Some(time) = slowest(engine) {
-                let millions = tenths(1_000_000_000 / time.max(1));
-                let faster = ratio(best, time);
-                // Writing to a String cannot fail.
-                let _infallible =
-                    write!(text, "\n  {:<20}{millions:>8}{faster:>13} x", engine.name());
+fn write_row(text: &mut String, row: &Row, summary: &Comparison) {
+    let Row { flow, operations, trades, .. } = row;
+    let peers = summary.peers_line();
+    put(text, format_args!("\n{flow}: {operations} operations, {trades} fills, {peers}"));
+    put(text, format_args!("  engine                   ns/op   net of driver   to best peer"));
+    let driver = row.cells.iter().find(|cell| cell.engine == EngineKind::Empty);
+    let driver = driver.and_then(|cell| cell.median().ok()).unwrap_or(0);
+    for cell in &row.cells {
+        let name = cell.engine.name();
+        match cell.median() {
+            Ok(time) => {
+                let to_best_peer =
+                    summary.of_engine(cell.engine).and_then(|figure| figure.to_best_peer);
+                let [whole, net] = [time, time.saturating_sub(driver)].map(tenths);
+                let faster = faster(to_best_peer);
+                put(text, format_args!("  {name:<22}{whole:>8}{net:>16}{faster:>15}"));
             }
+            Err(why) => put(text, format_args!("  {name:<22}   {why}")),
         }
-        Some(text)
     }
+}
+
+/// How many times faster than the best peer; `-` where there is none.
+fn faster(hundredths: Option<u64>) -> String {
+    hundredths.map_or("-".to_owned(), |hundredths| format!("{} x", ratio(hundredths, 100)))
 }
 
 fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
@@ -196,7 +206,7 @@ fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
 }
 
 /// Thousandths as a number with one decimal.
-fn tenths(thousandths: u64) -> String {
+pub(super) fn tenths(thousandths: u64) -> String {
     let tenths = (thousandths + 50) / 100;
     format!("{}.{}", tenths / 10, tenths % 10)
 }
@@ -213,23 +223,34 @@ mod tests {
         assert_eq!(cell(vec![right.clone(), Outcome::Right(2500)]).median(), Ok(2000));
         assert!(cell(vec![right.clone(), Outcome::Wrong(1, "x".to_owned())]).median().is_err());
         assert!(cell(vec![Outcome::GivenUp, right.clone()]).median().is_err());
-        let row = Row {
-            flow: String::new(),
-            operations: 1,
-            trades: 0,
-            cells: vec![
-                cell(vec![right]),
-                Cell { engine: EngineKind::Touchline, rounds: vec![Outcome::Right(1)] },
-                Cell {
-                    engine: EngineKind::Lobster,
-                    rounds: vec![Outcome::Wrong(1, String::new())],
-                },
-            ],
-        };
-        assert_eq!(row.best_peer(), Some(1500), "wrong peers and our own do not count");
         assert_eq!(
             (tenths(1_449), tenths(1_450), tenths(99)),
             ("1.4".into(), "1.5".into(), "0.1".into())
         );
+    }
+
+    #[test]
+    fn without_a_right_peer_the_text_shows_no_ratio() {
+        let cell = |engine, round| Cell { engine, rounds: vec![round] };
+        let text = |peer: Outcome| {
+            let mut report = CoreReport::empty(1);
+            report.rows.push(Row {
+                flow: "burst: static".to_owned(),
+                operations: 1,
+                trades: 0,
+                cells: vec![
+                    cell(EngineKind::Touchline, Outcome::Right(2_000)),
+                    cell(EngineKind::Matchcore, peer),
+                ],
+            });
+            report.summarize();
+            report.text()
+        };
+        let wrong = text(Outcome::Wrong(1, "other fills".to_owned()));
+        assert!(wrong.contains("0 of 1 peers right") && !wrong.contains(" x\n"), "{wrong}");
+        assert_eq!(wrong.matches("  -\n").count(), 2, "{wrong}");
+        let right = text(Outcome::Right(6_000));
+        assert!(right.contains("1 of 1 peers right, the best is matchcore"), "{right}");
+        assert!(right.contains("3.00   >= 3.00: reached"), "{right}");
     }
 }

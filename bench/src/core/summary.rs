@@ -1,0 +1,334 @@
+//! What the rounds come to: medians, the best peer, the worst burst, and the goals. Called by
+//! [`super::report`], for text and JSON alike.
+//!
+//! Faster is how many times less time something takes than what it is compared with. Ratios are of medians over the same rounds; without a peer that was right there are none.
+
+use serde::Serialize;
+
+use super::engines::EngineKind;
+use super::report::{Batches, Cell, CoreReport, Row, tenths};
+use crate::goal::Goal;
+use crate::latency::duration;
+
+/// At least so many times faster than the best peer, and than the textbook with a map; hundredths.
+const FASTER: u64 = 200;
+/// The same of the worst burst.
+const FASTER_IN_BURSTS: u64 = 300;
+/// An operation on the deep flow may take so many times one on the calm flow.
+const DEEP_TO_CALM: u64 = 250;
+/// Calm batches' p99.9 may be so much of the best peer's.
+const BATCHES: u64 = 50;
+/// What a book with a million orders may take.
+const MEMORY_BYTES: u64 = 64_000_000;
+/// Touchline's book, as it is found by id and by handle.
+const OWN: [(EngineKind, &str); 2] =
+    [(EngineKind::Touchline, "by id"), (EngineKind::TouchlineHandles, "by handle")];
+
+/// An engine's figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Figure {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Median over the rounds: ps per operation, or ns per batch; none if its results do not count.
+    pub median: Option<u64>,
+    /// How many times as much the best peer takes, hundredths; none if no peer was right.
+    pub to_best_peer: Option<u64>,
+}
+
+/// All engines side by side.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Comparison {
+    /// The flow, or what else.
+    pub name: String,
+    /// Peers of the registry that were measured.
+    pub peers: usize,
+    /// Those of them that were right.
+    pub peers_right: usize,
+    /// The fastest of those.
+    pub best_peer: Option<EngineKind>,
+    /// By engine.
+    pub engines: Vec<Figure>,
+}
+
+impl Comparison {
+    fn new(name: &str, medians: impl IntoIterator<Item = (EngineKind, Option<u64>)>) -> Self {
+        let medians: Vec<_> = medians.into_iter().collect();
+        let peers = || medians.iter().filter(|(engine, _)| engine.is_peer());
+        let right = || peers().filter_map(|&(engine, time)| Some((time?, engine)));
+        let best = right().min_by_key(|&(time, _)| time);
+        let figure = |&(engine, median): &(EngineKind, Option<u64>)| Figure {
+            engine,
+            median,
+            to_best_peer: best.zip(median).and_then(|((best, _), own)| hundredths(best, own)),
+        };
+        Self {
+            name: name.to_owned(),
+            peers: peers().count(),
+            peers_right: right().count(),
+            best_peer: best.map(|(_, engine)| engine),
+            engines: medians.iter().map(figure).collect(),
+        }
+    }
+
+    pub(super) fn of(row: &Row) -> Self {
+        Self::new(&row.flow, row.cells.iter().map(|cell| (cell.engine, cell.median().ok())))
+    }
+
+    /// An engine's figure, if it was measured.
+    #[must_use]
+    pub fn of_engine(&self, engine: EngineKind) -> Option<&Figure> {
+        self.engines.iter().find(|figure| figure.engine == engine)
+    }
+
+    fn median_of(&self, engine: EngineKind) -> Option<u64> {
+        self.of_engine(engine)?.median
+    }
+
+    /// How many peers were right, for the heading of a table.
+    pub(super) fn peers_line(&self) -> String {
+        match self.best_peer {
+            None => format!("{} of {} peers right", self.peers_right, self.peers),
+            Some(best) => format!(
+                "{} of {} peers right, the best is {}",
+                self.peers_right,
+                self.peers,
+                best.name()
+            ),
+        }
+    }
+}
+
+/// How many times as much an engine takes for the deep flow as for the calm one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct DeepToCalm {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Hundredths.
+    pub ratio: u64,
+}
+
+/// Everything that follows from the rounds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Summary {
+    /// By flow.
+    pub flows: Vec<Comparison>,
+    /// Each engine's slowest burst; of those that were right in all.
+    pub worst_burst: Option<Comparison>,
+    /// Of the engines that were right in both.
+    pub deep_to_calm: Vec<DeepToCalm>,
+    /// The calm flow's batches, p99.9.
+    pub batches_p99_9: Option<Comparison>,
+    /// What is to be reached, as far as it was measured.
+    pub goals: Vec<Goal>,
+}
+
+impl Summary {
+    pub(super) fn of(report: &CoreReport) -> Self {
+        let flows: Vec<Comparison> = report.rows.iter().map(Comparison::of).collect();
+        let mut summary = Self {
+            worst_burst: worst_burst(&report.rows),
+            deep_to_calm: deep_to_calm(&flows),
+            batches_p99_9: batches(&report.batches),
+            flows,
+            goals: Vec::new(),
+        };
+        summary.goals = summary.goals(report);
+        summary
+    }
+
+    fn goals(&self, report: &CoreReport) -> Vec<Goal> {
+        let mut goals = Vec::new();
+        for flow in self.flows.iter().filter(|flow| !is_burst(&flow.name)) {
+            goals.extend(to_best_peer(flow, FASTER));
+            goals.extend(to_textbook(flow));
+        }
+        if let Some(bursts) = &self.worst_burst {
+            goals.extend(to_best_peer(bursts, FASTER_IN_BURSTS));
+            goals.extend(to_textbook(bursts));
+        }
+        let flow = |name| self.flows.iter().find(|flow| flow.name == name);
+        for (engine, how) in OWN {
+            let of = |name| flow(name)?.median_of(engine);
+            let found = self.deep_to_calm.iter().find(|found| found.engine == engine);
+            if let (Some(found), Some(deep), Some(calm)) = (found, of("deep"), of("calm")) {
+                let name = format!("deep to calm, {how}");
+                goals.push(Goal::at_most(name, times(deep, calm), found.ratio, DEEP_TO_CALM));
+            }
+        }
+        goals.extend(self.batches_p99_9.as_ref().into_iter().flat_map(batches_goals));
+        for (engine, how) in OWN {
+            let taken = report.memory.iter().find(|memory| memory.engine == engine);
+            if let Some(bytes) = taken.map(|memory| memory.bytes as u64) {
+                let name = format!("book with 1 M orders, {how}");
+                let figures =
+                    [bytes, MEMORY_BYTES].map(|bytes| format!("{} MB", tenths(bytes / 1000)));
+                let ratio = hundredths(bytes, MEMORY_BYTES).unwrap_or(0);
+                goals.push(Goal::at_most(name, figures, ratio, 100));
+            }
+        }
+        goals
+    }
+}
+
+pub(super) fn is_burst(flow: &str) -> bool {
+    flow.starts_with("burst")
+}
+
+fn hundredths(figure: u64, beside: u64) -> Option<u64> {
+    figure.checked_mul(100)?.checked_div(beside)
+}
+
+/// Times per operation as text.
+fn times(one: u64, other: u64) -> [String; 2] {
+    [one, other].map(|picoseconds| format!("{} ns", tenths(picoseconds)))
+}
+
+fn to_best_peer(flow: &Comparison, bound: u64) -> Vec<Goal> {
+    let goal = |(engine, how)| {
+        let &Figure { median, to_best_peer, .. } = flow.of_engine(engine)?;
+        let figures = times(median?, flow.median_of(flow.best_peer?)?);
+        let name = format!("{} {how}, to best peer", flow.name);
+        Some(Goal::at_least(name, figures, to_best_peer?, bound))
+    };
+    OWN.into_iter().filter_map(goal).collect()
+}
+
+fn to_textbook(flow: &Comparison) -> Vec<Goal> {
+    let goal = |(engine, how)| {
+        let [own, textbook] = [flow.median_of(engine)?, flow.median_of(EngineKind::Textbook)?];
+        let name = format!("{} {how}, to textbook with map", flow.name);
+        Some(Goal::at_least(name, times(own, textbook), hundredths(textbook, own)?, FASTER))
+    };
+    OWN.into_iter().filter_map(goal).collect()
+}
+
+fn batches_goals(batches: &Comparison) -> Vec<Goal> {
+    let goal = |(engine, how)| {
+        let [own, peer] = [batches.median_of(engine)?, batches.median_of(batches.best_peer?)?];
+        let name = format!("calm batches' p99.9 {how}, to best peer");
+        Some(Goal::at_most(name, [own, peer].map(duration), hundredths(own, peer)?, BATCHES))
+    };
+    OWN.into_iter().filter_map(goal).collect()
+}
+
+fn worst_burst(rows: &[Row]) -> Option<Comparison> {
+    let bursts = || rows.iter().filter(|row| is_burst(&row.flow));
+    let engines = bursts().next()?.cells.iter().map(|cell| cell.engine);
+    let slowest = |engine: EngineKind| {
+        let cells =
+            bursts().filter_map(move |row| row.cells.iter().find(|cell| cell.engine == engine));
+        cells.map(Cell::median).collect::<Result<Vec<_>, _>>().ok()?.into_iter().max()
+    };
+    Some(Comparison::new("worst burst", engines.map(|engine| (engine, slowest(engine)))))
+}
+
+fn deep_to_calm(flows: &[Comparison]) -> Vec<DeepToCalm> {
+    let flow = |name| flows.iter().find(|flow| flow.name == name);
+    let [Some(calm), Some(deep)] = [flow("calm"), flow("deep")] else { return Vec::new() };
+    let of = |figure: &Figure| {
+        let ratio = hundredths(figure.median?, calm.median_of(figure.engine)?)?;
+        Some(DeepToCalm { engine: figure.engine, ratio })
+    };
+    deep.engines.iter().filter_map(of).collect()
+}
+
+fn batches(batches: &[Batches]) -> Option<Comparison> {
+    let of = |batches: &Batches| (batches.engine, Some(batches.percentiles.p99_9));
+    (!batches.is_empty()).then(|| Comparison::new("calm batches", batches.iter().map(of)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Outcome;
+    use super::super::report::Memory;
+    use super::*;
+    use crate::latency::Percentiles;
+
+    fn row(flow: &str, cells: &[(EngineKind, Option<u64>)]) -> Row {
+        let outcome =
+            |time: Option<u64>| time.map_or(Outcome::Wrong(1, "x".to_owned()), Outcome::Right);
+        let cells = cells
+            .iter()
+            .map(|&(engine, time)| Cell { engine, rounds: vec![outcome(time)] })
+            .collect();
+        Row { flow: flow.to_owned(), operations: 1, trades: 0, cells }
+    }
+
+    use EngineKind::{Lobster, Matchcore, Textbook, Touchline, TouchlineHandles};
+
+    fn report(rows: Vec<Row>) -> CoreReport {
+        CoreReport { rows, ..CoreReport::empty(1) }
+    }
+
+    fn goals(summary: &Summary) -> Vec<(&str, u64, bool)> {
+        let goals = summary.goals.iter();
+        goals.map(|goal| (goal.name.as_str(), goal.ratio, goal.reached)).collect()
+    }
+
+    #[test]
+    fn peers_that_are_wrong_and_engines_of_ours_are_not_the_best_peer() {
+        let flow = row(
+            "calm",
+            &[
+                (Touchline, Some(20_000)),
+                (Textbook, Some(10_000)),
+                (Matchcore, Some(60_000)),
+                (Lobster, None),
+            ],
+        );
+        let summary = Summary::of(&report(vec![flow]));
+        let calm = &summary.flows[0];
+        assert_eq!((calm.peers, calm.peers_right, calm.best_peer), (2, 1, Some(Matchcore)));
+        assert_eq!(calm.of_engine(Touchline).unwrap().to_best_peer, Some(300));
+        assert_eq!(calm.of_engine(Lobster).unwrap().median, None);
+        assert!(calm.peers_line().starts_with("1 of 2 peers right"));
+        let expected = [
+            ("calm by id, to best peer", 300, true),
+            ("calm by id, to textbook with map", 50, false),
+        ];
+        assert_eq!(goals(&summary), expected);
+    }
+
+    #[test]
+    fn without_a_peer_that_was_right_nothing_is_compared_with_one() {
+        let flow = row("calm", &[(Touchline, Some(20_000)), (Matchcore, None)]);
+        let summary = Summary::of(&report(vec![flow]));
+        assert_eq!(summary.flows[0].of_engine(Touchline).unwrap().to_best_peer, None);
+        assert_eq!(goals(&summary), []);
+    }
+
+    #[test]
+    fn the_worst_burst_is_each_engines_own_and_only_of_who_was_right_in_all() {
+        let bursts = vec![
+            row("burst: one", &[(Touchline, Some(10)), (Matchcore, Some(50)), (Lobster, Some(9))]),
+            row("burst: two", &[(Touchline, Some(20)), (Matchcore, Some(40)), (Lobster, None)]),
+        ];
+        let worst = Summary::of(&report(bursts)).worst_burst.unwrap();
+        let medians: Vec<_> = worst.engines.iter().map(|figure| figure.median).collect();
+        assert_eq!(medians, [Some(20), Some(50), None]);
+        assert_eq!(worst.engines[0].to_best_peer, Some(250));
+        assert_eq!(Summary::of(&report(Vec::new())).worst_burst, None);
+    }
+
+    #[test]
+    fn deep_batches_and_memory_have_goals() {
+        let mut report = report(vec![
+            row("calm", &[(Touchline, Some(20_000)), (TouchlineHandles, Some(10_000))]),
+            row("deep", &[(Touchline, Some(60_000)), (TouchlineHandles, Some(25_000))]),
+        ]);
+        let batches = |engine, p99_9| Batches {
+            engine,
+            percentiles: Percentiles { p99_9, ..Percentiles::default() },
+        };
+        report.batches = vec![batches(Touchline, 49), batches(Matchcore, 100)];
+        report.memory = vec![Memory { engine: Touchline, bytes: 65_000_000 }];
+        let summary = Summary::of(&report);
+        let expected = [
+            ("deep to calm, by id", 300, false),
+            ("deep to calm, by handle", 250, true),
+            ("calm batches' p99.9 by id, to best peer", 49, true),
+            ("book with 1 M orders, by id", 101, false),
+        ];
+        assert_eq!(goals(&summary), expected);
+    }
+}

@@ -1,0 +1,88 @@
+//! The executable's comparison of books, as JSON and as text. It needs nothing beside itself.
+
+#[path = "../../tests/support/patience.rs"]
+mod patience;
+
+use std::process::{Command, Output};
+
+use patience::run;
+use serde_json::Value;
+use touchline_bench::latency::median;
+
+fn core(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline-bench"));
+    command.arg("core").args(arguments);
+    run(&mut command).expect("the executable was built for this test")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = core(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    serde_json::from_slice(&output.stdout).expect("one line of JSON")
+}
+
+#[test]
+fn what_the_rounds_come_to_is_told_beside_them() {
+    let report = json(&[
+        "--json",
+        "--flow",
+        "calm",
+        "--flow",
+        "burst",
+        "--rounds",
+        "3",
+        "--operations",
+        "3000",
+    ]);
+    let summary = &report["summary"];
+    let rows = report["rows"].as_array().expect("rows");
+    let flows = summary["flows"].as_array().expect("flows");
+    assert_eq!((rows.len(), flows.len()), (6, 6));
+    let calm = &flows[0];
+    assert_eq!((&calm["peers"], &calm["peers_right"]), (&2.into(), &2.into()));
+    let of = |engine: &str| {
+        let engines = calm["engines"].as_array().expect("engines");
+        engines.iter().find(|figure| figure["engine"] == engine).expect("it was measured").clone()
+    };
+    let cells = rows[0]["cells"].as_array().expect("cells");
+    let cell = cells.iter().find(|cell| cell["engine"] == "touchline").expect("it was measured");
+    let rounds = cell["rounds"].as_array().expect("rounds");
+    let times = rounds.iter().map(|round| round["right"].as_u64().expect("a right one"));
+    let own = of("touchline")["median"].as_u64().expect("a median");
+    assert_eq!(own, median(times));
+    let best = of(calm["best_peer"].as_str().expect("a peer"))["median"].as_u64().expect("one");
+    assert_eq!(of("touchline")["to_best_peer"].as_u64(), Some(best * 100 / own));
+    assert!(summary["worst_burst"]["engines"].as_array().expect("engines").len() == 7);
+    assert!(summary["batches_p99_9"]["best_peer"].is_string());
+    let goals = summary["goals"].as_array().expect("goals");
+    // To the best peer and to the textbook, calm and worst burst; batches.
+    assert_eq!(goals.len(), 10, "{goals:#?}");
+    assert!(goals.iter().all(|goal| goal["reached"].is_boolean() && goal["bound"].is_u64()));
+}
+
+#[test]
+fn without_peers_there_is_no_ratio_to_one() {
+    let arguments =
+        ["--flow", "calm", "--engine", "touchline", "--rounds", "1", "--operations", "1000"];
+    let report = json(&[&arguments[..], &["--json"]].concat());
+    let calm = &report["summary"]["flows"][0];
+    assert_eq!((&calm["peers"], &calm["best_peer"]), (&0.into(), &Value::Null));
+    assert_eq!(calm["engines"][0]["to_best_peer"], Value::Null);
+    assert_eq!(report["summary"]["goals"], Value::Array(Vec::new()));
+    let output = core(&arguments);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("0 of 0 peers right") && !text.contains("0.00 x"), "{text}");
+}
+
+#[test]
+fn growth_is_told_by_size_with_its_goal() {
+    let report =
+        json(&["--growth", "--json", "--largest", "1000", "--rounds", "2", "--operations", "500"]);
+    let curves = report["curves"].as_array().expect("curves");
+    assert_eq!(curves.len(), 3);
+    for curve in curves {
+        assert_eq!(curve["points"][0]["to_first"], 100, "{curve}");
+    }
+    assert_eq!(report["goals"][0]["ratio"], report["calm_ratio"]);
+}
