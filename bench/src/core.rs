@@ -31,7 +31,7 @@ use crate::stolen;
 use engines::{EngineKind, for_engine, with_places};
 use flows::{Flow, Scenario, Synthetic};
 pub use measure::Outcome;
-pub use report::{Batches, Cell, CoreReport, Memory, Row};
+pub use report::{Batches, Cell, CoreReport, Memory, Row, WrongBatches};
 
 /// A flow by its name on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize)]
@@ -74,7 +74,7 @@ pub fn run(options: &CoreOptions) -> Result<CoreReport> {
             FlowKind::Calm => {
                 let flow = with_places(Synthetic::Calm.generate(options.operations));
                 report.rows.push(compare(options, &flow, throughput)?);
-                report.batches = batches(options, &flow, &mut report.skipped)?;
+                (report.batches, report.wrong_batches) = batches(options, &flow)?;
             }
             FlowKind::Deep => {
                 let flow = with_places(Synthetic::Deep.generate(options.operations));
@@ -143,8 +143,8 @@ fn compare(
     Ok(Row { flow: name, operations: flow.measured.len(), trades, cells })
 }
 
-/// Engines whose results are wrong are left out, as `skipped` says.
-fn batches(options: &CoreOptions, flow: &Flow, skipped: &mut Vec<String>) -> Result<Vec<Batches>> {
+/// What the batches take, and the engines whose results are wrong.
+fn batches(options: &CoreOptions, flow: &Flow) -> Result<(Vec<Batches>, Vec<WrongBatches>)> {
     use measure::batches;
     let mut runs = vec![Ok(Vec::new()); options.engines.len()];
     for _ in 0..options.rounds {
@@ -159,14 +159,14 @@ fn batches(options: &CoreOptions, flow: &Flow, skipped: &mut Vec<String>) -> Res
         }
     }
     interrupt::check()?;
-    let mut found = Vec::new();
+    let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for (&engine, runs) in options.engines.iter().zip(runs) {
         match runs {
             Ok(runs) => found.push(Batches { engine, percentiles: Percentiles::median(&runs) }),
-            Err(why) => skipped.push(format!("batches of {}: {why}", engine.name())),
+            Err(why) => wrong.push(WrongBatches { engine, why }),
         }
     }
-    Ok(found)
+    Ok((found, wrong))
 }
 
 fn memory(options: &CoreOptions, flow: &Flow) -> Result<Vec<Memory>> {

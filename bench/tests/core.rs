@@ -3,9 +3,11 @@
 #[path = "../../tests/support/patience.rs"]
 mod patience;
 
-use std::process::{Command, Output};
+use std::fs;
+use std::process::{Command, Output, Stdio};
 
-use patience::run;
+use patience::{Running, eventually, run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use touchline_bench::latency::median;
 
@@ -85,4 +87,28 @@ fn growth_is_told_by_size_with_its_goal() {
         assert_eq!(curve["points"][0]["to_first"], 100, "{curve}");
     }
     assert_eq!(report["goals"][0]["ratio"], report["calm_ratio"]);
+}
+
+#[test]
+fn an_interruption_ends_it_while_a_flow_is_generated() {
+    let bench = Command::new(env!("CARGO_BIN_EXE_touchline-bench"))
+        .args(["core", "--flow", "calm", "--operations", "100000000"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut bench = Running(bench.unwrap());
+    let status = format!("/proc/{}/statm", bench.0.id());
+    // The operations take far more than the program, and far less than all of them will.
+    let is_generating = || {
+        let status = fs::read_to_string(&status).unwrap_or_default();
+        let pages = status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        pages.is_some_and(|pages| pages > 10_000)
+    };
+    let began = eventually(|| {
+        assert!(bench.0.try_wait().unwrap().is_none(), "it ended by itself");
+        is_generating()
+    });
+    assert!(began, "it generates nothing");
+    kill_process(Pid::from_child(&bench.0), Signal::INT).unwrap();
+    assert_eq!(bench.end("the bench").code(), Some(130));
 }

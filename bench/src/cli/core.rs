@@ -16,7 +16,7 @@ pub(super) const HELP: &str = "\
 Every engine gets the same operations; its fills, their hash and the final depth are checked before its
 time counts. All engines run once before any runs again; medians over the rounds are printed. `textbook`
 is ours too: the plain fast design, to be judged against. Exit code 1 if Touchline or it came to wrong
-results.";
+results or was given up.";
 
 /// Orders of the smallest book of `--growth`: below it there would be nothing to measure.
 const SMALLEST_BOOK: i64 = growth::SMALLEST_BOOK as i64;

@@ -7,7 +7,7 @@
 
 use super::engines::Engine;
 use super::flows::Flow;
-use super::measure::{self, BATCH, Outcome, judge, per_operation};
+use super::measure::{self, BATCH, Outcome, judge, patience, per_operation};
 use super::operation::{Depth, Reports, Tally};
 use super::reports::{Reader, Writer, ring};
 use super::stopwatch::Stopwatch;
@@ -89,7 +89,8 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
                 Err(difference) if checked => Outcome::Wrong(time, difference),
                 _ => Outcome::Right(time),
             },
-            _ => Outcome::GivenUp,
+            Ok(None) => Outcome::GivenUp(patience(flow.measured.len())),
+            Err(_) => Outcome::Panicked,
         }
     })
 }
@@ -98,6 +99,7 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
 fn produce<E: Engine>(flow: &Flow, writer: Writer) -> Option<(u64, Depth)> {
     let mut reporter = Reporter { writer };
     let mut engine = measure::filled::<E>(flow);
+    let patience = patience(flow.measured.len());
     let begin = Stopwatch::start();
     for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
         engine.look_ahead(batch);
@@ -105,7 +107,7 @@ fn produce<E: Engine>(flow: &Flow, writer: Writer) -> Option<(u64, Depth)> {
             engine.apply(operation, &mut reporter);
         }
         reporter.writer.publish();
-        if measure::is_hopeless(turn, &begin) {
+        if measure::is_hopeless(turn, &begin, patience) {
             return None;
         }
     }
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn the_reader_ends_with_an_engine_that_panics() {
         let flow = Synthetic::Calm.generate(1_000);
-        assert_eq!(throughput::<Panics>(&flow, true), Outcome::GivenUp);
+        assert_eq!(throughput::<Panics>(&flow, true), Outcome::Panicked);
         assert!(matches!(throughput::<Touchline>(&flow, true), Outcome::Right(_)));
     }
 }

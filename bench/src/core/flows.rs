@@ -16,9 +16,13 @@ mod steady;
 
 use super::operation::{Depth, Operation, Tally};
 use super::reference::Reference;
+use crate::interrupt::is_interrupted;
 use crate::random::permuted;
 pub use burst::Scenario;
 pub use recorded::recorded;
+
+/// Operations between two looks at whether a signal came.
+pub(super) const LOOK_EVERY: usize = 1 << 16;
 
 /// A stream of operations and what must come of it.
 #[derive(Clone, Debug)]
@@ -148,6 +152,13 @@ impl Recorder {
         let part = if self.measuring { &mut self.flow.measured } else { &mut self.flow.prefill };
         part.push(operation);
         true
+    }
+
+    /// Whether a signal came, looked at now and then. A flow that is cut short for it is sound, and whoever
+    /// asked for it ends before it is measured.
+    fn is_interrupted(&self) -> bool {
+        let pushed = self.flow.prefill.len() + self.flow.measured.len();
+        pushed.is_multiple_of(LOOK_EVERY) && is_interrupted()
     }
 
     fn finish(mut self) -> Flow {

@@ -197,7 +197,11 @@ fn book_alone<E: Engine>(flow: &Flow) -> Result<u64> {
     match outcome {
         Outcome::Right(picoseconds) => Ok(picoseconds),
         Outcome::Wrong(_, difference) => bail!("the book is wrong on {}: {difference}", flow.name),
-        Outcome::GivenUp | Outcome::Unsuited => bail!("the book does not do {}", flow.name),
+        Outcome::GivenUp(seconds) => {
+            bail!("the book was given up on {}: it took longer than {seconds} s", flow.name)
+        }
+        Outcome::Panicked => bail!("the book panicked on {}", flow.name),
+        Outcome::Unsuited => bail!("the book does not do {}", flow.name),
     }
 }
 

@@ -16,8 +16,12 @@ use crate::machine::nanoseconds;
 /// Operations that an engine may look ahead, and that are published together.
 pub(super) const BATCH: usize = 64;
 
-/// A pass that takes longer is given up.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A pass that takes longer is given up: 5 us per operation, which is some hundred times what a book takes,
+/// and no less than 10 s. In seconds.
+pub(super) const fn patience(operations: usize) -> u64 {
+    let seconds = operations as u64 / 200_000;
+    if seconds < 10 { 10 } else { seconds }
+}
 
 /// What came of a pass.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -27,8 +31,10 @@ pub enum Outcome {
     Right(u64),
     /// Other results: picoseconds per operation, which do not count, and what differs.
     Wrong(u64, String),
-    /// It took too long.
-    GivenUp,
+    /// It took longer than so many seconds.
+    GivenUp(u64),
+    /// The engine panicked.
+    Panicked,
     /// The engine cannot do what the flow asks.
     Unsuited,
 }
@@ -74,14 +80,15 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
     }
     let mut engine = filled::<E>(flow);
     let mut tally = Tally::default();
+    let patience = patience(flow.measured.len());
     let begin = Stopwatch::start();
     for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
         engine.look_ahead(batch);
         for operation in batch {
             engine.apply(operation, &mut tally);
         }
-        if is_hopeless(turn, &begin) {
-            return Outcome::GivenUp;
+        if is_hopeless(turn, &begin, patience) {
+            return Outcome::GivenUp(patience);
         }
     }
     let took = nanoseconds(begin.elapsed());
@@ -93,9 +100,9 @@ pub(super) fn throughput<E: Engine>(flow: &Flow, checked: bool) -> Outcome {
     }
 }
 
-/// True when the pass is given up; asked after each batch.
-pub(super) fn is_hopeless(turn: usize, begin: &Stopwatch) -> bool {
-    turn % 256 == 255 && (begin.elapsed() > PATIENCE || is_interrupted())
+/// True when the pass is given up; asked after each batch. `patience` is in seconds.
+pub(super) fn is_hopeless(turn: usize, begin: &Stopwatch, patience: u64) -> bool {
+    turn % 256 == 255 && (begin.elapsed() > Duration::from_secs(patience) || is_interrupted())
 }
 
 /// Picoseconds per operation.
@@ -111,7 +118,8 @@ pub(super) fn batches<E: Engine>(flow: &Flow, checked: bool) -> Result<Percentil
     let mut engine = filled::<E>(flow);
     let mut tally = Tally::default();
     let mut distribution = Distribution::default();
-    let patience = Stopwatch::start();
+    let patience = patience(flow.measured.len());
+    let whole = Stopwatch::start();
     for (turn, batch) in flow.measured.chunks(BATCH).enumerate() {
         let begin = Instant::now();
         engine.look_ahead(batch);
@@ -122,8 +130,8 @@ pub(super) fn batches<E: Engine>(flow: &Flow, checked: bool) -> Result<Percentil
         if batch.len() == BATCH {
             distribution.record(nanoseconds(took));
         }
-        if is_hopeless(turn, &patience) {
-            return Err("given up after 10 s".to_owned());
+        if is_hopeless(turn, &whole, patience) {
+            return Err(format!("given up after {patience} s"));
         }
     }
     std::hint::black_box(&tally);
@@ -149,6 +157,12 @@ mod tests {
     use super::super::engines::{Empty, Touchline};
     use super::super::flows::Synthetic;
     use super::*;
+
+    #[test]
+    fn patience_grows_with_the_operations() {
+        let seconds = [0, 1_000_000, 2_000_000, 2_200_000, 100_000_000].map(patience);
+        assert_eq!(seconds, [10, 10, 10, 11, 500]);
+    }
 
     #[test]
     fn batches_of_an_engine_that_is_wrong_do_not_count() {

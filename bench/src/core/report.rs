@@ -33,7 +33,8 @@ impl Cell {
                 Outcome::Wrong(picoseconds, difference) => {
                     return Err(format!("({})   wrong: {difference}", tenths(*picoseconds)));
                 }
-                Outcome::GivenUp => return Err("given up after 10 s".to_owned()),
+                Outcome::GivenUp(seconds) => return Err(format!("given up after {seconds} s")),
+                Outcome::Panicked => return Err("panicked".to_owned()),
                 Outcome::Unsuited => return Err("cannot do it".to_owned()),
             }
         }
@@ -63,6 +64,15 @@ pub struct Batches {
     pub percentiles: Percentiles,
 }
 
+/// Batches of an engine that do not count.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WrongBatches {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Why.
+    pub why: String,
+}
+
 /// What a book of the deep flow takes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Memory {
@@ -83,6 +93,8 @@ pub struct CoreReport {
     pub rows: Vec<Row>,
     /// On the calm flow.
     pub batches: Vec<Batches>,
+    /// Engines whose batches do not count.
+    pub wrong_batches: Vec<WrongBatches>,
     /// With a million resting orders.
     pub memory: Vec<Memory>,
     /// Flows that were left out, and why.
@@ -99,6 +111,7 @@ impl CoreReport {
             rounds,
             rows: Vec::new(),
             batches: Vec::new(),
+            wrong_batches: Vec::new(),
             memory: Vec::new(),
             skipped: Vec::new(),
             summary: Summary::default(),
@@ -113,11 +126,9 @@ impl CoreReport {
     /// True if Touchline and the textbook came to the right results everywhere.
     #[must_use]
     pub fn passed(&self) -> bool {
-        let own = |cell: &&Cell| !cell.engine.is_peer();
-        self.rows
-            .iter()
-            .flat_map(|row| row.cells.iter().filter(own))
-            .all(|cell| cell.median().is_ok())
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        cells.filter(|cell| !cell.engine.is_peer()).all(|cell| cell.median().is_ok())
+            && self.wrong_batches.iter().all(|wrong| wrong.engine.is_peer())
     }
 
     /// Several tables.
@@ -147,18 +158,21 @@ impl CoreReport {
                 }
             }
         }
-        if !self.batches.is_empty() {
+        if !(self.batches.is_empty() && self.wrong_batches.is_empty()) {
             put(text, format_args!("\nbatches of 64 operations, calm, ns per batch"));
-            put(text, format_args!("  {:<20}{}", "engine", Percentiles::HEADING));
+            put(text, format_args!("  {:<22}{}", "engine", Percentiles::HEADING));
             for Batches { engine, percentiles } in &self.batches {
-                put(text, format_args!("  {:<20}{}", engine.name(), percentiles.columns()));
+                put(text, format_args!("  {:<22}{}", engine.name(), percentiles.columns()));
+            }
+            for WrongBatches { engine, why } in &self.wrong_batches {
+                put(text, format_args!("  {:<22}   {why}", engine.name()));
             }
         }
         if !self.memory.is_empty() {
             put(text, format_args!("\nmemory with 1 M resting orders"));
             for Memory { engine, bytes } in &self.memory {
                 let megabytes = tenths(*bytes as u64 / 1000);
-                put(text, format_args!("  {:<20}{megabytes:>8} MB", engine.name()));
+                put(text, format_args!("  {:<22}{megabytes:>8} MB", engine.name()));
             }
         }
         if !self.summary.goals.is_empty() {
@@ -222,7 +236,7 @@ mod tests {
         let cell = |rounds: Vec<Outcome>| Cell { engine, rounds };
         assert_eq!(cell(vec![right.clone(), Outcome::Right(2500)]).median(), Ok(2000));
         assert!(cell(vec![right.clone(), Outcome::Wrong(1, "x".to_owned())]).median().is_err());
-        assert!(cell(vec![Outcome::GivenUp, right.clone()]).median().is_err());
+        assert!(cell(vec![Outcome::GivenUp(10), right]).median().is_err());
         assert_eq!(
             (tenths(1_449), tenths(1_450), tenths(99)),
             ("1.4".into(), "1.5".into(), "0.1".into())
@@ -252,5 +266,18 @@ mod tests {
         let right = text(Outcome::Right(6_000));
         assert!(right.contains("1 of 1 peers right, the best is matchcore"), "{right}");
         assert!(right.contains("3.00   >= 3.00: reached"), "{right}");
+    }
+
+    #[test]
+    fn own_books_that_are_wrong_in_batches_fail_the_run() {
+        let passed = |engine| {
+            let mut report = CoreReport::empty(1);
+            assert!(report.passed());
+            report.wrong_batches.push(WrongBatches { engine, why: "wrong: more".to_owned() });
+            assert!(report.text().contains("wrong: more"));
+            report.passed()
+        };
+        assert!(passed(EngineKind::Matchcore));
+        assert!(!passed(EngineKind::TouchlineHandles) && !passed(EngineKind::TextbookArray));
     }
 }

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::engines::EngineKind;
-use super::report::{Batches, Cell, CoreReport, Row, tenths};
+use super::report::{Cell, CoreReport, Row, tenths};
 use crate::goal::Goal;
 use crate::latency::duration;
 
@@ -128,7 +128,7 @@ impl Summary {
         let mut summary = Self {
             worst_burst: worst_burst(&report.rows),
             deep_to_calm: deep_to_calm(&flows),
-            batches_p99_9: batches(&report.batches),
+            batches_p99_9: batches(report),
             flows,
             goals: Vec::new(),
         };
@@ -232,15 +232,17 @@ fn deep_to_calm(flows: &[Comparison]) -> Vec<DeepToCalm> {
     deep.engines.iter().filter_map(of).collect()
 }
 
-fn batches(batches: &[Batches]) -> Option<Comparison> {
-    let of = |batches: &Batches| (batches.engine, Some(batches.percentiles.p99_9));
-    (!batches.is_empty()).then(|| Comparison::new("calm batches", batches.iter().map(of)))
+fn batches(report: &CoreReport) -> Option<Comparison> {
+    let right = report.batches.iter().map(|it| (it.engine, Some(it.percentiles.p99_9)));
+    let wrong = report.wrong_batches.iter().map(|it| (it.engine, None));
+    let engines: Vec<_> = right.chain(wrong).collect();
+    (!engines.is_empty()).then(|| Comparison::new("calm batches", engines))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::measure::Outcome;
-    use super::super::report::Memory;
+    use super::super::report::{Batches, Memory, WrongBatches};
     use super::*;
     use crate::latency::Percentiles;
 
@@ -321,8 +323,12 @@ mod tests {
             percentiles: Percentiles { p99_9, ..Percentiles::default() },
         };
         report.batches = vec![batches(Touchline, 49), batches(Matchcore, 100)];
+        let why = "wrong".to_owned();
+        report.wrong_batches = vec![WrongBatches { engine: Lobster, why }];
         report.memory = vec![Memory { engine: Touchline, bytes: 65_000_000 }];
         let summary = Summary::of(&report);
+        let batches = summary.batches_p99_9.as_ref().unwrap();
+        assert_eq!((batches.peers, batches.peers_right), (2, 1));
         let expected = [
             ("deep to calm, by id", 300, false),
             ("deep to calm, by handle", 250, true),

@@ -9,9 +9,10 @@ use touchline_core::book::{
 use touchline_protocol::message::enums::{Side, TimeInForce};
 use touchline_protocol::units::{OrderId, Price, Qty};
 
-use super::super::flows::{Capacity, Flow};
+use super::super::flows::{Capacity, Flow, LOOK_EVERY};
 use super::super::operation::{Depth, Kind, Operation, Reports, Tally};
 use super::Engine;
+use crate::interrupt::is_interrupted;
 
 struct Fills<'reports, R> {
     taker: u32,
@@ -79,7 +80,11 @@ fn depth(book: &OrderBook) -> Depth {
 pub fn with_places(mut flow: Flow) -> Flow {
     let mut book = new_book(&flow.capacity, true);
     let mut places = HashMap::new();
-    for operation in flow.prefill.iter_mut().chain(&mut flow.measured) {
+    for (step, operation) in flow.prefill.iter_mut().chain(&mut flow.measured).enumerate() {
+        // Whoever wants the flow ends before it is measured.
+        if step.is_multiple_of(LOOK_EVERY) && is_interrupted() {
+            break;
+        }
         operation.place = places.get(&operation.id).copied().unwrap_or_default();
         if matches!(operation.kind, Kind::Cancel | Kind::Modify) {
             // The reference has found the order to rest; a book that errs is found out when measured.

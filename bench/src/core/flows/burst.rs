@@ -93,6 +93,9 @@ pub(super) fn generate(scenario: Scenario, operations: usize) -> Flow {
     }
     generator.recorder.measure();
     for step in 0..operations {
+        if generator.recorder.is_interrupted() {
+            break;
+        }
         generator.mid = scenario.mid(step, operations);
         generator.step();
     }

@@ -23,6 +23,9 @@ pub fn recorded(path: &Path) -> Result<Flow, RowsError> {
     recorder.measure();
     recorder.next_id = steps.iter().map(|step| step.order as u32 + 1).max().unwrap_or(0);
     for step in &steps {
+        if recorder.is_interrupted() {
+            break;
+        }
         let operation = operation(&mut recorder, step, tick);
         // The recording's own book has found each order that a step names.
         let rests = recorder.push(operation);

@@ -71,11 +71,14 @@ pub(super) fn generate(shape: &Shape, operations: usize) -> Flow {
         living: Living::default(),
         mid: MID,
     };
-    while generator.living.len() < shape.orders as usize {
+    while generator.living.len() < shape.orders as usize && !generator.recorder.is_interrupted() {
         generator.passive();
     }
     generator.recorder.measure();
     for _ in 0..operations {
+        if generator.recorder.is_interrupted() {
+            break;
+        }
         generator.step();
     }
     generator.recorder.finish()
