@@ -1,7 +1,8 @@
 //! What the rounds come to: medians, the best peer, the worst burst, and the goals. Called by
-//! [`super::report`], for text and JSON alike.
+//! `core::report`, for text and JSON alike.
 //!
-//! Faster is how many times less time something takes than what it is compared with. Ratios are of medians over the same rounds; without a peer that was right there are none.
+//! Faster is how many times less time something takes than what it is compared with. Ratios are of
+//! medians over the same rounds; without a peer that was right there are none.
 
 use serde::Serialize;
 
