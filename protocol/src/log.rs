@@ -14,11 +14,11 @@
 //!                            window_base         appended ┘    prepared_until = window_base + W
 //! ```
 //!
-//! [`segment`] describes the segment header, [`frame`] what stands between the headers, [`control`]
-//! the page of watermarks beside the window, [`place`] where window and control page lie, [`reader`]
-//! follows it all, and [`lease`] is how a reader says what it still needs.
+//! [`segment`] describes the segment header, [`frame`] what stands between the headers, [`checksum`]
+//! what tells a sound frame, [`control`] the page of watermarks beside the window, [`place`] where window
+//! and control page lie, [`reader`] follows it all, and [`lease`] is how a reader says what it still needs.
 
-mod checksum;
+pub mod checksum;
 pub mod control;
 pub mod frame;
 pub mod lease;

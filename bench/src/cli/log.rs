@@ -15,7 +15,8 @@ No engine process runs: writer, keeper, recovery and verification are the engine
 temporary folder (some 1 GB) with the live window in shared memory. In each round
 
   append     a 128-byte command with the 160 bytes of events of a resting order is compared with a copy
-             of the same bytes and their crc32c into a mapped file of shared memory; the keeper sleeps
+             of the same bytes and their checksum, which is the log's own, into a mapped file of shared
+             memory; the keeper sleeps; a copy with the crc32c package's checksum is told beside it
   writer     records of 128 bytes are appended at 500,000 per second, with the keeper held before its
              next write, and with the keeper writing and a client waiting; times count from when a
              record was due

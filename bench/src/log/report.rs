@@ -114,11 +114,29 @@ impl LogReport {
                 ratio(goal.bound, 100),
             );
         }
+        self.append_line(&mut text);
         self.durable_lines(&mut text);
         if let Some(why) = &self.skipped {
             let _infallible = writeln!(text, "skipped: {why}");
         }
         text
+    }
+
+    /// The copy that is no yardstick.
+    fn append_line(&self, text: &mut String) {
+        let of = |of: fn(&Append) -> u64| median(self.rounds.iter().map(|round| of(&round.append)));
+        let copy = of(|append| append.package_copy_ns_per_1000);
+        let _infallible = writeln!(
+            text,
+            "\nno goal: a copy with the checksum of the crc32c package {}, to which an append is {}",
+            thousandths(copy),
+            ratio(
+                median_ratio(self.rounds.iter().map(|round| {
+                    (round.append.append_ns_per_1000, round.append.package_copy_ns_per_1000)
+                })),
+                100
+            ),
+        );
     }
 
     fn durable_lines(&self, text: &mut String) {
@@ -215,7 +233,6 @@ impl Compared<'_> {
 }
 
 fn goals(rounds: &[Round]) -> Vec<Goal> {
-    let thousandths = |ns: u64| format!("{}.{} ns", ns / 1000, ns % 1000 / 100);
     let of = |pair: fn(&Round) -> (u64, u64)| rounds.iter().map(pair).collect::<Vec<_>>();
     let append = Compared {
         pairs: of(|round| (round.append.append_ns_per_1000, round.append.copy_ns_per_1000)),
@@ -244,6 +261,10 @@ fn goals(rounds: &[Round]) -> Vec<Goal> {
         ("2 GB/s", VERIFY_BYTES_PER_SECOND),
     ));
     goals
+}
+
+fn thousandths(ns: u64) -> String {
+    format!("{}.{} ns", ns / 1000, ns % 1000 / 100)
 }
 
 fn millions(per_second: u64) -> String {
@@ -287,7 +308,11 @@ mod tests {
 
     fn round(append: u64, replay: u64) -> Round {
         Round {
-            append: Append { append_ns_per_1000: append, copy_ns_per_1000: 30_000 },
+            append: Append {
+                append_ns_per_1000: append,
+                copy_ns_per_1000: 30_000,
+                package_copy_ns_per_1000: 60_000,
+            },
             durable: None,
             replay: Replay { replay_per_second: replay, core_per_second: 8_000_000 },
             verify: Verify {
@@ -310,6 +335,7 @@ mod tests {
         assert_eq!(goals, [(170, true), (63, true), (50, false)]);
         let text = report.text();
         assert!(text.contains("51.0 ns") && text.contains("5.10 M/s"), "{text}");
+        assert!(text.contains("crc32c package 60.0 ns, to which an append is 0.85"), "{text}");
         assert!(text.contains("missed") && text.contains("skipped: why"), "{text}");
     }
 

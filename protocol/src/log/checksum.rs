@@ -1,5 +1,6 @@
 //! The checksum of a frame: crc32c, as the processor computes it, on three parts of the bytes at a time.
-//! Called by [`super::frame`] for every frame that is written or read.
+//! Called by [`super::frame`] for every frame that is written or read, and there for whoever checks frames by
+//! other means than [`super::frame::check`], or asks what a checksum costs.
 //!
 //! One step takes eight bytes and must wait three cycles for the step before it, so a frame of 336 bytes
 //! would take 123 cycles. Three parts of equal length do not wait for each other. They are joined by what
@@ -12,9 +13,14 @@
     reason = "instructions that not every processor has are behind a look for them"
 )]
 
-/// crc32c of a frame's length and of all that `rest` holds, started from `salt`.
+/// crc32c of a frame's `length`, four bytes with the lowest first, and then of all that `rest` holds, started from
+/// `salt`. A frame bears that of the length that it states and of its bytes from offset 8 on, so that its own
+/// checksum is left out: up to that length, of a padding to the end of the header. The salt is that of its log
+/// ([`LogIdentity::salt`](super::segment::LogIdentity::salt)). `rest` may have any length; from 120 bytes on three
+/// parts of it go side by side.
 #[inline]
-pub(super) fn of_frame(salt: u32, length: u32, rest: &[u8]) -> u32 {
+#[must_use]
+pub fn of_frame(salt: u32, length: u32, rest: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq") {
         // SAFETY: the processor has both instruction sets, as was just looked up; nothing else is asked of
