@@ -1,7 +1,8 @@
 //! `touchline-bench stream`: how much passes per second where many things are under way. Messages of 64 bytes
 //! through the ring, beside a bare ring that publishes in batches; orders and cancels pipelined over one
 //! session into a real engine, beside the core alone on the same commands. Blocks of a kind and of what it is
-//! compared with alternate.
+//! compared with alternate; an engine stands still while none of its own is measured, with all on disk that it has
+//! decided.
 
 mod alone;
 mod commands;
@@ -13,7 +14,6 @@ use std::fmt;
 use anyhow::Result;
 use serde::Serialize;
 use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE};
-use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::EngineOptions;
 use crate::latency::{median, median_ratio, ratio};
@@ -25,7 +25,8 @@ pub const HELP: &str = "\
 Messages of 64 bytes go through the ring and through a bare one of the same run, both published and given
 back 32 at a time. Orders that rest and cancels, as many of each, go over one session into a real engine,
 up to 2,048 under way, and into the core alone, which only decodes and applies them: a session that is told
-all, a brief one, and a terse one, each with an engine of its own.";
+all, a brief one, and a terse one, each with an engine of its own, which has all on disk and is halted while
+others are measured.";
 
 /// Blocks of each kind per run.
 const BLOCKS: u64 = 5;
@@ -128,21 +129,21 @@ fn one_run(options: &StreamOptions) -> Result<Run> {
         .map(|flags| session::Session::open(&options.engine, flags))
         .collect::<Result<Vec<_>>>()?;
     let commands = usize::try_from(messages)?;
-    // A spinning engine would take a core from whatever else is measured.
-    let pauses = options.engine.wait == WaitStrategy::Spin;
+    for session in &sessions {
+        session.pause()?;
+    }
     for _ in 0..BLOCKS {
-        for session in &mut sessions {
-            session.set_paused(pauses)?;
-        }
         core_ns += alone::block(commands)?;
         for (session, took_ns) in sessions.iter_mut().zip(&mut took_ns) {
-            session.set_paused(false)?;
+            session.resume()?;
             *took_ns += session.block(commands)?;
-            session.set_paused(pauses)?;
+            // An engine that writes its log on, spins or makes segments would take a core from whatever else
+            // is measured.
+            session.settle()?;
+            session.pause()?;
         }
     }
-    for mut session in sessions {
-        session.set_paused(false)?;
+    for session in sessions {
         session.stop()?;
     }
     let [session_ns, brief_ns, terse_ns] = took_ns;

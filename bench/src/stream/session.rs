@@ -1,13 +1,14 @@
 //! The commands of [`super::commands`] over one session into a real engine, many under way at a time. Called
 //! by [`super`].
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use touchline_protocol::client::{Client, Reply, SendError};
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::OrderStatus;
-use touchline_protocol::units::{KeyId, OrderId};
+use touchline_protocol::units::{KeyId, OrderId, Position};
 
 use super::commands::{AT_REST, Step, order, step};
 use crate::engine::{Engine, EngineOptions};
@@ -24,16 +25,23 @@ const BATCH: usize = 32;
 /// Longest silence of the engine while commands are under way.
 const SILENCE_LIMIT: Duration = Duration::from_secs(10);
 
+/// Longest that a block may take to be on disk behind its last reply.
+const DISK_LIMIT: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
 /// A running engine and a trader's session in it.
 pub(super) struct Session {
     engine: Engine,
     client: Client,
     key: KeyId,
-    is_paused: bool,
     /// Orders by number.
     ids: Vec<OrderId>,
     sent: usize,
     answered: usize,
+    /// The last answer's.
+    position: Position,
 }
 
 impl Session {
@@ -42,17 +50,37 @@ impl Session {
         let engine = Engine::start(options)?;
         let client = engine.trader_with(flags)?;
         let key = engine.key();
-        let mut session =
-            Self { engine, client, key, is_paused: false, ids: Vec::new(), sent: 0, answered: 0 };
+        let mut session = Self {
+            engine,
+            client,
+            key,
+            ids: Vec::new(),
+            sent: 0,
+            answered: 0,
+            position: Position(0),
+        };
         session.go_on_to(AT_REST)?;
+        session.settle()?;
         Ok(session)
     }
 
-    /// Halts the engine, or lets it go on.
-    pub(super) fn set_paused(&mut self, paused: bool) -> Result<()> {
-        if paused != self.is_paused {
-            self.is_paused = paused;
-            if paused { self.engine.pause()? } else { self.engine.resume()? }
+    /// Halts the engine until [`resume`](Self::resume).
+    pub(super) fn pause(&self) -> Result<()> {
+        self.engine.pause()
+    }
+
+    /// Lets the engine go on.
+    pub(super) fn resume(&self) -> Result<()> {
+        self.engine.resume()
+    }
+
+    /// Waits until all that was answered is on disk.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        while self.client.receiver().durable() < self.position {
+            interrupt::check()?;
+            ensure!(begin.elapsed() < DISK_LIMIT, "not on disk within {DISK_LIMIT:?}");
+            thread::sleep(LOOK_EVERY);
         }
         Ok(())
     }
@@ -64,7 +92,9 @@ impl Session {
         Ok(nanoseconds(begin.elapsed()))
     }
 
+    /// Ends the engine, halted or not.
     pub(super) fn stop(self) -> Result<()> {
+        self.engine.resume()?;
         drop(self.client);
         self.engine.stop()
     }
@@ -128,6 +158,7 @@ impl Session {
                 Event::OrderCanceled(_) | Event::OrderClosed(_) => {}
                 other => bail!("the engine answered with {other:?}"),
             }
+            self.position = reply.envelope.position;
             self.answered += 1;
         }
         Ok(())
