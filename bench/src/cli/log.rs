@@ -27,8 +27,8 @@ temporary folder (some 1 GB) with the live window in shared memory. In each roun
   attainable 128-byte records per second that are durable, to the lesser of those that are appended
              with no disk behind the log and those that the bare disk takes in new space, by 8 MiB
              writes from large pages, which is what the log of a flood does
-  replay     a log of limit orders and cancels through recovery, to the core alone on its commands, five
-             passes of each in turns
+  replay     a log of limit orders and cancels through recovery, to the core alone on its commands, which is
+             shown as many of them ahead; five passes of each in turns
   verify     the same log's files in the page cache, to reading them
 
 Medians over the rounds are printed. A goal that is missed does not change the exit code: figures of a

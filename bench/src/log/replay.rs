@@ -3,7 +3,7 @@
 //!
 //! Replay goes the way of every start: read the segments, check every frame, decode and apply its
 //! command, compare the events. The core's own speed is that of `apply` with commands that are decoded
-//! and in memory. Both are timed from the first command behind the venue's definition, which takes the
+//! and in memory, and that it is shown before they come, as recovery shows them. Both are timed from the first command behind the venue's definition, which takes the
 //! memory that the limits ask for, and take turns, so that a machine that changes its pace changes both.
 
 use std::time::Instant;
@@ -26,6 +26,11 @@ use crate::machine::nanoseconds;
 /// Commands between two looks for an interruption.
 const LOOK_EVERY: usize = 1 << 16;
 
+/// Commands that the core is shown at a time before they come, as many as in recovery.
+const AHEAD: usize = 64;
+
+const _: () = assert!(LOOK_EVERY.is_multiple_of(AHEAD));
+
 /// Passes of each kind in a round.
 const PASSES: usize = 5;
 
@@ -34,7 +39,7 @@ const PASSES: usize = 5;
 pub struct Replay {
     /// Commands replayed per second.
     pub replay_per_second: u64,
-    /// The same commands applied per second by the core alone.
+    /// The same commands shown to the core and applied per second, and nothing else.
     pub core_per_second: u64,
 }
 
@@ -98,9 +103,12 @@ fn alone(flow: &RecordedFlow, commands: &[(Context, Command<'_>)]) -> Result<u64
     let begin = Instant::now();
     for chunk in trading.chunks(LOOK_EVERY) {
         interrupt::check()?;
-        for (context, command) in chunk {
-            apply(&mut core, context, command, bytemuck::cast_slice_mut(&mut area))
-                .map_err(anyhow::Error::msg)?;
+        for coming in chunk.chunks(AHEAD) {
+            core.look_ahead(coming.iter().map(|(_, command)| command.bytes()));
+            for (context, command) in coming {
+                apply(&mut core, context, command, bytemuck::cast_slice_mut(&mut area))
+                    .map_err(anyhow::Error::msg)?;
+            }
         }
     }
     let taken = nanoseconds(begin.elapsed());
