@@ -44,6 +44,7 @@ fn without_a_disk_the_rest_is_measured_and_what_is_skipped_is_said() {
             ("append", "package_copy_ns_per_1000"),
             ("replay", "replay_per_second"),
             ("replay", "core_per_second"),
+            ("verify", "bytes"),
             ("verify", "verify_bytes_per_second"),
             ("verify", "read_bytes_per_second"),
         ] {

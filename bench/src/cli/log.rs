@@ -29,7 +29,7 @@ temporary folder (some 1 GB) with the live window in shared memory. In each roun
              writes from large pages, which is what the log of a flood does
   replay     a log of limit orders and cancels through recovery, to the core alone on its commands, which is
              shown as many of them ahead; five passes of each in turns
-  verify     the same log's files in the page cache, to reading them
+  verify     the same log's bytes in the page cache, from its beginning to its end, to reading them
 
 Medians over the rounds are printed. A goal that is missed does not change the exit code: figures of a
 busy machine are no check. Exit code 2 if what was written is not what is found.";

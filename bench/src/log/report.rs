@@ -256,7 +256,7 @@ fn goals(rounds: &[Round]) -> Vec<Goal> {
         show: &|bytes| format!("{}.{:02} GB/s", bytes / 1_000_000_000, bytes / 10_000_000 % 100),
     };
     goals.push(verify.goal_or(
-        "verify, to reading the files",
+        "verify, to reading the log",
         VERIFY_SHARE,
         ("2 GB/s", VERIFY_BYTES_PER_SECOND),
     ));
@@ -316,6 +316,7 @@ mod tests {
             durable: None,
             replay: Replay { replay_per_second: replay, core_per_second: 8_000_000 },
             verify: Verify {
+                bytes: 1,
                 verify_bytes_per_second: 1_000_000_000,
                 read_bytes_per_second: 2_000_000_000,
             },
