@@ -35,6 +35,15 @@ const FILE_BYTES: u64 = SEGMENT_BYTES_DEFAULT;
 /// What a file system in memory calls itself: it takes direct writes and has no disk.
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
+/// What bare writes on a schedule took.
+#[derive(Default)]
+pub(super) struct Bare {
+    /// Each write.
+    pub(super) writes: Distribution,
+    /// From when each record was due to when its write had ended.
+    pub(super) durable: Distribution,
+}
+
 /// A file of zeros, written past the page cache.
 pub(super) struct BareDisk {
     file: File,
@@ -88,15 +97,18 @@ impl BareDisk {
 
     /// Writes `records` records of [`SMALL_FRAME`] bytes, one of which is due each `period_ns`, as whole
     /// blocks, always all that is due by then in one write: what the keeper does, without a log, a window
-    /// or another thread. The time of each write goes into `writes`, and from when each record was due to
-    /// when its write had ended into `durable`.
+    /// or another thread. The first `warm_up` records, and writes of them alone, do not count. Each `turn` writes
+    /// behind the one before, as long as there is file.
     pub(super) fn on_schedule(
         &self,
-        records: u64,
+        turn: u64,
+        (records, warm_up): (u64, u64),
         period_ns: u64,
-        (writes, durable): (&mut Distribution, &mut Distribution),
+        into: &mut Bare,
     ) -> Result<()> {
-        ensure!(records * SMALL_FRAME <= FILE_BYTES, "{records} records are too many for the file");
+        let bytes = (records * SMALL_FRAME).next_multiple_of(BLOCK_BYTES);
+        ensure!(bytes <= FILE_BYTES, "{records} records are too many for the file");
+        let first = turn % (FILE_BYTES / bytes) * bytes;
         let largest = self.buffer.len() as u64 / SMALL_FRAME - BLOCK_BYTES / SMALL_FRAME;
         let begin = Instant::now();
         let mut written = 0;
@@ -111,10 +123,14 @@ impl BareDisk {
             let from = written * SMALL_FRAME / BLOCK_BYTES * BLOCK_BYTES;
             let bytes = (end * SMALL_FRAME).next_multiple_of(BLOCK_BYTES) - from;
             let began = Instant::now();
-            self.file.write_all_at(&self.buffer[..usize::try_from(bytes)?], from)?;
-            writes.record(nanoseconds(began.elapsed()));
+            self.file.write_all_at(&self.buffer[..usize::try_from(bytes)?], first + from)?;
+            let took = nanoseconds(began.elapsed());
             let ended = nanoseconds(begin.elapsed());
-            (written..end).for_each(|record| durable.record(ended - record * period_ns));
+            if end > warm_up {
+                into.writes.record(took);
+            }
+            let counted = written.max(warm_up)..end;
+            counted.for_each(|record| into.durable.record(ended - record * period_ns));
             written = end;
         }
         Ok(())

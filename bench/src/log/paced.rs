@@ -2,8 +2,12 @@
 //! each is durable. Called by [`super`].
 //!
 //! Every time is counted from when its record was due, so that a stall is felt by all that it holds up.
-//! The writer only notes where its records end; when they became durable is looked up afterwards among
-//! the moves of the watermark, as a client sees them that sleeps until it is woken.
+//! The writer only notes where its records end and how late they were, in memory that was used before; when they
+//! became durable is looked up afterwards among the moves of the watermark, as a client sees them that sleeps until
+//! it is woken.
+//!
+//! Blocks of each kind take turns and are equally long: what the window takes while the disk is held. In the first
+//! 10 ms of each, threads and disk begin; they count in none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,7 +19,7 @@ use touchline_engine::cores::keep_off;
 use touchline_engine::log::{BeginError, Control};
 use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 
-use super::disk::BareDisk;
+use super::disk::{Bare, BareDisk};
 use super::storage::Writes;
 use super::subject::{ROOM, Record, Subject, wait_for_room};
 use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME};
@@ -31,19 +35,22 @@ pub(super) const RATE: u64 = 500_000;
 /// From one record to the next, ns.
 const PERIOD_NS: u64 = 1_000_000_000 / RATE;
 
-/// Parts of a round: each has the disk held for a while, then at work for as long, then written to without
-/// a log.
-const PARTS: u32 = 4;
+/// Blocks of a round: each is one with the disk held, one with it at work, and one of writes without a log.
+const BLOCKS: u64 = 26;
 
-/// Records of a part with the disk at work.
-const RECORDS: u64 = RATE / 4;
+/// Records of a block: as many as the window takes while the disk is held.
+const RECORDS: u64 = ROOM / SMALL_FRAME * 3 / 4;
 
-/// Records that the window takes while the disk is held.
-const HELD_RECORDS: u64 = ROOM / SMALL_FRAME * 3 / 4;
+/// Of these, those at the begin that do not count: 10 ms.
+const WARM_UP: u64 = RATE / 100;
 
-/// Records in front of the first part: a segment's end lies in the parts behind them.
-const LEAD_RECORDS: u64 = SEGMENT_BYTES_DEFAULT / 2 / SMALL_FRAME;
-const _: () = assert!(LEAD_RECORDS + PARTS as u64 * RECORDS > SEGMENT_BYTES_DEFAULT / SMALL_FRAME);
+/// Blocks in front of the first: a segment's end lies in the blocks behind them.
+const LEAD_BLOCKS: u64 = SEGMENT_BYTES_DEFAULT / 2 / SMALL_FRAME / RECORDS;
+const _: () = assert!(LEAD_BLOCKS * RECORDS < SEGMENT_BYTES_DEFAULT / SMALL_FRAME);
+const _: () = assert!((LEAD_BLOCKS + BLOCKS) * RECORDS > SEGMENT_BYTES_DEFAULT / SMALL_FRAME);
+
+/// Moves of the watermark that are noted in a block before memory is taken anew.
+const MOVES: usize = 1 << 14;
 
 /// By then what a new log makes ahead is made: in a log that goes on, one segment is made per segment.
 const MAKING: Duration = Duration::from_secs(2);
@@ -78,8 +85,15 @@ pub struct Paced {
     pub stolen_bare: u64,
 }
 
-/// A record: when it was due, and the position behind it.
-type Appended = (u64, u64);
+/// A record that was appended.
+#[derive(Clone, Copy)]
+struct Appended {
+    due: u64,
+    /// From then on.
+    took: u64,
+    /// The position behind it.
+    end: u64,
+}
 
 /// A move of the watermark: when it was seen, and where to.
 type Move = (u64, u64);
@@ -94,61 +108,83 @@ pub(super) fn measure(
     core: Option<usize>,
 ) -> Result<Paced> {
     let base = Instant::now();
+    let mut seen = Seen::new();
     // Half a segment on the same schedule, so that one ends where it is looked.
-    schedule(subject, base, core, LEAD_RECORDS, &mut Distribution::default())?;
+    for _ in 0..LEAD_BLOCKS {
+        schedule(subject, base, core, &mut seen.records)?;
+    }
     subject.settle()?;
     thread::sleep(MAKING);
     let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
-    let [mut bare_writes, mut bare_durable] = [(); 2].map(|()| Distribution::default());
+    let mut bare = Bare::default();
     let [mut stolen_off, mut stolen_on, mut stolen_bare] = [Ticks::default(); 3];
-    for _ in 0..PARTS {
-        let mut left = RECORDS;
-        while left > 0 {
-            let records = left.min(HELD_RECORDS);
-            left -= records;
-            held.settle()?;
-            let turned = held.storage.turn(Writes::Held);
-            let stolen = Stolen::begin();
-            schedule(held, base, core, records, &mut off)?;
-            stolen_off += stolen.so_far();
-            drop(turned);
-        }
+    for block in 0..BLOCKS {
+        held.settle()?;
+        let turned = held.storage.turn(Writes::Held);
+        let stolen = Stolen::begin();
+        schedule(held, base, core, &mut seen.records)?;
+        stolen_off += stolen.so_far();
+        drop(turned);
+        seen.take_times(&mut off);
         held.settle()?;
         let stolen = Stolen::begin();
-        let (records, moves) = watched(subject, base, core, &mut on)?;
+        watched(subject, base, core, &mut seen)?;
         stolen_on += stolen.so_far();
-        look_up(&records, &moves, &mut durable)?;
+        seen.take_times(&mut on);
+        look_up(seen.counted(), &seen.moves, &mut durable)?;
         // Where the keeper runs.
         let _off = Pinned::off(core)?;
         let stolen = Stolen::begin();
-        disk.on_schedule(RECORDS, PERIOD_NS, (&mut bare_writes, &mut bare_durable))?;
+        disk.on_schedule(block, (RECORDS, WARM_UP), PERIOD_NS, &mut bare)?;
         stolen_bare += stolen.so_far();
     }
     Ok(Paced {
         writer_off: off.percentiles(),
         writer_on: on.percentiles(),
         durable: durable.percentiles(),
-        bare_writes: bare_writes.percentiles(),
-        bare_durable: bare_durable.percentiles(),
+        bare_writes: bare.writes.percentiles(),
+        bare_durable: bare.durable.percentiles(),
         stolen_off: stolen_off.permille(),
         stolen_on: stolen_on.permille(),
         stolen_bare: stolen_bare.permille(),
     })
 }
 
-/// Appends `count` records, each as soon as it is due; their times from then on go into `into`.
+/// What is noted of a block, in memory whose pages are all there before the first.
+struct Seen {
+    records: Vec<Appended>,
+    moves: Vec<Move>,
+}
+
+impl Seen {
+    fn new() -> Self {
+        // Not zeros, which the system would give without any memory behind them.
+        let records = vec![Appended { due: 1, took: 1, end: 1 }; RECORDS as usize];
+        Self { records, moves: vec![(1, 1); MOVES] }
+    }
+
+    /// The records behind the begin.
+    fn counted(&self) -> &[Appended] {
+        &self.records[WARM_UP as usize..]
+    }
+
+    fn take_times(&self, into: &mut Distribution) {
+        self.counted().iter().for_each(|record| into.record(record.took));
+    }
+}
+
+/// Appends the records of a block, each as soon as it is due, and notes them in `appended`, which is emptied first.
 fn schedule(
     subject: &mut Subject,
     base: Instant,
     core: Option<usize>,
-    count: u64,
-    into: &mut Distribution,
-) -> Result<Vec<Appended>> {
+    appended: &mut Vec<Appended>,
+) -> Result<()> {
     let record = Record { command: &SMALL_COMMAND, events: &SMALL_EVENTS };
-    let mut appended = Vec::with_capacity(usize::try_from(count)?);
+    appended.clear();
     let _pinned = Pinned::to(core)?;
     let begin = nanoseconds(base.elapsed()) + LEAD_NS;
-    for index in 0..count {
+    for index in 0..RECORDS {
         if index % LOOK_EVERY == 0 {
             interrupt::check()?;
         }
@@ -166,10 +202,9 @@ fn schedule(
         // A client waits for each.
         subject.log.writer.want_durable();
         subject.log.writer.tell_keeper();
-        into.record(nanoseconds(base.elapsed()) - due);
-        appended.push((due, end.0));
+        appended.push(Appended { due, took: nanoseconds(base.elapsed()) - due, end: end.0 });
     }
-    Ok(appended)
+    Ok(())
 }
 
 /// Raises the flag when it is dropped, however its scope is left.
@@ -181,33 +216,34 @@ impl Drop for RaiseAtEnd<'_> {
     }
 }
 
-/// A part with the disk at work and a thread that waits for the watermark.
+/// A block with the disk at work and a thread that waits for the watermark.
 fn watched(
     subject: &mut Subject,
     base: Instant,
     core: Option<usize>,
-    into: &mut Distribution,
-) -> Result<(Vec<Appended>, Vec<Move>)> {
+    seen: &mut Seen,
+) -> Result<()> {
     let control = subject.log.control.clone();
     let stop = AtomicBool::new(false);
+    let Seen { records, moves } = seen;
     thread::scope(|scope| {
         let watching =
             thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, || {
                 // Where it cannot, it runs where it may.
                 let _refused = core.map(keep_off);
-                watch(&control, &stop, base)
+                watch(&control, &stop, base, moves);
             })?;
         let ending = RaiseAtEnd(&stop);
-        let appended = schedule(subject, base, core, RECORDS, into)?;
+        schedule(subject, base, core, records)?;
         subject.settle()?;
         drop(ending);
-        let moves = watching.join().ok().context("the watching thread panicked")?;
-        Ok((appended, moves))
+        watching.join().ok().context("the watching thread panicked")
     })
 }
 
-fn watch(control: &Control, stop: &AtomicBool, base: Instant) -> Vec<Move> {
-    let mut moves = Vec::with_capacity(1 << 14);
+/// Notes each move in `moves`, which is emptied first.
+fn watch(control: &Control, stop: &AtomicBool, base: Instant, moves: &mut Vec<Move>) {
+    moves.clear();
     let mut known = None;
     loop {
         let is_last = stop.load(Ordering::Acquire);
@@ -218,7 +254,7 @@ fn watch(control: &Control, stop: &AtomicBool, base: Instant) -> Vec<Move> {
             moves.push((nanoseconds(base.elapsed()), durable));
         }
         if is_last {
-            return moves;
+            return;
         }
         control.durable_event().wait_changed(seen, WATCH_SLICE);
     }
@@ -227,7 +263,7 @@ fn watch(control: &Control, stop: &AtomicBool, base: Instant) -> Vec<Move> {
 /// From when each record was due to the first move that covers it.
 fn look_up(records: &[Appended], moves: &[Move], into: &mut Distribution) -> Result<()> {
     let mut moves = moves.iter().peekable();
-    for (due, end) in records {
+    for Appended { due, end, .. } in records {
         while moves.peek().is_some_and(|(_, durable)| durable < end) {
             moves.next();
         }
@@ -241,14 +277,32 @@ fn look_up(records: &[Appended], moves: &[Move], into: &mut Distribution) -> Res
 mod tests {
     use super::*;
 
+    fn appended(due: u64, end: u64) -> Appended {
+        Appended { due, took: 7, end }
+    }
+
     #[test]
     fn a_record_is_durable_with_the_first_move_that_covers_it() {
         let moves = [(10, 100), (400, 300), (900, 500)];
         let mut into = Distribution::default();
-        look_up(&[(300, 200), (350, 300), (380, 301), (500, 500)], &moves, &mut into).unwrap();
+        let records = [(300, 200), (350, 300), (380, 301), (500, 500)];
+        let records = records.map(|(due, end)| appended(due, end));
+        look_up(&records, &moves, &mut into).unwrap();
         let found = into.percentiles();
         // 100, 50, 520 and 400 ns.
         assert_eq!((found.count, found.p50, found.max), (4, 100, 520));
-        assert!(look_up(&[(600, 501)], &moves, &mut into).is_err());
+        assert!(look_up(&[appended(600, 501)], &moves, &mut into).is_err());
+    }
+
+    #[test]
+    fn the_begin_of_a_block_does_not_count() {
+        let mut seen = Seen::new();
+        let (begin, rest) = seen.records.split_at_mut(WARM_UP as usize);
+        begin.iter_mut().for_each(|record| record.took = 1000);
+        rest.iter_mut().for_each(|record| record.took = 10);
+        let mut into = Distribution::default();
+        seen.take_times(&mut into);
+        let found = into.percentiles();
+        assert_eq!((found.count, found.max), (RECORDS - WARM_UP, 10));
     }
 }
