@@ -1,6 +1,7 @@
 //! What the measurements of the log have found, as text and as JSON, beside the goals. Called by
 //! [`super`] and [`crate::cli`].
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -234,18 +235,18 @@ struct Compared<'rounds> {
 
 impl Compared<'_> {
     fn goal(&self, name: &'static str, bound: u64, at_most: bool) -> Goal {
-        let ratio = median_ratio(self.pairs.iter().copied());
-        let reached = if at_most { ratio <= bound } else { ratio >= bound };
+        let to_bound = median_to(&self.pairs, bound);
+        let is_allowed = if at_most { Ordering::is_le } else { Ordering::is_ge };
         Goal {
             name,
             figure: (self.show)(self.figure()),
             beside: (self.show)(median(self.pairs.iter().map(|pair| pair.1))),
-            ratio,
+            ratio: median_ratio(self.pairs.iter().copied()),
             bound,
             at_most,
             or: None,
-            reached: Some(reached),
-            untold: None,
+            reached: to_bound.map(is_allowed),
+            untold: to_bound.is_none().then_some("nothing to compare with"),
         }
     }
 
@@ -258,10 +259,30 @@ impl Compared<'_> {
         let mut goal = self.goal(name, bound, false);
         goal.or = Some(or);
         if self.figure() >= enough {
-            goal.reached = Some(true);
+            (goal.reached, goal.untold) = (Some(true), None);
         }
         goal
     }
+}
+
+/// How the median of the pairs' ratios stands to a bound in hundredths, exactly: a ratio is printed in whole
+/// hundredths, and one just above its bound prints as the bound. None if no pair has anything to be compared with.
+fn median_to(pairs: &[(u64, u64)], bound: u64) -> Option<Ordering> {
+    let mut pairs: Vec<_> = pairs.iter().copied().filter(|&(_, beside)| beside > 0).collect();
+    pairs.sort_unstable_by(|one, other| product(one.0, other.1).cmp(&product(other.0, one.1)));
+    let (lower, upper) = (*pairs.get(pairs.len().checked_sub(1)? / 2)?, pairs[pairs.len() / 2]);
+    // By how many hundredths of its second each is beyond the bound; of an even number the mean of the two counts.
+    // Figures for which this does not fit are none that anything here measures.
+    let beyond = |(figure, beside): (u64, u64)| product(figure, 100) - product(bound, beside);
+    let sum = beyond(lower)
+        .saturating_mul(upper.1.into())
+        .saturating_add(beyond(upper).saturating_mul(lower.1.into()));
+    Some(sum.cmp(&0))
+}
+
+/// Of figures that are measured, which are far below 2^63.
+fn product(one: u64, other: u64) -> i128 {
+    i128::from(one).saturating_mul(other.into())
 }
 
 fn goals(rounds: &[Round]) -> Vec<Goal> {
@@ -425,6 +446,33 @@ mod tests {
             text.contains("\nnoise: with the disk held, the writer's p99.9 is more than 100 times"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn ratios_are_compared_exactly() {
+        use Ordering::{Equal, Greater, Less};
+        assert_eq!(median_to(&[(2, 1)], 200), Some(Equal));
+        assert_eq!(median_to(&[(200_001, 100_000)], 200), Some(Greater));
+        assert_eq!(median_to(&[(199_999, 100_000)], 200), Some(Less));
+        // Of three the middle one, of two their mean: 1.99 and 2.01, then 1.99 and 2.02.
+        assert_eq!(median_to(&[(9, 1), (200_001, 100_000), (1, 1)], 200), Some(Greater));
+        assert_eq!(median_to(&[(402, 200), (199, 100)], 200), Some(Equal));
+        assert_eq!(median_to(&[(404, 200), (199, 100)], 200), Some(Greater));
+        // What was compared with nothing does not count.
+        assert_eq!(median_to(&[(9, 0), (1, 1)], 200), Some(Less));
+        assert_eq!((median_to(&[(9, 0)], 200), median_to(&[], 200)), (None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_compared_reaches_nothing_but_a_figure_of_its_own() {
+        let mut nothing = round(0, 5_000_000);
+        nothing.append.copy_ns_per_1000 = 0;
+        nothing.replay.core_per_second = 0;
+        nothing.verify.read_bytes_per_second = 0;
+        let report = report(vec![nothing]);
+        let reached: Vec<_> = report.goals.iter().map(|goal| goal.reached).collect();
+        assert_eq!(reached, [None, Some(true), None]);
+        assert!(report.text().contains("<= 2.00: -: nothing to compare with"), "{}", report.text());
     }
 
     #[test]
