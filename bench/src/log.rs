@@ -59,6 +59,8 @@ pub struct LogOptions {
     /// Core that the writer is pinned to while it appends on schedule, and that the log's other threads
     /// leave to it.
     pub core: Option<usize>,
+    /// Bytes of the log's segments.
+    pub segment_bytes: u64,
     /// Least time between two writes of the log, as `log.write_interval_us` has it.
     pub write_interval: Duration,
 }
@@ -79,7 +81,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
             options.scratch.display()
         )
     });
-    let flow = RecordedFlow::make(&options.scratch, options.commands, options.open)?;
+    let flow = RecordedFlow::make(options)?;
     let commands = Commands::of(&flow)?;
     let mut rounds = Vec::new();
     for _ in 0..options.rounds {
@@ -95,7 +97,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
                 let mut subject = Subject::new(options)?;
                 Some(DurableRound {
                     bare_write,
-                    paced: paced::measure(&mut held, &mut subject, disk, options.core)?,
+                    paced: paced::measure(&mut held, &mut subject, disk, options)?,
                     throughput: throughput::measure(&mut subject, disk)?,
                 })
             }
@@ -103,7 +105,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         };
         rounds.push(Round { append, durable, replay, verify });
     }
-    Ok(LogReport::new(Machine::here(), options.commands, rounds, skipped))
+    Ok(LogReport::new(options, Machine::here(), rounds, skipped))
 }
 
 /// `count` per second, if it took so many ns.

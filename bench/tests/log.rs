@@ -29,11 +29,22 @@ fn is_empty(folder: &Path) -> bool {
 fn without_a_disk_the_rest_is_measured_and_what_is_skipped_is_said() {
     let scratch = memory();
     let folder = scratch.path().to_str().unwrap();
-    let arguments = ["--scratch", folder, "--rounds", "2", "--commands", "3000", "--json"];
+    let arguments = [
+        "--scratch",
+        folder,
+        "--rounds",
+        "2",
+        "--commands",
+        "3000",
+        "--json",
+        "--segment-mib",
+        "4",
+    ];
     let output = bench(&arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(report["skipped"].as_str().unwrap().contains(folder));
+    assert_eq!(report["segment_bytes"], 4 << 20);
     let rounds = report["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 2);
     for round in rounds {
@@ -69,8 +80,10 @@ fn on_a_disk_every_goal_has_its_figure() {
     if report["skipped"].is_null() {
         let durable = &report["rounds"][0]["durable"];
         assert_eq!(durable["bare_write"]["count"], 500);
-        for kind in ["writer_off", "writer_on", "durable", "bare_durable"] {
-            assert!(durable["paced"][kind]["count"].as_u64().unwrap() > 100_000, "{kind}");
+        let count = |kind: &str| durable["paced"][kind]["count"].as_u64().unwrap();
+        assert!(count("writer_off") > 100_000);
+        for kind in ["writer_on", "durable", "bare_durable"] {
+            assert_eq!(count(kind), count("writer_off"), "{kind}");
         }
         assert_eq!(report["goals"].as_array().unwrap().len(), 7);
     }

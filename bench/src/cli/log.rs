@@ -1,10 +1,12 @@
 //! The command line of `touchline-bench log`. Called by [`super`].
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use touchline_engine::huge_pages::use_huge_pages;
+use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 
 use super::show;
 use crate::log::{self, LogOptions};
@@ -56,6 +58,9 @@ pub(super) struct Arguments {
     /// best one that takes no interrupts of the disk
     #[arg(long, value_name = "N")]
     core: Option<usize>,
+    /// MiB of the log's segments, as log.segment_mib has it: a power of two from 2 to 1024
+    #[arg(long, value_name = "MIB", default_value_t = SegmentMib(SEGMENT_BYTES_DEFAULT >> 20), value_parser = segment_mib)]
+    segment_mib: SegmentMib,
     /// Least time from one write to the next, µs, as log.write_interval_us has it
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000))]
     write_interval: u32,
@@ -65,6 +70,23 @@ pub(super) struct Arguments {
     /// Print one line of JSON instead of text: durations in ns, ratios in hundredths
     #[arg(long)]
     json: bool,
+}
+
+/// What `log.segment_mib` may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct SegmentMib(u64);
+
+impl fmt::Display for SegmentMib {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(text)
+    }
+}
+
+fn segment_mib(text: &str) -> Result<SegmentMib, String> {
+    match text.parse::<u64>() {
+        Ok(mib @ 2..=1024) if mib.is_power_of_two() => Ok(SegmentMib(mib)),
+        _ => Err("expected a power of two from 2 to 1024".to_owned()),
+    }
 }
 
 /// Measures and prints.
@@ -78,8 +100,24 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         commands: arguments.commands.try_into()?,
         open: arguments.open,
         core: arguments.core,
+        segment_bytes: arguments.segment_mib.0 << 20,
         write_interval: Duration::from_micros(arguments.write_interval.into()),
     })?;
     show(arguments.json, &report, || report.text())?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_of_sizes_that_an_engine_takes() {
+        for mib in [2, 64, 1024] {
+            assert_eq!(segment_mib(&mib.to_string()), Ok(SegmentMib(mib)));
+        }
+        for wrong in ["0", "1", "3", "96", "2048", "-2", ""] {
+            assert!(segment_mib(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

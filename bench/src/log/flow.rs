@@ -70,15 +70,17 @@ pub(super) struct RecordedFlow {
     pub(super) definition: usize,
     /// The state hash behind the last one.
     pub(super) state_hash: u64,
+    segment_bytes: u64,
 }
 
 impl RecordedFlow {
-    /// A log of `commands` commands below `scratch`, beside those that define its venue, which comes to
-    /// have about `resting` orders open if there are that many commands and more.
-    pub(super) fn make(scratch: &Path, commands: usize, resting: u32) -> Result<Self> {
-        let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
+    /// A log of as many commands as are wanted, beside those that define its venue, which comes to have about as
+    /// many orders open as are wanted if there are that many commands and more.
+    pub(super) fn make(wanted: &super::LogOptions) -> Result<Self> {
+        let super::LogOptions { commands, open: resting, segment_bytes, .. } = *wanted;
+        let (data, window) = (temporary(&wanted.scratch)?, temporary(Path::new(SHARED_MEMORY))?);
         let mut none = Core::new();
-        let log = open(data.path(), window.path(), &mut Apply(&mut none))?;
+        let log = open(data.path(), window.path(), segment_bytes, &mut Apply(&mut none))?;
         let mut venue =
             Deciding { core: Core::new(), writer: log.writer, time_ns: BEGIN_NS, decided: 0 };
         let mut config: EngineConfig = toml::from_str(VENUE)?;
@@ -93,21 +95,26 @@ impl RecordedFlow {
         writer.close()?;
         log.keeper.stop();
         let state_hash = core.state_hash();
-        Ok(Self { data, window, commands: decided, definition, state_hash })
+        Ok(Self { data, window, commands: decided, definition, state_hash, segment_bytes })
     }
 
     /// Opens the log as a start of the engine does: recovers it into `state`; then closes it.
     pub(super) fn recover(&self, state: &mut impl Replayed) -> Result<()> {
-        let log = open(self.data.path(), self.window.path(), state)?;
+        let log = open(self.data.path(), self.window.path(), self.segment_bytes, state)?;
         log.writer.close()?;
         log.keeper.stop();
         Ok(())
     }
 }
 
-fn open(data: &Path, window: &Path, state: &mut impl Replayed) -> Result<log::Log> {
+fn open(
+    data: &Path,
+    window: &Path,
+    segment_bytes: u64,
+    state: &mut impl Replayed,
+) -> Result<log::Log> {
     let environment = Environment { shared_memory: window.to_owned(), ..Environment::default() };
-    let options: LogOptions = options(data, Duration::ZERO);
+    let options: LogOptions = options(data, segment_bytes, Duration::ZERO);
     Ok(log::open_in(&environment, &options, state, &mut |_| {})?)
 }
 

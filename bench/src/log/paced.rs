@@ -22,7 +22,7 @@ use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 use super::disk::{Bare, BareDisk};
 use super::storage::Writes;
 use super::subject::{ROOM, Record, Subject, wait_for_room};
-use super::{SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME};
+use super::{LogOptions, SMALL_COMMAND, SMALL_EVENTS, SMALL_FRAME};
 use crate::cores::Pinned;
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
@@ -44,15 +44,11 @@ const RECORDS: u64 = ROOM / SMALL_FRAME * 3 / 4;
 /// Of these, those at the begin that do not count: 10 ms.
 const WARM_UP: u64 = RATE / 100;
 
-/// Blocks in front of the first: a segment's end lies in the blocks behind them.
-const LEAD_BLOCKS: u64 = SEGMENT_BYTES_DEFAULT / 2 / SMALL_FRAME / RECORDS;
-const _: () = assert!(LEAD_BLOCKS * RECORDS < SEGMENT_BYTES_DEFAULT / SMALL_FRAME);
-const _: () = assert!((LEAD_BLOCKS + BLOCKS) * RECORDS > SEGMENT_BYTES_DEFAULT / SMALL_FRAME);
-
 /// Moves of the watermark that are noted in a block before memory is taken anew.
 const MOVES: usize = 1 << 14;
 
-/// By then what a new log makes ahead is made: in a log that goes on, one segment is made per segment.
+/// By then what a new log with segments of 64 MiB makes ahead is made: in a log that goes on, one segment is made per
+/// segment. Larger ones are given up to four times as long.
 const MAKING: Duration = Duration::from_secs(2);
 
 /// Before the first record of a block is due, ns.
@@ -105,16 +101,18 @@ pub(super) fn measure(
     held: &mut Subject,
     subject: &mut Subject,
     disk: &BareDisk,
-    core: Option<usize>,
+    options: &LogOptions,
 ) -> Result<Paced> {
+    let &LogOptions { core, segment_bytes, .. } = options;
     let base = Instant::now();
     let mut seen = Seen::new();
-    // Half a segment on the same schedule, so that one ends where it is looked.
-    for _ in 0..LEAD_BLOCKS {
+    // On the same schedule.
+    for _ in 0..lead_blocks(segment_bytes) {
         schedule(subject, base, core, &mut seen.records)?;
     }
     subject.settle()?;
-    thread::sleep(MAKING);
+    let times = (segment_bytes / SEGMENT_BYTES_DEFAULT).clamp(1, 4);
+    thread::sleep(MAKING * u32::try_from(times)?);
     let [mut off, mut on, mut durable] = [(); 3].map(|()| Distribution::default());
     let mut bare = Bare::default();
     let [mut stolen_off, mut stolen_on, mut stolen_bare] = [Ticks::default(); 3];
@@ -148,6 +146,13 @@ pub(super) fn measure(
         stolen_on: stolen_on.permille(),
         stolen_bare: stolen_bare.permille(),
     })
+}
+
+/// Blocks in front of the first, of a new log: a segment's end lies in the middle of the blocks behind them, or, of
+/// small segments, several do.
+const fn lead_blocks(segment_bytes: u64) -> u64 {
+    let lead = (segment_bytes / SMALL_FRAME).saturating_sub(BLOCKS * RECORDS / 2) / RECORDS;
+    if lead == 0 { 1 } else { lead }
 }
 
 /// What is noted of a block, in memory whose pages are all there before the first.
@@ -292,6 +297,19 @@ mod tests {
         // 100, 50, 520 and 400 ns.
         assert_eq!((found.count, found.p50, found.max), (4, 100, 520));
         assert!(look_up(&[appended(600, 501)], &moves, &mut into).is_err());
+    }
+
+    #[test]
+    fn a_segment_ends_in_the_blocks_that_are_measured() {
+        for mib in [2, 16, 32, 64, 128, 1024] {
+            let records = (mib << 20) / SMALL_FRAME;
+            let before = lead_blocks(mib << 20) * RECORDS;
+            let (first, last) = (before / records, (before + BLOCKS * RECORDS) / records);
+            assert!(last > first, "{mib} MiB: none ends behind {before} records");
+            // Of segments that are longer than all blocks the end is no nearer to the first than to the last.
+            let in_front = records.saturating_sub(before);
+            assert!(mib < 64 || in_front.abs_diff(BLOCKS * RECORDS / 2) <= RECORDS, "{mib} MiB");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{Append, Paced, Replay, Throughput, Verify};
+use super::{Append, LogOptions, Paced, Replay, Throughput, Verify};
 use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
 
@@ -92,6 +92,8 @@ pub struct LogReport {
     pub machine: Machine,
     /// Commands of the log that was replayed and verified.
     pub commands: usize,
+    /// Bytes of the logs' segments.
+    pub segment_bytes: u64,
     /// Each round.
     pub rounds: Vec<Round>,
     /// What was not measured, and why.
@@ -102,21 +104,23 @@ pub struct LogReport {
 
 impl LogReport {
     pub(super) fn new(
+        options: &LogOptions,
         machine: Machine,
-        commands: usize,
         rounds: Vec<Round>,
         skipped: Option<String>,
     ) -> Self {
         let goals = if rounds.is_empty() { Vec::new() } else { goals(&rounds) };
-        Self { machine, commands, rounds, skipped, goals }
+        let LogOptions { commands, segment_bytes, .. } = *options;
+        Self { machine, commands, segment_bytes, rounds, skipped, goals }
     }
 
     /// Several lines of text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
-            "the log: medians of {} round(s), ratios within a round\nmachine: {}\n\n{:<43}{:>13}{:>15}\
+            "the log, segments of {} MiB: medians of {} round(s), ratios within a round\nmachine: {}\n\n{:<43}{:>13}{:>15}\
              {:>8}   goal\n",
+            self.segment_bytes >> 20,
             self.rounds.len(),
             self.machine.line(),
             "",
@@ -379,7 +383,16 @@ mod tests {
     }
 
     fn report(rounds: Vec<Round>) -> LogReport {
-        LogReport::new(Machine::here(), 1, rounds, Some("why".to_owned()))
+        let options = LogOptions {
+            scratch: "".into(),
+            rounds: 1,
+            commands: 1,
+            open: 1,
+            core: None,
+            segment_bytes: 4 << 20,
+            write_interval: std::time::Duration::ZERO,
+        };
+        LogReport::new(&options, Machine::here(), rounds, Some("why".to_owned()))
     }
 
     #[test]
@@ -390,6 +403,7 @@ mod tests {
         // The replay is 63 % of the core, but more than 5 M/s.
         assert_eq!(goals, [(170, Some(true)), (63, Some(true)), (50, Some(false))]);
         let text = report.text();
+        assert!(text.starts_with("the log, segments of 4 MiB: medians of 3 round(s)"), "{text}");
         assert!(text.contains("51.0 ns") && text.contains("5.10 M/s"), "{text}");
         assert!(text.contains("crc32c package 60.0 ns, to which an append is 0.85"), "{text}");
         assert!(text.contains("missed") && text.contains("skipped: why"), "{text}");

@@ -14,9 +14,9 @@ use touchline_engine::log::{
     self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
 };
 use touchline_engine::recovery::NothingToReplay;
+use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
 use touchline_protocol::log::control::{CONTROL_BYTES, PREPARED_UNTIL_OFFSET};
 use touchline_protocol::log::place::SHARED_MEMORY;
-use touchline_protocol::log::{SEGMENT_BYTES_DEFAULT, WINDOW_SEGMENT_BYTES};
 use touchline_protocol::shm::{ReadOnlyRegion, SharedReadOnly};
 use touchline_protocol::sync::AtomicU64;
 use touchline_protocol::units::Position;
@@ -63,12 +63,12 @@ pub(super) fn temporary(folder: &Path) -> Result<TempDir> {
 }
 
 /// How the log in the folder `data` is opened.
-pub(super) fn options(data: &Path, write_interval: Duration) -> LogOptions {
+pub(super) fn options(data: &Path, segment_bytes: u64, write_interval: Duration) -> LogOptions {
     LogOptions {
         data: data.to_owned(),
         window_place: WindowPlace::SharedMemory,
         window_bytes: None,
-        segment_bytes: SEGMENT_BYTES_DEFAULT,
+        segment_bytes,
         gather: Duration::from_micros(LogSection::default().gather_us),
         write_interval,
         accept_loss: false,
@@ -92,7 +92,7 @@ pub(super) fn wait_for_room(writer: &mut LogWriter) -> Result<()> {
 impl Subject {
     /// A new log, whose threads leave the core to the one that writes, as an engine's do.
     pub(super) fn new(wanted: &super::LogOptions) -> Result<Self> {
-        let super::LogOptions { scratch, core, write_interval, .. } = wanted;
+        let super::LogOptions { scratch, core, segment_bytes, write_interval, .. } = wanted;
         let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
         let storage = SwitchedStorage::new();
         let environment = Environment {
@@ -101,7 +101,7 @@ impl Subject {
             ..Environment::default()
         };
         let off = Pinned::off(*core)?;
-        let options = options(data.path(), *write_interval);
+        let options = options(data.path(), *segment_bytes, *write_interval);
         let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {})?;
         drop(off);
         let page = ReadOnlyRegion::map_file(&File::open(log.control.path())?, CONTROL_BYTES)?;
