@@ -7,6 +7,7 @@
 mod append;
 mod disk;
 mod flow;
+mod goals;
 mod memory;
 mod paced;
 mod replay;
@@ -31,9 +32,10 @@ use replay::Commands;
 use subject::Subject;
 
 pub use append::Append;
+pub use goals::Goal;
 pub use paced::Paced;
 pub use replay::Replay;
-pub use report::{DurableRound, Goal, LogReport, Round};
+pub use report::{DurableRound, LogReport, Round};
 pub use throughput::Throughput;
 pub use verify::Verify;
 

@@ -1,27 +1,14 @@
-//! What the measurements of the log have found, as text and as JSON, beside the goals. Called by
+//! What the measurements of the log have found, as text and as JSON, beside the goals ([`super::goals`]). Called by
 //! [`super`] and [`crate::cli`].
 
-use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::goals::{Goal, IS_NOISE, NOISE, goals, thousandths};
 use super::{Append, LogOptions, Paced, Replay, Throughput, Verify};
-use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
+use crate::latency::{Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
-
-/// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
-const REPLAY_PER_SECOND: u64 = 5_000_000;
-const REPLAY_SHARE: u64 = 70;
-
-/// Verifying may be this fast, bytes per second, or [`VERIFY_SHARE`] of reading, whichever is less.
-const VERIFY_BYTES_PER_SECOND: u64 = 2_000_000_000;
-const VERIFY_SHARE: u64 = 80;
-
-/// Where the writer's own p99.9 with the disk held is more than so many times its p50, what the machine does beside
-/// it hides what the disk does: nothing is told of the two's ratio then.
-const NOISE: u64 = 100;
-const IS_NOISE: &str = "noise";
 
 /// What one round has measured with the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -45,44 +32,6 @@ pub struct Round {
     pub replay: Replay,
     /// Verifying.
     pub verify: Verify,
-}
-
-/// A ratio that is to be reached.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Goal {
-    /// What is compared with what.
-    pub name: &'static str,
-    /// The figure, with its unit.
-    pub figure: String,
-    /// What it is compared with.
-    pub beside: String,
-    /// Median of the rounds' own ratios, in hundredths.
-    pub ratio: u64,
-    /// The bound, in hundredths.
-    pub bound: u64,
-    /// Whether the ratio may be at most the bound, rather than at least.
-    pub at_most: bool,
-    /// An absolute figure that would do as well.
-    pub or: Option<&'static str>,
-    /// Whether the bound, or the other figure, is reached; none if that cannot be told.
-    pub reached: Option<bool>,
-    /// Why it cannot be told.
-    pub untold: Option<&'static str>,
-}
-
-impl Goal {
-    const fn outcome(&self) -> &'static str {
-        match self.reached {
-            Some(true) => "reached",
-            Some(false) => "missed",
-            None => "-",
-        }
-    }
-
-    /// No verdict, for this reason.
-    fn without_verdict(self, why: &'static str) -> Self {
-        Self { reached: None, untold: Some(why), ..self }
-    }
 }
 
 /// All of it.
@@ -231,136 +180,6 @@ impl LogReport {
     }
 }
 
-/// Numerator and denominator of each round, and how they are shown.
-struct Compared<'rounds> {
-    pairs: Vec<(u64, u64)>,
-    show: &'rounds dyn Fn(u64) -> String,
-}
-
-impl Compared<'_> {
-    fn goal(&self, name: &'static str, bound: u64, at_most: bool) -> Goal {
-        let to_bound = median_to(&self.pairs, bound);
-        let is_allowed = if at_most { Ordering::is_le } else { Ordering::is_ge };
-        Goal {
-            name,
-            figure: (self.show)(self.figure()),
-            beside: (self.show)(median(self.pairs.iter().map(|pair| pair.1))),
-            ratio: median_ratio(self.pairs.iter().copied()),
-            bound,
-            at_most,
-            or: None,
-            reached: to_bound.map(is_allowed),
-            untold: to_bound.is_none().then_some("nothing to compare with"),
-        }
-    }
-
-    fn figure(&self) -> u64 {
-        median(self.pairs.iter().map(|pair| pair.0))
-    }
-
-    /// A goal of at least a share, which a figure of its own reaches as well.
-    fn goal_or(&self, name: &'static str, bound: u64, (or, enough): (&'static str, u64)) -> Goal {
-        let mut goal = self.goal(name, bound, false);
-        goal.or = Some(or);
-        if self.figure() >= enough {
-            (goal.reached, goal.untold) = (Some(true), None);
-        }
-        goal
-    }
-}
-
-/// How the median of the pairs' ratios stands to a bound in hundredths, exactly: a ratio is printed in whole
-/// hundredths, and one just above its bound prints as the bound. None if no pair has anything to be compared with.
-fn median_to(pairs: &[(u64, u64)], bound: u64) -> Option<Ordering> {
-    let mut pairs: Vec<_> = pairs.iter().copied().filter(|&(_, beside)| beside > 0).collect();
-    pairs.sort_unstable_by(|one, other| product(one.0, other.1).cmp(&product(other.0, one.1)));
-    let (lower, upper) = (*pairs.get(pairs.len().checked_sub(1)? / 2)?, pairs[pairs.len() / 2]);
-    // By how many hundredths of its second each is beyond the bound; of an even number the mean of the two counts.
-    // Figures for which this does not fit are none that anything here measures.
-    let beyond = |(figure, beside): (u64, u64)| product(figure, 100) - product(bound, beside);
-    let sum = beyond(lower)
-        .saturating_mul(upper.1.into())
-        .saturating_add(beyond(upper).saturating_mul(lower.1.into()));
-    Some(sum.cmp(&0))
-}
-
-/// Of figures that are measured, which are far below 2^63.
-fn product(one: u64, other: u64) -> i128 {
-    i128::from(one).saturating_mul(other.into())
-}
-
-fn goals(rounds: &[Round]) -> Vec<Goal> {
-    let of = |pair: fn(&Round) -> (u64, u64)| rounds.iter().map(pair).collect::<Vec<_>>();
-    let append = Compared {
-        pairs: of(|round| (round.append.append_ns_per_1000, round.append.copy_ns_per_1000)),
-        show: &thousandths,
-    };
-    let mut goals = vec![append.goal("append a command with events, to copy + crc", 200, true)];
-    goals.extend(durable_goals(rounds));
-    let replay = Compared {
-        pairs: of(|round| (round.replay.replay_per_second, round.replay.core_per_second)),
-        show: &millions,
-    };
-    goals.push(replay.goal_or(
-        "replay, to the core alone",
-        REPLAY_SHARE,
-        ("5 M/s", REPLAY_PER_SECOND),
-    ));
-    let verify = Compared {
-        pairs: of(|round| {
-            (round.verify.verify_bytes_per_second, round.verify.read_bytes_per_second)
-        }),
-        show: &|bytes| format!("{}.{:02} GB/s", bytes / 1_000_000_000, bytes / 10_000_000 % 100),
-    };
-    goals.push(verify.goal_or(
-        "verify, to reading the log",
-        VERIFY_SHARE,
-        ("2 GB/s", VERIFY_BYTES_PER_SECOND),
-    ));
-    goals
-}
-
-fn thousandths(ns: u64) -> String {
-    format!("{}.{} ns", ns / 1000, ns % 1000 / 100)
-}
-
-fn millions(per_second: u64) -> String {
-    format!("{}.{:02} M/s", per_second / 1_000_000, per_second / 10_000 % 100)
-}
-
-fn durable_goals(rounds: &[Round]) -> Vec<Goal> {
-    let durable: Vec<DurableRound> = rounds.iter().filter_map(|round| round.durable).collect();
-    if durable.is_empty() {
-        return Vec::new();
-    }
-    let of = |pair: fn(&DurableRound) -> (u64, u64)| durable.iter().map(pair).collect::<Vec<_>>();
-    let times = |pair| Compared { pairs: of(pair), show: &duration };
-    let throughput = Compared {
-        pairs: of(|round| (round.throughput.durable_per_second, round.throughput.attainable())),
-        show: &millions,
-    };
-    let mut writer = times(|round| (round.paced.writer_on.p99_9, round.paced.writer_off.p99_9))
-        .goal("writer's p99.9, disk at work to disk held", 200, true);
-    let held = of(|round| (round.paced.writer_off.p99_9, round.paced.writer_off.p50));
-    if median_ratio(held) > 100 * NOISE {
-        writer = writer.without_verdict(IS_NOISE);
-    }
-    vec![
-        writer,
-        times(|round| (round.paced.durable.p50, round.bare_write.p50)).goal(
-            "durable p50 at 0.5 M/s, to D",
-            200,
-            true,
-        ),
-        times(|round| (round.paced.durable.p99, round.bare_write.p50)).goal(
-            "durable p99 at 0.5 M/s, to D",
-            600,
-            true,
-        ),
-        throughput.goal("durable 128-byte records, to attainable", 90, false),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,21 +279,6 @@ mod tests {
             text.contains("\nnoise: with the disk held, the writer's p99.9 is more than 100 times"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn ratios_are_compared_exactly() {
-        use Ordering::{Equal, Greater, Less};
-        assert_eq!(median_to(&[(2, 1)], 200), Some(Equal));
-        assert_eq!(median_to(&[(200_001, 100_000)], 200), Some(Greater));
-        assert_eq!(median_to(&[(199_999, 100_000)], 200), Some(Less));
-        // Of three the middle one, of two their mean: 1.99 and 2.01, then 1.99 and 2.02.
-        assert_eq!(median_to(&[(9, 1), (200_001, 100_000), (1, 1)], 200), Some(Greater));
-        assert_eq!(median_to(&[(402, 200), (199, 100)], 200), Some(Equal));
-        assert_eq!(median_to(&[(404, 200), (199, 100)], 200), Some(Greater));
-        // What was compared with nothing does not count.
-        assert_eq!(median_to(&[(9, 0), (1, 1)], 200), Some(Less));
-        assert_eq!((median_to(&[(9, 0)], 200), median_to(&[], 200)), (None, None));
     }
 
     #[test]
