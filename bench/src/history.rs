@@ -19,6 +19,7 @@ use touchline_protocol::log::transaction::Bookmark;
 
 use crate::interrupt;
 use crate::latency::Percentiles;
+use crate::machine::Machine;
 use flow::Flow;
 use pages::Measured;
 pub use report::HistoryReport;
@@ -108,5 +109,6 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
     let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Bookmark::default())?;
     let (pages, lag_bytes) = pages::measure(options, flow, &archive, lease, state)?;
     let Measured { orders, kinds: pages, arrived } = pages;
-    Ok(HistoryReport { lines, orders, pages, rate: options.rate, arrived, lag_bytes })
+    let machine = Machine::here();
+    Ok(HistoryReport { machine, lines, orders, pages, rate: options.rate, arrived, lag_bytes })
 }

@@ -12,7 +12,8 @@ pub(super) const HELP: &str = "\
 No process but this one runs; fold, store, tailer, writer and handlers are the adapter's own, on a made-up
 log. First one thread folds it and writes each batch, synced, until the store has so many rows: a line per
 million. Then the adapter's threads follow the log at a steady rate, while pages are asked for, one after
-the other, and timed from the call of the handler to its reply, JSON included. Events are those of the log:
+the other, and timed from the call of the handler to its reply, JSON included; they come out of the page
+cache, and those from a number begin anywhere in the history. Events are those of the log:
 two of an order that comes to rest, one of a cancel, three of an order that takes.";
 
 /// Events of a transaction, on average: of fewer per second none would arrive in a second.

@@ -330,6 +330,11 @@ impl Flow {
         (sum(|counters| counters.order), sum(|counters| counters.trade))
     }
 
+    /// The last order's number and the last trade's, of each symbol.
+    pub(super) fn last_numbers(&self) -> [(u64, u64); SYMBOLS as usize] {
+        self.counters.map(|counters| (counters.order, counters.trade))
+    }
+
     /// The time of the next transaction, ms since the epoch.
     pub(super) const fn now_ms(&self) -> u64 {
         self.time_ns / 1_000_000

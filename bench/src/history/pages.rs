@@ -1,5 +1,6 @@
-//! Pages out of a full history while events arrive: the adapter's tailer and writer run, a client asks.
-//! Called by [`super`].
+//! Pages out of a full history while events arrive: the adapter's tailer and writer run, a client asks. Pages from a
+//! number begin anywhere in it. The store was written just before, so they come out of the page cache. Called by
+//! [`super`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -27,6 +28,8 @@ use super::flow::{ACCOUNTS, Flow, Frame, SYMBOLS, symbol_name};
 use super::{HistoryOptions, Pages};
 use crate::interrupt;
 use crate::latency::Distribution;
+use crate::machine::nanoseconds;
+use crate::random::Random;
 
 /// No page takes longer unless something hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -103,7 +106,7 @@ pub(super) fn measure(
     state: State,
 ) -> Result<(Measured, u64)> {
     let orders = flow.placed();
-    let now_ms = flow.now_ms();
+    let (now_ms, numbers) = (flow.now_ms(), flow.last_numbers());
     let end = Arc::new(AtomicU64::new(flow.end()));
     let level = Arc::clone(&end);
     let views = Arc::new(Views::new(state, move || Position(level.load(Ordering::Acquire))));
@@ -134,20 +137,8 @@ pub(super) fn measure(
         }
     })?;
     let client = Client::new(&views, now_ms);
-    let mut kinds = Vec::new();
-    for (what, path, query) in [
-        ("newest orders", "allOrders", "limit=1000"),
-        ("orders from a number", "allOrders", "limit=1000&orderId=1000"),
-        ("newest own trades", "myTrades", "limit=1000"),
-        ("own trades from a number", "myTrades", "limit=1000&fromId=1000"),
-        ("newest trades", "trades", "limit=1000"),
-        ("trades from a number", "historicalTrades", "limit=1000&fromId=1000"),
-        ("aggregate trades", "aggTrades", "limit=1000"),
-        ("candles of a minute", "klines", "limit=1000&interval=1m"),
-        ("24 hours of one symbol", "ticker/24hr", ""),
-    ] {
-        kinds.push(client.pages(what, path, query, options.pages)?);
-    }
+    let kinds = KINDS.iter().map(|kind| client.pages(kind, &numbers, options.pages));
+    let kinds = kinds.collect::<Result<Vec<_>>>()?;
     let arrived = Flow::events(given.load(Ordering::Relaxed));
     let arrived = arrived as u128 * 1_000_000_000 / begin.elapsed().as_nanos().max(1);
     let lag = end.load(Ordering::Acquire) - views.read(|state| state.history.stored().0);
@@ -157,6 +148,62 @@ pub(super) fn measure(
     ensure!(failure.is_none(), "the adapter's threads ended: {failure:?}");
     Ok((Measured { orders, kinds, arrived: arrived as u64 }, lag))
 }
+
+/// Entries that a page is asked for.
+const LIMIT: u64 = 1000;
+
+/// Where a page begins.
+#[derive(Clone, Copy)]
+enum Begin {
+    /// So that it ends with the newest entry, or there is but one.
+    Newest,
+    /// At any order of a symbol, those of one account among them.
+    AnyOrder,
+    /// At any trade of a symbol, those of one account among them.
+    AnyOwnTrade,
+    /// At any trade of a symbol.
+    AnyTrade,
+}
+
+impl Begin {
+    /// The parameter with a number, of a symbol with these last numbers: any behind which there is a whole page, as
+    /// far as can be told, and at least any of the first half.
+    fn parameter(self, (orders, trades): (u64, u64), random: &mut Random) -> String {
+        let (name, last, whole) = match self {
+            Self::Newest => return String::new(),
+            Self::AnyOrder => ("orderId", orders, LIMIT * u64::from(ACCOUNTS)),
+            // Each is of two accounts.
+            Self::AnyOwnTrade => ("fromId", trades, LIMIT * u64::from(ACCOUNTS) / 2),
+            Self::AnyTrade => ("fromId", trades, LIMIT),
+        };
+        let numbers = last.saturating_sub(whole).max(last / 2).max(1);
+        format!("&{name}={}", 1 + random.below(numbers))
+    }
+}
+
+/// What is asked for, and under which path, with which parameters behind the symbol's.
+struct Kind {
+    what: &'static str,
+    path: &'static str,
+    query: &'static str,
+    begin: Begin,
+}
+
+const fn kind(what: &'static str, path: &'static str, query: &'static str, begin: Begin) -> Kind {
+    Kind { what, path, query, begin }
+}
+
+const KINDS: [Kind; 9] = [
+    kind("newest orders", "allOrders", "&limit=1000", Begin::Newest),
+    kind("orders from any number", "allOrders", "&limit=1000", Begin::AnyOrder),
+    kind("newest own trades", "myTrades", "&limit=1000", Begin::Newest),
+    kind("own trades from any number", "myTrades", "&limit=1000", Begin::AnyOwnTrade),
+    kind("newest trades", "trades", "&limit=1000", Begin::Newest),
+    kind("trades from any number", "historicalTrades", "&limit=1000", Begin::AnyTrade),
+    kind("aggregate trades", "aggTrades", "&limit=1000", Begin::Newest),
+    kind("candles of a minute", "klines", "&limit=1000&interval=1m", Begin::Newest),
+    kind("24 hours of one symbol", "ticker/24hr", "", Begin::Newest),
+];
 
 /// Asks the service as the front does, signed where that is called for.
 struct Client {
@@ -179,22 +226,25 @@ impl Client {
         Self { spot, keys: keys(), now_ms }
     }
 
-    fn pages(&self, what: &'static str, path: &str, query: &str, count: u32) -> Result<Pages> {
+    fn pages(&self, kind: &Kind, numbers: &[(u64, u64)], count: u32) -> Result<Pages> {
+        let &Kind { what, path, query, begin } = kind;
         let mut latency = Distribution::default();
+        // The same numbers in every run.
+        let mut random = Random::new(0);
         let mut entries = usize::MAX;
         for page in 0..count {
             interrupt::check()?;
-            let symbol = symbol_name(page % SYMBOLS);
-            let separator = if query.is_empty() { "" } else { "&" };
-            let query = format!("symbol={symbol}{separator}{query}");
+            let number = page % SYMBOLS;
+            let from = begin.parameter(numbers[number as usize], &mut random);
+            let query = format!("symbol={}{query}{from}", symbol_name(number));
             let key = KeyId(u64::from(page % ACCOUNTS) + 1);
             let request = self.request(path, &query, key);
             let (sender, receiver) = mpsc::channel();
-            let begin = Instant::now();
+            let asked = Instant::now();
             // Whoever measures waits for every reply, so somebody is there to get it.
             self.spot.call(request, Completion::new(move |reply| drop(sender.send(reply))));
             let reply = receiver.recv_timeout(PATIENCE).context("no reply")?;
-            latency.record(begin.elapsed().as_nanos() as u64);
+            latency.record(nanoseconds(asked.elapsed()));
             let text = String::from_utf8_lossy(&reply.body);
             ensure!(reply.status == 200, "{path}?{query}: {text}");
             let found: serde_json::Value = serde_json::from_slice(&reply.body)?;
@@ -232,6 +282,28 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_begin_anywhere_before_the_last_one() {
+        let mut random = Random::new(0);
+        let mut number = |begin: Begin, last: (u64, u64)| {
+            let text = begin.parameter(last, &mut random);
+            let (name, number) = text.split_once('=').unwrap();
+            (name.to_owned(), number.parse::<u64>().unwrap())
+        };
+        let drawn: Vec<_> = (0..1000).map(|_| number(Begin::AnyTrade, (0, 11_000))).collect();
+        assert!(
+            drawn.iter().all(|(name, number)| name == "&fromId" && (1..=10_000).contains(number))
+        );
+        let tenths: std::collections::HashSet<_> =
+            drawn.iter().map(|(_, number)| (number - 1) / 1000).collect();
+        assert_eq!(tenths.len(), 10);
+        // Too few for a page of one account anywhere: the first half.
+        let drawn: Vec<_> = (0..100).map(|_| number(Begin::AnyOrder, (100, 1_000_000))).collect();
+        assert!(drawn.iter().all(|(name, number)| name == "&orderId" && (1..=50).contains(number)));
+        assert!(drawn.iter().any(|(_, number)| *number > 25));
+        assert_eq!(number(Begin::AnyOwnTrade, (0, 1)), ("&fromId".to_owned(), 1));
+    }
 
     #[test]
     fn what_arrives_is_what_was_due_and_taken() {

@@ -6,10 +6,13 @@ use serde::Serialize;
 
 use super::{Line, Pages};
 use crate::latency::Percentiles;
+use crate::machine::Machine;
 
 /// All that was measured.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HistoryReport {
+    /// What it was measured on.
+    pub machine: Machine,
     /// The ingestion, as the store grew.
     pub lines: Vec<Line>,
     /// Orders and trades that pages were read of.
@@ -26,6 +29,7 @@ pub struct HistoryReport {
 
 impl fmt::Display for HistoryReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "machine: {}\n", self.machine.line())?;
         writeln!(out, "one core folds the log and writes the store, each batch synced:")?;
         writeln!(out, "   rows stored    events/s      rows/s   bytes/row")?;
         for line in &self.lines {
@@ -41,7 +45,8 @@ impl fmt::Display for HistoryReport {
         let (orders, trades) = self.orders;
         writeln!(
             out,
-            "\npages out of {orders} orders and {trades} trades, JSON included, while {} of {} events/s arrive:",
+            "\npages out of {orders} orders and {trades} trades, JSON included, while {} of {} events/s arrive;\n\
+             the store was just written, so that they come out of the page cache, not from the disk:",
             self.arrived, self.rate
         )?;
         writeln!(out, "{:<26} entries {}", "", Percentiles::HEADING)?;
