@@ -4,7 +4,8 @@
 //! Two passes check, each on a fresh engine: the *plain* flow, which holds what the rows introduce,
 //! and the *completed* flow, which also holds what the recording reveals (see [`crate::recording`]).
 //! The book is rebuilt from the engine's replies alone. After them come the measured runs; each of
-//! their passes must leave the same fingerprint of events as the checked one.
+//! their passes must leave the same fingerprint of events as the checked one. The baselines are taken right before
+//! and behind the pass that is compared with them.
 
 pub mod drive;
 pub mod observation;
@@ -17,6 +18,7 @@ use touchline_protocol::client::Reply;
 
 use crate::engine::{Engine, EngineOptions};
 use crate::interrupt;
+use crate::latency::Distribution;
 use crate::machine::{Machine, nanoseconds};
 use crate::recording::book::Top;
 use crate::recording::explanation::{Tops, compare};
@@ -27,8 +29,10 @@ use drive::{Pace, Timing, drive};
 use observation::{Observation, observe};
 pub use report::{CheckedPass, MeasuredRun, ReplayReport};
 
-/// Round trips of each baseline per run.
-const BASELINE_TRIPS: u32 = 20_000;
+/// Round trips of each baseline in a block, and its blocks in front of the pass that is compared with them, and
+/// behind it.
+const BASELINE_TRIPS: u32 = 1_000;
+const BASELINE_BLOCKS: u32 = 10;
 
 /// What is to be replayed and measured.
 #[derive(Clone, Debug)]
@@ -153,18 +157,24 @@ fn measured_run(
         fingerprints.push(observe(flow, replies).fingerprint);
         Ok::<_, anyhow::Error>(timing)
     };
+    let [mut bare, mut ring] = [(); 2].map(|()| Distribution::default());
+    let mut beside = || {
+        let mut block = || baselines.block(BASELINE_TRIPS, &mut bare, &mut ring);
+        (0..BASELINE_BLOCKS).try_for_each(|_| block())
+    };
     let saturated = measured(Pace::Saturate)?;
+    beside()?;
     let one_by_one = measured(Pace::OneByOne)?;
+    beside()?;
     let scheduled = options.rate.map(|rate| measured(Pace::Rate(rate))).transpose()?;
-    let (bare, ring) = baselines.measure(BASELINE_TRIPS)?;
     let commands = flow.steps.len() as u128;
     let elapsed = u128::from(nanoseconds(saturated.elapsed).max(1));
     Ok(MeasuredRun {
         messages_per_second: u64::try_from(commands * 1_000_000_000 / elapsed).unwrap_or(u64::MAX),
         one_by_one: one_by_one.latency.percentiles(),
         scheduled: scheduled.map(|timing| timing.latency.percentiles()),
-        bare,
-        ring,
+        bare: bare.percentiles(),
+        ring: ring.percentiles(),
         fingerprints,
     })
 }

@@ -80,19 +80,19 @@ const STATES: &str = "102,40,100,50\n\
     103,20,100,30\n\
     103,20,99,7\n";
 
-fn replay_small(engine: &Path, states: &str) -> Output {
+fn replay_small(engine: &Path, states: &str, runs: &str) -> Output {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let messages = folder.path().join("small.messages.csv");
     std::fs::write(&messages, MESSAGES).expect("a file in it");
     std::fs::write(folder.path().join("small.top-of-book.csv"), states).expect("a file in it");
     let messages = messages.to_str().expect("the path is UTF-8");
-    bench(engine, &["replay", messages, "--json", "--runs", "1", "--rate", "1000"])
+    bench(engine, &["replay", messages, "--json", "--runs", runs, "--rate", "1000"])
 }
 
 #[test]
 fn a_small_recording_is_reproduced() {
     let Some(engine) = engine() else { return };
-    let output = replay_small(&engine, STATES);
+    let output = replay_small(&engine, STATES, "1");
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
     assert_eq!(report["counts"]["unseen_cancels"], 1);
@@ -102,16 +102,23 @@ fn a_small_recording_is_reproduced() {
     assert_eq!(report["comparison"]["not_recorded"]["other"], 0);
     assert_eq!(report["median"]["one_by_one"]["count"], report["plain"]["commands"]);
     assert_eq!(report["passes_that_differ"], 0);
+    for baseline in ["bare", "ring"] {
+        assert_eq!(report["median"][baseline]["count"], 20_000, "{baseline}");
+    }
+    assert!(report["median"]["messages_per_second"].as_u64().unwrap() > 0);
 }
 
 #[test]
 fn a_recorded_state_that_cannot_be_explained_fails_the_check() {
     let Some(engine) = engine() else { return };
-    let output = replay_small(&engine, &STATES.replace("100,37", "100,38"));
+    let output = replay_small(&engine, &STATES.replace("100,37", "100,38"), "0");
     let report = json(&output);
     assert_eq!(output.status.code(), Some(1), "{report:#}");
     assert!(report["other"].as_u64().unwrap() > 0);
     assert_eq!(report["passed"], false);
+    // Nothing was measured, and nothing is told as if it were.
+    let median = report["median"].as_object().unwrap();
+    assert!(median.len() > 4 && median.values().all(Value::is_null), "{median:?}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// Commands per second of the scheduled pass, or max to leave it out
     #[arg(long, value_name = "N|max", default_value = "50000", value_parser = rate)]
     rate: Rate,
-    /// Measured runs, whose medians are printed; 0 leaves only the checks
+    /// Measured runs, whose medians are printed; 0 leaves only the checks, and null in place of the medians
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=RUNS_MAX))]
     runs: u16,
     #[command(flatten)]

@@ -79,7 +79,7 @@ struct Driver<'a> {
     begin: Instant,
     next: usize,
     done: usize,
-    /// When the command under way left, with [`Pace::OneByOne`].
+    /// When the last command began to leave.
     sent_at: Instant,
     heard_at: Instant,
     latency: Distribution,
@@ -213,10 +213,9 @@ impl Driver<'_> {
         if self.next == first {
             return Ok(false);
         }
-        if self.pace == Pace::OneByOne {
-            self.sent_at = Instant::now();
-        }
         self.sender.publish();
+        // Before the command was written: that is a part of its way, as it is in every round trip.
+        self.sent_at = now;
         self.heard_at = now;
         Ok(true)
     }

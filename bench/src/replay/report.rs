@@ -133,12 +133,12 @@ impl ReplayReport {
         value["passes_that_differ"] = self.passes_that_differ().into();
         value["other"] = self.comparison.other().into();
         value["median"] = serde_json::json!({
-            "messages_per_second": median(self.runs.iter().map(|run| run.messages_per_second)),
+            "messages_per_second": self.messages_per_second(),
             "one_by_one": self.median(|run| Some(run.one_by_one)),
             "scheduled": self.median(|run| run.scheduled),
             "bare": self.median(|run| Some(run.bare)),
             "ring": self.median(|run| Some(run.ring)),
-            "one_by_one_to_ring": self.ratio_to_ring(),
+            "one_by_one_to_ring": (!self.runs.is_empty()).then(|| self.ratio_to_ring()),
         });
         value["passed"] = self.passed().into();
         serde_json::to_string(&value)
@@ -269,9 +269,7 @@ impl ReplayReport {
     }
 
     fn write_measurements(&self, text: &mut String) -> std::fmt::Result {
-        if self.runs.is_empty() {
-            return Ok(());
-        }
+        let Some(rate) = self.messages_per_second() else { return Ok(()) };
         writeln!(
             text,
             "\nmedian of {} run(s), both sides waiting {}; {} of their passes had other events than \
@@ -280,7 +278,6 @@ impl ReplayReport {
             self.wait,
             self.passes_that_differ()
         )?;
-        let rate = median(self.runs.iter().map(|run| run.messages_per_second));
         writeln!(text, "  messages/s, many under way: {rate}")?;
         writeln!(text, "  {:<30}{}", "command to terminal reply", Percentiles::HEADING)?;
         let scheduled =
@@ -298,6 +295,12 @@ impl ReplayReport {
         }
         let to_ring = ratio(self.ratio_to_ring(), 100);
         writeln!(text, "  one at a time, p50 to the bare ring's: {to_ring}")
+    }
+
+    /// None if nothing was measured.
+    fn messages_per_second(&self) -> Option<u64> {
+        let rates = self.runs.iter().map(|run| run.messages_per_second);
+        (!self.runs.is_empty()).then(|| median(rates))
     }
 
     fn median(&self, of: fn(&MeasuredRun) -> Option<Percentiles>) -> Option<Percentiles> {
