@@ -4,8 +4,9 @@
 //! Users are written as records, as the adapter writes them, with one password's hash for all of them:
 //! ten thousand registrations would measure the hash and nothing else. Their tokens are signed here, with
 //! the venue's own keys. What is compared is the CPU time that a process takes per job, which a busy
-//! machine falsifies least.
+//! machine falsifies least, and what it does for a job behind its reply is in it.
 
+mod level;
 mod listing;
 mod report;
 mod requests;
@@ -103,12 +104,15 @@ pub fn run(options: &JobsOptions) -> Result<JobsReport> {
     let mut requests = Requests::new(&tokens);
     let mut load = Load::connect(running.address, options.connections)?;
     load.run(Pace::EachAfterItsReply, WARM_UP, &mut requests)?;
+    level::wait(running.address)?;
     let before = Used::by(&running)?;
     let outcome = load.run(Pace::EachAfterItsReply, options.jobs, &mut requests)?;
+    level::wait(running.address)?;
     let each = Used::by(&running)?.since(before, options.jobs);
     requests.make_all_for(0);
     load.run(Pace::EachAfterItsReply, options.list, &mut requests)?;
     drop(load);
+    level::wait(running.address)?;
     let list = listing::read(&running, &tokens[0])?;
     ensure!(
         list.jobs == options.listed(),

@@ -10,8 +10,8 @@ use crate::jobs::{self, JobsOptions};
 /// What the help ends with.
 pub(super) const HELP: &str = "\
 Users are written as records with one password's hash for all, and their tokens signed here: passwords
-are not what is measured. CPU is that of the process named; the machine's cores carry adapter, engine and
-load together. All answers come when a job is in the live window (appended). Memory is that of the process
+are not what is measured. CPU is that of the process named, until the adapter's views and history have all
+jobs; the machine's cores carry adapter, engine and load together. All answers come when a job is in the live window (appended). Memory is that of the process
 alone, without files and what it shares.";
 
 /// Jobs of the short run.

@@ -16,7 +16,7 @@ pub struct JobsReport {
     pub(super) connections: usize,
     /// Jobs made per second, all processes on this machine's cores.
     pub rate: u64,
-    /// CPU time of the adapter per job, ns.
+    /// CPU time of the adapter per job, until its views and history have all of them, ns.
     pub adapter_cpu_ns: u64,
     /// CPU time of the engine per job, ns; a duty thread that waits busily is counted too.
     pub engine_cpu_ns: u64,
