@@ -3,14 +3,15 @@
 //!
 //! On a machine of few cores the program that floods takes a core from somebody, whatever the engine
 //! does. So blocks of three kinds alternate: orders alone, orders beside a thread that only computes, and
-//! orders beside one that writes records. What the records cost is the third against the second.
+//! orders beside one that writes records. What the records cost is the third against the second. Before each block
+//! all is answered and on disk that the one before has left.
 
 mod flood;
 
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::engine::{Engine, EngineOptions};
@@ -114,6 +115,10 @@ fn one_run(options: &RecordsOptions) -> Result<Run> {
             (Beside::Computing, &mut computing),
             (Beside::Records, &mut flooded),
         ] {
+            if !flood.settle()? {
+                flood.stop()?;
+                bail!("the thread beside the orders ended");
+            }
             flood.set(beside);
             let (begin, before) = (Instant::now(), flood.answered());
             trader.block(WARM_UP, trips, orders, &mut cancels)?;

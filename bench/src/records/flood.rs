@@ -3,20 +3,22 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use touchline_protocol::client::{Client, Receiver, Reply, SendError, Sender};
 use touchline_protocol::message::command::PutRecord;
 use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::with_bytes::RecordWrite;
+use touchline_protocol::units::Position;
 
 use crate::engine::Engine;
+use crate::interrupt;
 
 /// Records that are written in turn.
-const RECORDS: u32 = 1000;
+const RECORDS: u64 = 1000;
 
 /// Bytes that each carries: a job of two short texts.
 const BYTES: usize = 60;
@@ -26,6 +28,12 @@ const BATCH: u32 = 64;
 
 /// Longest sleep of a thread that has nothing to do, or waits for replies.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How often it is looked whether all that was sent is answered and on disk.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Longest that this may take.
+const QUIET_LIMIT: Duration = Duration::from_secs(60);
 
 /// What the thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +53,7 @@ pub(super) enum Beside {
 pub(super) struct Flood {
     order: Arc<AtomicU8>,
     answered: Arc<AtomicU64>,
+    is_quiet: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -53,19 +62,40 @@ impl Flood {
     pub(super) fn start(engine: &Engine) -> Result<Self> {
         let client = engine.adapter()?;
         let (order, answered) = (Arc::new(AtomicU8::new(0)), Arc::new(AtomicU64::new(0)));
-        let (told, count) = (Arc::clone(&order), Arc::clone(&answered));
+        let is_quiet = Arc::new(AtomicBool::new(false));
+        let (told, count, quiet) =
+            (Arc::clone(&order), Arc::clone(&answered), Arc::clone(&is_quiet));
         let thread = thread::Builder::new()
             .name("records".to_owned())
-            .spawn(move || work(client, &told, &count))?;
-        Ok(Self { order, answered, thread: Some(thread) })
+            .spawn(move || work(client, &told, &count, &quiet))?;
+        Ok(Self { order, answered, is_quiet, thread: Some(thread) })
     }
 
     /// From now on the thread does this.
     pub(super) fn set(&self, beside: Beside) {
-        self.order.store(beside as u8, Ordering::Relaxed);
+        // SYNC: pairs with the load in `work`: a thread that has seen it sees that it is not held to be quiet.
+        self.order.store(beside as u8, Ordering::Release);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
+    }
+
+    /// Lets the thread come to rest and waits until the engine has, too: all that was sent is answered and on disk.
+    /// Else the next block would be measured beside what the last one left. False if the thread has ended, of
+    /// which [`stop`](Self::stop) tells why.
+    pub(super) fn settle(&self) -> Result<bool> {
+        self.is_quiet.store(false, Ordering::Relaxed);
+        self.set(Beside::Nothing);
+        let begin = Instant::now();
+        while !self.is_quiet.load(Ordering::Acquire) {
+            interrupt::check()?;
+            if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+                return Ok(false);
+            }
+            ensure!(begin.elapsed() < QUIET_LIMIT, "not quiet within {QUIET_LIMIT:?}");
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(true)
     }
 
     /// Writes that were answered so far.
@@ -91,15 +121,21 @@ impl Drop for Flood {
     }
 }
 
-fn work(client: Client, told: &AtomicU8, answered: &AtomicU64) -> Result<()> {
+fn work(
+    client: Client,
+    told: &AtomicU8,
+    answered: &AtomicU64,
+    is_quiet: &AtomicBool,
+) -> Result<()> {
     let (mut sender, mut receiver) = client.split();
     let mut writer = Writer { sent: 0 };
+    let mut replies = Replies { answered, last: Position(0) };
     loop {
-        match told.load(Ordering::Relaxed) {
+        match told.load(Ordering::Acquire) {
             order if order == Beside::End as u8 => return Ok(()),
             order if order == Beside::Records as u8 => {
                 let room = writer.send(&mut sender)?;
-                let read = read(&mut receiver, answered)?;
+                let read = replies.read(&mut receiver)?;
                 if !room && read == 0 {
                     receiver.wait(PAUSE);
                 }
@@ -108,8 +144,14 @@ fn work(client: Client, told: &AtomicU8, answered: &AtomicU64) -> Result<()> {
                 black_box((0..10_000_u64).fold(0, |sum, n| black_box(sum ^ n)));
             }
             _ => {
-                read(&mut receiver, answered)?;
-                thread::park_timeout(PAUSE);
+                replies.read(&mut receiver)?;
+                let is_answered = answered.load(Ordering::Relaxed) == writer.sent;
+                if is_answered && receiver.durable() >= replies.last {
+                    is_quiet.store(true, Ordering::Release);
+                    thread::park_timeout(PAUSE);
+                } else {
+                    thread::sleep(LOOK_EVERY);
+                }
             }
         }
     }
@@ -117,16 +159,16 @@ fn work(client: Client, told: &AtomicU8, answered: &AtomicU64) -> Result<()> {
 
 /// Writes the records in turn, each version behind the one before.
 struct Writer {
-    sent: u32,
+    sent: u64,
 }
 
 impl Writer {
     /// Sends a batch, or less when the ring is full, which gives false.
     fn send(&mut self, sender: &mut Sender) -> Result<bool> {
         for _ in 0..BATCH {
-            let (number, version) = (self.sent % RECORDS, self.sent / RECORDS);
+            let (number, version) = (self.sent % RECORDS, u32::try_from(self.sent / RECORDS)?);
             let mut id = [0; 12];
-            id[..4].copy_from_slice(&(number + 1).to_le_bytes());
+            id[..8].copy_from_slice(&(number + 1).to_le_bytes());
             let put = PutRecord { kind: 1, version, id, ..Default::default() };
             let mut write = RecordWrite::new(put, &[b'x'; BYTES]).expect("it is short");
             match sender.stage(&mut write) {
@@ -143,15 +185,25 @@ impl Writer {
     }
 }
 
-/// Counts the replies that are there.
-fn read(receiver: &mut Receiver, answered: &AtomicU64) -> Result<u64> {
-    let mut count = 0;
-    let mut reply = Reply::default();
-    while receiver.poll_into(&mut reply)? {
-        let event = reply.event.event()?;
-        ensure!(matches!(event, Event::RecordPut(_)), "a record was answered with {event:?}");
-        count += 1;
+/// The replies that came.
+struct Replies<'count> {
+    answered: &'count AtomicU64,
+    /// Where in the log the last one's write is.
+    last: Position,
+}
+
+impl Replies<'_> {
+    /// Counts the replies that are there.
+    fn read(&mut self, receiver: &mut Receiver) -> Result<u64> {
+        let mut count = 0;
+        let mut reply = Reply::default();
+        while receiver.poll_into(&mut reply)? {
+            let event = reply.event.event()?;
+            ensure!(matches!(event, Event::RecordPut(_)), "a record was answered with {event:?}");
+            self.last = reply.envelope.position;
+            count += 1;
+        }
+        self.answered.fetch_add(count, Ordering::Relaxed);
+        Ok(count)
     }
-    answered.fetch_add(count, Ordering::Relaxed);
-    Ok(count)
 }
