@@ -33,8 +33,15 @@ pub struct RecordsOptions {
     pub engine: EngineOptions,
     /// Runs, each with an engine of its own; medians over them are reported.
     pub runs: usize,
-    /// Orders of each kind per run.
+    /// Orders of each kind per run, at least; blocks are equally long.
     pub messages: u32,
+}
+
+impl RecordsOptions {
+    /// Orders of a block.
+    const fn trips(&self) -> u32 {
+        self.messages.div_ceil(BLOCKS)
+    }
 }
 
 /// One run: orders that rest, to their terminal replies.
@@ -57,7 +64,7 @@ pub struct RecordsReport {
     pub machine: Machine,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
-    /// Orders of each kind per run.
+    /// Orders of each kind per run: as many as were recorded, in whole blocks.
     pub messages: u32,
     /// Each run.
     pub runs: Vec<Run>,
@@ -87,7 +94,7 @@ pub fn run(options: &RecordsOptions) -> Result<RecordsReport> {
     Ok(RecordsReport {
         machine: Machine::here(),
         wait: wait_name(options.engine.wait),
-        messages: options.messages,
+        messages: options.trips() * BLOCKS,
         median: Run {
             alone: of(|run| run.alone),
             computing: of(|run| run.computing),
@@ -107,7 +114,7 @@ fn one_run(options: &RecordsOptions) -> Result<Run> {
     let flood = Flood::start(&engine)?;
     let [mut alone, mut computing, mut flooded, mut cancels] =
         [(); 4].map(|()| Distribution::default());
-    let trips = options.messages.div_ceil(BLOCKS);
+    let trips = options.trips();
     let (mut records, mut seconds) = (0, 0.0);
     for _ in 0..BLOCKS {
         for (beside, orders) in [

@@ -38,8 +38,15 @@ pub struct StreamOptions {
     pub engine: EngineOptions,
     /// Runs; medians over them are reported.
     pub runs: usize,
-    /// Messages of each kind per run.
+    /// Messages of each kind per run, at least; blocks are equally long.
     pub messages: u32,
+}
+
+impl StreamOptions {
+    /// Messages of a block.
+    fn block(&self) -> u64 {
+        u64::from(self.messages).div_ceil(BLOCKS)
+    }
 }
 
 /// One run.
@@ -66,8 +73,8 @@ pub struct StreamReport {
     pub machine: Machine,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
-    /// Messages of each kind per run.
-    pub messages: u32,
+    /// Messages of each kind per run: as many as were recorded, in whole blocks.
+    pub messages: u64,
     /// Each run.
     pub runs: Vec<Run>,
     /// Medians of the runs.
@@ -98,7 +105,7 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
     Ok(StreamReport {
         machine: Machine::here(),
         wait: wait_name(options.engine.wait),
-        messages: options.messages,
+        messages: options.block() * BLOCKS,
         median: Run {
             bare_tenths: of(|run| run.bare_tenths),
             ring_tenths: of(|run| run.ring_tenths),
@@ -116,7 +123,7 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
 }
 
 fn one_run(options: &StreamOptions) -> Result<Run> {
-    let messages = u64::from(options.messages).div_ceil(BLOCKS);
+    let messages = options.block();
     let (mut bare_ns, mut ring_ns) = (0, 0);
     for _ in 0..BLOCKS {
         bare_ns += rings::bare(messages)?;

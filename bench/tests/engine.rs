@@ -140,13 +140,38 @@ fn the_recorded_hour_is_reproduced() {
 #[test]
 fn orders_are_measured_beside_a_flood_of_records() {
     let Some(engine) = engine() else { return };
-    let output = bench(&engine, &["records", "--json", "--runs", "1", "--messages", "200"]);
+    let output = bench(&engine, &["records", "--json", "--runs", "1", "--messages", "195"]);
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
+    // In ten equal blocks.
+    assert_eq!(report["messages"], 200);
     for kind in ["alone", "computing", "flooded"] {
         assert_eq!(report["median"][kind]["count"], 200, "{kind}");
     }
     assert!(report["median"]["records_per_second"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn many_under_way_are_measured() {
+    let Some(engine) = engine() else { return };
+    for wait in ["adaptive", "spin"] {
+        let arguments = ["stream", "--json", "--runs", "1", "--messages", "10001", "--wait", wait];
+        let output = bench(&engine, &arguments);
+        let report = json(&output);
+        assert_eq!(output.status.code(), Some(0), "{report:#}");
+        // In five equal blocks.
+        assert_eq!(report["messages"], 10_005);
+        for figure in [
+            "bare_tenths",
+            "ring_tenths",
+            "core_per_second",
+            "session_per_second",
+            "brief_per_second",
+            "terse_per_second",
+        ] {
+            assert!(report["median"][figure].as_u64().unwrap() > 0, "{figure}");
+        }
+    }
 }
 
 #[test]
