@@ -20,6 +20,7 @@ use touchline_protocol::log::transaction::Bookmark;
 use crate::interrupt;
 use crate::latency::Percentiles;
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 use flow::Flow;
 use pages::Measured;
 pub use report::HistoryReport;
@@ -109,6 +110,15 @@ pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
     let lease = Lease::hold(folder.path(), "history", flow::LOG_ID, Bookmark::default())?;
     let (pages, lag_bytes) = pages::measure(options, flow, &archive, lease, state)?;
     let Measured { orders, kinds: pages, arrived } = pages;
-    let machine = Machine::here();
-    Ok(HistoryReport { machine, lines, orders, pages, rate: options.rate, arrived, lag_bytes })
+    let (machine, scratch) = (Machine::here(), Scratch::of(&options.scratch)?);
+    Ok(HistoryReport {
+        machine,
+        scratch,
+        lines,
+        orders,
+        pages,
+        rate: options.rate,
+        arrived,
+        lag_bytes,
+    })
 }

@@ -19,6 +19,7 @@ use anyhow::{Result, ensure};
 use crate::machine::Machine;
 use crate::rest::load::{Load, Pace};
 use crate::rest::usage;
+use crate::scratch::Scratch;
 pub use report::{JobsReport, Listed, Starts};
 use requests::Requests;
 use venue::{Running, Venue};
@@ -126,6 +127,7 @@ pub fn run(options: &JobsOptions) -> Result<JobsReport> {
     let starts = venue.time_starts()?;
     Ok(JobsReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.scratch)?,
         users: options.users,
         jobs: options.jobs,
         connections: options.connections,

@@ -31,6 +31,7 @@ pub mod records;
 pub mod replay;
 pub mod rest;
 pub mod rtt;
+pub mod scratch;
 pub mod stolen;
 pub mod stream;
 pub mod tcp;

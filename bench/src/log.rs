@@ -26,6 +26,7 @@ use touchline_protocol::log::frame::FRAME_HEADER_BYTES;
 
 use crate::cores::Pinned;
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 use disk::BareDisk;
 use flow::RecordedFlow;
 use replay::Commands;
@@ -75,6 +76,7 @@ pub struct LogOptions {
 pub fn run(options: &LogOptions) -> Result<LogReport> {
     // A core that cannot be had is told before anything is made.
     drop(Pinned::to(options.core)?);
+    let scratch = Scratch::of(&options.scratch)?;
     let disk = BareDisk::new(&options.scratch)?;
     let skipped = disk.is_none().then(|| {
         format!(
@@ -107,7 +109,7 @@ pub fn run(options: &LogOptions) -> Result<LogReport> {
         };
         rounds.push(Round { append, durable, replay, verify });
     }
-    Ok(LogReport::new(options, Machine::here(), rounds, skipped))
+    Ok(LogReport::new(options, (Machine::here(), scratch), rounds, skipped))
 }
 
 /// `count` per second, if it took so many ns.

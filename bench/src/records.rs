@@ -18,6 +18,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::{Trader, wait_name};
+use crate::scratch::Scratch;
 use flood::{Beside, Flood};
 
 /// Blocks of each kind per run.
@@ -62,6 +63,8 @@ pub struct Run {
 pub struct RecordsReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// Where temporary data was.
+    pub scratch: Scratch,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
     /// Orders of each kind per run: as many as were recorded, in whole blocks.
@@ -93,6 +96,7 @@ pub fn run(options: &RecordsOptions) -> Result<RecordsReport> {
     let hundredths = |over: fn(&Run) -> (u64, u64)| median_ratio(runs.iter().map(over));
     Ok(RecordsReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         messages: options.trips() * BLOCKS,
         median: Run {
@@ -152,11 +156,12 @@ impl RecordsReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "orders beside records: {} round trips of each kind per run, median of {} run(s), \
-             waiting {}\nmachine: {}\n\n{:<26}{}\n",
+             waiting {}\nmachine: {}\nscratch: {}\n\n{:<26}{}\n",
             self.messages,
             self.runs.len(),
             self.wait,
             self.machine.line(),
+            self.scratch.line(),
             "",
             Percentiles::HEADING,
         );

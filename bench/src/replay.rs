@@ -25,6 +25,7 @@ use crate::recording::explanation::{Tops, compare};
 use crate::recording::flow::{Completion, Flow};
 use crate::recording::rows::{read_messages, read_top_of_book};
 use crate::rtt::{Baselines, wait_name};
+use crate::scratch::Scratch;
 use drive::{Pace, Timing, drive};
 use observation::{Observation, observe};
 pub use report::{CheckedPass, MeasuredRun, ReplayReport};
@@ -109,6 +110,7 @@ pub fn run(options: &ReplayOptions) -> Result<ReplayReport> {
     }
     Ok(ReplayReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         counts: plain.counts,
         revealed_orders: completed.counts.revealed_orders,

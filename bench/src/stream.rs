@@ -19,6 +19,7 @@ use crate::engine::EngineOptions;
 use crate::latency::{median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::wait_name;
+use crate::scratch::Scratch;
 
 /// What `--help` says.
 pub const HELP: &str = "\
@@ -71,6 +72,8 @@ pub struct Run {
 pub struct StreamReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// Where temporary data was.
+    pub scratch: Scratch,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
     /// Messages of each kind per run: as many as were recorded, in whole blocks.
@@ -104,6 +107,7 @@ pub fn run(options: &StreamOptions) -> Result<StreamReport> {
     };
     Ok(StreamReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         messages: options.block() * BLOCKS,
         median: Run {
@@ -176,7 +180,7 @@ impl fmt::Display for StreamReport {
             self.runs.len(),
             self.wait,
         )?;
-        writeln!(text, "machine: {}\n", self.machine.line())?;
+        writeln!(text, "machine: {}\nscratch: {}\n", self.machine.line(), self.scratch.line())?;
         let tenths = |value: u64| format!("{}.{} ns", value / 10, value % 10);
         writeln!(text, "bare ring, batches of 32      {:>14} per message", tenths(bare_tenths))?;
         writeln!(

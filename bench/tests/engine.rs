@@ -140,11 +140,15 @@ fn the_recorded_hour_is_reproduced() {
 #[test]
 fn orders_are_measured_beside_a_flood_of_records() {
     let Some(engine) = engine() else { return };
-    let output = bench(&engine, &["records", "--json", "--runs", "1", "--messages", "195"]);
+    let output = bench(
+        &engine,
+        &["records", "--json", "--runs", "1", "--messages", "195", "--scratch", "/dev/shm"],
+    );
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
     // In ten equal blocks.
     assert_eq!(report["messages"], 200);
+    assert_eq!(report["scratch"]["in_memory"], true);
     for kind in ["alone", "computing", "flooded"] {
         assert_eq!(report["median"][kind]["count"], 200, "{kind}");
     }

@@ -45,6 +45,7 @@ fn without_a_disk_the_rest_is_measured_and_what_is_skipped_is_said() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(report["skipped"].as_str().unwrap().contains(folder));
     assert_eq!(report["segment_bytes"], 4 << 20);
+    assert_eq!(report["scratch"], serde_json::json!({"file_system": "tmpfs", "in_memory": true}));
     let rounds = report["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 2);
     for round in rounds {

@@ -7,12 +7,15 @@ use serde::Serialize;
 use super::{Line, Pages};
 use crate::latency::Percentiles;
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 
 /// All that was measured.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HistoryReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// Where temporary data was.
+    pub scratch: Scratch,
     /// The ingestion, as the store grew.
     pub lines: Vec<Line>,
     /// Orders and trades that pages were read of.
@@ -29,7 +32,7 @@ pub struct HistoryReport {
 
 impl fmt::Display for HistoryReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "machine: {}\n", self.machine.line())?;
+        writeln!(out, "machine: {}\nscratch: {}\n", self.machine.line(), self.scratch.line())?;
         writeln!(out, "one core folds the log and writes the store, each batch synced:")?;
         writeln!(out, "   rows stored    events/s      rows/s   bytes/row")?;
         for line in &self.lines {

@@ -6,11 +6,13 @@ use serde::Serialize;
 
 use crate::latency::{Percentiles, duration};
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 
 /// What was measured.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct JobsReport {
     pub(super) machine: Machine,
+    pub(super) scratch: Scratch,
     pub(super) users: u32,
     pub(super) jobs: u32,
     pub(super) connections: usize,
@@ -70,11 +72,12 @@ impl JobsReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "POST /jobs over {} kept connections, answered when appended: {} jobs of {} users\n\
-             machine: {}\n\n",
+             machine: {}\nscratch: {}\n\n",
             self.connections,
             self.jobs,
             self.users,
             self.machine.line(),
+            self.scratch.line(),
         );
         let (list, starts) = (&self.list, &self.starts);
         let rows = [

@@ -22,6 +22,7 @@ use super::subject::temporary;
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
 use crate::machine::nanoseconds;
+use crate::scratch::Scratch;
 
 /// Single blocks written per round.
 const WRITES: u64 = 500;
@@ -31,9 +32,6 @@ const PIECE_BYTES: u64 = 4 * WINDOW_SEGMENT_BYTES;
 
 /// Bytes of the file, which is written over and over.
 const FILE_BYTES: u64 = SEGMENT_BYTES_DEFAULT;
-
-/// What a file system in memory calls itself: it takes direct writes and has no disk.
-const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 /// What bare writes on a schedule took.
 #[derive(Default)]
@@ -57,7 +55,8 @@ impl BareDisk {
     /// Makes the file below `scratch`; `None` where the file system refuses direct writes, or is memory.
     pub(super) fn new(scratch: &Path) -> Result<Option<Self>> {
         let folder = temporary(scratch)?;
-        if rustix::fs::statfs(folder.path())?.f_type == TMPFS {
+        // One in memory takes direct writes and has no disk.
+        if Scratch::of(folder.path())?.in_memory {
             return Ok(None);
         }
         let path = folder.path().join("bare");

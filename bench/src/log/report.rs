@@ -9,6 +9,7 @@ use super::goals::{Goal, IS_NOISE, NOISE, goals, thousandths};
 use super::{Append, LogOptions, Paced, Replay, Throughput, Verify};
 use crate::latency::{Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 
 /// What one round has measured with the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -39,6 +40,8 @@ pub struct Round {
 pub struct LogReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// Where temporary data was.
+    pub scratch: Scratch,
     /// Commands of the log that was replayed and verified.
     pub commands: usize,
     /// Bytes of the logs' segments.
@@ -54,24 +57,25 @@ pub struct LogReport {
 impl LogReport {
     pub(super) fn new(
         options: &LogOptions,
-        machine: Machine,
+        (machine, scratch): (Machine, Scratch),
         rounds: Vec<Round>,
         skipped: Option<String>,
     ) -> Self {
         let goals = if rounds.is_empty() { Vec::new() } else { goals(&rounds) };
         let LogOptions { commands, segment_bytes, .. } = *options;
-        Self { machine, commands, segment_bytes, rounds, skipped, goals }
+        Self { machine, scratch, commands, segment_bytes, rounds, skipped, goals }
     }
 
     /// Several lines of text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
-            "the log, segments of {} MiB: medians of {} round(s), ratios within a round\nmachine: {}\n\n{:<43}{:>13}{:>15}\
+            "the log, segments of {} MiB: medians of {} round(s), ratios within a round\nmachine: {}\nscratch: {}\n\n{:<43}{:>13}{:>15}\
              {:>8}   goal\n",
             self.segment_bytes >> 20,
             self.rounds.len(),
             self.machine.line(),
+            self.scratch.line(),
             "",
             "figure",
             "beside",
@@ -211,7 +215,8 @@ mod tests {
             segment_bytes: 4 << 20,
             write_interval: std::time::Duration::ZERO,
         };
-        LogReport::new(&options, Machine::here(), rounds, Some("why".to_owned()))
+        let scratch = Scratch { file_system: "ext4".to_owned(), in_memory: false };
+        LogReport::new(&options, (Machine::here(), scratch), rounds, Some("why".to_owned()))
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::latency::{Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::recording::explanation::Comparison;
 use crate::recording::flow::{Counts, Flow};
+use crate::scratch::Scratch;
 
 /// A pass whose every outcome was checked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -83,6 +84,8 @@ pub struct MeasuredRun {
 pub struct ReplayReport {
     /// What it ran on.
     pub machine: Machine,
+    /// Where temporary data was.
+    pub scratch: Scratch,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
     /// Rows by kind and cause.
@@ -154,7 +157,7 @@ impl ReplayReport {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        writeln!(text, "machine: {}", self.machine.line())?;
+        writeln!(text, "machine: {}\nscratch: {}", self.machine.line(), self.scratch.line())?;
         self.write_rows(text)?;
         self.write_checks(text)?;
         self.write_states(text)?;
