@@ -210,6 +210,22 @@ fn orders_over_rest_are_measured() {
 }
 
 #[test]
+fn jobs_are_measured() {
+    let Some(engine) = engine() else { return };
+    let arguments = ["jobs", "--json", "--users", "5", "--jobs", "500", "--list", "50"];
+    let output = bench(&engine, &arguments);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    for figure in ["rate", "adapter_cpu_ns", "engine_cpu_ns"] {
+        assert!(report[figure].as_u64().unwrap() > 0, "{figure}");
+    }
+    assert_eq!(report["latency"]["count"], 500);
+    // 2,000 jobs go before all others, in turns.
+    assert_eq!(report["list"]["jobs"], 2_500 / 5 + 50);
+    assert!(report["scratch"]["file_system"].is_string());
+}
+
+#[test]
 fn the_feed_and_hostile_clients_are_measured() {
     let Some(engine) = engine() else { return };
     let output = bench(&engine, &["feed", "--runs", "1", "--messages", "100", "--json"]);
