@@ -20,6 +20,7 @@ use crate::engine::EngineOptions;
 use crate::latency::{Percentiles, duration, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::wait_name;
+use crate::scratch::Scratch;
 use lag::Lag;
 use readers::{Readers, Reading};
 use venue::Venue;
@@ -52,6 +53,8 @@ pub struct FeedOptions {
 pub struct FeedReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// What the engine's log was written to.
+    pub scratch: Scratch,
     /// Blocks of each kind.
     pub blocks: usize,
     /// Commands of a block.
@@ -92,6 +95,7 @@ pub fn run(options: &FeedOptions) -> Result<FeedReport> {
     let lag = lag::measure(&options.engine, options.messages)?;
     Ok(FeedReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.engine.scratch)?,
         blocks: options.blocks,
         commands,
         ns_per_1000: kinds.map(|kind| median(blocks.iter().map(|block| block[kind]))),
@@ -140,10 +144,11 @@ impl FeedReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "duty thread eating a full ring: {} blocks of {} commands of each kind, medians\nmachine: \
-             {}\n\n{:<22}{:>12}   to no reader   read meanwhile\n",
+             {}\nscratch: {}\n\n{:<22}{:>12}   to no reader   read meanwhile\n",
             self.blocks,
             self.commands,
             self.machine.line(),
+            self.scratch.line(),
             "",
             "per command",
         );

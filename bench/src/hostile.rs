@@ -21,6 +21,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::rtt::{Trader, wait_name};
+use crate::scratch::Scratch;
 use plain::PlainServer;
 use vandal::{Beside, Targets, Vandal};
 
@@ -122,6 +123,8 @@ pub struct Run {
 pub struct HostileReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// What the engine's log was written to.
+    pub scratch: Scratch,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
     /// Orders of each kind per run that were recorded.
@@ -164,6 +167,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
     };
     Ok(HostileReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
         median: std::array::from_fn(|carrier| {
@@ -222,11 +226,12 @@ impl HostileReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "orders beside hostile clients: {} round trips of each kind per run, median of {} run(s), \
-             waiting {}\nmachine: {}\n",
+             waiting {}\nmachine: {}\nscratch: {}\n",
             self.messages,
             self.runs.len(),
             self.wait,
             self.machine.line(),
+            self.scratch.line(),
         );
         for (carrier, name) in CARRIERS.into_iter().enumerate() {
             let harm = |what: fn(&Harm) -> u64| {

@@ -6,7 +6,6 @@
 //! the venue's own keys. What is compared is the CPU time that a process takes per job, which a busy
 //! machine falsifies least, and what it does for a job behind its reply is in it.
 
-mod level;
 mod listing;
 mod report;
 mod requests;
@@ -16,6 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
+use crate::level;
 use crate::machine::Machine;
 use crate::rest::load::{Load, Pace};
 use crate::rest::usage;

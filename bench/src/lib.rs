@@ -21,6 +21,7 @@ pub mod hostile;
 pub mod interrupt;
 pub mod jobs;
 pub mod latency;
+mod level;
 pub mod log;
 pub mod machine;
 mod orders;

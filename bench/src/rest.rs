@@ -22,7 +22,9 @@ use serde::Serialize;
 use touchline_adapter::front::FrontKind;
 
 use crate::latency::{Percentiles, median};
+use crate::level;
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 use bystanders::Bystanders;
 use constant::ConstantFront;
 use load::{Load, Pace};
@@ -71,7 +73,7 @@ pub struct Block {
 pub struct Crowd {
     /// How many: every other one sends a byte of a head now and then, the rest nothing.
     pub connections: usize,
-    /// Resident memory of the adapter per such connection, bytes.
+    /// Resident memory of the adapter per such connection, bytes, behind the orders beside them.
     pub bytes_per_connection: u64,
     /// Latency of orders at the scheduled rate without them.
     pub without: Percentiles,
@@ -106,11 +108,21 @@ struct Subject {
     address: SocketAddr,
     pid: u32,
     orders: Orders,
+    /// It has views and a history of a log to bring level.
+    has_log: bool,
 }
 
 impl Subject {
     fn load(&self, connections: usize) -> Result<Load> {
         Load::connect(self.address, connections)
+    }
+
+    /// CPU time of the process so far, ns, once it has done all that requests have asked of it.
+    fn cpu_ns(&self) -> Result<u64> {
+        if self.has_log {
+            level::wait(self.address)?;
+        }
+        usage::cpu_ns(self.pid)
     }
 
     fn paced(&mut self, options: &RestOptions) -> Result<Percentiles> {
@@ -124,9 +136,9 @@ impl Subject {
     fn block(&mut self, options: &RestOptions) -> Result<Block> {
         let mut load = self.load(options.connections)?;
         load.run(Pace::EachAfterItsReply, WARM_UP, &mut self.orders)?;
-        let before = usage::cpu_ns(self.pid)?;
+        let before = self.cpu_ns()?;
         let outcome = load.run(Pace::EachAfterItsReply, options.requests, &mut self.orders)?;
-        let cpu = usage::cpu_ns(self.pid)?.saturating_sub(before);
+        let cpu = self.cpu_ns()?.saturating_sub(before);
         drop(load);
         Ok(Block {
             cpu_ns: cpu / u64::from(options.requests),
@@ -172,7 +184,8 @@ pub fn run(options: &RestOptions) -> Result<RestReport> {
     appended.stop()?;
     durable.stop()?;
     second.map_or(Ok(()), Second::stop)?;
-    Ok(RestReport::new(Machine::here(), options, runs, crowd))
+    let place = (Machine::here(), Scratch::of(&options.scratch)?);
+    Ok(RestReport::new(place, options, runs, crowd))
 }
 
 /// The servers on the second front.
@@ -206,8 +219,9 @@ fn crowd(options: &RestOptions, subject: &mut Subject, connections: usize) -> Re
     let without = subject.paced(options)?;
     let before = usage::resident_bytes(subject.pid)?;
     let bystanders = Bystanders::start(subject.address, connections)?;
-    let grown = usage::resident_bytes(subject.pid)?.saturating_sub(before);
     let with = subject.paced(options)?;
+    // Now: all of them have been taken from the queue, and the slow ones have sent bytes.
+    let grown = usage::resident_bytes(subject.pid)?.saturating_sub(before);
     bystanders.end()?;
     Ok(Crowd { connections, bytes_per_connection: grown / connections as u64, without, with })
 }

@@ -25,6 +25,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
 use crate::machine::{Machine, nanoseconds};
 use crate::rtt::wait_name;
+use crate::scratch::Scratch;
 use echo::{Echo, EchoKind};
 use line::{EchoLine, OrderLine};
 
@@ -59,6 +60,8 @@ pub type Run = [Percentiles; 5];
 pub struct TcpReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// What the engine's log was written to.
+    pub scratch: Scratch,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
     /// Messages of each kind per run.
@@ -96,6 +99,7 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
     let idle_look = idle_looks(options.runs)?;
     Ok(TcpReport {
         machine: Machine::here(),
+        scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
         messages: options.messages.div_ceil(BLOCKS).next_multiple_of(2) * BLOCKS,
         rate: options.rate,
@@ -214,13 +218,14 @@ impl TcpReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "order, matched, appended, reply over loopback TCP: {} messages of each kind per run at {} per \
-             second,\nfrom when each was due, median of {} run(s), waiting {}\nmachine: {}\n\n{:<20}{}   \
+             second,\nfrom when each was due, median of {} run(s), waiting {}\nmachine: {}\nscratch: {}\n\n{:<20}{}   \
              p50 to T2   p99 to T2\n",
             self.messages,
             self.rate,
             self.runs.len(),
             self.wait,
             self.machine.line(),
+            self.scratch.line(),
             "",
             Percentiles::HEADING,
         );

@@ -58,7 +58,12 @@ pub(super) struct ConstantFront {
 impl ConstantFront {
     /// It, and the orders of a venue, which it takes for no more than bytes.
     pub(super) fn subject(&self, venue: &Venue) -> Result<Subject> {
-        Ok(Subject { address: self.address, pid: self.process.id(), orders: venue.orders()? })
+        Ok(Subject {
+            address: self.address,
+            pid: self.process.id(),
+            orders: venue.orders()?,
+            has_log: false,
+        })
     }
 
     pub(super) fn stop(self) -> Result<()> {

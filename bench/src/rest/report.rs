@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{Block, Crowd, RestOptions, Run, SecondFront, median_block};
 use crate::latency::{Percentiles, duration, median_ratio, ratio};
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 
 /// CPU time per request to that of the constant answer in the same run, in hundredths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -25,6 +26,7 @@ pub struct Ratios {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RestReport {
     machine: Machine,
+    scratch: Scratch,
     requests: u32,
     connections: usize,
     scheduled_rate: u32,
@@ -40,7 +42,7 @@ pub struct RestReport {
 
 impl RestReport {
     pub(super) fn new(
-        machine: Machine,
+        (machine, scratch): (Machine, Scratch),
         options: &RestOptions,
         runs: Vec<Run>,
         crowd: Option<Crowd>,
@@ -58,6 +60,7 @@ impl RestReport {
         };
         Self {
             machine,
+            scratch,
             requests: options.requests,
             connections: options.connections,
             scheduled_rate: options.rate,
@@ -103,12 +106,13 @@ impl RestReport {
     pub fn text(&self) -> String {
         let mut text = format!(
             "signed POST /order over {} kept connections: {} requests per block, median of {} \
-             run(s)\nmachine: {}\nlatency from when a request was due, at {} requests/s\n\n\
+             run(s)\nmachine: {}\nscratch: {}\nlatency from when a request was due, at {} requests/s\n\n\
              {:<20}{:>10} {:>6} {:>11}{}\n",
             self.connections,
             self.requests,
             self.runs.len(),
             self.machine.line(),
+            self.scratch.line(),
             self.scheduled_rate,
             "",
             "CPU each",
@@ -153,6 +157,10 @@ mod tests {
     use super::*;
     use touchline_adapter::front::FrontKind;
 
+    fn place() -> (Machine, Scratch) {
+        (Machine::here(), Scratch::of(std::path::Path::new("/proc")).unwrap())
+    }
+
     #[test]
     fn ratios_are_medians_of_the_runs_own() {
         let block = |cpu_ns| Block { cpu_ns, ..Default::default() };
@@ -174,14 +182,14 @@ mod tests {
         };
         // The machine changes its speed; the ratio hardly moves.
         let runs = vec![run(100, 150), run(500, 800), run(100, 160)];
-        let report = RestReport::new(Machine::here(), &options, runs, None);
+        let report = RestReport::new(place(), &options, runs, None);
         assert_eq!((report.ratios.appended, report.ratios.durable), (160, 300));
         assert_eq!(report.median.appended.cpu_ns, 160);
         assert!(report.text().contains("1.60"));
         assert!(!report.text().contains("may:"));
         let second = SecondFront { constant: block(90), appended: block(120) };
         let runs = vec![Run { may: Some(second), ..run(100, 150) }];
-        let report = RestReport::new(Machine::here(), &options, runs, None);
+        let report = RestReport::new(place(), &options, runs, None);
         assert_eq!((report.ratios.may_constant, report.ratios.may_appended), (Some(90), Some(120)));
         assert!(report.text().contains("may: appended"));
     }

@@ -116,7 +116,12 @@ impl Venue {
     }
 
     pub(super) fn subject(&self) -> Result<Subject> {
-        Ok(Subject { address: self.address, pid: self.adapter.id(), orders: self.orders()? })
+        Ok(Subject {
+            address: self.address,
+            pid: self.adapter.id(),
+            orders: self.orders()?,
+            has_log: true,
+        })
     }
 
     pub(super) fn stop(self) -> Result<()> {

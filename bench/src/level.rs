@@ -1,5 +1,6 @@
-//! Waits until the adapter has done all that the jobs made so far ask of it: its views know them and its history has
-//! them, on disk. Called by [`super::run`], since what is done behind the last reply is a part of what jobs cost.
+//! Waits until the adapter has done all that the requests so far ask of it: its views know what came of them and its
+//! history has it, on disk. Called by [`crate::rest`] and [`crate::jobs`], since what is done behind the last reply is
+//! a part of what a request costs.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest that views and history may take to come level.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Between two questions, each of which takes the adapter some CPU, too: little beside thousands of jobs.
+/// Between two questions, each of which takes the adapter some CPU, too: little beside thousands of requests.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The part of the adapter's status that is looked at.
@@ -29,7 +30,7 @@ struct Behind {
 }
 
 /// Asks until nothing is behind the log.
-pub(super) fn wait(adapter: SocketAddr) -> Result<()> {
+pub(crate) fn wait(adapter: SocketAddr) -> Result<()> {
     let begin = Instant::now();
     loop {
         interrupt::check()?;
