@@ -3,6 +3,7 @@
 
 mod read_only;
 mod replica;
+mod window;
 
 use std::{
     path::{Path, PathBuf},
@@ -22,6 +23,7 @@ use touchline_protocol::{
 use self::read_only::ReadOnlyFiles;
 pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
+pub use self::window::{EngineState, WindowSeen};
 use crate::log::storage::Storage;
 use crate::recovery::{
     EndReason, RecoveryError, Segments, Visit, Walked, search_beyond, segment_numbers, walk,
@@ -42,8 +44,8 @@ pub enum InspectError {
 /// Where a log ends, and whether it may end there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// All that is durable is good: up to a running engine's watermark, or to the end of what was
-    /// written.
+    /// All that is durable is good: up to the watermark of the live window, or without one to the end of what
+    /// was written.
     Sound,
     /// Good up to its end, behind which lies an unfinished write: the next start drops it.
     UnfinishedTail {
@@ -80,8 +82,9 @@ pub struct Inspection {
     pub begin: Position,
     /// Behind the last good frame.
     pub end: Position,
-    /// A running engine's durable watermark: nothing behind it was looked at.
-    pub running: Option<Position>,
+    /// The live window, of an engine that runs or of one that was killed: nothing behind its durable watermark
+    /// was looked at.
+    pub window: Option<WindowSeen>,
     /// The last frame's incarnation; 0 without any.
     pub incarnation: Incarnation,
     /// The last frame's time, ns since the epoch.
@@ -103,11 +106,10 @@ pub fn inspect(
     data: &Path,
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, InspectError> {
-    // A reader finds the window of a running engine; what lies above its watermark is in motion.
-    let reader = LogReader::open(data, Follow::Durable)?;
-    let running = reader.incarnation().map(|_| reader.watermark());
-    drop(reader);
-    Ok(inspect_up_to(Arc::new(ReadOnlyFiles), data, running, visit)?)
+    // A reader finds the live window. What lies above its watermark is in motion, or for the next start to bring
+    // to disk.
+    let window = WindowSeen::of(&LogReader::open(data, Follow::Durable)?);
+    Ok(inspect_up_to(Arc::new(ReadOnlyFiles), data, window, visit)?)
 }
 
 /// As [`inspect`], for a log on any storage that no engine runs on.
@@ -148,20 +150,22 @@ pub(crate) fn segments_for_reading(data: &Path) -> Result<Segments, RecoveryErro
 fn inspect_up_to(
     storage: Arc<dyn Storage>,
     data: &Path,
-    running: Option<Position>,
+    window: Option<WindowSeen>,
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
     let segments = segments_on(storage, data)?;
     // Before the walk: one that is made meanwhile vouches for what the walk has not seen.
     let vouched = vouched(&segments, data)?;
-    let limit = running.map_or(segments.end(), |position| position.0.min(segments.end()));
+    let limit = window.map_or(segments.end(), |window| window.durable.0.min(segments.end()));
     let mut take = |transaction: &Transaction<'_>, _: &[u8]| {
         visit(transaction);
         Ok(())
     };
     let mut walked = walk(&segments, segments.begin()..limit, &mut take)?;
-    let verdict = match running {
-        Some(durable) if walked.end < durable.0 => damaged(&segments, &walked, durable.0),
+    let verdict = match window {
+        Some(WindowSeen { durable, .. }) if walked.end < durable.0 => {
+            damaged(&segments, &walked, durable.0)
+        }
         Some(_) => Verdict::Sound,
         None => verdict(&segments, &mut walked, vouched, &mut take)?,
     };
@@ -169,7 +173,7 @@ fn inspect_up_to(
         identity: segments.identity,
         begin: Position(segments.begin()),
         end: Position(walked.end),
-        running,
+        window,
         incarnation: Incarnation(walked.incarnation),
         last_time_ns: walked.time_ns,
         transactions: walked.transactions,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use touchline_engine::inspect::{Inspection, Verdict, inspect};
+use touchline_engine::inspect::{EngineState, Inspection, Verdict, WindowSeen, inspect};
 use touchline_engine::snapshot::{Listed, list};
 use touchline_protocol::log::lease::{HeldLease, each_lease};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
@@ -36,7 +36,10 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "segmentBytes": found.identity.segment_bytes,
                 "begin": found.begin.0,
                 "end": found.end.0,
-                "runningDurable": found.running.map(|position| position.0),
+                "engine": engine_name(found.window.as_ref()),
+                "runningDurable": found.window.filter(WindowSeen::is_running)
+                    .map(|window| window.durable.0),
+                "windowAppended": found.window.map(|window| window.appended.0),
                 "incarnation": found.incarnation.0,
                 "transactions": found.transactions,
                 "firstTimeNs": first_time_ns,
@@ -86,11 +89,7 @@ fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u6
     notice::say!("log           {id}, format {FORMAT_MAJOR}.{FORMAT_MINOR}");
     notice::say!("segments      {} bytes each", found.identity.segment_bytes);
     notice::say!("positions     {} to {}", found.begin, found.end);
-    match found.running {
-        Some(durable) => notice::say!("engine        running, durable up to {durable}"),
-        None if found.closed => notice::say!("engine        ended cleanly"),
-        None => notice::say!("engine        not running; its last end was not clean"),
-    }
+    notice::say!("engine        {}", engine_text(found));
     notice::say!("incarnation   {}", found.incarnation);
     notice::say!("last time     {} ns", found.last_time_ns);
     notice::say!("transactions  {}", found.transactions);
@@ -98,4 +97,33 @@ fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u6
         notice::say!("  {name:<20} {count:>12}");
     }
     notice::say!("verdict       {}", verdict_text(&found.verdict));
+}
+
+/// Whether an engine runs; one that does not may have left its live window, from which the next start goes on.
+fn engine_text(found: &Inspection) -> String {
+    let Some(WindowSeen { engine, durable, appended }) = &found.window else {
+        let text =
+            if found.closed { "ended cleanly" } else { "not running; its last end was not clean" };
+        return text.to_owned();
+    };
+    match engine {
+        EngineState::Running => format!("running, durable up to {durable}"),
+        EngineState::Silent { pid, silent_for } => format!(
+            "no sign of life for {} s, though there is a process {pid}; the live window holds what was \
+             appended up to {appended}",
+            silent_for.as_secs()
+        ),
+        EngineState::Gone => {
+            format!("not running; the live window holds what was appended up to {appended}")
+        }
+    }
+}
+
+/// The same in one word.
+fn engine_name(window: Option<&WindowSeen>) -> &'static str {
+    match window.map(|window| window.engine) {
+        Some(EngineState::Running) => "running",
+        Some(EngineState::Silent { .. }) => "silent",
+        Some(EngineState::Gone) | None => "notRunning",
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::admin::admin;
 use super::json::Json;
+use super::process::{eventually, send_signal};
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue};
 use crate::patience::{Running, finish, run};
@@ -349,6 +350,32 @@ fn no_tool_changes_a_byte_of_what_a_killed_engine_left() {
     venue.wait_until_engine_answers();
     let info = object(venue.data(), &["info", "--json"]);
     assert!(info.integer_at("end") > i128::from(load.position), "what was appended is there");
+}
+
+#[test]
+fn an_engine_is_said_to_run_only_while_it_does() {
+    let mut venue = Venue::separate(&[]);
+    let engine = |venue: &Venue| object(venue.data(), &["info", "--json"]);
+    let running = engine(&venue);
+    assert_eq!(running.text_at("engine"), "running");
+    let null = Json::parse("null");
+    let pid = venue.pid("engine").expect("it runs");
+
+    send_signal(pid, Signal::STOP);
+    assert!(eventually(|| engine(&venue).text_at("engine") == "silent"));
+    let (_, text, _) = log(venue.data(), &["info"]);
+    assert!(text.contains("no sign of life") && text.contains(&pid.to_string()), "{text}");
+    assert_eq!(engine(&venue).at("runningDurable"), &null);
+    send_signal(pid, Signal::CONT);
+    assert!(eventually(|| engine(&venue).text_at("engine") == "running"));
+
+    venue.kill9(Part::Engine);
+    let killed = engine(&venue);
+    assert_eq!(killed.text_at("engine"), "notRunning");
+    assert_eq!(killed.at("runningDurable"), &null);
+    assert!(killed.integer_at("windowAppended") >= running.integer_at("runningDurable"));
+    let (_, text, _) = log(venue.data(), &["info"]);
+    assert!(text.contains("not running; the live window holds what was appended"), "{text}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use std::{
 use rustix::io::Errno;
 use thiserror::Error;
 
+pub use self::live::SignsOfLife;
 use self::{
     disk::{Disk, oldest_segment},
     live::Live,
@@ -303,6 +304,12 @@ impl LogReader {
     #[must_use]
     pub const fn engines(&self) -> u64 {
         self.engines
+    }
+
+    /// What that engine's control page says of it, which may have been left behind.
+    #[must_use]
+    pub fn signs_of_life(&self) -> Option<SignsOfLife> {
+        self.live.as_ref().map(|live| live.signs_of_life())
     }
 
     /// What that engine does with the log.

@@ -25,6 +25,7 @@ use crate::{
     overtaking::copy_out,
     shm::{ReadOnlyRegion, SharedReadOnly, ShmError},
     sync::{AtomicU32, AtomicU64},
+    units::Position,
     wait::EventWatch,
 };
 
@@ -41,6 +42,20 @@ pub(super) struct Live {
     durable_event: SharedReadOnly<AtomicU32>,
     state: SharedReadOnly<AtomicU32>,
     window: SharedReadOnly<[AtomicU64]>,
+}
+
+/// What the control page of an engine says of that engine itself. A page may be left behind: whether the engine
+/// still runs is for who asks to judge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SignsOfLife {
+    /// Process id of the engine, as it sees itself.
+    pub pid: u32,
+    /// When it was last alive, ns since the epoch; 0 before its first turn.
+    pub heartbeat_ns: u64,
+    /// How far the log is on disk.
+    pub durable: Position,
+    /// Behind the last published frame.
+    pub appended: Position,
 }
 
 impl Live {
@@ -161,6 +176,13 @@ impl Live {
     fn heartbeat(&self) -> u64 {
         // SYNC: orders nothing; a later sign of life is seen by a later look.
         self.heartbeat_ns.view().load_relaxed()
+    }
+
+    pub(super) fn signs_of_life(&self) -> SignsOfLife {
+        // In this order: what is durable was appended before.
+        let (heartbeat_ns, durable) = (self.heartbeat(), Position(self.durable()));
+        let appended = Position(self.appended());
+        SignsOfLife { pid: self.header.pid, heartbeat_ns, durable, appended }
     }
 
     pub(super) fn event(&self) -> u32 {
