@@ -171,7 +171,7 @@ pub(crate) enum LogAction {
     ///
     /// The next start takes its state and replays only what lies behind it. It is made from the newest
     /// snapshot that there is and the log behind that, with every event compared, and needs the memory
-    /// that the venue itself takes.
+    /// that the venue itself takes. Exit code 3: the log is damaged, and none is made.
     Snapshot(SnapshotArguments),
     /// Remove the segments that lie wholly before the oldest snapshot, for good
     ///

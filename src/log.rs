@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use touchline_engine::inspect::{InspectError, Verdict, inspect_end};
 use touchline_engine::recovery::RecoveryError;
+use touchline_engine::snapshot::MakeError;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
@@ -104,16 +105,24 @@ impl Error for FoundDamage {}
 
 /// True if the log is damaged, so that it could not be read as a whole or at all.
 fn is_damage(error: &anyhow::Error) -> bool {
-    let of_segments = match error.downcast_ref() {
-        Some(InspectError::Recovery(error)) => Some(error),
-        _ => error.downcast_ref(),
+    let (of_segments, of_reader) = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(InspectError::Recovery(error)), _) | (_, Some(MakeError::Log(error))) => {
+            (Some(error), None)
+        }
+        (Some(InspectError::Reader(error)), _) | (_, Some(MakeError::Reader(error))) => {
+            (None, Some(error))
+        }
+        (_, Some(MakeError::Damaged { .. })) => return true,
+        _ => (error.downcast_ref(), error.downcast_ref()),
     };
-    let is_of_segments = matches!(
-        of_segments,
-        Some(RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. })
-    );
-    let is_of_frames = matches!(error.downcast_ref(), Some(ReadError::Damaged { .. }));
-    is_of_segments || is_of_frames || error.is::<FoundDamage>()
+    of_segments.is_some_and(is_damaged_segment)
+        || of_reader.is_some_and(ReadError::is_damage)
+        || error.is::<FoundDamage>()
+}
+
+/// True if it is the bytes of a segment, or one that is missing, and not that it could not be read.
+fn is_damaged_segment(error: &RecoveryError) -> bool {
+    matches!(error, RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. })
 }
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {

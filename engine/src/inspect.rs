@@ -125,13 +125,23 @@ pub fn inspect_at_rest(
 }
 
 /// Whether the log in the data folder `data`, which no engine is seen to run on, may end where its frames from
-/// `begin` on do: that of a transaction, or where a reader stood.
+/// `begin` on do: that of a transaction, or where a reader stood. The segment that it lies in must have its header.
 ///
 /// # Errors
 /// If there is no log or it cannot be read. A damaged log is a verdict, not an error.
 pub fn inspect_end(data: &Path, begin: Position) -> Result<Verdict, RecoveryError> {
     let segments = segments_for_reading(data)?;
     let vouched = vouched(&segments, data)?;
+    // Where a segment begins, the walk looks at its header itself, and there may be none yet.
+    if !begin.0.is_multiple_of(segments.identity.segment_bytes)
+        && let Err(why) = segments.check_header(begin.0 / segments.identity.segment_bytes)?
+    {
+        let position = begin.0 - begin.0 % segments.identity.segment_bytes;
+        let (path, offset) = segments.place(position);
+        let (position, attested) = (Position(position), Position(vouched.max(begin.0)));
+        let why = EndReason::Segment(why);
+        return Ok(Verdict::Damaged { path, offset, position, attested, why });
+    }
     let mut walked = walk(&segments, begin.0..segments.end(), &mut |_, _| Ok(()))?;
     verdict(&segments, &mut walked, vouched, &mut |_, _| Ok(()))
 }

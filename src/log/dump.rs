@@ -1,16 +1,18 @@
 //! `touchline log dump`: transactions as JSON lines, all of them or those that are about something.
 //! Called by [`super`].
 
-use super::Pass;
+use super::check::verdict_text;
 use super::json::AsJson;
+use super::{FoundDamage, Pass};
 use crate::cli::DumpArguments;
 use crate::names::{Names, Sought};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use touchline_engine::inspect::{Verdict, inspect};
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{Command, Event};
@@ -35,7 +37,7 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     if let Some(from) = options.from
         && !filter.needs_names()
     {
-        go_to(&mut reader, from, options.follow)?;
+        go_to(data, &mut reader, from, options.follow)?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
     let mut pass = if options.follow { Pass::endless(reader) } else { Pass::judging(reader, data) };
@@ -54,7 +56,7 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
 }
 
 /// Goes to a position given by hand. Without an engine a wrong one looks like the log's end.
-fn go_to(reader: &mut LogReader, from: u64, may_be_end: bool) -> Result<()> {
+fn go_to(data: &Path, reader: &mut LogReader, from: u64, may_be_end: bool) -> Result<()> {
     reader.seek(Position(from));
     let is_there = match reader.next() {
         // Beside an engine as well: a place that was given by hand says nothing of the log.
@@ -63,6 +65,13 @@ fn go_to(reader: &mut LogReader, from: u64, may_be_end: bool) -> Result<()> {
         }
         found => found?.is_some(),
     };
+    if !is_there && reader.incarnation().is_none() {
+        // What looks like a wrong place may be damage.
+        let found = inspect(data, &mut |_| {})?;
+        if let verdict @ Verdict::Damaged { .. } = found.verdict {
+            bail!(FoundDamage(verdict_text(&verdict)));
+        }
+    }
     anyhow::ensure!(is_there || may_be_end, "at position {from} there is no transaction");
     reader.seek(Position(from));
     Ok(())

@@ -249,6 +249,48 @@ fn no_tool_takes_a_missing_segment_for_the_end_of_a_log() {
     assert_tools_tell_damage(&copy, "00000001.seg");
 }
 
+/// Flips a bit of a segment's header.
+fn damage_header(data: &Path, segment: &str, offset: u64) {
+    let file = fs::File::options().read(true).write(true).open(data.join("log").join(segment));
+    let file = file.expect("it is there");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).expect("it can be read");
+    file.write_all_at(&[byte[0] ^ 4], offset).expect("it can be written");
+}
+
+/// `log snapshot` tells damage, and makes none.
+fn assert_no_snapshot(data: &Path, place: &str) {
+    let (code, output, errors) = log(data, &["snapshot"]);
+    assert_eq!(code, Some(FOUND_WRONG), "{output}{errors}");
+    assert!(errors.contains(place), "{errors}");
+    let made = fs::read_dir(data.join("snapshots")).into_iter().flatten().flatten();
+    let made = made.filter(|entry| entry.path().extension().is_some_and(|what| what == "snap"));
+    assert_eq!(made.count(), 0, "a snapshot of a damaged log");
+}
+
+#[test]
+fn a_damaged_header_of_a_segment_is_told_by_every_tool() {
+    let mut venue = Venue::up(
+        &[&UNLIMITED[..], &["--set", "log.segment_mib=2", "--set", "log.window_mib=8"]].concat(),
+    );
+    Load::new(&venue).pass(5 << 20);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let second = 2 << 20;
+    let in_second = lines(venue.data(), &["dump", "--json"])
+        .iter()
+        .map(|line| line.integer_at("position"))
+        .find(|&position| position > second);
+    let from = in_second.expect("the log has grown").to_string();
+    for offset in [0, 8, 16, 40] {
+        let (_folder, copy) = copy_of(&venue);
+        damage_header(&copy, "00000001.seg", offset);
+        assert_tools_tell_damage(&copy, "00000001.seg");
+        assert_no_snapshot(&copy, "00000001.seg");
+        let (code, _, errors) = log(&copy, &["dump", "--from", &from]);
+        assert_eq!(code, Some(FOUND_WRONG), "{errors}");
+    }
+}
+
 #[test]
 fn two_logs_part_where_they_part() {
     let mut venue = traded();

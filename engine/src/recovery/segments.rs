@@ -100,6 +100,13 @@ impl Segments {
         Ok(segments)
     }
 
+    /// Whether the segment `number`, which exists, has the header that belongs to it.
+    pub(crate) fn check_header(&self, number: u64) -> Result<Result<(), SegmentError>, DiskError> {
+        let mut header = [0; HEADER_BYTES];
+        self.read(number * self.identity.segment_bytes, &mut header)?;
+        Ok(self.identity.check_header(number, &header))
+    }
+
     pub(crate) fn path(&self, number: u64) -> PathBuf {
         segment_path(&self.folder, number)
     }

@@ -26,11 +26,11 @@ use touchline_protocol::units::Position;
 use super::file::{BlockWriter, SnapshotFault};
 use super::folder::{Restored, positions, restore_newest, snapshot_folder};
 use super::paced::{Paced, SYNC_BYTES};
-use crate::inspect::{Replica, segments_for_reading, table_seed};
+use crate::inspect::{Replica, Verdict, inspect_end, segments_for_reading, table_seed};
 use crate::log::disk::{DiskError, disk_error};
 use crate::log::lock::FolderLock;
 use crate::log::storage::FileStorage;
-use crate::recovery::{RecoveryError, Segments};
+use crate::recovery::{EndReason, RecoveryError, Segments};
 
 /// Nice value of a process that makes snapshots beside an engine: the lowest priority.
 const LOWEST_PRIORITY: i32 = 19;
@@ -47,6 +47,24 @@ pub enum MakeError {
     /// The log cannot be followed.
     #[error(transparent)]
     Reader(#[from] ReadError),
+    /// The log is damaged.
+    #[error(
+        "{} offset {offset} (position {position}): {why}; but the log is known to be good up to position \
+         {attested}: no snapshot is made of a damaged log",
+        path.display()
+    )]
+    Damaged {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// Position of the first bad frame.
+        position: Position,
+        /// Position up to which the log was durable at least.
+        attested: Position,
+        /// What is wrong there.
+        why: EndReason,
+    },
     /// The snapshot cannot be written.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -207,10 +225,12 @@ fn follow(
     progress: &mut dyn FnMut(Position),
 ) -> Result<(Last, u64), MakeError> {
     let mut reader = LogReader::open(data, Follow::Durable)?;
+    let begin = reader.position();
     let mut has_venue = false;
     if let Some(header) = &restored.header {
         has_venue = true;
         if !reader.resume(&header.last())? {
+            check_end(data, Position(header.last_position))?;
             return Err(ReadError::HistoryLost { position: header.last_position }.into());
         }
     }
@@ -228,10 +248,26 @@ fn follow(
         replayed += 1;
         progress(transaction.end());
     }
+    if end.is_none() {
+        // Without an engine damage looks like the log's end, which the next start would take from the snapshot.
+        let stood = restored.header.as_ref().map(|header| Position(header.last_position));
+        let read_last = last.as_ref().map(|(last, _)| last.position);
+        check_end(data, read_last.or(stood).unwrap_or(begin))?;
+    }
     if !has_venue {
         return Err(MakeError::NoVenue);
     }
     Ok((last, replayed))
+}
+
+/// Checks that the log may end where its frames from `begin` on do.
+fn check_end(data: &Path, begin: Position) -> Result<(), MakeError> {
+    match inspect_end(data, begin)? {
+        Verdict::Damaged { path, offset, position, attested, why } => {
+            Err(MakeError::Damaged { path, offset, position, attested, why })
+        }
+        Verdict::Sound | Verdict::UnfinishedTail { .. } => Ok(()),
+    }
 }
 
 fn already_there(

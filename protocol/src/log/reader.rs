@@ -73,8 +73,8 @@ pub enum ReadError {
         /// The segment folder.
         path: PathBuf,
     },
-    /// The first segment's header is not one.
-    #[error("{}: {source}", path.display())]
+    /// A segment's header is not the one that belongs there.
+    #[error("{} offset 0: {source}", path.display())]
     Segment {
         /// The segment.
         path: PathBuf,
@@ -127,6 +127,12 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// True if bytes of the log are not what they must be, at a place where there are any.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Segment { .. })
+    }
+
     /// True if the system had no descriptor or no memory to spare: nothing is wrong with the log, and
     /// the same call may succeed later.
     #[must_use]
@@ -207,7 +213,7 @@ impl LogReader {
             engines: 0,
             seen_event: 0,
             limit_seen: 0,
-            disk: Disk::new(folder, identity.segment_bytes),
+            disk: Disk::new(folder, identity),
             frame: vec![0; MAX_FRAME_BYTES / 8].into_boxed_slice(),
         };
         reader.attach()?;
@@ -442,8 +448,8 @@ impl LogReader {
         }
         let frame = &mut self.frame;
         let Some(live) = &self.live else {
-            return match self.disk.load(start, None, frame, self.identity.salt) {
-                Err(ReadError::Damaged { .. }) => {
+            return match self.disk.load(start, None, frame) {
+                Err(error) if error.is_damage() => {
                     self.disk.forget();
                     Ok(None)
                 }
@@ -455,7 +461,7 @@ impl LogReader {
         }
         // The window is past it, so it is on disk: taken from there up to the watermark as of now.
         let durable = live.durable();
-        self.disk.load(start, Some(durable), frame, self.identity.salt).map(Some)
+        self.disk.load(start, Some(durable), frame).map(Some)
     }
 }
 

@@ -65,6 +65,20 @@ fn identity_in(folder: &Path, number: u64) -> Result<LogIdentity, ReadError> {
     Ok(identity)
 }
 
+/// Checks that the segment is the one of this log that its name says.
+fn check_header(
+    identity: &LogIdentity,
+    number: u64,
+    file: &File,
+    path: &Path,
+) -> Result<(), ReadError> {
+    let mut bytes = [0; HEADER_BYTES];
+    file.read_exact_at(&mut bytes, 0).map_err(failed("reading the header of", path))?;
+    identity
+        .check_header(number, &bytes)
+        .map_err(|source| ReadError::Segment { path: path.to_owned(), source })
+}
+
 fn oldest_number(folder: &Path) -> Result<u64, ReadError> {
     let mut oldest = None;
     for entry in fs::read_dir(folder).map_err(failed("listing", folder))? {
@@ -78,7 +92,7 @@ fn oldest_number(folder: &Path) -> Result<u64, ReadError> {
 /// The segments of one log, and a stretch of one of them in memory.
 pub(super) struct Disk {
     folder: PathBuf,
-    segment_bytes: u64,
+    identity: LogIdentity,
     open: Option<(u64, File)>,
     buffer: Box<[u64]>,
     start: u64,
@@ -86,14 +100,14 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn new(folder: PathBuf, segment_bytes: u64) -> Self {
+    pub(super) fn new(folder: PathBuf, identity: LogIdentity) -> Self {
         let buffer = vec![0; READ_BYTES / 8].into_boxed_slice();
-        Self { folder, segment_bytes, open: None, buffer, start: 0, filled: 0 }
+        Self { folder, identity, open: None, buffer, start: 0, filled: 0 }
     }
 
     /// Another one of the same segments, with nothing in memory.
     pub(super) fn another(&self) -> Self {
-        Self::new(self.folder.clone(), self.segment_bytes)
+        Self::new(self.folder.clone(), self.identity)
     }
 
     /// Number of the oldest segment that there is now.
@@ -110,8 +124,8 @@ impl Disk {
     /// The error of a bad frame at `position`.
     pub(super) fn damaged(&self, position: u64, why: FrameError) -> ReadError {
         ReadError::Damaged {
-            path: segment_path(&self.folder, position / self.segment_bytes),
-            offset: position % self.segment_bytes,
+            path: segment_path(&self.folder, position / self.identity.segment_bytes),
+            offset: position % self.identity.segment_bytes,
             position,
             why,
         }
@@ -124,12 +138,12 @@ impl Disk {
         position: u64,
         limit: Option<u64>,
         into: &mut [u64],
-        salt: u32,
     ) -> Result<FrameHeader, ReadError> {
         let head = self.bytes(position, FRAME_HEADER_BYTES, limit)?;
         let shape = FrameHeader::read(head)
             .and_then(|header| header.check_shape(position).map(|_| header.length as usize));
         let length = shape.map_err(|why| self.damaged(position, why))?;
+        let salt = self.identity.salt;
         let bytes = self.bytes(position, length, limit)?;
         let bytes = &bytes[..length.min(bytes.len())];
         let checked = frame::check(bytes, position, salt);
@@ -155,10 +169,11 @@ impl Disk {
     fn fill(&mut self, position: u64, limit: Option<u64>) -> Result<(), ReadError> {
         self.start = position;
         self.filled = 0;
-        let offset = position % self.segment_bytes;
-        let rest = self.segment_bytes - offset;
+        let segment_bytes = self.identity.segment_bytes;
+        let offset = position % segment_bytes;
+        let rest = segment_bytes - offset;
         let readable = limit.map_or(rest, |limit| rest.min(limit.saturating_sub(position)));
-        let number = position / self.segment_bytes;
+        let number = position / segment_bytes;
         if !self.open_segment(number, position, limit)? {
             return Ok(());
         }
@@ -179,7 +194,8 @@ impl Disk {
         Ok(())
     }
 
-    /// False if there is no such segment and, without a limit, there need not be one.
+    /// False if there is no such segment and, without a limit, there need not be one. One that there is must have
+    /// its header, as a start asks of it.
     fn open_segment(
         &mut self,
         number: u64,
@@ -192,13 +208,14 @@ impl Disk {
         let path = segment_path(&self.folder, number);
         match File::open(&path) {
             Ok(file) => {
+                check_header(&self.identity, number, &file, &path)?;
                 self.open = Some((number, file));
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let oldest = oldest_number(&self.folder)?;
                 if number < oldest {
-                    let oldest = oldest * self.segment_bytes;
+                    let oldest = oldest * self.identity.segment_bytes;
                     return Err(ReadError::TooOld { position, oldest });
                 }
                 if limit.is_some() { Err(failed("opening", &path)(error)) } else { Ok(false) }

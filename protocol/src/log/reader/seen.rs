@@ -86,7 +86,7 @@ impl LogReader {
     /// The header of the frame at `start`, if a whole frame is there.
     fn whole(&mut self, start: u64) -> Result<Option<FrameHeader>, ReadError> {
         match self.load(start) {
-            Err(ReadError::Damaged { .. }) => Ok(None),
+            Err(error) if error.is_damage() => Ok(None),
             loaded => loaded,
         }
     }
