@@ -122,7 +122,11 @@ fn is_damage(error: &anyhow::Error) -> bool {
 
 /// True if it is the bytes of a segment, or one that is missing, and not that it could not be read.
 fn is_damaged_segment(error: &RecoveryError) -> bool {
-    matches!(error, RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. })
+    match error {
+        RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. } => true,
+        RecoveryError::FirstSegment { source, .. } => source.is_damage(),
+        _ => false,
+    }
 }
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<ExitCode> {

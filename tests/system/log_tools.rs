@@ -289,6 +289,13 @@ fn a_damaged_header_of_a_segment_is_told_by_every_tool() {
         let (code, _, errors) = log(&copy, &["dump", "--from", &from]);
         assert_eq!(code, Some(FOUND_WRONG), "{errors}");
     }
+    // The first one says which log it is.
+    for offset in [0, 8, 20] {
+        let (_folder, copy) = copy_of(&venue);
+        damage_header(&copy, "00000000.seg", offset);
+        assert_tools_tell_damage(&copy, "00000000.seg offset 0");
+        assert_no_snapshot(&copy, "00000000.seg offset 0");
+    }
 }
 
 #[test]

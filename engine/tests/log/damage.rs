@@ -317,7 +317,12 @@ fn the_only_segment_that_was_begun_is_missed() {
 fn a_log_of_another_format_is_refused_with_both_versions() {
     let place = Place::new();
     place.open().close();
-    place.write(8, &[9, 0]);
+    let mut header = fs::read(place.segment(0)).unwrap();
+    header[8] = 9;
+    let salt = u32::from_le_bytes(header[12..16].try_into().unwrap());
+    let crc = crc32c::crc32c_append(salt, &header[..60]);
+    header[60..64].copy_from_slice(&crc.to_le_bytes());
+    place.write(0, &header[..64]);
     let error = refusal(&place);
     assert!(
         matches!(

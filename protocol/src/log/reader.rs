@@ -130,7 +130,11 @@ impl ReadError {
     /// True if bytes of the log are not what they must be, at a place where there are any.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Segment { .. })
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Segment { source, .. } => source.is_damage(),
+            _ => false,
+        }
     }
 
     /// True if the system had no descriptor or no memory to spare: nothing is wrong with the log, and

@@ -122,6 +122,14 @@ pub enum SegmentError {
     Foreign,
 }
 
+impl SegmentError {
+    /// True unless the header is whole and of another format, which another build reads.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        !matches!(self, Self::Version { .. })
+    }
+}
+
 impl LogIdentity {
     /// The header of segment `number` into the first [`SEGMENT_HEADER_BYTES`] of `target`.
     ///
@@ -157,12 +165,13 @@ impl LogIdentity {
         if raw.magic != MAGIC {
             return Err(SegmentError::Magic { found: raw.magic });
         }
-        if raw.major != FORMAT_MAJOR {
-            return Err(SegmentError::Version { found_major: raw.major, found_minor: raw.minor });
-        }
         let computed = raw.checksum();
         if raw.crc != computed {
             return Err(SegmentError::Crc { found: raw.crc, computed });
+        }
+        // Behind the checksum, which has its place in every format: damage is no other format.
+        if raw.major != FORMAT_MAJOR {
+            return Err(SegmentError::Version { found_major: raw.major, found_minor: raw.minor });
         }
         if !is_segment_size(raw.segment_bytes) {
             return Err(SegmentError::Size { found: raw.segment_bytes });
@@ -241,6 +250,9 @@ mod tests {
         assert!(matches!(LogIdentity::read_header(&[1; 64]), Err(SegmentError::Magic { .. })));
         let mut newer = header(3);
         newer[8] = 2;
+        assert!(matches!(LogIdentity::read_header(&newer), Err(SegmentError::Crc { .. })));
+        let crc = crc32c::crc32c_append(IDENTITY.salt, &newer[..CRC_OFFSET]);
+        newer[CRC_OFFSET..RAW_BYTES].copy_from_slice(&crc.to_le_bytes());
         assert_eq!(
             LogIdentity::read_header(&newer),
             Err(SegmentError::Version { found_major: 2, found_minor: 0 })
