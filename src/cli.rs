@@ -149,11 +149,11 @@ pub(crate) struct LogArguments {
 
 #[derive(Subcommand, Debug, Clone)]
 pub(crate) enum LogAction {
-    /// Which log it is, what it holds and how it ends. Exit code 3: damaged
+    /// Which log it is, what it holds and how it ends. Exit code 3: damaged, or its beginning is missing
     Info,
     /// Check every durable byte; names the first bad one. Exit code 3: damaged
     Verify,
-    /// Print transactions as JSON lines. Exit code 3: the log is damaged behind them
+    /// Print transactions as JSON lines. Exit code 3: the log is damaged behind them, or its beginning is missing
     Dump(DumpArguments),
     /// Find the first transaction at which two logs part. Exit code 3: they do, or one is damaged
     Diff {

@@ -1,5 +1,5 @@
 //! What stands for the removed beginning of a log, or is read in its place: its snapshots. Called by
-//! `log replay`, and by [`crate::names`].
+//! `log replay`, `log info`, `log dump` and the doctor, and by [`crate::names`].
 
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -33,6 +33,16 @@ pub(crate) fn definitions(
     listed: impl IntoIterator<Item = Listed>,
 ) -> Result<Option<Definitions>> {
     first(reader, listed, |listed| snapshot::definitions(data, listed).ok())
+}
+
+/// What is wrong with the beginning of a log that begins at `begin`: it may begin behind its own only with a
+/// snapshot that stands for what was before. Of those only the headers are looked at.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub(crate) fn missing_beginning(data: &Path, begin: Position) -> Result<Option<String>> {
+    let is_whole = begin.0 == 0 || list(data)?.iter().any(|listed| listed.header.is_ok());
+    Ok((!is_whole).then(|| unknown(begin)))
 }
 
 /// Why a log that was pruned up to `begin` cannot be read.

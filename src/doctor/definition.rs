@@ -1,9 +1,11 @@
 //! The venue's definition, as the engine takes it at a start. Called by [`super`].
 
 use super::Finding;
+use crate::pruned::missing_beginning;
 use std::path::Path;
 use touchline_engine::config::{EngineConfig, SymbolSection};
 use touchline_engine::{check_definition, has_log};
+use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::enums::OrderType;
 
 /// What this is about, in findings.
@@ -15,6 +17,9 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
         return vec![Finding::wrong(NAME, error.to_string(), "")];
     }
     if has_log(data) {
+        if let Some(finding) = unusable_log(data) {
+            return vec![finding];
+        }
         let found = "of the log that is there, whatever the settings say";
         return vec![Finding::good(NAME, found)];
     }
@@ -25,6 +30,22 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     }
     let (assets, symbols, accounts) = (assets.len(), symbols.len(), accounts.len());
     vec![Finding::good(NAME, format!("{assets} assets, {symbols} symbols, {accounts} accounts"))]
+}
+
+/// What keeps a start from taking the definition out of the log: a first segment that is none, or a beginning that
+/// was pruned and whose snapshots are gone.
+fn unusable_log(data: &Path) -> Option<Finding> {
+    let reader = match LogReader::open(data, Follow::Durable) {
+        Ok(reader) => reader,
+        Err(error) if error.is_damage() => {
+            return Some(Finding::wrong(NAME, error.to_string(), "bring it back from a copy"));
+        }
+        // What cannot be read now is told by who looks at the folder.
+        Err(_) => return None,
+    };
+    let why = missing_beginning(data, reader.position()).ok().flatten()?;
+    let advice = "bring back a snapshot, or the segments before it, from a copy";
+    Some(Finding::wrong(NAME, why, advice))
 }
 
 /// What a symbol says that it takes, while it does not take the order types that this is made of. Venues were

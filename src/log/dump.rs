@@ -6,6 +6,7 @@ use super::json::AsJson;
 use super::{FoundDamage, Pass};
 use crate::cli::DumpArguments;
 use crate::names::{Names, Sought};
+use crate::pruned::missing_beginning;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -26,6 +27,7 @@ const NANOSECONDS: f64 = 1e9;
 
 pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
     let mut reader = LogReader::open(data, Follow::Durable)?;
+    let begin = reader.position();
     let mut filter = Filter::new(options);
     // Without a snapshot a name may be defined further on, and else it is told that it is not.
     if reader.position().0 > 0
@@ -50,6 +52,12 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
         Err(error) => Err(error),
         Ok(()) => {
             filter.check_names()?;
+            // Whoever asks for all of it is told what is not there.
+            if options.from.is_none()
+                && let Some(why) = missing_beginning(data, begin)?
+            {
+                bail!(FoundDamage(why));
+            }
             Ok(ExitCode::SUCCESS)
         }
     }

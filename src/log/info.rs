@@ -3,6 +3,7 @@
 use super::FOUND_WRONG;
 use super::check::{progress, verdict_object, verdict_text};
 use crate::notice;
+use crate::pruned::missing_beginning;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         *commands.entry(name).or_default() += 1;
     })?;
     let snapshots = list(data)?;
+    let incomplete = missing_beginning(data, found.begin)?;
     let mut leases = sound_leases(data);
     leases.retain(|lease| lease.log_id == found.identity.log_id);
     let id = base16ct::lower::encode_string(&found.identity.log_id);
@@ -45,6 +47,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "firstTimeNs": first_time_ns,
                 "lastTimeNs": found.last_time_ns,
                 "cleanEnd": found.closed,
+                "whole": incomplete.is_none(),
                 "snapshots": snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
                 "leases": leases.iter().map(lease_object).collect::<Vec<_>>(),
                 "commands": commands,
@@ -66,9 +69,13 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         for lease in &leases {
             notice::say!("lease         of {}: from {} on", lease.name, lease.last.position);
         }
+        if let Some(why) = &incomplete {
+            notice::say!("NOT WHOLE     {why}: no engine starts on it");
+        }
     }
     Ok(match found.verdict {
         Verdict::Damaged { .. } => ExitCode::from(FOUND_WRONG),
+        _ if incomplete.is_some() => ExitCode::from(FOUND_WRONG),
         Verdict::Sound | Verdict::UnfinishedTail { .. } => ExitCode::SUCCESS,
     })
 }

@@ -298,6 +298,50 @@ fn a_damaged_header_of_a_segment_is_told_by_every_tool() {
     }
 }
 
+/// Exit code and output of the doctor.
+fn doctor(data: &Path) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline"));
+    command.arg("doctor").arg("--data").arg(data);
+    let Output { status, stdout, .. } = run(&mut command).expect("the executable runs");
+    (status.code(), String::from_utf8(stdout).expect("it prints text"))
+}
+
+#[test]
+fn a_log_without_its_beginning_is_whole_only_with_a_snapshot() {
+    let mut venue = Venue::up(
+        &[&UNLIMITED[..], &["--set", "log.segment_mib=2", "--set", "log.window_mib=8"]].concat(),
+    );
+    Load::new(&venue).pass(5 << 20);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let (_folder, copy) = copy_of(&venue);
+    assert_eq!(object(&copy, &["info", "--json"]).at("whole"), &Json::Bool(true));
+    object(&copy, &["snapshot", "--json"]);
+    fs::remove_file(copy.join("log/00000000.seg")).expect("it is there");
+    // Pruned: the snapshot stands for what was removed.
+    for arguments in [&["info"][..], &["verify"], &["dump"], &["replay"]] {
+        let (code, output, errors) = log(&copy, arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {errors}");
+        assert!(!output.contains("NOT WHOLE"), "{output}");
+    }
+    assert_eq!(doctor(&copy).0, Some(0));
+
+    let begin = object(&copy, &["info", "--json"]).integer_at("begin").to_string();
+    let first = lines(&copy, &["dump"])[0].integer_at("position").to_string();
+    fs::remove_dir_all(copy.join("snapshots")).expect("it is there");
+    let told = format!("begins at position {begin}, and no snapshot stands for what was before it");
+    for arguments in [["info"], ["verify"], ["dump"]] {
+        let (code, output, errors) = log(&copy, &arguments);
+        assert_eq!(code, Some(FOUND_WRONG), "{arguments:?}: {output}{errors}");
+        assert!(output.contains(&told) || errors.contains(&told), "{arguments:?}: {errors}");
+    }
+    let (code, text, _) = log(&copy, &["info", "--json"]);
+    assert_eq!((code, Json::parse(&text).at("whole")), (Some(FOUND_WRONG), &Json::Bool(false)));
+    // What was asked for is there.
+    assert!(!lines(&copy, &["dump", "--from", &first]).is_empty());
+    let (code, text) = doctor(&copy);
+    assert!(code == Some(FOUND_WRONG) && text.contains(&told), "{text}");
+}
+
 #[test]
 fn two_logs_part_where_they_part() {
     let mut venue = traded();
