@@ -239,6 +239,18 @@ fn older_ones_are_kept_by_count() {
         assert_eq!(last.removed, removed);
         assert_eq!(venue.snapshots(), made);
     }
+    // With nothing new to make as many are kept all the same.
+    for kept in [3, 3] {
+        venue.grow(1);
+        made.insert(0, venue.make(kept).path);
+    }
+    for kept in [4, 2, 1] {
+        let last = venue.make(kept);
+        assert_eq!((last.replayed, &last.path), (0, &made[0]));
+        let removed: Vec<PathBuf> = made.split_off(made.len().min(kept));
+        assert_eq!(last.removed, removed);
+        assert_eq!(venue.snapshots(), made);
+    }
     // What an interrupted making has left goes, and what is none stays.
     let unfinished = made[0].with_file_name("00000000000000000009.snap.new");
     let other = made[0].with_file_name("notes.txt");

@@ -39,6 +39,7 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
             "{} is up to date: the log can be read no further than its position {position}",
             path.display()
         );
+        say_removed(&made);
         return Ok(ExitCode::SUCCESS);
     }
     let from = match made.previous {
@@ -51,10 +52,14 @@ pub(super) fn run(data: &Path, options: &SnapshotArguments, json: bool) -> Resul
         path.display(),
         begun.elapsed()
     );
+    say_removed(&made);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say_removed(made: &Made) {
     for path in &made.removed {
         notice::say!("{} was removed", path.display());
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// How many snapshots are kept.

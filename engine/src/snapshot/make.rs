@@ -163,7 +163,7 @@ pub fn make(options: &MakeOptions, progress: &mut dyn FnMut(Position)) -> Result
     let Restored { header: previous, skipped, .. } = restored;
     let Some((last, last_time_ns)) = last else {
         let header = previous.ok_or(MakeError::NoVenue)?;
-        return Ok(already_there(data, &header, skipped)?);
+        return already_there(data, &header, skipped, options.kept);
     };
     sync_behind(&segments, replica.position())?;
     let header = SnapshotHeader {
@@ -274,9 +274,11 @@ fn already_there(
     data: &Path,
     header: &SnapshotHeader,
     skipped: Vec<(PathBuf, SnapshotFault)>,
-) -> Result<Made, DiskError> {
+    kept: usize,
+) -> Result<Made, MakeError> {
     let path = snapshot_path(&snapshot_folder(data), header.position);
     let bytes = fs::metadata(&path).map_err(disk_error("looking at", &path))?.len();
+    let removed = remove_old(data, Position(header.position), &skipped, kept)?;
     Ok(Made {
         path,
         position: Position(header.position),
@@ -286,7 +288,7 @@ fn already_there(
         bytes,
         state_hash: header.state_hash,
         skipped,
-        removed: Vec::new(),
+        removed,
     })
 }
 
