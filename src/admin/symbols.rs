@@ -6,6 +6,7 @@ use crate::cli::{SymbolAction, SymbolSettings};
 use crate::names::Names;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
+use std::collections::HashSet;
 use std::path::Path;
 use toml::{Table, Value};
 use touchline_engine::config::{OrderTypes, SymbolSection};
@@ -92,12 +93,16 @@ fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> 
 /// A symbol's keys of `venue.toml`, some of them as `KEY=VALUE`; a value that is no TOML is a text, and
 /// so is a number where a decimal belongs.
 fn section(mut table: Table, keys: &[String]) -> Result<SymbolSection> {
+    let mut given = HashSet::new();
     for assignment in keys {
         let Some((key, text)) = assignment.split_once('=') else {
             bail!("{assignment:?}: expected KEY=VALUE");
         };
         if ["name", "base", "quote"].contains(&key) {
             bail!("{assignment:?}: a symbol keeps its name and its assets");
+        }
+        if !given.insert(key) {
+            bail!("{assignment:?}: {key} is given twice");
         }
         let parsed = format!("value = {text}").parse::<Table>().ok();
         let value = match parsed.and_then(|mut parsed| parsed.remove("value")) {
@@ -282,6 +287,11 @@ mod tests {
         ] {
             let error = section(present(&symbol()), &keys(&[bad])).unwrap_err();
             assert!(format!("{error:#}").contains(named), "{bad}: {error:#}");
+        }
+        let twice = keys(&["tick_size=0.01", "lot_step=1", "tick_size=0.02"]);
+        for table in [Table::new(), present(&symbol())] {
+            let error = section(table, &twice).unwrap_err().to_string();
+            assert!(error.contains("tick_size is given twice"), "{error}");
         }
     }
 }
