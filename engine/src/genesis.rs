@@ -6,9 +6,11 @@
 
 use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key};
 use std::collections::HashMap;
+use std::path::Path;
 use touchline_core::limits::MAXIMA;
 use touchline_core::{Context, Core, OUTBOX_BYTES_MAX, Outbox, RecordLimits};
 use touchline_protocol::client::ClientCommand;
+use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::command::{
     ACCOUNT_CAN_DEPOSIT, ACCOUNT_CAN_TRADE, ACCOUNT_CAN_WITHDRAW, CreateAccount, CreateKey,
     DefineAsset, DefineSymbol, Deposit, KEY_ALL, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
@@ -295,6 +297,28 @@ const DEFINE_SYMBOL_FIELDS: [&str; 8] =
     ["name", "base", "quote", "status", "order_types", "flags", "permissions", "reserved"];
 const CHANGE_SYMBOL_FIELDS: [&str; 5] =
     ["symbol", "order_types", "flags", "permissions", "reserved"];
+
+/// True if the log in `data` says that an engine has started behind the venue's definition, which is then whole.
+/// Also if it cannot be read: the start tells that.
+pub(crate) fn is_whole_in(data: &Path) -> bool {
+    // What the live window holds the start brings to disk.
+    let Ok(mut reader) = LogReader::open(data, Follow::Appended) else { return true };
+    // What was before is in a snapshot, which is only made of a whole one.
+    if reader.position().0 > 0 {
+        return true;
+    }
+    loop {
+        match reader.next() {
+            Ok(Some(transaction)) => {
+                if matches!(transaction.command(), Ok(Command::EngineStarted(_))) {
+                    return true;
+                }
+            }
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
+    }
+}
 
 fn wrong(key: &str, found: &str, expected: &str) -> ConfigError {
     ConfigError { key: key.to_owned(), problem: format!("{found:?} is not {expected}") }

@@ -6,7 +6,7 @@ use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
-use crate::genesis::Genesis;
+use crate::genesis::{Genesis, is_whole_in};
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
@@ -155,7 +155,8 @@ pub fn run(options: EngineOptions) -> Result<()> {
 /// What the log is opened for.
 struct Venue {
     core: Core,
-    genesis: Genesis,
+    /// As [`check_definition`] gives it.
+    genesis: Option<Genesis>,
     defined: Defined,
     master_key: MasterKey,
 }
@@ -196,7 +197,7 @@ fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Resul
         stop: Arc::clone(&stop),
         settings: options.config.engine.clone(),
     });
-    let definition = (!defined.is_whole).then_some((&genesis, defined));
+    let definition = (!defined.is_whole).then_some((genesis, defined));
     let served = log_start(&mut duty, options, definition, report.incarnation)
         .and_then(|()| serve(options, &duty, &report, master_key, (mail, rings.gateway), stop));
     let (feed, gateway) = match served {
@@ -231,11 +232,12 @@ fn refuse(writer: LogWriter, why: anyhow::Error) -> anyhow::Error {
 fn log_start(
     duty: &mut Duty,
     options: &EngineOptions,
-    definition: Option<(&Genesis, Defined)>,
+    definition: Option<(Option<Genesis>, Defined)>,
     incarnation: Incarnation,
 ) -> Result<()> {
     if let Some((genesis, defined)) = definition {
-        define_venue(duty, genesis, defined)?;
+        let genesis = genesis.map_or_else(|| Genesis::new(&options.config), Ok)?;
+        define_venue(duty, &genesis, defined)?;
     }
     begin(duty, &options.config, incarnation.0)?;
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
@@ -308,16 +310,24 @@ pub fn check_data_path(data: &Path) -> Result<()> {
 }
 
 /// The venue's definition as a start on this data folder takes it: that of a new venue is tried out, for a log
-/// that holds a part of it takes no other one.
+/// that holds a part of it takes no other one. `None` where the log holds all of it, as far as that can be seen:
+/// then whatever `config` says of it is not used.
 ///
 /// # Errors
 /// Names what such a start would refuse.
-pub fn check_definition(config: &EngineConfig, data: &Path) -> Result<Genesis, ConfigError> {
+pub fn check_definition(
+    config: &EngineConfig,
+    data: &Path,
+) -> Result<Option<Genesis>, ConfigError> {
+    let is_new = !has_log(data);
+    if !is_new && is_whole_in(data) {
+        return Ok(None);
+    }
     let genesis = Genesis::new(config)?;
-    if !has_log(data) {
+    if is_new {
         genesis.try_out()?;
     }
-    Ok(genesis)
+    Ok(Some(genesis))
 }
 
 /// A new venue gets a new master key, before its log. A venue without its key is refused: with another

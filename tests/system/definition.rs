@@ -3,6 +3,7 @@
 
 use super::http::{Http, Key};
 use super::json::Json;
+use super::lifecycle::definition_of;
 use super::process::{Process, WATCHDOG, eventually, is_alive, processes_on, send_signal};
 use super::random::Random;
 use super::raw_session::{dial, is_closed};
@@ -340,6 +341,32 @@ fn a_definition_that_the_core_refuses_is_told_before_anything_is_made() {
         "{output}"
     );
     assert!(!data.exists(), "what is made of a wrong definition takes no other one");
+}
+
+#[test]
+fn a_definition_that_is_not_used_blocks_neither_a_start_nor_the_doctor() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let (data, file) = (folder.path().join("data"), folder.path().join("venue.toml"));
+    fs::write(&file, definition_of("AB", "")).expect("the folder is ours");
+    let [data, file] = [&data, &file].map(|path| path.to_str().expect("plain names").to_owned());
+    let engine = |more: &[&str]| {
+        let mut engine = Process::start(&[&["engine", "--data", &data], more].concat());
+        engine.wait_for(0, "ready line", |line| line.starts_with("engine ready"));
+        engine.signal(Signal::TERM);
+        assert!(engine.wait_for_end().success());
+    };
+    engine(&["--config", &file]);
+    // The demo venue, which is the definition without a file, has more keys.
+    let set = ["--set", "limits.keys=1"];
+    let mut doctor = Process::start(&[&["doctor", "--data", &data][..], &set].concat());
+    assert_eq!(doctor.wait_for_end().code(), Some(0), "{:?}", doctor.lines());
+    engine(&set);
+    // In a new folder it is used.
+    let new = folder.path().join("new");
+    let name = new.to_str().expect("plain names");
+    let arguments = ["engine", "--data", name, set[0], set[1]].map(str::to_owned);
+    assert!(refused(&arguments).contains("limits.keys"));
+    assert!(!new.exists(), "what is refused makes nothing");
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn a_definition_that_is_larger_than_the_window_is_logged() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = options(&folder, KEYS, "");
     let genesis = check_definition(&options.config, &options.data).expect("a sound definition");
+    let genesis = genesis.expect("no log holds it");
     let mut core = Core::new();
     let (log, defined) = open_log(&options, &mut core, 1).expect("a new log");
     let Log { writer, keeper, control, .. } = log;
