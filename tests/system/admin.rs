@@ -3,7 +3,7 @@
 use super::http::{Key, Request, Response};
 use super::json::Json;
 use super::orders::assert_texts;
-use super::process::{Process, eventually};
+use super::process::{Process, eventually, send_signal, stop};
 use super::trader::Trader;
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
@@ -321,6 +321,16 @@ fn a_dump_that_follows_goes_on_when_its_number_becomes_anothers_name() {
     });
     assert!(dump.lines()[printed..].iter().all(|line| line.contains("\"account\":2,")));
     dump.kill();
+}
+
+#[test]
+fn an_engine_that_does_not_answer_is_told_as_such() {
+    let venue = Venue::separate(&[]);
+    let engine = venue.pid("engine").expect("it runs");
+    stop(engine);
+    refused(&venue, &["account", "X"], "does not answer");
+    send_signal(engine, Signal::CONT);
+    venue.wait_until_engine_answers();
 }
 
 #[test]

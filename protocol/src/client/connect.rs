@@ -49,6 +49,17 @@ pub enum ConnectError {
         /// What the system said.
         source: io::Error,
     },
+    /// The engine takes connections and says nothing: it is stopped, or its machine gives it no time.
+    #[error(
+        "the engine at {endpoint} does not answer: it took the connection and then nothing came for \
+         {waited:?}; it is stopped, or its machine is busy with other things"
+    )]
+    NoAnswer {
+        /// Where it was dialled.
+        endpoint: Endpoint,
+        /// So long it was waited for.
+        waited: Duration,
+    },
     /// The handshake broke off.
     #[error("handshake with the engine: {0}")]
     Io(#[from] io::Error),
@@ -157,7 +168,7 @@ fn open(options: &ClientOptions, wishes: Wishes) -> Result<Client, ConnectError>
     let limit = options.handshake_timeout;
     let failed = |source| ConnectError::Connect { endpoint: options.endpoint.clone(), source };
     let hello = hello(options, wishes)?;
-    match &options.endpoint {
+    let opened = match &options.endpoint {
         Endpoint::SharedMemory(path) => {
             over_rings(options, hello, handshake::dial(path, limit).map_err(failed)?)
         }
@@ -166,6 +177,21 @@ fn open(options: &ClientOptions, wishes: Wishes) -> Result<Client, ConnectError>
         }
         Endpoint::Tcp(address) => {
             over_stream(options, hello, handshake::dial_tcp(*address, limit).map_err(failed)?)
+        }
+    };
+    opened.map_err(|error| error.or_no_answer(options))
+}
+
+impl ConnectError {
+    /// A wait that took too long, by what it means.
+    fn or_no_answer(self, options: &ClientOptions) -> Self {
+        let (Self::Io(source) | Self::Pass(PassError::System(source))) = &self else { return self };
+        match source.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::NoAnswer {
+                endpoint: options.endpoint.clone(),
+                waited: options.handshake_timeout,
+            },
+            _ => self,
         }
     }
 }

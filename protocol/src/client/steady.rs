@@ -338,6 +338,7 @@ impl SteadyClient {
     fn may_pass(&mut self, error: &ConnectError) -> bool {
         match error {
             ConnectError::Connect { .. }
+            | ConnectError::NoAnswer { .. }
             | ConnectError::Io(_)
             | ConnectError::Pass(PassError::System(_)) => {
                 self.crowded_since = None;
