@@ -151,7 +151,11 @@ pub(crate) struct LogArguments {
 pub(crate) enum LogAction {
     /// Which log it is, what it holds and how it ends. Exit code 3: damaged, or its beginning is missing
     Info,
-    /// Check every durable byte; names the first bad one. Exit code 3: damaged
+    /// Check every durable frame and segment header; names the first bad one. Exit code 3: damaged
+    ///
+    /// All of a frame is checked by its checksum, and so are the fields of each segment's header; each snapshot is
+    /// read to its end. What fills a header up to 4096 bytes, a frame up to the next multiple of 64, and a window
+    /// segment behind its last frame carries nothing: no reader looks at it, and neither does this.
     Verify,
     /// Print transactions as JSON lines. Exit code 3: the log is damaged behind them, or its beginning is missing
     Dump(DumpArguments),

@@ -1,5 +1,6 @@
-//! `touchline log verify`: reads every byte that is durable and names the first bad one; then the same of
-//! each snapshot, one of which must stand for what was pruned. Called by [`super`].
+//! `touchline log verify`: checks every durable frame and each segment's header and names the first bad one, but
+//! not the zeros that fill them up, which nothing reads; then each snapshot, one of which must stand for what
+//! was pruned. Called by [`super`].
 
 use super::FOUND_WRONG;
 use crate::notice;
