@@ -176,6 +176,7 @@ mod tests {
             ("motor.wait=spin", "motor"),
             ("gateway.tcp=localhost", "localhost"),
             ("gateway.sessions=0", "gateway.sessions"),
+            ("engine.connections=2", "engine.connections: 2 is not between 3 and 120"),
             ("log.window_mib=7", "log.window_mib"),
             ("log.segment_mib=3", "log.segment_mib"),
             ("adapter.nothing=1", "nothing"),

@@ -18,6 +18,9 @@ use std::net::SocketAddr;
 use touchline_protocol::feed::layout::{SLOTS_MAX, SLOTS_MIN, is_slot_count};
 use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 use touchline_protocol::message::handshake::HEARTBEAT_SECONDS_MAX;
+
+/// Connections without which no venue works: two of an adapter, and one of `touchline admin`.
+const CONNECTIONS_MIN: u64 = 3;
 use touchline_protocol::wait::WaitStrategy;
 
 /// How idle threads wait.
@@ -58,7 +61,7 @@ pub struct EngineSection {
     pub cold_messages_per_turn: u32,
     /// Transactions of pending work per turn, 1 to 1024; behind them operators are heard.
     pub pending_per_turn: u32,
-    /// Connections at once, 1 to 120.
+    /// Connections at once, 3 to 120.
     pub connections: usize,
     /// A client that sends, but reads none of its replies for so many seconds, is given up; 1 to 3600.
     pub reader_stall_seconds: u32,
@@ -287,7 +290,7 @@ impl EngineConfig {
         in_range("engine.stream_messages_per_turn", of_streams.into(), 1, 4096)?;
         in_range("engine.cold_messages_per_turn", engine.cold_messages_per_turn.into(), 1, 1024)?;
         in_range("engine.pending_per_turn", engine.pending_per_turn.into(), 1, 1024)?;
-        in_range("engine.connections", engine.connections as u64, 1, 120)?;
+        in_range("engine.connections", engine.connections as u64, CONNECTIONS_MIN, 120)?;
         in_range("engine.reader_stall_seconds", engine.reader_stall_seconds.into(), 1, 3600)?;
         in_range("engine.reconnect_seconds", engine.reconnect_seconds.into(), 0, 3600)?;
         let gateway = &self.gateway;

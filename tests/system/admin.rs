@@ -324,6 +324,13 @@ fn a_dump_that_follows_goes_on_when_its_number_becomes_anothers_name() {
 }
 
 #[test]
+fn the_fewest_connections_that_are_allowed_are_enough_for_a_venue_and_its_operator() {
+    let venue = Venue::up(&["--set", "engine.connections=3"]);
+    admin(&venue, &["deposit", "A", "USDT", "1"]);
+    assert_eq!(place(&mut venue.a()).status, 200);
+}
+
+#[test]
 fn an_engine_that_does_not_answer_is_told_as_such() {
     let venue = Venue::separate(&[]);
     let engine = venue.pid("engine").expect("it runs");
