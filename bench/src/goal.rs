@@ -21,8 +21,10 @@ pub struct Goal {
     pub at_most: bool,
     /// An absolute figure that would do as well.
     pub or: Option<&'static str>,
-    /// Whether the bound, or the other figure, is reached.
-    pub reached: bool,
+    /// Whether the bound, or the other figure, is reached; none if that cannot be told.
+    pub reached: Option<bool>,
+    /// Why it cannot be told.
+    pub untold: Option<&'static str>,
 }
 
 impl Goal {
@@ -30,21 +32,28 @@ impl Goal {
     #[must_use]
     pub fn at_most(name: String, figures: [String; 2], ratio: u64, bound: u64) -> Self {
         let [figure, beside] = figures;
-        let reached = ratio <= bound;
-        Self { name, figure, beside, ratio, bound, at_most: true, or: None, reached }
+        let reached = Some(ratio <= bound);
+        Self { name, figure, beside, ratio, bound, at_most: true, or: None, reached, untold: None }
     }
 
     /// A ratio that is to be at least the bound.
     #[must_use]
     pub fn at_least(name: String, figures: [String; 2], ratio: u64, bound: u64) -> Self {
-        let reached = ratio >= bound;
+        let reached = Some(ratio >= bound);
         Self { at_most: false, reached, ..Self::at_most(name, figures, ratio, bound) }
     }
 
     /// An absolute figure that reaches the goal as well, and whether it is there.
     #[must_use]
     pub fn or(self, figure: &'static str, is_there: bool) -> Self {
-        Self { or: Some(figure), reached: self.reached || is_there, ..self }
+        let goal = Self { or: Some(figure), ..self };
+        if is_there { Self { reached: Some(true), untold: None, ..goal } } else { goal }
+    }
+
+    /// No verdict, for this reason.
+    #[must_use]
+    pub fn without_verdict(self, why: &'static str) -> Self {
+        Self { reached: None, untold: Some(why), ..self }
     }
 
     /// The heading of [`line`](Self::line).
@@ -59,7 +68,11 @@ impl Goal {
         let Self { name, figure, beside, .. } = self;
         let sign = if self.at_most { "<=" } else { ">=" };
         let or = self.or.map(|or| format!(" or {or}")).unwrap_or_default();
-        let outcome = if self.reached { "reached" } else { "missed" };
+        let outcome = match self.reached {
+            Some(true) => "reached".to_owned(),
+            Some(false) => "missed".to_owned(),
+            None => format!("-: {}", self.untold.unwrap_or("unknown")),
+        };
         let [ratio, bound] = [self.ratio, self.bound].map(|hundredths| ratio(hundredths, 100));
         format!("{name:<43}{figure:>13}{beside:>15}{ratio:>8}   {sign} {bound}{or}: {outcome}")
     }
@@ -73,10 +86,17 @@ mod tests {
     fn a_bound_belongs_to_what_reaches_it() {
         let figures = || ["3 ns".to_owned(), "2 ns".to_owned()];
         let most = |ratio| Goal::at_most("a".to_owned(), figures(), ratio, 200).reached;
-        assert_eq!([199, 200, 201].map(most), [true, true, false]);
+        assert_eq!([199, 200, 201].map(most), [true, true, false].map(Some));
         let least = |ratio| Goal::at_least("a".to_owned(), figures(), ratio, 200);
-        assert_eq!([199, 200, 201].map(|ratio| least(ratio).reached), [false, true, true]);
-        assert!(least(1).or("9 M/s", true).reached && least(200).or("9 M/s", false).reached);
+        assert_eq!(
+            [199, 200, 201].map(|ratio| least(ratio).reached),
+            [false, true, true].map(Some)
+        );
+        let or = |ratio, is_there| least(ratio).or("9 M/s", is_there).reached;
+        assert_eq!([or(1, true), or(200, false), or(1, false)], [true, true, false].map(Some));
+        let untold = least(200).without_verdict("noise");
+        assert!(untold.line().ends_with("-: noise"), "{}", untold.line());
+        assert_eq!(untold.or("9 M/s", true).reached, Some(true));
         let line = least(150).or("9 M/s", false).line();
         assert!(
             line.starts_with("a ") && line.ends_with("1.50   >= 2.00 or 9 M/s: missed"),

@@ -33,7 +33,6 @@ use replay::Commands;
 use subject::Subject;
 
 pub use append::Append;
-pub use goals::Goal;
 pub use paced::Paced;
 pub use replay::Replay;
 pub use report::{DurableRound, LogReport, Round};

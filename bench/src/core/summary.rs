@@ -265,7 +265,7 @@ mod tests {
 
     fn goals(summary: &Summary) -> Vec<(&str, u64, bool)> {
         let goals = summary.goals.iter();
-        goals.map(|goal| (goal.name.as_str(), goal.ratio, goal.reached)).collect()
+        goals.map(|goal| (goal.name.as_str(), goal.ratio, goal.reached == Some(true))).collect()
     }
 
     #[test]

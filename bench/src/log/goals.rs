@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
-
 use super::report::{DurableRound, Round};
+use crate::goal::Goal;
 use crate::latency::{duration, median, median_ratio};
 
 /// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
@@ -15,48 +14,10 @@ const REPLAY_SHARE: u64 = 70;
 const VERIFY_BYTES_PER_SECOND: u64 = 2_000_000_000;
 const VERIFY_SHARE: u64 = 80;
 
-/// Where the writer's own p99.9 with the disk held is more than so many times its p50, what the machine does beside
-/// it hides what the disk does: nothing is told of the two's ratio then.
+/// Where the writer's own p99.9 with the disk held is more than so many times its p50, the machine makes it: that a
+/// goal to it is reached says nothing then. That it is missed does.
 pub(super) const NOISE: u64 = 100;
 pub(super) const IS_NOISE: &str = "noise";
-
-/// A ratio that is to be reached.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Goal {
-    /// What is compared with what.
-    pub name: &'static str,
-    /// The figure, with its unit.
-    pub figure: String,
-    /// What it is compared with.
-    pub beside: String,
-    /// Median of the rounds' own ratios, in hundredths.
-    pub ratio: u64,
-    /// The bound, in hundredths.
-    pub bound: u64,
-    /// Whether the ratio may be at most the bound, rather than at least.
-    pub at_most: bool,
-    /// An absolute figure that would do as well.
-    pub or: Option<&'static str>,
-    /// Whether the bound, or the other figure, is reached; none if that cannot be told.
-    pub reached: Option<bool>,
-    /// Why it cannot be told.
-    pub untold: Option<&'static str>,
-}
-
-impl Goal {
-    pub(super) const fn outcome(&self) -> &'static str {
-        match self.reached {
-            Some(true) => "reached",
-            Some(false) => "missed",
-            None => "-",
-        }
-    }
-
-    /// No verdict, for this reason.
-    fn without_verdict(self, why: &'static str) -> Self {
-        Self { reached: None, untold: Some(why), ..self }
-    }
-}
 
 /// Numerator and denominator of each round, and how they are shown.
 struct Compared<'rounds> {
@@ -69,7 +30,7 @@ impl Compared<'_> {
         let to_bound = median_to(&self.pairs, bound);
         let is_allowed = if at_most { Ordering::is_le } else { Ordering::is_ge };
         Goal {
-            name,
+            name: name.to_owned(),
             figure: (self.show)(self.figure()),
             beside: (self.show)(median(self.pairs.iter().map(|pair| pair.1))),
             ratio: median_ratio(self.pairs.iter().copied()),
@@ -87,12 +48,7 @@ impl Compared<'_> {
 
     /// A goal of at least a share, which a figure of its own reaches as well.
     fn goal_or(&self, name: &'static str, bound: u64, (or, enough): (&'static str, u64)) -> Goal {
-        let mut goal = self.goal(name, bound, false);
-        goal.or = Some(or);
-        if self.figure() >= enough {
-            (goal.reached, goal.untold) = (Some(true), None);
-        }
-        goal
+        self.goal(name, bound, false).or(or, self.figure() >= enough)
     }
 }
 
@@ -171,7 +127,7 @@ fn durable_goals(rounds: &[Round]) -> Vec<Goal> {
     let mut writer = times(|round| (round.paced.writer_on.p99_9, round.paced.writer_off.p99_9))
         .goal("writer's p99.9, disk at work to disk held", 200, true);
     let held = of(|round| (round.paced.writer_off.p99_9, round.paced.writer_off.p50));
-    if median_to(&held, 100 * NOISE) == Some(Ordering::Greater) {
+    if writer.reached == Some(true) && median_to(&held, 100 * NOISE) == Some(Ordering::Greater) {
         writer = writer.without_verdict(IS_NOISE);
     }
     vec![

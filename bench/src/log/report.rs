@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::goals::{Goal, IS_NOISE, NOISE, goals, thousandths};
+use super::goals::{IS_NOISE, NOISE, goals, thousandths};
 use super::{Append, LogOptions, Paced, Replay, Throughput, Verify};
+use crate::goal::Goal;
 use crate::latency::{Percentiles, median, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
@@ -70,30 +71,17 @@ impl LogReport {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
-            "the log, segments of {} MiB: medians of {} round(s), ratios within a round\nmachine: {}\nscratch: {}\n\n{:<43}{:>13}{:>15}\
-             {:>8}   goal\n",
+            "the log, segments of {} MiB: medians of {} round(s), ratios within a round\nmachine: \
+             {}\nscratch: {}\n\n{}\n",
             self.segment_bytes >> 20,
             self.rounds.len(),
             self.machine.line(),
             self.scratch.line(),
-            "",
-            "figure",
-            "beside",
-            "ratio",
+            Goal::heading(),
         );
         for goal in &self.goals {
-            let Goal { name, figure, beside, .. } = goal;
-            let sign = if goal.at_most { "<=" } else { ">=" };
-            let or = goal.or.map(|or| format!(" or {or}")).unwrap_or_default();
-            let why = goal.untold.map(|why| format!(": {why}")).unwrap_or_default();
             // Writing to a String cannot fail.
-            let _infallible = writeln!(
-                text,
-                "{name:<43}{figure:>13}{beside:>15}{:>8}   {sign} {}{or}: {}{why}",
-                ratio(goal.ratio, 100),
-                ratio(goal.bound, 100),
-                goal.outcome(),
-            );
+            let _infallible = writeln!(text, "{}", goal.line());
         }
         if self.goals.iter().any(|goal| goal.untold == Some(IS_NOISE)) {
             let _infallible = writeln!(
@@ -284,6 +272,15 @@ mod tests {
             text.contains("\nnoise: with the disk held, the writer's p99.9 is more than 100 times"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn noise_hides_no_miss() {
+        let mut durable = DurableRound::default();
+        durable.paced.writer_off = Percentiles { p50: 3, p99_9: 304, ..Default::default() };
+        durable.paced.writer_on = Percentiles { p99_9: 700, ..Default::default() };
+        let report = report(vec![Round { durable: Some(durable), ..round(1, 1) }]);
+        assert_eq!(report.goals[1].reached, Some(false));
     }
 
     #[test]
