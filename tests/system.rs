@@ -51,6 +51,7 @@ mod system {
     mod start_flags;
     mod status;
     mod stream_client;
+    mod stream_ends;
     mod streams;
     mod streams_hostile;
     mod structure;

@@ -201,6 +201,7 @@ enum touchline_close_reason {
     TOUCHLINE_CLOSE_REASON_READER_STALLED = 6, /* Commands wait, and for too long none of their replies was taken. */
     TOUCHLINE_CLOSE_REASON_OTHER = 7, /* The engine ended it for a reason of its own. */
     TOUCHLINE_CLOSE_REASON_FEED_ENDED = 8, /* The public feed has ended, and all of it was sent. */
+    TOUCHLINE_CLOSE_REASON_ENGINE_STOPPED = 9, /* The engine stops, and all that it has decided was told before this. */
 };
 
 /* How a replay ended. */

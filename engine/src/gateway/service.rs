@@ -110,10 +110,11 @@ impl Gateway {
         Ok(())
     }
 
-    /// Log and feed have ended in front of the gateway: sessions get what they are told, and readers over
-    /// streams the rest of the feed. A backend may hand over what a turn gave it only in its next one.
+    /// Log and feed have ended in front of the gateway: sessions get what they are told and why they end, and
+    /// readers over streams the rest of the feed. A backend may hand over what a turn gave it only in its next one.
     fn say_last_words(&mut self, limit: Instant) -> io::Result<()> {
         self.turn(Duration::ZERO)?;
+        self.close_all_sessions(CloseReason::EngineStopped);
         while self.has_last_words() && self.now < limit {
             let has_work = self.readers.has_work() || self.sessions.has_replies();
             self.turn(if has_work { Duration::ZERO } else { LAST_WORDS / 100 })?;

@@ -57,6 +57,9 @@ pub(super) struct Sessions {
     is_stuck: bool,
     /// How far the log was on disk when it failed.
     failed_at: Option<Position>,
+    /// All of them were told the engine's last word: their sockets stay until the gateway's own end, which hears
+    /// them out.
+    are_closed: bool,
 }
 
 fn low_bytes(epoch: Epoch) -> [u8; 3] {
@@ -80,6 +83,7 @@ impl Sessions {
             states: VecDeque::new(),
             is_stuck: false,
             failed_at: None,
+            are_closed: false,
         }
     }
 
@@ -215,6 +219,20 @@ impl Gateway {
             stream.close(reason, self.now);
             self.sessions.mark_dirty(ticket);
         }
+    }
+
+    /// The duty thread has ended, and all its mail is read: says for this reason that every session ends, behind
+    /// what it was still to be told.
+    pub(super) fn close_all_sessions(&mut self, reason: CloseReason) {
+        self.sessions.drain_all(&self.mail);
+        self.sessions.are_closed = true;
+        for ticket in self.sessions.streams.keys().copied().collect::<Vec<_>>() {
+            if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
+                stream.close(reason, self.now);
+            }
+            self.sessions.mark_dirty(ticket);
+        }
+        self.flush();
     }
 
     /// Gives up an older connection of the session that has still something to say: who logs on again and again
@@ -395,7 +413,7 @@ impl Gateway {
                 stream.is_holding = true;
                 self.sessions.holding.push(ticket);
             }
-            if stream.is_over(self.now) {
+            if stream.is_over(self.now) && !self.sessions.are_closed {
                 self.session_ended(ticket);
             }
             for one in sent.drain(..) {

@@ -117,11 +117,12 @@ pub(super) mod peers {
     use touchline_protocol::feed::layout::SLOTS_MIN;
     use touchline_protocol::message::command::LOGON_FEED;
     use touchline_protocol::message::decode::{self, ENVELOPED_BYTES_MAX, enclose};
-    use touchline_protocol::message::enums::{Lane, RejectReason, Role};
+    use touchline_protocol::message::enums::{CloseReason, Lane, RejectReason, Role};
     use touchline_protocol::message::event::{
         ENVELOPE_TERMINAL, Envelope, Rejected, SessionStarted,
     };
     use touchline_protocol::message::handshake::*;
+    use touchline_protocol::message::stream::SessionClosed;
     use touchline_protocol::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR};
     use touchline_protocol::text::Name;
     use touchline_protocol::units::{Epoch, KeyId, Position, SessionId};
@@ -399,9 +400,12 @@ pub(super) mod peers {
         let mut said = Vec::new();
         client.read_to_end(&mut said).unwrap();
         let welcome = size_of::<Welcome>();
-        assert_eq!(said.len(), welcome + length, "the Welcome and the answer");
-        let answer = decode::disclose(&said[welcome..]).unwrap().0;
+        let closed = size_of::<SessionClosed>();
+        assert_eq!(said.len(), welcome + length + closed, "the Welcome, the answer, the end");
+        let answer = decode::disclose(&said[welcome..welcome + length]).unwrap().0;
         assert_eq!((answer.session, answer.reserved), (session, [0; 3]));
+        let closed: SessionClosed = bytemuck::pod_read_unaligned(&said[welcome + length..]);
+        assert_eq!(closed.reason, CloseReason::EngineStopped.to_wire());
         log.keeper.stop();
     }
 

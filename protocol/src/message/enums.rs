@@ -420,6 +420,8 @@ wire_enum! {
         Other = 7,
         /// The public feed has ended, and all of it was sent.
         FeedEnded = 8,
+        /// The engine stops, and all that it has decided was told before this.
+        EngineStopped = 9,
     }
 }
 
