@@ -47,6 +47,7 @@ mod system {
     mod reconnects;
     mod records;
     mod rules;
+    mod session_rules;
     mod snapshots;
     mod start_flags;
     mod status;

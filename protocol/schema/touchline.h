@@ -184,8 +184,8 @@ enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_NOT_AUTHENTICATED = 3, /* Unknown key or wrong proof; which one is not said. */
     TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role is for the engine's own user, over shared memory. */
     TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */
-    TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place for another session or reader of the feed, in all or of its key. */
-    TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. */
+    TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place at present for another connection or reader of the feed, in all or of its key. Not of a name too many, which is `Rejected`. */
+    TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32 already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the end of the older connection is to cancel. */
     TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log, or has not come to decide about the client in time: try again. */
     TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told since `position` may not have happened. To go on, log on again without naming them. */
     TOUCHLINE_REFUSAL_REASON_NO_FEED = 10, /* There is no public feed, or it has ended. */
@@ -1533,7 +1533,7 @@ struct touchline_hello {
     uint8_t flags; /* `LOGON_*` bits. */
     uint8_t carrier; /* `CARRIER_*`: what carries the session; other numbers are refused. */
     uint64_t key_id; /* The trader's key; 0 for roles of the local user. */
-    struct touchline_name name; /* The session's name, unique per key; not empty. */
+    struct touchline_name name; /* The session's name, unique per key; not empty. To be kept from run to run: the session of a name is there for ever, and a key has 32 names at the most. */
     uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. Not looked at for a stream, as is the reply ring's. */
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
     uint32_t last_incarnation; /* Last incarnation that the client saw; 0 for none. */

@@ -386,9 +386,12 @@ wire_enum! {
         RoleNotPermitted = 4,
         /// A field of the Hello is out of its range.
         InvalidHello = 5,
-        /// No place for another session or reader of the feed, in all or of its key.
+        /// No place at present for another connection or reader of the feed, in all or of its key. Not of a name
+        /// too many, which is `Rejected`.
         TooManySessions = 6,
-        /// The core rejected the logon: see `reject_reason`.
+        /// The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32
+        /// already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the
+        /// end of the older connection is to cancel.
         Rejected = 7,
         /// The engine cannot read what the client saw last in its log, or has not come to decide about the client
         /// in time: try again.

@@ -38,7 +38,8 @@ message! {
         15 carrier: u8,
         /// The trader's key; 0 for roles of the local user.
         16 key_id: KeyId,
-        /// The session's name, unique per key; not empty.
+        /// The session's name, unique per key; not empty. To be kept from run to run: the session of a name is
+        /// there for ever, and a key has 32 names at the most.
         24 name: Name,
         /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384.
         /// Not looked at for a stream, as is the reply ring's.

@@ -1,0 +1,41 @@
+//! What FORMATS.md says of a key's sessions: how many names it has, and what a refusal says.
+
+use super::binary::{KEY_A, KEY_B};
+use super::stream_client::{Member, options, unix, venue};
+use std::fs;
+use std::path::Path;
+use touchline_core::limits::SESSIONS_PER_KEY_MAX;
+use touchline_protocol::client::{ClientOptions, ConnectError};
+use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::message::handshake::RefusalReason;
+
+/// Why the core does not let a session in.
+fn rejected(wishes: &ClientOptions) -> Option<RejectReason> {
+    match Member::open(wishes).err() {
+        Some(ConnectError::Refused { reason: Some(RefusalReason::Rejected), reject }) => reject,
+        None => None,
+        Some(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_key_has_so_many_names_as_the_documents_say_and_the_next_one_is_refused() {
+    let venue = venue(&[]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let named = |name: u32| options(unix(&venue), &format!("name-{name}"), (KEY_A, &a));
+    for name in 0..SESSIONS_PER_KEY_MAX {
+        Member::open(&named(name)).expect("it has place for the name");
+    }
+    let one_more = named(SESSIONS_PER_KEY_MAX);
+    assert_eq!(rejected(&one_more), Some(RejectReason::CapacityReached));
+    Member::open(&named(0)).expect("a name that is there comes back").assert_alive();
+    let other = options(unix(&venue), "name-of-its-own", (KEY_B, &b));
+    Member::open(&other).expect("another key has names of its own").assert_alive();
+    for document in ["README.md", "protocol/FORMATS.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+        let text = fs::read_to_string(path).expect("it is part of the source");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let most = format!("{SESSIONS_PER_KEY_MAX} names");
+        assert!(words.join(" ").contains(&most), "{document}");
+    }
+}
