@@ -63,7 +63,7 @@ pub(super) fn create(
     }
     let (key, secret) = (master.api_key(number), master.secret(number));
     Ok((
-        format!("API_KEY={key}\nSECRET_KEY={secret}"),
+        format!("KEY_ID={number}\nAPI_KEY={key}\nSECRET_KEY={secret}"),
         json!({"account": account, "number": number.0, "apiKey": key, "secretKey": secret}),
     ))
 }

@@ -81,7 +81,7 @@ pub(crate) enum AdminAction {
         /// Name or number of the account; '#7' is number 7
         account: String,
     },
-    /// Create an API key; prints it and its secret
+    /// Create an API key; prints its number, which the binary protocol knows it by, the key and its secret
     Key {
         /// Name or number of the account; '#7' is number 7
         account: String,

@@ -15,10 +15,13 @@ use std::path::Path;
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::outlet;
+use touchline_protocol::units::KeyId;
 
 /// An account with its first API key.
 struct Credentials {
     account: String,
+    /// What the binary protocol knows the key by.
+    key_id: KeyId,
     api_key: String,
     secret: String,
 }
@@ -46,6 +49,7 @@ fn credentials(data: &Path, names: &Names) -> Result<Vec<Credentials>> {
     let master = MasterKey::load(&data.join("master.key"))?;
     let shown = names.keys().take(SHOWN).map(|(account, key)| Credentials {
         account: account.to_owned(),
+        key_id: key,
         api_key: master.api_key(key),
         secret: master.secret(key),
     });
@@ -60,7 +64,8 @@ fn write_environment(
 ) -> Result<()> {
     let mut text = format!("BASE_URL=http://{address}\nHEADER_PREFIX={prefix}\n");
     for (one, suffix) in credentials.iter().zip(["", "_B"]) {
-        let Credentials { api_key, secret, .. } = one;
+        let Credentials { key_id, api_key, secret, .. } = one;
+        writeln!(text, "KEY_ID{suffix}={key_id}")?;
         write!(text, "API_KEY{suffix}={api_key}\nSECRET_KEY{suffix}={secret}\n")?;
     }
     let draft = path.with_extension("env.draft");
@@ -88,9 +93,10 @@ fn block(
     writeln!(text, "\nTouchline is up.\n")?;
     writeln!(text, "  address     http://{address}")?;
     writeln!(text, "  data        {}", data.display())?;
-    for Credentials { account, api_key, secret } in credentials {
+    for Credentials { account, key_id, api_key, secret } in credentials {
         writeln!(text, "  account {account:<3} key     {api_key}")?;
         writeln!(text, "              secret  {secret}")?;
+        writeln!(text, "              key id  {key_id}")?;
     }
     writeln!(text, "  variables   {}\n", environment.display())?;
     if let Some(Example { symbol, order }) = example {

@@ -4,6 +4,7 @@ use super::http::{Key, Request, Response};
 use super::json::Json;
 use super::orders::assert_texts;
 use super::process::{Process, eventually, send_signal, stop};
+use super::stream_client::{Member, options, unix};
 use super::trader::Trader;
 use super::units::WHOLE;
 use super::venue::{UNLIMITED, Venue};
@@ -90,6 +91,24 @@ fn money_fees_and_permissions_of_an_account() {
     assert_eq!(taken(&mut a), "0.00230000");
     refused(&venue, &["fees", "0.1", "0.1"], "--account");
     refused(&venue, &["permissions", "A", "FRIEND"], "FRIEND");
+}
+
+#[test]
+fn a_new_key_is_told_with_the_number_that_the_binary_protocol_knows_it_by() {
+    let venue = Venue::up(&[]);
+    let data = venue.data().to_str().expect("temporary folders have plain names");
+    let mut told = Process::start(&["admin", "--data", data, "key", "A"]);
+    assert!(told.wait_for_end().success());
+    let lines = told.lines();
+    let variable = |name: &str| {
+        let value = lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        value.unwrap_or_else(|| panic!("no {name}: {lines:?}"))
+    };
+    let key = Key { api: String::new(), secret: variable("SECRET_KEY").to_owned() };
+    let id = variable("KEY_ID").parse().expect("a number");
+    Member::open(&options(unix(&venue), "new", (id, &key))).expect("key and number go together");
+    let next = admin(&venue, &["key", "A"]);
+    assert_eq!(next.integer_at("number"), i128::from(id) + 1);
 }
 
 #[test]

@@ -16,6 +16,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::units::KeyId;
 
 const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
 
@@ -560,12 +562,20 @@ fn up_is_the_default_command_and_its_folder_the_default_folder() {
     let block = process.lines();
     let data = folder.path().join("touchline-data");
     let environment = fs::read_to_string(data.join("demo.env")).expect("demo.env is written");
-    let shown = |name: &str| {
+    let variable = |name: &str| {
         let value = environment.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
-        let value = value.unwrap_or_else(|| panic!("demo.env lacks {name}"));
-        block.iter().any(|line| line.contains(value))
+        value.unwrap_or_else(|| panic!("demo.env lacks {name}"))
     };
+    let shown = |name: &str| block.iter().any(|line| line.contains(variable(name)));
     assert!(shown("BASE_URL") && shown("API_KEY") && shown("API_KEY_B"), "{block:?}");
+    let master = MasterKey::load(&data.join("master.key")).expect("it is there");
+    for (number, suffix) in [(1, ""), (2, "_B")] {
+        let [id, secret] =
+            ["KEY_ID", "SECRET_KEY"].map(|name| variable(&format!("{name}{suffix}")));
+        assert_eq!((id, secret), (&*format!("{number}"), &*master.secret(KeyId(number))));
+        let line = format!("              key id  {number}");
+        assert!(block.contains(&line), "{block:?}");
+    }
     let pasted: Vec<_> = block.iter().filter(|line| line.contains("curl ")).collect();
     assert!(!pasted.is_empty(), "no curl line: {block:?}");
     if shell(folder.path(), "command -v curl && command -v openssl").is_some() {
