@@ -53,7 +53,7 @@ impl Genesis {
         let mut assets = HashMap::new();
         for (index, asset) in config.assets.iter().enumerate() {
             let name = AssetName::new(&asset.name)
-                .filter(|name| name.is_valid() && !name.is_empty())
+                .filter(|name| !name.is_empty())
                 .ok_or_else(|| wrong("assets.name", &asset.name, "1 to 15 printable characters"))?;
             if assets.insert(asset.name.as_str(), AssetId(index as u32)).is_some() {
                 return Err(wrong("assets.name", &asset.name, "a name that occurs once"));
@@ -128,7 +128,7 @@ impl Genesis {
         assets: &HashMap<&str, AssetId>,
     ) -> Result<(), ConfigError> {
         let name = Name::new(&account.name)
-            .filter(|name| name.is_valid() && !name.is_empty())
+            .filter(|name| !name.is_empty())
             .ok_or_else(|| wrong("accounts.name", &account.name, "1 to 31 printable characters"))?;
         self.push(CreateAccount {
             name,

@@ -114,7 +114,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (key, price, fills) = (KeyId(key.parse()?), price.parse::<i64>()?, fills.parse()?);
     let mut secret = String::new();
     stdin().read_line(&mut secret)?;
-    let name = Name::new("market-maker").ok_or("a session's name has 31 characters at the most")?;
+    let name = Name::new("market-maker")
+        .ok_or("a session's name has 31 characters of ASCII at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
     options.key = Some((key, secret.trim().to_owned().into()));
     // Nothing is left in the market when this program dies.

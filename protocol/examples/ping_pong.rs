@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (key, count) = (KeyId(key.parse()?), count.parse::<usize>()?);
     let mut secret = String::new();
     stdin().read_line(&mut secret)?;
-    let name = Name::new("ping-pong").ok_or("a session's name has 31 characters at the most")?;
+    let name =
+        Name::new("ping-pong").ok_or("a session's name has 31 characters of ASCII at the most")?;
     let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
     options.key = Some((key, secret.trim().to_owned().into()));
     // One cache line comes back for an order; from an engine that does not know that wish a result.

@@ -220,27 +220,27 @@ struct touchline_message_header {
     uint16_t version;
 };
 
-/* Text of up to 36 bytes, zeros behind it. */
+/* Text of up to 36 bytes, each of ASCII 0x20 to 0x7e, zeros behind it. */
 struct touchline_client_order_id {
     uint8_t length;
     uint8_t reserved[3];
     char text[36];
 };
 
-/* Text of up to 20 bytes, zeros behind it. */
+/* Text of up to 20 bytes, each of ASCII 0x20 to 0x7e, zeros behind it. */
 struct touchline_symbol_name {
     uint8_t length;
     uint8_t reserved[3];
     char text[20];
 };
 
-/* Text of up to 15 bytes, zeros behind it. */
+/* Text of up to 15 bytes, each of ASCII 0x20 to 0x7e, zeros behind it. */
 struct touchline_asset_name {
     uint8_t length;
     char text[15];
 };
 
-/* Text of up to 31 bytes, zeros behind it. */
+/* Text of up to 31 bytes, each of ASCII 0x20 to 0x7e, zeros behind it. */
 struct touchline_name {
     uint8_t length;
     char text[31];

@@ -91,7 +91,7 @@ pub struct ClientOptions {
     pub role: Role,
     /// How urgently it is polled.
     pub lane: Lane,
-    /// The session's name, unique per key, 1 to 31 printable characters. To be kept from run to run, never made anew:
+    /// The session's name, unique per key, 1 to 31 printable characters of ASCII. To be kept from run to run, never made anew:
     /// the session of a name is there for ever, a key has 32 names at the most, and one more is refused
     /// ([`RefusalReason::Rejected`](crate::message::handshake::RefusalReason) with
     /// [`RejectReason::CapacityReached`]), as is one beyond `limits.sessions`.

@@ -1,5 +1,5 @@
-//! Short bounded texts inside messages: a length byte, the bytes, zeros to the end. Used by the
-//! messages, the core (names are compared, never interpreted) and the adapter.
+//! Short bounded texts inside messages: a length byte, printable ASCII (0x20 to 0x7e), zeros to the end. Used by
+//! the messages, the core (names are compared, never interpreted) and the adapter.
 
 use bytemuck::{Pod, Zeroable};
 use core::fmt;
@@ -50,17 +50,18 @@ impl<const N: usize, const P: usize> Text<N, P> {
     /// No bytes at all.
     pub const EMPTY: Self = Self { length: 0, reserved: [0; P], bytes: [0; N] };
 
-    /// Takes `text`, or gives `None` when it is longer than `N` bytes.
+    /// Takes `text`, or gives `None` where the engine would refuse it: it is longer than `N` bytes, or has a
+    /// character that is none of ASCII 0x20 to 0x7e.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let mut made = Self::EMPTY;
         made.bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         made.length = u8::try_from(text.len()).ok()?;
-        Some(made)
+        made.is_valid().then_some(made)
     }
 
-    /// True for a value that [`Text::new`] could have made from printable ASCII: a length within
-    /// bounds, printable bytes, zeros behind them. Everything from a peer is checked with it.
+    /// True for a value that [`Text::new`] could have made: a length within bounds, printable bytes of ASCII,
+    /// zeros behind them. Everything from a peer is checked with it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let length = usize::from(self.length);
@@ -131,10 +132,21 @@ mod tests {
         let longest = "x".repeat(36);
         assert_eq!(ClientOrderId::new(&longest).unwrap().as_str(), longest);
         assert_eq!(ClientOrderId::new(&"x".repeat(37)), None);
+        assert_eq!(ClientOrderId::new(""), Some(ClientOrderId::EMPTY));
         assert_eq!(size_of::<ClientOrderId>(), 40);
         assert_eq!(size_of::<SymbolName>(), 24);
         assert_eq!(size_of::<AssetName>(), 16);
         assert_eq!(size_of::<Name>(), 32);
+    }
+
+    #[test]
+    fn no_text_is_made_that_an_engine_refuses() {
+        for character in (0..=0x17f).filter_map(char::from_u32) {
+            let text = format!("a{character}");
+            let is_taken = (' '..='~').contains(&character);
+            assert_eq!(ClientOrderId::new(&text).is_some(), is_taken, "{character:?}");
+            assert_eq!(Name::new(&text).is_some(), is_taken, "{character:?}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) fn create(
 ) -> Result<Report> {
     let mut command = CreateAccount {
         name: Name::new(name)
-            .filter(|name| name.is_valid() && !name.is_empty())
+            .filter(|name| !name.is_empty())
             .with_context(|| format!("name {name:?} is not 1 to 31 printable characters"))?,
         maker_rate: decimal_of("--maker-rate", maker_rate)?,
         taker_rate: decimal_of("--taker-rate", taker_rate)?,

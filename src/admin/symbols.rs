@@ -33,7 +33,7 @@ const STATUSES: [(&str, SymbolStatus); 7] = [
 pub(super) fn define_asset(data: &Path, name: &str, precision: u8) -> Result<Report> {
     let mut command = DefineAsset {
         name: AssetName::new(name)
-            .filter(|name| name.is_valid() && !name.is_empty())
+            .filter(|name| !name.is_empty())
             .with_context(|| format!("name {name:?} is not 1 to 15 printable characters"))?,
         precision,
         ..Default::default()

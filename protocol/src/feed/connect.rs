@@ -30,7 +30,7 @@ pub struct FeedOptions {
     pub endpoint: Endpoint,
     /// Key and secret of a reader; none for the engine's own user, who reads over shared memory.
     pub key: Option<(KeyId, Secret)>,
-    /// The reader's name, for the operator; 1 to 31 printable characters.
+    /// The reader's name, for the operator; 1 to 31 printable characters of ASCII.
     pub name: Name,
     /// How [`super::FeedReader::wait`] waits.
     pub wait: WaitStrategy,

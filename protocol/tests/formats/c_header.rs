@@ -103,7 +103,11 @@ fn header() -> String {
     );
     let mut structs = vec!["MessageHeader".to_owned()];
     for (name, reserved, most) in TEXTS {
-        writeln!(text, "/* Text of up to {most} bytes, zeros behind it. */").unwrap();
+        writeln!(
+            text,
+            "/* Text of up to {most} bytes, each of ASCII 0x20 to 0x7e, zeros behind it. */"
+        )
+        .unwrap();
         writeln!(text, "struct touchline_{} {{\n    uint8_t length;", snake(name)).unwrap();
         if reserved > 0 {
             writeln!(text, "    uint8_t reserved[{reserved}];").unwrap();

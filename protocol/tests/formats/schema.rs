@@ -122,7 +122,9 @@ impl Schema {
             }
             writeln!(
                 text,
-                "      <type name=\"text\" primitiveType=\"char\" length=\"{most}\"/>\n    </composite>"
+                "      <type name=\"text\" primitiveType=\"char\" length=\"{most}\" \
+                 characterEncoding=\"US-ASCII\" description=\"0x20 to 0x7e, zeros behind the length\"/>\n    \
+                 </composite>"
             )
             .unwrap();
         }
