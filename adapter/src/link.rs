@@ -242,9 +242,10 @@ impl<T: Traffic> Submit<T> for Link<T> {
             }
             let why = match error {
                 SendError::Full => NotSent::Busy,
-                SendError::Disconnected | SendError::Ring(_) | SendError::StreamOnly => {
-                    NotSent::Disconnected
-                }
+                SendError::Disconnected
+                | SendError::Ring(_)
+                | SendError::StreamOnly
+                | SendError::NoSequence => NotSent::Disconnected,
             };
             (why, self.shared.pending.withdraw(correlation))
         };

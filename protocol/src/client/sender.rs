@@ -101,6 +101,16 @@ pub enum SendError {
     /// The engine answers this on a stream only.
     #[error("over shared memory there is no such request: read the log")]
     StreamOnly,
+    /// A command of the session was decided, or sent, under the highest number that there is: none is left for
+    /// another one, ever.
+    #[error("the session has no sequence left: go on under another name")]
+    NoSequence,
+}
+
+/// The sequence of the command behind one.
+#[inline]
+pub(super) fn next_sequence(last: Sequence) -> Result<Sequence, SendError> {
+    last.0.checked_add(1).map(Sequence).ok_or(SendError::NoSequence)
 }
 
 /// Sends commands; one thread at a time.
@@ -174,7 +184,7 @@ impl Sender {
     /// See [`SendError`].
     #[inline]
     pub fn stage<C: ClientCommand>(&mut self, command: &mut C) -> Result<Sequence, SendError> {
-        let sequence = Sequence(self.last_sequence.0 + 1);
+        let sequence = next_sequence(self.last_sequence)?;
         self.stage_as(command, sequence)?;
         Ok(sequence)
     }

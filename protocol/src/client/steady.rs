@@ -5,6 +5,7 @@
 //! that was decided: what lies above it is sent again under its own sequence; what lies below was decided
 //! while its answer was lost, and is named, so that its outcome can be read from the log or by a replay.
 
+use super::sender::next_sequence;
 use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::RefusalReason;
@@ -171,12 +172,12 @@ impl SteadyClient {
     /// latter.
     ///
     /// # Errors
-    /// [`SendError::Full`], and whatever else the connection itself is not the cause of.
+    /// [`SendError::Full`] and [`SendError::NoSequence`]: what the connection itself is not the cause of.
     pub fn send<C: ClientCommand>(&mut self, command: &mut C) -> Result<Sequence, SendError> {
         if self.undecided.len() >= UNDECIDED_MAX {
             return Err(SendError::Full);
         }
-        let sequence = Sequence(self.last_sequence.0 + 1);
+        let sequence = next_sequence(self.last_sequence)?;
         command.command_mut().sequence = sequence;
         let bytes = command.as_bytes().to_vec();
         self.undecided.push_back(Undecided { sequence, bytes, has_left: false });

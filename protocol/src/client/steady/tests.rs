@@ -244,3 +244,22 @@ fn requests_between_commands_take_no_sequence_of_theirs() {
         );
     });
 }
+
+#[test]
+fn a_session_that_has_no_sequence_left_says_so_and_sends_nothing() {
+    let (tcp, mut client) = lost_and_patient();
+    client.last_sequence = Sequence(u64::MAX - 1);
+    let mut order = NewOrder::default();
+    assert_eq!(client.send(&mut order), Ok(Sequence(u64::MAX)));
+    assert_eq!(client.send(&mut order), Err(SendError::NoSequence));
+    assert_eq!(client.undecided(), 1, "the last one that there is a number for");
+
+    let welcome = Welcome { last_sequence: Sequence(u64::MAX - 1), ..Default::default() };
+    let engine = thread::spawn(move || say(&tcp, bytemuck::bytes_of(&welcome)));
+    let mut plain = Client::connect(&client.options).unwrap();
+    let _socket = crate::patience::join(engine, "the engine");
+    assert_eq!(plain.sender().stage(&mut order), Ok(Sequence(u64::MAX)));
+    assert_eq!(plain.sender().stage(&mut order), Err(SendError::NoSequence));
+    assert_eq!(plain.sender().send(&mut order), Err(SendError::NoSequence));
+    assert_eq!(plain.sender().last_sequence(), Sequence(u64::MAX));
+}
