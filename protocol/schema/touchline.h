@@ -117,7 +117,7 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_UNKNOWN_SESSION = 3, /* No such session. */
     TOUCHLINE_REJECT_REASON_STALE_EPOCH = 4, /* The connection was replaced by a newer logon. */
     TOUCHLINE_REJECT_REASON_DUPLICATE_SEQUENCE = 5, /* The sequence is not above the session's last one: decided earlier. */
-    TOUCHLINE_REJECT_REASON_ROLE_NOT_PERMITTED = 6, /* The session's role or lane does not allow this command. */
+    TOUCHLINE_REJECT_REASON_ROLE_NOT_PERMITTED = 6, /* The session's role or lane does not allow this command, or a trader's or read-only session names no key, or another than its own. Of a logon: the session of that name has another role or lane. */
     TOUCHLINE_REJECT_REASON_TOO_LATE = 7, /* Decided after the command's `not_after_ns`. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_KEY = 8, /* No such key, or it is revoked. */
     TOUCHLINE_REJECT_REASON_KEY_NOT_PERMITTED = 9, /* The key is not permitted for this kind of command. */
@@ -391,7 +391,7 @@ struct touchline_command_header {
     uint64_t correlation; /* The client's own number, echoed in every reply. */
     uint64_t sequence; /* The session's command number; 0 only from `SessionId::ENGINE`. */
     uint64_t not_after_ns; /* Nanoseconds since the epoch: decided later than this, the command is rejected. 0: never. */
-    uint64_t key_id; /* On whose behalf: the session's own key for a trader, 0 for admin and engine. */
+    uint64_t key_id; /* On whose behalf: the session's own key for a trader, who is rejected with another or none (`RoleNotPermitted`); 0 for admin and engine. */
     uint32_t session; /* The session that sends. */
     uint32_t epoch; /* The epoch that the session's logon was answered with. */
 };

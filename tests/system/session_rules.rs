@@ -1,13 +1,16 @@
-//! What FORMATS.md says of a key's sessions: how many names it has, and what a refusal says.
+//! What FORMATS.md says of a key's sessions: how many names it has, what stays with a name, whose key a command
+//! names.
 
 use super::binary::{KEY_A, KEY_B};
-use super::stream_client::{Member, options, unix, venue};
+use super::process::WATCHDOG;
+use super::stream_client::{Member, limit, options, unix, venue};
 use std::fs;
 use std::path::Path;
 use touchline_core::limits::SESSIONS_PER_KEY_MAX;
-use touchline_protocol::client::{ClientOptions, ConnectError};
-use touchline_protocol::message::enums::RejectReason;
+use touchline_protocol::client::{CallError, ClientOptions, ConnectError};
+use touchline_protocol::message::enums::{RejectReason, Side};
 use touchline_protocol::message::handshake::RefusalReason;
+use touchline_protocol::units::KeyId;
 
 /// Why the core does not let a session in.
 fn rejected(wishes: &ClientOptions) -> Option<RejectReason> {
@@ -38,4 +41,21 @@ fn a_key_has_so_many_names_as_the_documents_say_and_the_next_one_is_refused() {
         let most = format!("{SESSIONS_PER_KEY_MAX} names");
         assert!(words.join(" ").contains(&most), "{document}");
     }
+}
+
+#[test]
+fn a_command_names_the_sessions_own_key() {
+    let venue = venue(&[]);
+    let mut member = Member::connect(unix(&venue), "own", (KEY_A, &venue.key_a()));
+    for key in [0, KEY_B] {
+        let mut order = limit(Side::Buy, 10, 1);
+        order.command.key_id = KeyId(key);
+        let answer = member.client.call(&mut order, WATCHDOG).err();
+        let is_refused = matches!(
+            answer,
+            Some(CallError::Rejected { reason: RejectReason::RoleNotPermitted, .. })
+        );
+        assert!(is_refused, "key {key}: {answer:?}");
+    }
+    member.assert_alive();
 }

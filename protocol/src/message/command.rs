@@ -26,7 +26,8 @@ pub struct CommandHeader {
     pub sequence: Sequence,
     /// Nanoseconds since the epoch: decided later than this, the command is rejected. 0: never.
     pub not_after_ns: u64,
-    /// On whose behalf: the session's own key for a trader, 0 for admin and engine.
+    /// On whose behalf: the session's own key for a trader, who is rejected with another or none
+    /// (`RoleNotPermitted`); 0 for admin and engine.
     pub key_id: KeyId,
     /// The session that sends.
     pub session: SessionId,

@@ -249,7 +249,8 @@ wire_enum! {
         StaleEpoch = 4,
         /// The sequence is not above the session's last one: decided earlier.
         DuplicateSequence = 5,
-        /// The session's role or lane does not allow this command.
+        /// The session's role or lane does not allow this command, or a trader's or read-only session names no key,
+        /// or another than its own. Of a logon: the session of that name has another role or lane.
         RoleNotPermitted = 6,
         /// Decided after the command's `not_after_ns`.
         TooLate = 7,
