@@ -120,3 +120,24 @@ fn shared_words_are_where_the_sources_have_them() {
     ];
     has("Control page", "4", &words);
 }
+
+/// And so is what a reader needs to compute a checksum by himself.
+#[test]
+fn the_checksum_is_as_it_is_described() {
+    let by_the_description = |salt: u32, bytes: &[u8]| {
+        !bytes.iter().fold(!salt, |register, &byte| {
+            (0..8).fold(register ^ u32::from(byte), |register, _| {
+                let lowest = register & 1;
+                (register >> 1) ^ (lowest * 0x82f6_3b78)
+            })
+        })
+    };
+    let file = std::fs::read_to_string(path("FORMATS.md")).unwrap();
+    assert_eq!(0x1edc_6f41_u32.reverse_bits(), 0x82f6_3b78);
+    assert!(file.contains("0x1edc6f41, or 0x82f63b78"));
+    for (salt, shown) in [(0, "without a salt"), (0x1234_5678_u32, "from the salt 0x12345678")] {
+        let crc = by_the_description(salt, b"123456789");
+        assert_eq!(crc, crc32c::crc32c_append(salt, b"123456789"));
+        assert!(file.contains(&format!("0x{crc:08x} {shown}")), "{crc:08x} {shown}");
+    }
+}
