@@ -913,7 +913,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_create_key, account) == 48, "touchlin
 TOUCHLINE_ASSERT(offsetof(struct touchline_create_key, permissions) == 52, "touchline_create_key.permissions");
 TOUCHLINE_ASSERT(offsetof(struct touchline_create_key, reserved) == 53, "touchline_create_key.reserved");
 
-/* Revokes an API key and ends its sessions. */
+/* Revokes an API key and ends its sessions. What sessions placed that asked for it (`LOGON_CANCEL_ON_DISCONNECT`) is cancelled; all else that was placed with the key stays open, for another key of the account, or `KillAccount`, to cancel. */
 struct touchline_revoke_key {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */
@@ -1533,12 +1533,12 @@ struct touchline_hello {
     uint8_t flags; /* `LOGON_*` bits. */
     uint8_t carrier; /* `CARRIER_*`: what carries the session; other numbers are refused. */
     uint64_t key_id; /* The trader's key; 0 for roles of the local user. */
-    struct touchline_name name; /* The session's name, unique per key; not empty. To be kept from run to run: the session of a name is there for ever, and a key has 32 names at the most. */
+    struct touchline_name name; /* The session's name, unique per key; not empty. To be kept from run to run: the session of a name is there for ever, with the role and lane of its first logon, and a key has 32 names at the most. */
     uint32_t request_slots; /* Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384. Not looked at for a stream, as is the reply ring's. */
     uint32_t reply_slots; /* Wished capacity of the reply ring, likewise. */
     uint32_t last_incarnation; /* Last incarnation that the client saw; 0 for none. */
     uint8_t acknowledgement; /* `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries to move it. */
-    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. */
+    uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. Over rings 0: anything else is refused. */
     uint8_t reserved[2]; /* Zero. */
     uint64_t last_position; /* Last log position that the client saw: the position of an envelope. 0 for none. */
     uint8_t client_nonce[16]; /* Chosen by the client, mixed into the proof. */

@@ -58,9 +58,10 @@ pub enum Acknowledgement {
 /// Where the engine is, and what carries the session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Endpoint {
-    /// Rings in shared memory, by the engine's socket: [`SOCKET_NAME`] in its data folder.
+    /// Rings in shared memory, by the engine's socket: [`SOCKET_NAME`] in its data folder. For the engine's own Unix
+    /// user, to whom alone that socket is open (mode 0600).
     SharedMemory(PathBuf),
-    /// The engine's Unix socket itself. For traders and readers.
+    /// The engine's Unix socket itself. For traders and readers who run as the engine's own Unix user.
     Unix(PathBuf),
     /// The engine's TCP address. For traders and readers.
     Tcp(SocketAddr),
@@ -91,10 +92,12 @@ pub struct ClientOptions {
     pub role: Role,
     /// How urgently it is polled.
     pub lane: Lane,
-    /// The session's name, unique per key, 1 to 31 printable characters of ASCII. To be kept from run to run, never made anew:
-    /// the session of a name is there for ever, a key has 32 names at the most, and one more is refused
-    /// ([`RefusalReason::Rejected`](crate::message::handshake::RefusalReason) with
+    /// The session's name, unique per key, 1 to 31 printable characters of ASCII. To be kept from run to run, never
+    /// made anew: the session of a name is there for ever, with the role and lane of its first logon. A key has 32
+    /// names at the most, and one more is refused ([`RefusalReason::Rejected`] with
     /// [`RejectReason::CapacityReached`]), as is one beyond `limits.sessions`.
+    ///
+    /// [`RefusalReason::Rejected`]: crate::message::handshake::RefusalReason::Rejected
     pub name: Name,
     /// Key and secret of a trader or reader; the local user's roles have none.
     pub key: Option<(KeyId, Secret)>,

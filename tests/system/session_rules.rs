@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use touchline_core::limits::SESSIONS_PER_KEY_MAX;
 use touchline_protocol::client::{CallError, ClientOptions, ConnectError};
-use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::message::enums::{RejectReason, Role, Side};
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::units::KeyId;
 
@@ -58,4 +58,14 @@ fn a_command_names_the_sessions_own_key() {
         assert!(is_refused, "key {key}: {answer:?}");
     }
     member.assert_alive();
+}
+
+#[test]
+fn a_name_keeps_the_role_of_its_first_logon() {
+    let venue = venue(&[]);
+    let a = venue.key_a();
+    let mut wishes = options(unix(&venue), "trader", (KEY_A, &a));
+    drop(Member::open(&wishes).expect("an honest client is let in"));
+    wishes.role = Role::ReadOnly;
+    assert_eq!(rejected(&wishes), Some(RejectReason::RoleNotPermitted));
 }

@@ -28,7 +28,7 @@ use super::memory::{FeedInput, FeedMemoryError};
 pub struct FeedOptions {
     /// Where, and over what.
     pub endpoint: Endpoint,
-    /// Key and secret of a reader; none for the engine's own user, who reads over shared memory.
+    /// Key and secret of a reader; none for the engine's own user, who reads over shared memory (as role Admin).
     pub key: Option<(KeyId, Secret)>,
     /// The reader's name, for the operator; 1 to 31 printable characters of ASCII.
     pub name: Name,

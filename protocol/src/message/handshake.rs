@@ -39,7 +39,7 @@ message! {
         /// The trader's key; 0 for roles of the local user.
         16 key_id: KeyId,
         /// The session's name, unique per key; not empty. To be kept from run to run: the session of a name is
-        /// there for ever, and a key has 32 names at the most.
+        /// there for ever, with the role and lane of its first logon, and a key has 32 names at the most.
         24 name: Name,
         /// Wished capacity of the request ring in slots of 64 bytes: a power of two, 1,024 to 16,384.
         /// Not looked at for a stream, as is the reply ring's.
@@ -51,7 +51,8 @@ message! {
         /// `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries
         /// to move it.
         68 acknowledgement: u8,
-        /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting.
+        /// Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. Over
+        /// rings 0: anything else is refused.
         69 heartbeat_seconds: u8,
         /// Zero.
         70 reserved: [u8; 2],

@@ -427,7 +427,9 @@ message! {
 }
 
 message! {
-    /// Revokes an API key and ends its sessions.
+    /// Revokes an API key and ends its sessions. What sessions placed that asked for it
+    /// (`LOGON_CANCEL_ON_DISCONNECT`) is cancelled; all else that was placed with the key stays open, for another key of
+    /// the account, or `KillAccount`, to cancel.
     RevokeKey, template 49, 56 bytes {
         /// SBE header.
         0 header: MessageHeader,
