@@ -2,7 +2,7 @@
 //! generates codecs.
 
 use super::declarations::{
-    Declaration, Enumeration, Field, TEXTS, array_length, declarations, enumerations,
+    Constant, Declaration, Enumeration, Field, TEXTS, array_length, declarations, enumerations,
 };
 use super::{SOURCES, compare_file};
 use std::collections::BTreeSet;
@@ -37,16 +37,56 @@ fn enumeration_of<'all>(field: &Field, all: &'all [Enumeration]) -> Option<&'all
     all.iter().find(|enumeration| enumeration.name == name && enumeration.wire == field.of_type)
 }
 
+/// `CANCEL_ON_DISCONNECT` as `CancelOnDisconnect`.
+fn camel(name: &str) -> String {
+    name.split('_').map(|word| word[..1].to_owned() + &word[1..].to_lowercase()).collect()
+}
+
+/// Constants of one prefix, of which a field's comment says that it has one, or bits of several.
+struct Group {
+    prefix: String,
+    are_bits: bool,
+}
+
+impl Group {
+    /// What a comment such as "`LOGON_*` bits" or "`CARRIER_*`: what carries it" names.
+    fn of(field: &Field) -> Option<Self> {
+        let about = field.about.strip_prefix("Bits of ").unwrap_or(&field.about);
+        let (prefix, rest) = about.strip_prefix('`')?.split_once("*`")?;
+        let are_bits = about.len() < field.about.len() || rest.starts_with(" bits");
+        Some(Self { prefix: prefix.to_owned(), are_bits })
+    }
+
+    fn name(&self) -> String {
+        let name = camel(self.prefix.trim_end_matches('_'));
+        if self.are_bits { name + "Flags" } else { name }
+    }
+
+    /// Its constants, each with its number; what joins several of them is none.
+    fn values<'all>(&self, all: &'all [Constant]) -> Vec<(String, u8, &'all Constant)> {
+        let values = all.iter().filter_map(|constant| {
+            let name = constant.name.strip_prefix(&self.prefix)?;
+            let number: u8 = constant.value.parse().ok()?;
+            (!self.are_bits || number.is_power_of_two()).then(|| (camel(name), number, constant))
+        });
+        values.collect()
+    }
+}
+
 /// Everything that goes into the file.
 struct Schema {
     declarations: Vec<Declaration>,
     enumerations: Vec<Enumeration>,
+    constants: Vec<Constant>,
 }
 
 impl Schema {
     fn read() -> Self {
-        let declarations = SOURCES.iter().flat_map(|(_, file)| declarations(file).0).collect();
-        Self { declarations, enumerations: enumerations() }
+        let sources = SOURCES.iter().map(|(_, file)| declarations(file));
+        let (all, constants): (Vec<_>, Vec<_>) = sources.unzip();
+        let declarations = all.into_iter().flatten().collect();
+        let constants = constants.into_iter().flatten().collect();
+        Self { declarations, enumerations: enumerations(), constants }
     }
 
     fn fields(&self) -> impl Iterator<Item = &Field> {
@@ -61,6 +101,9 @@ impl Schema {
     fn type_name(&self, field: &Field) -> String {
         if let Some(enumeration) = enumeration_of(field, &self.enumerations) {
             return enumeration.name.clone();
+        }
+        if let Some(group) = Group::of(field) {
+            return group.name();
         }
         match field.of_type.as_str() {
             "i64" => "Decimal".to_owned(),
@@ -166,6 +209,31 @@ impl Schema {
         }
     }
 
+    /// What is no enumeration of the sources: bits, and constants of which zero may be one.
+    fn groups(&self, text: &mut String) {
+        let mut known = BTreeSet::new();
+        for field in self.fields() {
+            let Some(group) = Group::of(field).filter(|group| known.insert(group.name())) else {
+                continue;
+            };
+            let (kind, value) =
+                if group.are_bits { ("set", "choice") } else { ("enum", "validValue") };
+            let (name, encoding) = (group.name(), primitive(field.size));
+            writeln!(text, "    <{kind} name=\"{name}\" encodingType=\"{encoding}\">").unwrap();
+            for (name, number, constant) in group.values(&self.constants) {
+                // SBE counts bits.
+                let number = if group.are_bits { number.trailing_zeros() } else { number.into() };
+                let about = escaped(&constant.about);
+                writeln!(
+                    text,
+                    "      <{value} name=\"{name}\" description=\"{about}\">{number}</{value}>"
+                )
+                .unwrap();
+            }
+            writeln!(text, "    </{kind}>").unwrap();
+        }
+    }
+
     fn messages(&self, text: &mut String) {
         for message in &self.declarations {
             let Some(template) = message.template else { continue };
@@ -206,6 +274,7 @@ impl Schema {
         }
         self.simple_types(&mut text);
         self.enumerations(&mut text);
+        self.groups(&mut text);
         self.composites(&mut text);
         text.push_str("  </types>\n");
         self.messages(&mut text);
@@ -235,6 +304,35 @@ fn every_enumeration_that_a_field_names_is_there() {
         let is_known = enumeration_of(field, &schema.enumerations).is_some();
         assert_eq!(is_one, is_known, "{}: {name} of {}", field.name, field.of_type);
     }
+}
+
+/// So is a constant of a prefix that they explain one by: each prefix has some, each of another number.
+#[test]
+fn every_constant_that_a_field_may_have_is_there() {
+    let schema = Schema::read();
+    let text = schema.text();
+    for field in schema.fields() {
+        let group = Group::of(field);
+        assert_eq!(group.is_some(), field.about.contains("_*`"), "{}: {}", field.name, field.about);
+        let Some(group) = group else { continue };
+        assert_eq!(field.size, 1, "{}", field.name);
+        let values = group.values(&schema.constants);
+        let numbers: BTreeSet<u8> = values.iter().map(|&(_, number, _)| number).collect();
+        assert!(!values.is_empty() && numbers.len() == values.len(), "{}", group.prefix);
+    }
+    for line in [
+        "<set name=\"EnvelopeFlags\" encodingType=\"uint8\">",
+        "<choice name=\"Replayed\" ",
+        "<choice name=\"CancelOnDisconnect\" ",
+        "<enum name=\"Carrier\" encodingType=\"uint8\">",
+        "<ref name=\"flags\" type=\"EnvelopeFlags\" ",
+        "type=\"LogonFlags\" offset=\"6\"",
+        "type=\"Carrier\" offset=\"7\"",
+    ] {
+        assert!(text.contains(line), "{line}");
+    }
+    let feed = text.lines().find(|line| line.contains("<choice name=\"Feed\" ")).unwrap();
+    assert!(feed.ends_with(">7</choice>"), "128 is bit 7: {feed}");
 }
 
 /// Every type that is used is declared in front of its use, once.
