@@ -80,7 +80,7 @@ pub enum ConnectError {
         minor: u16,
     },
     /// The engine refused.
-    #[error("the engine refused the session: {reason:?}{}", reject.map_or(String::new(), |reject| format!(" ({reject:?})")))]
+    #[error("the engine refused the session: {}", handshake::why(*reason, *reject))]
     Refused {
         /// Why; `None` for a reason that this client does not know.
         reason: Option<RefusalReason>,

@@ -3,7 +3,8 @@
 
 use crate::credentials::Secret;
 use crate::message::decode::{self, DecodeError, Handshake};
-use crate::message::handshake::{Hello, Proof};
+use crate::message::enums::RejectReason;
+use crate::message::handshake::{Hello, Proof, RefusalReason};
 use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use crate::text::Name;
 use crate::units::KeyId;
@@ -71,6 +72,31 @@ pub(crate) fn hello(key: Option<&(KeyId, Secret)>, name: Name) -> io::Result<Hel
     })
 }
 
+/// What ended a handshake of which each step may take `limit`: sockets tell of a time that is over as of a call
+/// that would have to wait.
+pub(crate) fn told(error: io::Error, limit: Duration) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("the engine did not answer within {limit:?}"),
+        ),
+        _ => error,
+    }
+}
+
+/// A refusal in words.
+pub(crate) fn why(reason: Option<RefusalReason>, reject: Option<RejectReason>) -> String {
+    let (name, meaning) = match (reason, reject) {
+        (None, _) => return "for a reason that this client does not know".to_owned(),
+        // A refusal has no detail.
+        (Some(_), Some(reject)) => {
+            (format!("{reject:?}"), reject.meaning().split("; `detail`").next())
+        }
+        (Some(reason), None) => (format!("{reason:?}"), Some(reason.meaning())),
+    };
+    format!("{name}: {}", meaning.unwrap_or_default().trim_end_matches('.'))
+}
+
 /// Says who we are, and proves it if there is a key. `out_of_place` tells what comes in place of a
 /// challenge.
 pub(crate) fn prove<E: From<io::Error> + From<DecodeError>>(
@@ -109,8 +135,13 @@ pub(crate) fn read_message<E: From<io::Error> + From<DecodeError>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{Client, ClientOptions, ConnectError, Endpoint};
+    use crate::feed::{FeedOptions, FeedReader};
+    use crate::message::enums::{Lane, Role};
     use crate::patience::join;
     use rustix::net::{bind, listen};
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
     use std::thread;
 
     #[test]
@@ -132,5 +163,62 @@ mod tests {
         let dialling = thread::spawn(move || dial(&path, Duration::from_millis(20)));
         let error = join(dialling, "dialling").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn an_engine_that_says_nothing_did_not_answer_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let _silent = UnixListener::bind(&path).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let name = Name::new("client").unwrap();
+        let endpoints = [
+            Endpoint::SharedMemory(path.clone()),
+            Endpoint::Unix(path),
+            Endpoint::Tcp(tcp.local_addr().unwrap()),
+        ];
+        for endpoint in endpoints {
+            for key in [None, Some((KeyId(7), Secret::from("secret".to_owned())))] {
+                let limit = Duration::from_millis(20);
+                let role = if key.is_some() { Role::Trader } else { Role::Adapter };
+                let options = ClientOptions {
+                    key: key.clone(),
+                    handshake_timeout: limit,
+                    ..ClientOptions::new(endpoint.clone(), role, Lane::Hot, name)
+                };
+                let told = Client::connect(&options).err().unwrap().to_string();
+                let expected = "handshake with the engine: the engine did not answer within 20ms";
+                assert_eq!(told, expected, "{endpoint:?}");
+                let feed =
+                    FeedOptions { key, timeout: limit, ..FeedOptions::new(endpoint.clone(), name) };
+                let told = FeedReader::open(&feed).err().unwrap().to_string();
+                assert_eq!(told, "feed connection: the engine did not answer within 20ms");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_by_its_reasons_own_words() {
+        let refused = |reason, reject| ConnectError::Refused { reason, reject }.to_string();
+        for (reason, reject, words) in [
+            (Some(RefusalReason::Malformed), None, "Malformed: Not a message of the handshake"),
+            (
+                Some(RefusalReason::Rejected),
+                Some(RejectReason::UnknownKey),
+                "UnknownKey: No such key, or it is revoked",
+            ),
+            (
+                Some(RefusalReason::Rejected),
+                Some(RejectReason::CapacityReached),
+                "CapacityReached: A configured capacity is used up, or one order would look at more price \
+                 levels than it may",
+            ),
+            (None, None, "for a reason that this client does not know"),
+        ] {
+            let told = refused(reason, reject);
+            assert_eq!(told, format!("the engine refused the session: {words}"));
+        }
+        let long = RefusalReason::HistoryLost.meaning();
+        assert!(long.contains("since `position` may"), "lines are joined by a blank: {long}");
     }
 }

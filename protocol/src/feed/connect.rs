@@ -82,7 +82,7 @@ pub enum FeedConnectError {
     #[error("feed connection: unexpected {0}")]
     Unexpected(&'static str),
     /// The engine refused.
-    #[error("the engine refused the feed: {reason:?}{}", reject.map_or(String::new(), |reject| format!(" ({reject:?})")))]
+    #[error("the engine refused the feed: {}", handshake::why(*reason, *reject))]
     Refused {
         /// Why; `None` for a reason that this reader does not know.
         reason: Option<RefusalReason>,
@@ -128,7 +128,7 @@ pub(super) struct Connection {
 pub(super) fn connect(options: &FeedOptions) -> Result<Connection, FeedConnectError> {
     let endpoint = &options.endpoint;
     let failed = |source| FeedConnectError::Connect { endpoint: endpoint.clone(), source };
-    match endpoint {
+    let opened = match endpoint {
         Endpoint::SharedMemory(path) => {
             let socket = handshake::dial(path, options.timeout).map_err(failed)?;
             over_shared_memory(options, socket)
@@ -141,7 +141,13 @@ pub(super) fn connect(options: &FeedOptions) -> Result<Connection, FeedConnectEr
             let socket = handshake::dial_tcp(*address, options.timeout).map_err(failed)?;
             over_stream(options, socket)
         }
-    }
+    };
+    opened.map_err(|error| match error {
+        FeedConnectError::Io(error) | FeedConnectError::Pass(PassError::System(error)) => {
+            FeedConnectError::Io(handshake::told(error, options.timeout))
+        }
+        other => other,
+    })
 }
 
 fn over_shared_memory(

@@ -5,13 +5,15 @@
 macro_rules! wire_enum {
     (
         $(#[$doc:meta])*
-        $name:ident: $wire:ty { $( $(#[$value_doc:meta])* $value:ident = $number:literal ),* $(,)? }
+        $name:ident: $wire:ty {
+            $( $(#[doc = $value_doc:literal])* $value:ident = $number:literal ),* $(,)?
+        }
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr($wire)]
         pub enum $name {
-            $( $(#[$value_doc])* $value = $number, )*
+            $( $(#[doc = $value_doc])* $value = $number, )*
         }
 
         impl $name {
@@ -24,6 +26,14 @@ macro_rules! wire_enum {
                 match number {
                     $( $number => Some(Self::$value), )*
                     _ => None,
+                }
+            }
+
+            /// What its declaration says of it, for people.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $( Self::$value => concat!($($value_doc),*).trim_start(), )*
                 }
             }
 
