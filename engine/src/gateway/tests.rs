@@ -5,6 +5,7 @@ use super::*;
 use crate::log::{self, Environment, Log, LogOptions, WindowPlace};
 use crate::recovery::NothingToReplay;
 use std::ops::Range;
+use std::sync::atomic::AtomicUsize;
 
 /// Sockets of which nothing is heard for so many turns, and then that they are no more.
 pub(super) struct Failing {
@@ -46,6 +47,55 @@ impl Backend for Failing {
 
     fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
         Vec::new()
+    }
+}
+
+/// A backend that counts the sockets which were forgotten before its end.
+struct Counting {
+    backend: Box<dyn Backend + Send>,
+    forgotten: Arc<AtomicUsize>,
+}
+
+impl Backend for Counting {
+    fn name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    fn listen(&mut self, which: Listener, socket: OwnedFd) -> io::Result<()> {
+        self.backend.listen(which, socket)
+    }
+
+    fn accept_again(&mut self, which: Listener) {
+        self.backend.accept_again(which);
+    }
+
+    fn watch(&mut self, ticket: usize, socket: Arc<OwnedFd>) -> io::Result<()> {
+        self.backend.watch(ticket, socket)
+    }
+
+    fn hold(&mut self, ticket: usize, held: bool) {
+        self.backend.hold(ticket, held);
+    }
+
+    fn send(&mut self, ticket: usize, buffer: Vec<u8>, happened: &mut Vec<Happened>) {
+        self.backend.send(ticket, buffer, happened);
+    }
+
+    fn forget(&mut self, ticket: usize) {
+        self.forgotten.fetch_add(1, Ordering::Relaxed);
+        self.backend.forget(ticket);
+    }
+
+    fn turn(&mut self, limit: Duration, happened: &mut Vec<Happened>) -> io::Result<()> {
+        self.backend.turn(limit, happened)
+    }
+
+    fn bytes(&self, at: &Range<usize>) -> &[u8] {
+        self.backend.bytes(at)
+    }
+
+    fn into_sockets(self: Box<Self>) -> Vec<Arc<OwnedFd>> {
+        self.backend.into_sockets()
     }
 }
 
@@ -373,14 +423,11 @@ pub(super) mod peers {
         let options = Arc::new(options(folder.path()));
         let (mut client, arrival) = comes(&options, KeyId(7), 0, 7);
         mail.arrivals.put(arrival);
-        let mut gateway = Gateway::new(
-            Arc::clone(&options),
-            log.control.clone(),
-            backend,
-            Arc::clone(&mail),
-            rings.gateway,
-        )
-        .unwrap();
+        let forgotten = Arc::new(AtomicUsize::new(0));
+        let backend = Box::new(Counting { backend, forgotten: Arc::clone(&forgotten) });
+        let (control, theirs) = (log.control.clone(), Arc::clone(&mail));
+        let mut gateway =
+            Gateway::new(Arc::clone(&options), control, backend, theirs, rings.gateway).unwrap();
         gateway.let_in_arrivals();
         let Some(ToDuty::Logon(letter)) = mail.to_duty.take() else { panic!("no logon") };
         let (session, epoch, position) = (SessionId(1), Epoch(1), log.control.durable());
@@ -406,6 +453,8 @@ pub(super) mod peers {
         assert_eq!((answer.session, answer.reserved), (session, [0; 3]));
         let closed: SessionClosed = bytemuck::pod_read_unaligned(&said[welcome + length..]);
         assert_eq!(closed.reason, CloseReason::EngineStopped.to_wire());
+        // One that is closed while its client sends would take back what is not delivered yet.
+        assert_eq!(forgotten.load(Ordering::Relaxed), 0, "its socket is not heard out");
         log.keeper.stop();
     }
 
