@@ -160,10 +160,6 @@ impl Supervisor {
         // What comes later was seen by nobody who could accept it.
         self.engine.remove_argument(ACCEPT_LOSS);
         self.engine.add_argument(MUST_EXIST.into());
-        // Clients come back to where they were, also when port 0 was asked for.
-        if let Some(address) = self.engine.address.clone() {
-            self.engine.add_argument(option("--set", format!("gateway.tcp={address}")));
-        }
         // Now that the engine holds the data folder's lock: a second supervisor never touches the first one's.
         let _pid_file = PidFile::write(arguments.data.data.join("up.pid"));
         self.adapter.start()?;

@@ -16,6 +16,7 @@ mod watch;
 mod wire;
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -151,12 +152,14 @@ pub struct Link<T: Traffic = Orders> {
 }
 
 impl<T: Traffic> Link<T> {
-    /// Starts the link; it connects, and reconnects, in the background.
+    /// Starts the link; it connects, and reconnects, in the background. It leaves an engine alone whose log in
+    /// `data`, the data folder, is another than the options name.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(options: ClientOptions) -> io::Result<Self> {
-        Self::start_on(EngineSocket(ClientOptions { reply_slots: T::REPLY_SLOTS, ..options }))
+    pub fn start(options: ClientOptions, data: PathBuf) -> io::Result<Self> {
+        let options = ClientOptions { reply_slots: T::REPLY_SLOTS, ..options };
+        Self::start_on(EngineSocket { options, data })
     }
 
     fn start_on(wire: impl Wire<T>) -> io::Result<Self> {

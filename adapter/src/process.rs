@@ -406,7 +406,7 @@ fn link<T: Traffic>(
     // The configuration bounds the instance's name so that this fits.
     let name = Name::new(&format!("{}-{suffix}", options.config.instance)).unwrap_or_default();
     let socket = options.data.join(SOCKET_NAME);
-    let options = ClientOptions {
+    let client = ClientOptions {
         // An answer needs fills and the result, and each message costs.
         flags: LOGON_BRIEF,
         // What the views hold is of this log: with another one an order would go to whatever has its numbers.
@@ -415,8 +415,8 @@ fn link<T: Traffic>(
         handshake_timeout: HANDSHAKE,
         ..ClientOptions::new(socket, Role::Adapter, lane, name)
     };
-    let link =
-        Link::start(options).map_err(|source| RunError::Thread { name: "engine-link", source })?;
+    let link = Link::start(client, options.data.clone())
+        .map_err(|source| RunError::Thread { name: "engine-link", source })?;
     Ok(Arc::new(link))
 }
 

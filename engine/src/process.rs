@@ -13,7 +13,7 @@ use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::open_files;
 use crate::pid_file::PidFile;
-use crate::recovery::{Replayed, StartReport};
+use crate::recovery::{Replayed, StartReport, check_no_log_is_lost};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
@@ -337,6 +337,10 @@ fn master_key(data: &Path) -> Result<MasterKey> {
     if has_log(data) {
         return MasterKey::load(&path)
             .context("the venue's keys come from its master key: put the file back");
+    }
+    // Else the key would be there, and another one, when the log is brought back.
+    if !path.exists() {
+        check_no_log_is_lost(log::Environment::default().storage.as_ref(), data)?;
     }
     DirBuilder::new()
         .recursive(true)

@@ -32,8 +32,8 @@ use std::{
 use touchline_protocol::{
     log::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
-        lease::LEASE_FOLDER,
-        place::{HISTORY_FOLDER, WindowFolders, boot_id},
+        lease::{LEASE_FOLDER, each_lease},
+        place::{HISTORY_FILE, HISTORY_FOLDER, WindowFolders, boot_id},
         segment::LogIdentity,
     },
     units::{Incarnation, Position},
@@ -265,12 +265,7 @@ fn open_segments(
     let mut numbers = segment_numbers(storage.as_ref(), &folder)?;
     let new_log = numbers.is_empty();
     if new_log {
-        if let Some(snapshot) = newest_path(storage.as_ref(), &options.data)? {
-            return Err(RecoveryError::SegmentsGone { folder, snapshot });
-        }
-        if let Some(trace) = trace_of_a_log(&options.data) {
-            return Err(RecoveryError::LogGone { folder, trace });
-        }
+        check_no_log_is_lost(storage.as_ref(), &options.data)?;
         sync_ancestors(storage.as_ref(), &folder)?;
         let identity = new_identity(options.segment_bytes)?;
         let mut disk = DiskLog::new(Arc::clone(storage), folder.clone(), identity, 0)?;
@@ -280,11 +275,26 @@ fn open_segments(
     Ok((Segments::open(Arc::clone(storage), folder, &numbers)?, new_log))
 }
 
-/// What only a log leaves in a data folder beside itself: leases of its readers, and what they keep of it.
-fn trace_of_a_log(data: &Path) -> Option<PathBuf> {
-    let holds_something =
-        |folder: &PathBuf| fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    [LEASE_FOLDER, HISTORY_FOLDER].into_iter().map(|name| data.join(name)).find(holds_something)
+/// Refuses to begin a log where what goes with one says that there was one: a snapshot, leases of its readers, and
+/// what they keep of it.
+pub(crate) fn check_no_log_is_lost(
+    storage: &dyn Storage,
+    data: &Path,
+) -> Result<(), RecoveryError> {
+    let folder = segment_folder(data);
+    if let Some(snapshot) = newest_path(storage, data)? {
+        return Err(RecoveryError::SegmentsGone { folder, snapshot });
+    }
+    let leases = each_lease(data).is_ok_and(|leases| !leases.is_empty());
+    let histories = fs::read_dir(data.join(HISTORY_FOLDER)).into_iter().flatten().flatten();
+    let mut traces: Vec<PathBuf> = histories
+        .map(|entry| entry.path())
+        .filter(|instance| instance.join(HISTORY_FILE).exists())
+        .collect();
+    if leases {
+        traces.push(data.join(LEASE_FOLDER));
+    }
+    if traces.is_empty() { Ok(()) } else { Err(RecoveryError::LogGone { folder, traces }) }
 }
 
 /// Makes the names of the segment folder and of all folders above it in its file system durable: whoever

@@ -58,6 +58,9 @@ pub(super) struct Child {
     readers: Arc<()>,
     /// Where the adapter serves over HTTP, or the engine over TCP, once it has said so.
     pub(super) address: Option<String>,
+    /// The engine's clients find it again where they were, also when port 0 was asked for; unless somebody else has
+    /// the port by then.
+    keeps_address: bool,
 }
 
 impl Child {
@@ -74,6 +77,7 @@ impl Child {
             restart_at: None,
             readers: Arc::default(),
             address: None,
+            keeps_address: false,
         }
     }
 
@@ -82,6 +86,7 @@ impl Child {
         // own, so that Ctrl-C reaches the supervisor alone, which ends the children in order.
         let mut process = Command::new("/proc/self/exe")
             .args(&self.arguments)
+            .args(self.kept_address())
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -118,14 +123,22 @@ impl Child {
     pub(super) fn line(&mut self, line: &str) {
         say!("{}: {line}", self.role);
         if self.role == Role::Engine && line.starts_with("gateway: ") {
-            self.note_address(line, "tcp=");
+            // What stands behind it may be any path.
+            self.note_address(line.split(" unix=").next().unwrap_or_default(), "tcp=");
         }
         let Some(rest) = line.strip_prefix(&format!("{} ready", self.role)) else { return };
         self.ready = true;
+        self.keeps_address = self.role == Role::Engine;
         self.note_address(rest, "http=");
         if self.restarts > 0 {
             say!("touchline: the {} is back", self.role);
         }
+    }
+
+    /// The setting by which an engine that is started again listens where it did.
+    fn kept_address(&self) -> Option<OsString> {
+        let address = self.address.as_ref().filter(|_| self.keeps_address)?;
+        Some(super::option("--set", format!("gateway.tcp={address}")))
     }
 
     fn note_address(&mut self, line: &str, name: &str) {
@@ -170,6 +183,9 @@ impl Child {
         if is_for_good(status) {
             self.tell_for_good();
             return Ok(());
+        }
+        if !self.ready {
+            self.keeps_address = false;
         }
         self.plan_restart(&format!("died ({status})"));
         Ok(())

@@ -4,10 +4,11 @@
 use crate::cli::SettingsArguments;
 use crate::settings::{self, Settings};
 use anyhow::{Context, Result};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 /// A copy in memory that the children inherit.
@@ -26,7 +27,7 @@ impl KeptSettings {
     pub(super) fn load(arguments: &SettingsArguments) -> Result<(Settings, Self)> {
         let text = settings::text(arguments)?;
         let settings = settings::parse(arguments, text.as_deref())?;
-        Ok((settings, Self::of(arguments, text).context("no memory for a copy of the settings")?))
+        Ok((settings, Self::of(arguments, text).context("cannot keep a copy of the settings")?))
     }
 
     fn of(arguments: &SettingsArguments, text: Option<String>) -> Result<Self> {
@@ -34,10 +35,21 @@ impl KeptSettings {
             return Ok(Self { arguments: arguments.clone(), _copy: None });
         };
         // Not closed in the children: each opens it anew by its number, and reads it from the beginning.
-        let mut copy = File::from(memfd_create("venue.toml", MemfdFlags::empty())?);
+        let mut copy = File::from(new_memfd()?);
         copy.write_all(text.as_bytes())?;
+        fcntl_add_seals(&copy, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK)?;
         let config = PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()));
         let arguments = SettingsArguments { config: Some(config), ..arguments.clone() };
         Ok(Self { arguments, _copy: Some(copy) })
+    }
+}
+
+/// Inherited, and never to be run.
+fn new_memfd() -> rustix::io::Result<OwnedFd> {
+    let flags = MemfdFlags::ALLOW_SEALING;
+    match memfd_create("venue.toml", flags | MemfdFlags::NOEXEC_SEAL) {
+        // Kernels before 6.3 do not know the flag.
+        Err(Errno::INVAL) => memfd_create("venue.toml", flags),
+        made => made,
     }
 }

@@ -205,7 +205,7 @@ fn limits(seen: &mut Seen, front: &str) {
         "--set",
         "adapter.deadline_ms=5000",
         "--set",
-        "adapter.refusals_before_ban=1",
+        "adapter.refusals_before_ban=2",
     ]);
     let (mut a, mut b) = (venue.a(), venue.b());
     let place = |trader: &mut Trader| trader.call("POST", "/api/v3/order", BUY);

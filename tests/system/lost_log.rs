@@ -2,10 +2,14 @@
 //! one as of the other. And what a restarted part is started with.
 
 use super::process::{Process, eventually, send_signal};
-use super::venue::{Part, Venue, borrowed};
+use super::venue::{Part, UNLIMITED, Venue, borrowed};
+use crate::patience::Wait;
 use rustix::process::Signal;
 use std::fs;
+use std::net::TcpListener;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
 
@@ -56,6 +60,14 @@ fn an_adapter_sends_nothing_to_the_engine_of_another_venue() {
     assert_eq!(open_orders(&venue), 1);
     venue.part(Part::Engine).signal(Signal::TERM);
     assert!(venue.part(Part::Engine).wait_for_end().success());
+    let data = venue.data().to_str().expect("a plain name");
+    let dumped = Process::start(&["log", "--data", data, "dump"]).into_lines();
+    assert!(dumped.iter().any(|line| line.contains("EngineStarted")), "{dumped:?}");
+    let sessions: Vec<_> = dumped.iter().filter(|line| line.contains("adapter-")).collect();
+    assert!(
+        sessions.is_empty(),
+        "the other venue's own adapter would lose its session: {sessions:?}"
+    );
     fs::remove_dir_all(venue.data()).expect("the other venue can be removed");
     fs::rename(away(&venue), venue.data()).expect("the folder can be moved back");
     venue.start_engine();
@@ -70,22 +82,34 @@ fn a_venue_whose_log_is_gone_is_not_begun_anew() {
     assert!(venue.stop_up(Signal::TERM).success());
     let [log, elsewhere] = [venue.data().join("log"), away(&venue)];
     fs::rename(&log, &elsewhere).expect("the log can be moved");
-    for trace in ["leases", "history"] {
+    let refused = |traces: &[&str]| {
         let mut engine = Process::start(&borrowed(&venue.arguments("engine", false)));
         engine.wait_for(0, "refusal", |line| {
-            line.contains(trace) && line.contains("bring the segments back")
+            line.contains("bring the segments back") && traces.iter().all(|one| line.contains(one))
         });
         assert_eq!(engine.wait_for_end().code(), Some(1));
-        assert_eq!(fs::read_dir(&log).expect("the folder is made").count(), 0, "but no log");
+        assert!(fs::read_dir(&log).map_or(0, Iterator::count) == 0, "a log was made");
+    };
+    refused(&["leases", "history"]);
+    // Nor is a key made, with which the log would be of no use when it is back.
+    let key = [venue.data().join("master.key"), venue.data().with_extension("key")];
+    fs::rename(&key[0], &key[1]).expect("the key can be moved");
+    refused(&["leases", "history"]);
+    assert!(!key[0].exists());
+    fs::rename(&key[1], &key[0]).expect("the key can be moved back");
+    for trace in ["leases", "history"] {
         // With one of them out of the way it is the other that tells.
         fs::rename(venue.data().join(trace), venue.data().with_extension(trace))
             .expect("the folder can be moved");
+        if trace == "leases" {
+            refused(&["history"]);
+        }
     }
     for trace in ["leases", "history"] {
         fs::rename(venue.data().with_extension(trace), venue.data().join(trace))
             .expect("the folder can be moved back");
     }
-    fs::remove_dir(&log).expect("it is empty");
+    let _was_made = fs::remove_dir(&log);
     fs::rename(&elsewhere, &log).expect("the log can be moved back");
     venue.start_up();
     assert_eq!(open_orders(&venue), 1);
@@ -113,11 +137,15 @@ fn settings_are_those_that_the_start_has_checked() {
 
 #[test]
 fn a_restarted_engine_listens_where_it_did() {
-    let mut venue = Venue::up(&["--set", "gateway.tcp=127.0.0.1:0"]);
+    let mut venue = Venue::up(&[&UNLIMITED[..], &["--set", "gateway.tcp=127.0.0.1:0"]].concat());
     let listens = |venue: &Venue| -> Vec<String> {
         let lines = venue.supervisor().lines().into_iter();
         let of_gateway = lines.filter(|line| line.starts_with("engine: gateway: "));
-        of_gateway.filter_map(|line| Some(line.split_once(" tcp=")?.1.to_owned())).collect()
+        of_gateway
+            .filter_map(|line| {
+                line.split_once(" tcp=")?.1.split_whitespace().next().map(str::to_owned)
+            })
+            .collect()
     };
     let first = listens(&venue);
     assert!(matches!(&first[..], [address] if !address.ends_with(":0")), "{first:?}");
@@ -125,4 +153,22 @@ fn a_restarted_engine_listens_where_it_did() {
     assert!(eventually(|| listens(&venue).len() == 2));
     assert_eq!(listens(&venue)[1], first[0]);
     venue.wait_until_engine_answers();
+    // Somebody else has the port before it is back: then another one is better than none.
+    let wait = Wait::begin();
+    let taken = loop {
+        // Whoever is faster: the one that is started again waits for a while before it is.
+        send_signal(venue.pid("engine").expect("the engine runs"), Signal::KILL);
+        let tries = (0..50).find_map(|_| {
+            thread::sleep(Duration::from_millis(1));
+            TcpListener::bind(&first[0]).ok()
+        });
+        if let Some(taken) = tries {
+            break taken;
+        }
+        wait.go_on("the port is never free");
+        venue.wait_until_engine_answers();
+    };
+    assert!(eventually(|| listens(&venue).last().is_some_and(|last| *last != first[0])));
+    venue.wait_until_engine_answers();
+    drop(taken);
 }

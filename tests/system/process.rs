@@ -89,6 +89,12 @@ impl Process {
         })
     }
 
+    /// Waits until the process has ended; gives all that it printed.
+    pub(crate) fn into_lines(mut self) -> Vec<String> {
+        self.wait_for_end();
+        self.lines()
+    }
+
     /// Waits until the process, and every child that shares its output, has ended.
     pub(crate) fn wait_for_end(&mut self) -> ExitStatus {
         let ended = self.wait(|state| state.ended_streams == 2);

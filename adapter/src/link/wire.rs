@@ -1,5 +1,6 @@
 //! A connection to the engine as the link sees it: the client library, or what a test puts in its place.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use touchline_protocol::client::{
@@ -7,6 +8,7 @@ use touchline_protocol::client::{
     Sender,
 };
 
+use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::units::Position;
 
 use super::Traffic;
@@ -66,13 +68,32 @@ pub(super) trait Alarm {
 }
 
 /// The engine's own socket.
-pub(super) struct EngineSocket(pub(super) ClientOptions);
+pub(super) struct EngineSocket {
+    pub(super) options: ClientOptions,
+    /// The data folder, whose log is looked at first: what is dialled logs a session on, and ends the one that
+    /// another adapter has by this name.
+    pub(super) data: PathBuf,
+}
+
+impl EngineSocket {
+    fn check_log(&self) -> Result<(), ConnectError> {
+        let found = LogReader::open(&self.data, Follow::Appended).map(|reader| reader.log_id());
+        match (found, self.options.log_id) {
+            (Ok(found), Some(expected)) if found != expected => {
+                Err(ConnectError::OtherLog { found, expected })
+            }
+            // Where there is none to be read, there is no engine either; and who connects looks once more.
+            _ => Ok(()),
+        }
+    }
+}
 
 impl<T: Traffic> Wire<T> for EngineSocket {
     type Bell = Bell;
 
     fn connect(&self) -> Result<Connection<T, Bell>, ConnectError> {
-        let (sender, receiver) = Client::connect(&self.0)?.split();
+        self.check_log()?;
+        let (sender, receiver) = Client::connect(&self.options)?.split();
         let bell = receiver.bell().ok_or(ConnectError::Unexpected("stream in place of rings"))?;
         Ok(Connection { commands: Box::new(sender), replies: Box::new(receiver), bell })
     }

@@ -377,7 +377,9 @@ impl Stream {
     /// What is to leave, if the socket is free.
     pub(super) fn take(&mut self, durable: Position, now: Instant) -> Option<Vec<u8>> {
         self.outgoing.release(durable);
-        self.outgoing.announce_gap();
+        if self.closing.is_none() {
+            self.outgoing.announce_gap();
+        }
         let leaving = self.outgoing.take();
         if leaving.is_some() {
             self.said = now;
@@ -410,6 +412,7 @@ impl Stream {
     /// Says why the session ends; nothing is said behind that.
     pub(super) fn close(&mut self, reason: CloseReason, now: Instant) {
         if self.closing.is_none() {
+            self.outgoing.announce_owed_gap();
             let closed = SessionClosed { reason: reason.to_wire(), ..Default::default() };
             self.outgoing.put_plain(bytemuck::bytes_of(&closed));
             self.closing = Some(now + LINGER);

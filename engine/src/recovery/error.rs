@@ -99,15 +99,15 @@ pub enum RecoveryError {
     },
     /// The log is gone, and what goes with one is here.
     #[error(
-        "there is no segment in {}, though {} is of a log that was there; bring the segments back from a \
-         copy, or move that away too for a new venue, which has nothing of the old one",
-        folder.display(), trace.display()
+        "there is no segment in {}, though there is what goes with a log that was there: {}; bring the segments \
+         back from a copy, or move that away too for a new venue, which has nothing of the old one",
+        folder.display(), listed(traces)
     )]
     LogGone {
         /// The segment folder.
         folder: PathBuf,
         /// What is of the log that was there.
-        trace: PathBuf,
+        traces: Vec<PathBuf>,
     },
     /// The log ends before a snapshot of it.
     #[error(
@@ -231,4 +231,8 @@ pub enum RecoveryError {
         /// What is different.
         why: String,
     },
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -187,8 +187,9 @@ mod tests {
                     ..ClientOptions::new(endpoint.clone(), role, Lane::Hot, name)
                 };
                 let told = Client::connect(&options).err().unwrap().to_string();
-                let expected = "handshake with the engine: the engine did not answer within 20ms";
-                assert_eq!(told, expected, "{endpoint:?}");
+                let expected =
+                    "does not answer: it took the connection and then nothing came for 20ms";
+                assert!(told.contains(expected), "{endpoint:?}: {told}");
                 let feed =
                     FeedOptions { key, timeout: limit, ..FeedOptions::new(endpoint.clone(), name) };
                 let told = FeedReader::open(&feed).err().unwrap().to_string();

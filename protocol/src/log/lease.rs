@@ -179,16 +179,27 @@ impl Lease {
             Ok(file) => file
                 .write_all_at(&encode(self.log_id, last), 0)
                 .map_err(failed("writing", &self.path)),
-            // Somebody gave the reader up, which is still here.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make(last),
+            // Somebody gave the reader up, which is still here. But not where the data folder has gone away: nothing
+            // is made in its place.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.has_data_folder() => {
+                self.make(last)
+            }
             Err(error) => Err(failed("opening", &self.path)(error)),
         }
     }
 
+    fn has_data_folder(&self) -> bool {
+        self.path.parent().and_then(Path::parent).is_some_and(Path::is_dir)
+    }
+
     fn make(&self, last: Bookmark) -> Result<(), LeaseError> {
         let Some(folder) = self.path.parent() else { return Ok(()) };
-        let make = || DirBuilder::new().mode(0o700).recursive(true).create(folder);
-        make().map_err(failed("making", folder))?;
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed("making", folder)(error));
+            }
+            _ => {}
+        }
         folder.parent().map_or(Ok(()), sync_folder)?;
         let new = self.path.with_extension("new");
         let write = || -> io::Result<()> {

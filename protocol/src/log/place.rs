@@ -25,6 +25,9 @@ pub const LIVE_FOLDER: &str = "live";
 /// folder of its own: there is none before there is a log.
 pub const HISTORY_FOLDER: &str = "history";
 
+/// Name of the file in such a folder that holds it.
+pub const HISTORY_FILE: &str = "data.mdb";
+
 /// Both folders in which the window of one log may lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowFolders {

@@ -193,7 +193,14 @@ impl Outgoing {
 
     /// Says that something is missing, once there is room and the client has read the last such notice.
     pub(super) fn announce_gap(&mut self) {
-        if !self.owes_notice || !self.has_caught_up() || self.used() > self.capacity / 4 {
+        if self.has_caught_up() && self.used() <= self.capacity / 4 {
+            self.announce_owed_gap();
+        }
+    }
+
+    /// Says that something is missing, if it is, whatever room there is: nothing more comes.
+    pub(super) fn announce_owed_gap(&mut self) {
+        if !self.owes_notice {
             return;
         }
         let envelope = Envelope {

@@ -73,10 +73,15 @@ fn check_header(
     path: &Path,
 ) -> Result<(), ReadError> {
     let mut bytes = [0; HEADER_BYTES];
-    file.read_exact_at(&mut bytes, 0).map_err(failed("reading the header of", path))?;
-    identity
-        .check_header(number, &bytes)
-        .map_err(|source| ReadError::Segment { path: path.to_owned(), source })
+    let refuse = |source| ReadError::Segment { path: path.to_owned(), source };
+    match file.read_exact_at(&mut bytes, 0) {
+        // No segment is so short: as if there stood nothing.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            return Err(refuse(SegmentError::Blank));
+        }
+        read => read.map_err(failed("reading the header of", path))?,
+    }
+    identity.check_header(number, &bytes).map_err(refuse)
 }
 
 fn oldest_number(folder: &Path) -> Result<u64, ReadError> {

@@ -1,0 +1,339 @@
+//! Connecting, to engines that are made up here.
+
+use super::*;
+use crate::client::rings::HELD_MAX;
+use crate::client::{ReceiveError, Reply, SendError};
+use crate::log::control::LogState;
+use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder, SHORT_ORDER_BYTES};
+use crate::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
+use crate::message::enums::{Lane, Role};
+use crate::message::event::{Done, Envelope, Gap};
+use crate::message::short_order;
+use crate::patience::{Wait, join};
+use crate::shm::descriptors::send_with_descriptors;
+use crate::shm::{PeerAccess, Region};
+use crate::text::Name;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::thread;
+
+/// A client over rings, the engine's end of them, its control page and its socket.
+fn over_rings(acknowledgement: Acknowledgement) -> (Client, SessionEnd, Region, UnixStream) {
+    over_rings_with(acknowledgement, 0)
+}
+
+/// The same, granted those `LOGON_*` bits.
+fn over_rings_with(
+    acknowledgement: Acknowledgement,
+    flags: u8,
+) -> (Client, SessionEnd, Region, UnixStream) {
+    let sizes = RingCapacities::new(1024, 1024).unwrap();
+    let (engine, descriptors) = SessionEnd::create(sizes).unwrap();
+    let end = SessionEnd::attach(&descriptors, sizes).unwrap();
+    let bytes = control::CONTROL_BYTES;
+    let (engines, page) = Region::create("control page", bytes, PeerAccess::ReadOnly).unwrap();
+    let page = ReadOnlyRegion::from_descriptor(page.as_fd(), bytes).unwrap();
+    let (near, far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    let name = Name::new("client").unwrap();
+    let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
+    let options = ClientOptions { acknowledgement, ..options };
+    let client = assemble(&options, (Welcome::default(), flags), end, &page, near).unwrap();
+    (client, engine, engines, far)
+}
+
+/// An answer that is to be on disk up to position 64.
+fn answer(engine: &mut SessionEnd) {
+    answer_as_of(engine, Position(64));
+}
+
+fn answer_as_of(engine: &mut SessionEnd, position: Position) {
+    say(engine, position, bytemuck::bytes_of(&Done::default()));
+}
+
+fn say(engine: &mut SessionEnd, position: Position, event: &[u8]) {
+    let envelope = Envelope { position, ..Default::default() };
+    let mut enclosed = [0; ENVELOPED_BYTES_MAX];
+    let length = enclose(&envelope, event, &mut enclosed).unwrap();
+    engine.output.try_push(&enclosed[..length]).unwrap();
+}
+
+/// An engine that is gone is waited for, and not without an end.
+fn is_given_up(client: &mut Client) {
+    let wait = Wait::begin();
+    while matches!(client.receiver().poll(), Ok(None)) {
+        wait.go_on("it is waited for without an end");
+        client.receiver().wait(Duration::from_millis(50));
+    }
+    assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+}
+
+#[test]
+fn an_engine_that_closes_a_connection_may_still_write_to_disk_what_it_has_answered() {
+    let (mut client, mut engine, page, far) = over_rings(Acknowledgement::Durable);
+    answer(&mut engine);
+    drop(far);
+    assert!(!client.receiver().is_connected());
+    assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+    page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+    assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+    assert!(matches!(client.receiver().poll(), Err(ReceiveError::Disconnected)));
+}
+
+#[test]
+fn what_is_not_on_disk_is_not_shown() {
+    let (mut client, mut engine, page, _far) = over_rings(Acknowledgement::Durable);
+    answer(&mut engine);
+    let before = Envelope { correlation: 9, ..Default::default() };
+    let mut reply = Reply { envelope: before, ..Default::default() };
+    assert_eq!(client.receiver().poll_into(&mut reply), Ok(false));
+    assert_eq!(reply.envelope, before);
+    assert!(reply.event.event().is_err(), "{reply:?}");
+    page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+    assert_eq!(client.receiver().poll_into(&mut reply), Ok(true));
+    assert_eq!(reply.envelope.position, Position(64));
+    assert_eq!(reply.event.event(), Ok(Event::Done(&Done::default())));
+}
+
+#[test]
+fn bytes_that_are_no_message_are_reported_behind_what_came_before_them() {
+    for acknowledgement in [Acknowledgement::Appended, Acknowledgement::Durable] {
+        let (mut client, mut engine, page, _far) = over_rings(acknowledgement);
+        page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+        answer(&mut engine);
+        engine.output.try_push(&[0; 8]).unwrap();
+        answer(&mut engine);
+        assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+        let mut reply = Reply::default();
+        let fault = client.receiver().poll_into(&mut reply);
+        assert!(matches!(fault, Err(ReceiveError::Decode(_))), "{acknowledgement:?}: {fault:?}");
+        assert!(reply.event.event().is_err(), "{reply:?}");
+        assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+        assert!(matches!(client.receiver().poll(), Ok(None)));
+    }
+}
+
+#[test]
+fn what_a_failed_log_never_writes_holds_up_nothing() {
+    let (mut client, mut engine, page, _far) = over_rings(Acknowledgement::Durable);
+    let state = page.u32_at(control::STATE_OFFSET).unwrap();
+    state.store(LogState::Running as u32, Ordering::Release);
+    page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+    for position in [64, 128, 192].map(Position) {
+        answer_as_of(&mut engine, position);
+    }
+    assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+    assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+    for from in [32, 64].map(Position) {
+        let gap = Gap { from, ..Default::default() };
+        say(&mut engine, Position(192), bytemuck::bytes_of(&gap));
+    }
+    state.store(LogState::LogFailed as u32, Ordering::Release);
+    let told = client.receiver().poll().unwrap().expect("what is on disk may be missing");
+    assert!(matches!(told.event.event(), Ok(Event::Gap(gap)) if gap.from == Position(32)));
+    assert!(matches!(client.receiver().poll(), Ok(None)), "it never is");
+    answer_as_of(&mut engine, Position(64));
+    let reply = client.receiver().poll().unwrap().expect("a refusal waits for no disk");
+    assert_eq!(reply.envelope.position, Position(64));
+    assert!(!client.receiver().holds_back());
+}
+
+#[test]
+fn what_an_engine_that_is_gone_has_not_written_is_waited_for_in_vain_and_not_for_long() {
+    let (mut client, mut engine, _page, far) = over_rings(Acknowledgement::Durable);
+    answer(&mut engine);
+    drop(far);
+    is_given_up(&mut client);
+}
+
+#[test]
+fn an_engine_that_is_gone_is_missed_also_by_who_can_hold_no_more_back() {
+    const TOGETHER: usize = 256;
+    let (mut client, mut engine, _page, far) = over_rings(Acknowledgement::Durable);
+    for _ in 0..HELD_MAX / TOGETHER {
+        (0..TOGETHER).for_each(|_| answer(&mut engine));
+        assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+    }
+    // What finds no room is nothing to wake up for.
+    answer(&mut engine);
+    let (begin, limit) = (Instant::now(), Duration::from_millis(50));
+    client.receiver().wait(limit);
+    assert!(begin.elapsed() >= limit, "it does not sleep while the disk is late");
+    drop(far);
+    is_given_up(&mut client);
+}
+
+#[test]
+fn who_polls_over_rings_and_never_waits_learns_that_the_engine_is_gone() {
+    let (mut client, _engine, _page, far) = over_rings(Acknowledgement::Appended);
+    assert!(matches!(client.receiver().poll(), Ok(None)));
+    drop(far);
+    let wait = Wait::begin();
+    let learnt = loop {
+        match client.receiver().poll() {
+            Ok(None) => wait.go_on("it never does"),
+            other => break other,
+        }
+    };
+    assert!(matches!(learnt, Err(ReceiveError::Disconnected)), "{learnt:?}");
+    let sent = client.sender().send(&mut NewOrder::default());
+    assert_eq!(sent, Err(SendError::Disconnected));
+}
+
+fn next_hello(listener: &UnixListener) -> Option<(Hello, UnixStream)> {
+    let mut socket = listener.accept().unwrap().0;
+    let mut words = [0; 16];
+    handshake::read_message::<ConnectError>(&mut socket, &mut words).ok()?;
+    match decode::handshake(bytemuck::cast_slice(&words)) {
+        Ok(Handshake::Hello(hello)) => Some((*hello, socket)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refuse(socket: &mut UnixStream) {
+    let reason = RefusalReason::InvalidHello.to_wire();
+    let refused = Refused { reason, protocol_minor: 1, ..Default::default() };
+    socket.write_all(bytemuck::bytes_of(&refused)).unwrap();
+}
+
+/// An engine of an earlier handshake, which refuses every wish; what it was asked for, each time.
+fn asked_of_an_older_engine(
+    endpoint: fn(&Path) -> Endpoint,
+    acknowledgement: Acknowledgement,
+    flags: u8,
+) -> Vec<(u8, u8)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let engine = thread::spawn(move || {
+        let mut asked = Vec::new();
+        while let Some((hello, mut socket)) = next_hello(&listener) {
+            asked.push((hello.flags, hello.acknowledgement));
+            refuse(&mut socket);
+        }
+        asked
+    });
+    let name = Name::new("newer").unwrap();
+    let options = ClientOptions {
+        flags,
+        acknowledgement,
+        ..ClientOptions::new(endpoint(&path), Role::Adapter, Lane::Hot, name)
+    };
+    let outcome = Client::connect(&options).map(|_| ());
+    let is_refused = |error: &ConnectError| {
+        matches!(error, ConnectError::Refused { reason: Some(RefusalReason::InvalidHello), .. })
+    };
+    assert!(outcome.as_ref().is_err_and(is_refused), "{outcome:?}");
+    drop(UnixStream::connect(&path).unwrap());
+    join(engine, "the engine")
+}
+
+/// Connects with those `LOGON_*` bits to an engine that refuses the first Hello and serves the second one;
+/// gives the client and what `serve` gives.
+fn connected_to_an_older_engine<T: Send + 'static>(
+    endpoint: impl Fn(&Path) -> Endpoint,
+    flags: u8,
+    serve: impl FnOnce(Hello, UnixStream) -> T + Send + 'static,
+) -> (Client, thread::JoinHandle<T>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let engine = thread::spawn(move || {
+        let (_, mut older) = next_hello(&listener).unwrap();
+        refuse(&mut older);
+        let (hello, socket) = next_hello(&listener).unwrap();
+        serve(hello, socket)
+    });
+    let name = Name::new("newer").unwrap();
+    let options = ClientOptions {
+        flags,
+        ..ClientOptions::new(endpoint(&path), Role::Adapter, Lane::Hot, name)
+    };
+    (Client::connect(&options).unwrap(), engine)
+}
+
+#[test]
+fn a_client_knows_what_was_granted() {
+    let (client, engine) = connected_to_an_older_engine(
+        |path| Endpoint::Unix(path.to_owned()),
+        LOGON_CANCEL_ON_DISCONNECT | LOGON_BRIEF,
+        |hello, mut socket| {
+            socket.write_all(bytemuck::bytes_of(&Welcome::default())).unwrap();
+            hello.flags
+        },
+    );
+    assert_eq!(client.flags(), LOGON_CANCEL_ON_DISCONNECT);
+    assert_eq!(join(engine, "the engine"), LOGON_CANCEL_ON_DISCONNECT);
+}
+
+#[test]
+fn an_older_engine_is_asked_again_without_what_it_does_not_know() {
+    let rings = |path: &Path| Endpoint::SharedMemory(path.to_owned());
+    let stream = |path: &Path| Endpoint::Unix(path.to_owned());
+    let (plain, brief) = (LOGON_CANCEL_ON_DISCONNECT, LOGON_CANCEL_ON_DISCONNECT | LOGON_BRIEF);
+    let (appended, durable) = (ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE);
+    let asked = asked_of_an_older_engine(rings, Acknowledgement::Durable, brief);
+    assert_eq!(asked, [(brief, durable), (plain, durable), (plain, appended)]);
+    let asked = asked_of_an_older_engine(rings, Acknowledgement::Durable, plain);
+    assert_eq!(asked, [(plain, durable), (plain, appended)]);
+    let asked = asked_of_an_older_engine(rings, Acknowledgement::Appended, plain);
+    assert_eq!(asked, [(plain, appended)], "once, who wishes nothing");
+    // Over a stream the level is the engine's own affair, from the first handshake on.
+    let asked = asked_of_an_older_engine(stream, Acknowledgement::Durable, brief);
+    assert_eq!(asked, [(brief, durable), (plain, durable)]);
+    // In the place of the newest wish stands the one that came before it.
+    let terse = plain | LOGON_TERSE;
+    let asked = asked_of_an_older_engine(rings, Acknowledgement::Durable, terse);
+    let expected = [(terse, durable), (brief, durable), (plain, durable), (plain, appended)];
+    assert_eq!(asked, expected);
+    let asked = asked_of_an_older_engine(stream, Acknowledgement::Appended, brief | LOGON_TERSE);
+    let expected = [brief | LOGON_TERSE, brief, plain].map(|flags| (flags, appended));
+    assert_eq!(asked, expected);
+}
+
+#[test]
+fn an_engine_that_does_not_know_short_orders_is_sent_whole_ones() {
+    let serve = |hello: Hello, socket: UnixStream| {
+        let sizes = RingCapacities::new(1024, 1024).unwrap();
+        let (mut engine, theirs) = SessionEnd::create(sizes).unwrap();
+        let (_, page) =
+            Region::create("control page", control::CONTROL_BYTES, PeerAccess::ReadOnly).unwrap();
+        let welcome = Welcome { request_slots: 1024, reply_slots: 1024, ..Default::default() };
+        let passed = [theirs.client_pages.as_fd(), theirs.engine_pages.as_fd(), page.as_fd()];
+        send_with_descriptors(&socket, bytemuck::bytes_of(&welcome), &passed).unwrap();
+        let (wait, mut buffer) = (Wait::begin(), MessageBuffer::new());
+        loop {
+            wait.go_on("no order comes");
+            if let Some(length) = engine.input.poll(&mut buffer).unwrap() {
+                return (hello.flags, length);
+            }
+            thread::yield_now();
+        }
+    };
+    let rings = |path: &Path| Endpoint::SharedMemory(path.to_owned());
+    let (mut client, engine) = connected_to_an_older_engine(rings, LOGON_TERSE, serve);
+    assert_eq!(client.flags(), LOGON_BRIEF);
+    client.sender().send(&mut NewOrder::default()).unwrap();
+    assert_eq!(join(engine, "the engine"), (LOGON_BRIEF, size_of::<NewOrder>()));
+}
+
+#[test]
+fn orders_leave_in_their_short_form_where_the_engine_takes_it() {
+    for (flags, length) in [(LOGON_BRIEF, 144), (LOGON_TERSE, SHORT_ORDER_BYTES)] {
+        let (mut client, mut engine, _page, _far) =
+            over_rings_with(Acknowledgement::Appended, flags);
+        let mut order = NewOrder { price: 7, ..Default::default() };
+        client.sender().send(&mut order).unwrap();
+        let mut buffer = MessageBuffer::new();
+        assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
+        let whole = short_order::restore(&mut buffer, length);
+        assert_eq!(buffer.bytes(whole), bytemuck::bytes_of(&order), "with its sequence");
+        // So is one that is sent again.
+        let sequence = order.command.sequence;
+        client.sender().stage_bytes(bytemuck::bytes_of_mut(&mut order), sequence).unwrap();
+        client.sender().publish();
+        assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
+    }
+}
