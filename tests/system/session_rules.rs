@@ -3,11 +3,11 @@
 
 use super::binary::{KEY_A, KEY_B};
 use super::process::WATCHDOG;
-use super::stream_client::{Member, limit, options, unix, venue};
+use super::stream_client::{Member, limit, options, tcp, unix, venue};
 use std::fs;
 use std::path::Path;
 use touchline_core::limits::SESSIONS_PER_KEY_MAX;
-use touchline_protocol::client::{CallError, ClientOptions, ConnectError};
+use touchline_protocol::client::{CallError, Client, ClientOptions, ConnectError, Endpoint};
 use touchline_protocol::message::enums::{RejectReason, Role, Side};
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::units::KeyId;
@@ -68,4 +68,24 @@ fn a_name_keeps_the_role_of_its_first_logon() {
     drop(Member::open(&wishes).expect("an honest client is let in"));
     wishes.role = Role::ReadOnly;
     assert_eq!(rejected(&wishes), Some(RejectReason::RoleNotPermitted));
+}
+
+#[test]
+fn a_client_leaves_the_engine_of_another_log_over_any_carrier() {
+    let venue = venue(&[]);
+    let a = venue.key_a();
+    let rings = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    for (at, endpoint) in [rings, unix(&venue), tcp(&venue)].into_iter().enumerate() {
+        let own = options(endpoint, &format!("client-{at}"), (KEY_A, &a));
+        let log_id = Client::connect(&own).expect("it is let in").welcome().log_id;
+        let of = |log_id| ClientOptions { log_id: Some(log_id), ..own.clone() };
+        assert!(Client::connect(&of(log_id)).is_ok());
+        let other = log_id.map(|byte| !byte);
+        match Client::connect(&of(other)).err() {
+            Some(ConnectError::OtherLog { found, expected }) => {
+                assert_eq!((found, expected), (log_id, other));
+            }
+            outcome => panic!("{outcome:?}"),
+        }
+    }
 }
