@@ -66,18 +66,6 @@ impl Baselines {
         self.ping_pong.block(WARM_UP, trips, bare)?;
         self.echo.block(WARM_UP, trips, ring)
     }
-
-    /// `trips` round trips of each in alternating blocks.
-    ///
-    /// # Errors
-    /// If a process is gone or the run was interrupted.
-    pub fn measure(&mut self, trips: u32) -> Result<(Percentiles, Percentiles)> {
-        let (mut bare, mut ring) = (Distribution::default(), Distribution::default());
-        for _ in 0..BLOCKS {
-            self.block(trips.div_ceil(BLOCKS), &mut bare, &mut ring)?;
-        }
-        Ok((bare.percentiles(), ring.percentiles()))
-    }
 }
 
 /// What is to be measured.

@@ -18,10 +18,10 @@ use std::net::SocketAddr;
 use touchline_protocol::feed::layout::{SLOTS_MAX, SLOTS_MIN, is_slot_count};
 use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
 use touchline_protocol::message::handshake::HEARTBEAT_SECONDS_MAX;
+use touchline_protocol::wait::WaitStrategy;
 
 /// Connections without which no venue works: two of an adapter, and one of `touchline admin`.
 const CONNECTIONS_MIN: u64 = 3;
-use touchline_protocol::wait::WaitStrategy;
 
 /// How idle threads wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]

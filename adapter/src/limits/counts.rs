@@ -225,6 +225,13 @@ struct Row {
     refusals: Window,
 }
 
+impl<K> Table<K> {
+    /// Whether the row is one that several keys have.
+    const fn is_shared(&self, row: usize) -> bool {
+        row >= self.used.len() - self.shared
+    }
+}
+
 impl Row {
     /// One more that was refused; gives how many this minute has now.
     fn refuse(&mut self, now_ms: u64) -> u64 {
@@ -289,7 +296,7 @@ impl<K: Eq + Hash> Counts<K> {
     pub fn charge_key(&self, key: K, weight: u32, now_ms: u64) -> Charge {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let row = self.row(&mut table, key, now_ms);
-        let is_shared = row >= table.used.len() - table.shared;
+        let is_shared = table.is_shared(row);
         let counts = &mut table.used[row];
         let mut charge = Charge { used: [0; MAX_LIMITS], exceeded: None, refusals: 0 };
         for (index, limit) in self.limits.iter().enumerate() {
@@ -320,7 +327,7 @@ impl<K: Eq + Hash> Counts<K> {
     pub fn refuse_key(&self, key: K, now_ms: u64) -> u64 {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let row = self.row(&mut table, key, now_ms);
-        let is_shared = row >= table.used.len() - table.shared;
+        let is_shared = table.is_shared(row);
         if is_shared { 0 } else { table.used[row].refuse(now_ms) }
     }
 
