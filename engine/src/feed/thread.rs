@@ -69,6 +69,9 @@ pub enum FeedError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] ReadError),
+    /// This engine's live window is not where its readers look for it.
+    #[error("the live window of this engine is not found")]
+    NotAttached,
     /// A transaction cannot be read.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -145,7 +148,11 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
         stop: AtomicBool::new(false),
     });
     let position = control.appended();
-    let mut reader = LogReader::open(&data, follow)?;
+    let mut reader = LogReader::open_with(&data, follow, control.shared_memory())?;
+    if reader.incarnation() != Some(incarnation) {
+        // Such a reader would take the log from disk without an end, and never sleep.
+        return Err(FeedError::NotAttached);
+    }
     reader.seek(position);
     let (fold, books) = begin(core, position)?;
     Ok(FeedThread {

@@ -328,6 +328,13 @@ impl Control {
         EventCounter::new(&self.inner.durable_event).advance();
     }
 
+    /// The folder of memory-backed files in which the window would be, if it is not in the data folder: what a reader
+    /// of this engine's own log is opened with.
+    #[must_use]
+    pub fn shared_memory(&self) -> &Path {
+        &self.inner.fixed.folders.root
+    }
+
     /// Removes the window's files after a clean end: all they hold is on disk. What cannot be removed
     /// does no harm, because the page says that it does not count.
     pub(crate) fn remove_window(&self) {

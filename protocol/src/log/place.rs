@@ -31,6 +31,8 @@ pub const HISTORY_FILE: &str = "data.mdb";
 /// Both folders in which the window of one log may lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowFolders {
+    /// The folder of memory-backed files: [`SHARED_MEMORY`] or what stands for it.
+    pub root: PathBuf,
     /// The folder of this user in shared memory: 0700, shared by all logs of the user.
     pub user: PathBuf,
     /// The log's folder within `user`.
@@ -49,8 +51,9 @@ impl WindowFolders {
         let metadata = fs::metadata(data)?;
         let id: String = log_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let key = format!("{id}-{:x}-{:x}", metadata.dev(), metadata.ino());
-        let user = user_folder(shared_memory);
-        Ok(Self { shared_memory: user.join(key), user, data: data.join(LIVE_FOLDER) })
+        let (root, user) = (shared_memory.to_owned(), user_folder(shared_memory));
+        let (shared_memory, data) = (user.join(key), data.join(LIVE_FOLDER));
+        Ok(Self { root, user, shared_memory, data })
     }
 
     /// Those in which a window of this log may be found. Anybody may make folders where the user's one lies in

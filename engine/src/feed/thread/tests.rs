@@ -34,7 +34,7 @@ struct Venue {
     feed: FeedThread,
     disk_fails: Arc<AtomicBool>,
     _keeper: KeeperHandle,
-    _folder: TempDir,
+    _folders: [TempDir; 2],
 }
 
 fn venue() -> Venue {
@@ -42,11 +42,16 @@ fn venue() -> Venue {
 }
 
 fn venue_of(follow: Follow) -> Venue {
+    venue_in(follow, WindowPlace::Data)
+}
+
+fn venue_in(follow: Follow, window_place: WindowPlace) -> Venue {
     crate::patience::watch();
     let folder = tempfile::tempdir().unwrap();
+    let shared_memory = tempfile::tempdir().unwrap();
     let options = LogOptions {
         data: folder.path().to_owned(),
-        window_place: WindowPlace::Data,
+        window_place,
         window_bytes: Some(WINDOW_BYTES),
         segment_bytes: SEGMENT_BYTES,
         gather: Duration::ZERO,
@@ -60,7 +65,8 @@ fn venue_of(follow: Follow) -> Venue {
     let storage = Arc::new(GatedStorage::new(move |_| {
         if fails.load(Ordering::Relaxed) { Err(io::Error::other("it is broken")) } else { Ok(true) }
     }));
-    let environment = Environment { storage, attest_after, ..Environment::default() };
+    let environment =
+        Environment { storage, attest_after, shared_memory: shared_memory.path().to_owned() };
     let log = log::open_in(&environment, &options, &mut NothingToReplay, &mut |_| {}).unwrap();
     let config: EngineConfig = toml::from_str(DEFINITION).unwrap();
     let (mail, rings) = gateway::mail().unwrap();
@@ -85,7 +91,7 @@ fn venue_of(follow: Follow) -> Venue {
         bell: mail.bell(),
     })
     .unwrap();
-    Venue { duty, feed, disk_fails, _keeper: log.keeper, _folder: folder }
+    Venue { duty, feed, disk_fails, _keeper: log.keeper, _folders: [folder, shared_memory] }
 }
 
 impl Venue {
@@ -114,6 +120,18 @@ impl Venue {
     fn read_on(&mut self) {
         while self.feed.broadcast().unwrap() > 0 {}
         self.feed.read_mail();
+    }
+}
+
+#[test]
+fn a_feed_that_has_read_everything_sleeps_wherever_the_window_is() {
+    for place in [WindowPlace::Data, WindowPlace::SharedMemory] {
+        let mut venue = venue_in(Follow::Appended, place);
+        venue.read_on();
+        let control = &venue.feed.control;
+        assert_eq!(venue.feed.reader.incarnation(), Some(control.incarnation()));
+        assert_eq!(venue.feed.reader.watermark(), control.appended());
+        assert!(!venue.feed.reader.has_more(), "{place:?}: it would look again without an end");
     }
 }
 
