@@ -61,7 +61,7 @@ enum Command {
     Tcp(tcp::Arguments),
     /// Measure orders with and without a client beside them that does what harm it can
     #[command(after_help = hostile::HELP)]
-    Hostile(OrdersArguments),
+    Hostile(hostile::Arguments),
     /// Measure what readers of the public feed cost the duty thread, and how late they are
     #[command(after_help = feed::HELP)]
     Feed(feed::Arguments),

@@ -1,8 +1,8 @@
 //! `touchline-bench hostile`: round trips of an honest client's orders with and without a hostile client
 //! beside it, over shared memory and over TCP.
 //!
-//! On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does. So blocks
-//! alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
+//! An order is sent when it is due and its time counts from then; in between the client sleeps. On a machine of few
+//! cores whoever is busy takes a core from somebody, whatever the engine does. So blocks alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
 //! which harms a plain server in some blocks and the engine in others. What a vandal costs is told against the
 //! thread that computes; what of it the kernel and the vandal's own thread cost, and no engine, by the same
 //! harm done elsewhere.
@@ -12,14 +12,16 @@ mod vandal;
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use touchline_protocol::client::Endpoint;
 
+use crate::cores::Pinned;
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
-use crate::machine::Machine;
+use crate::latency::{Distribution, Percentiles, duration, median, median_ratio, ratio};
+use crate::machine::{Machine, nanoseconds};
 use crate::rtt::{Trader, wait_name};
 use crate::scratch::Scratch;
 use plain::PlainServer;
@@ -30,6 +32,11 @@ const BLOCKS: u32 = 10;
 
 /// Unrecorded round trips at the begin of each block.
 const WARM_UP: u32 = 64;
+
+/// From one order of the honest client to the next. It sleeps for the most part of it, as who shares cores with others
+/// does: who never does is not taken off its core for the few milliseconds in which it has its orders answered one
+/// behind the other, and nobody would be seen to harm it.
+const INTERVAL: Duration = Duration::from_micros(500);
 
 /// What is measured, over each carrier.
 pub const KINDS: [&str; 7] = [
@@ -63,6 +70,9 @@ pub struct HostileOptions {
     pub runs: usize,
     /// Orders of each kind per run.
     pub messages: u32,
+    /// The duty thread's core, which nobody else is on; of the others the vandal has only what nobody else needs. None:
+    /// all of them take turns on all cores.
+    pub core: Option<usize>,
 }
 
 /// Orders that rest, to their terminal replies, in [`KINDS`]' order.
@@ -127,6 +137,8 @@ pub struct HostileReport {
     pub scratch: Scratch,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
+    /// As in [`HostileOptions::core`].
+    pub core: Option<usize>,
     /// Orders of each kind per run that were recorded.
     pub messages: u32,
     /// Each run.
@@ -169,6 +181,7 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
         machine: Machine::here(),
         scratch: Scratch::of(&options.engine.scratch)?,
         wait: wait_name(options.engine.wait),
+        core: options.core,
         messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
         median: std::array::from_fn(|carrier| {
             std::array::from_fn(|kind| Percentiles::median(&of(carrier, kind).collect::<Vec<_>>()))
@@ -190,25 +203,29 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
 fn one_run(options: &HostileOptions) -> Result<Run> {
     // Somebody else may take the port before the engine does.
     let address = TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?;
-    let engine = Engine::start_with(&options.engine, &[format!("gateway.tcp={address}")])?;
+    let mut settings = vec![format!("gateway.tcp={address}")];
+    settings.extend(options.core.map(|core| format!("engine.core={core}")));
+    let engine = Engine::start_with(&options.engine, &settings)?;
+    // The threads that are made below stay off it too.
+    let _off = Pinned::off(options.core)?;
     let trips = options.messages.div_ceil(BLOCKS);
     let mut run = Run::default();
     for (carrier, endpoint) in [None, Some(Endpoint::Tcp(address))].into_iter().enumerate() {
         let client = engine.trader_over(endpoint.clone())?;
         let mut trader = Trader::over(client, engine.key());
         let mut distributions = [(); KINDS.len()].map(|()| Distribution::default());
-        let mut cancels = Distribution::default();
         std::thread::scope(|scope| -> Result<()> {
             let plain = PlainServer::start(scope)?;
             let targets = Targets { engine: address, plain: plain.address() };
-            let vandal = Vandal::start(scope, engine.access().clone(), endpoint, targets);
+            let harmed = (engine.access().clone(), endpoint);
+            let vandal = Vandal::start(scope, harmed, targets, options.core.is_some())?;
             for block in 0..BLOCKS as usize {
                 // All of them, since their number is prime, and not always behind the same one.
                 let stride = 1 + block % (KINDS.len() - 1);
                 for at in 0..KINDS.len() {
                     let kind = (block + at * stride) % KINDS.len();
                     vandal.set(Beside::ALL[kind])?;
-                    trader.block(WARM_UP, trips, &mut distributions[kind], &mut cancels)?;
+                    trader.scheduled_block(WARM_UP, trips, INTERVAL, &mut distributions[kind])?;
                 }
             }
             run.harm[carrier] = vandal.harm();
@@ -225,11 +242,13 @@ impl HostileReport {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
-            "orders beside hostile clients: {} round trips of each kind per run, median of {} run(s), \
-             waiting {}\nmachine: {}\nscratch: {}\n",
+            "orders beside hostile clients: {} round trips of each kind per run, one each {}, median of {} run(s), \
+             waiting {}{}\nmachine: {}\nscratch: {}\n",
             self.messages,
+            duration(nanoseconds(INTERVAL)),
             self.runs.len(),
             self.wait,
+            if self.core.is_some() { ", duty thread and vandal apart from the others" } else { "" },
             self.machine.line(),
             self.scratch.line(),
         );

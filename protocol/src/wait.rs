@@ -3,7 +3,8 @@
 //!
 //! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (a fifth of a µs each
 //! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes).
-//! Whose pauses were in vain while somebody else needed the core leaves them out, but for a try now and then. Two
+//! Whose pauses were in vain while somebody else needed the core leaves them out, but for a try now and then; who
+//! yields to a thread that computes leaves out the yields. Two
 //! words per direction make sleeping safe, each written by one side only, so that each side can map the other's
 //! word read-only:
 //!
@@ -25,6 +26,7 @@
 
 mod futex;
 mod rest;
+mod yields;
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,7 @@ use crate::sync::{AtomicU32, Ordering, ReadOnlyU32, fence, spin_loop, yield_now}
 
 pub use futex::MAX_LINES;
 pub use rest::{Rest, Sleep};
+use yields::Yields;
 
 /// Pauses before the first yield of a thread that waits adaptively: 0.7 µs where a pause takes 28 ns, a little
 /// more than an order's round trip. Where more threads wait for each other than there are cores, who is to answer
@@ -191,6 +194,7 @@ pub struct Waiter {
     skips: u32,
     /// How often in a row they were tried in vain, and somebody else needed the core meanwhile.
     failures: u32,
+    yields: Yields,
 }
 
 impl Waiter {
@@ -201,7 +205,7 @@ impl Waiter {
 
     /// At the foot of a ladder with so many pauses: for a thread whose turns take longer than a pause.
     pub const fn yielding_after(spins: u32, strategy: WaitStrategy) -> Self {
-        Self { strategy, spins, idle_turns: 0, skips: 0, failures: 0 }
+        Self { strategy, spins, idle_turns: 0, skips: 0, failures: 0, yields: Yields::new() }
     }
 
     /// Back to the foot of the ladder: work was found. Where pauses are in vain the foot is behind them.
@@ -226,13 +230,19 @@ impl Waiter {
     fn give_away(&mut self) {
         let begin = Instant::now();
         yield_now();
-        self.note_return(begin.elapsed());
+        let end = Instant::now();
+        self.note_return(end - begin, end);
     }
 
-    /// The core that was given away came back after so long. Where somebody took it, the pauses before kept it
-    /// from who may be the one that is to answer; unless that one has another core, and was only a little too
-    /// late this time. So it is tried again, but the less often the more often it was in vain.
-    fn note_return(&mut self, after: Duration) {
+    /// The core that was given away came back after so long, at `now`. Where somebody took it, the pauses before kept
+    /// it from who may be the one that is to answer; unless that one has another core, and was only a little too
+    /// late this time. So it is tried again, but the less often the more often it was in vain. Who kept the core
+    /// for long is nobody that answers, and no reason to leave pauses out.
+    fn note_return(&mut self, after: Duration, now: Instant) {
+        if self.yields.note(after, now) {
+            (self.skips, self.failures) = (0, 0);
+            return;
+        }
         if after < TAKEN {
             (self.skips, self.failures) = (0, 0);
         } else if self.skips == 0 {
@@ -289,7 +299,9 @@ impl Waiter {
     pub fn linger(&mut self) -> bool {
         if self.strategy == WaitStrategy::Spin || self.idle_turns < self.spins {
             spin_loop();
-        } else if self.idle_turns < self.spins.saturating_add(YIELDS) {
+        } else if self.idle_turns < self.spins.saturating_add(YIELDS)
+            && !self.yields.are_left_out(Instant::now)
+        {
             self.give_away();
         } else {
             return false;

@@ -6,10 +6,15 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::thread::{Scope, Thread};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
+use thread_priority::{
+    NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
 use touchline_protocol::client::{Client, Endpoint, Reply};
 use touchline_protocol::message::command::{CommandHeader, NewOrder};
 use touchline_protocol::units::KeyId;
@@ -121,17 +126,31 @@ pub(super) struct Vandal {
 }
 
 impl Vandal {
-    /// Starts the thread, which sleeps: it harms the engine over `endpoint`, or over shared memory.
+    /// Starts the thread, which sleeps: it harms the engine over `endpoint`, or over shared memory. One that
+    /// `gives_way` runs only where nobody else wants to.
+    ///
+    /// # Errors
+    /// If the system does not let it give way.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        engine: Access,
-        endpoint: Option<Endpoint>,
+        (engine, endpoint): (Access, Option<Endpoint>),
         targets: Targets,
-    ) -> Self {
+        gives_way: bool,
+    ) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
-        let thread = scope.spawn(move || work(&engine, &endpoint, targets, &of_thread));
-        Self { shared, thread: thread.thread().clone() }
+        let (tell, told) = mpsc::sync_channel(1);
+        let thread = scope.spawn(move || {
+            let given = if gives_way { give_way() } else { Ok(()) };
+            let goes_on = given.is_ok();
+            // Who asks has not gone away.
+            let _told = tell.send(given);
+            if goes_on {
+                work(&engine, &endpoint, targets, &of_thread);
+            }
+        });
+        told.recv()??;
+        Ok(Self { shared, thread: thread.thread().clone() })
     }
 
     /// From now on the thread does this, and nobody has anything of what it did before.
@@ -182,6 +201,12 @@ impl Drop for Vandal {
     fn drop(&mut self) {
         self.order(Beside::End);
     }
+}
+
+fn give_way() -> Result<()> {
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle)
+        .map_err(|why| anyhow!("the vandal's thread does not give way: {why}"))
 }
 
 fn work(engine: &Access, endpoint: &Option<Endpoint>, targets: Targets, shared: &Shared) {

@@ -1,5 +1,5 @@
 //! Round trips through the engine, one at a time: a LIMIT order that rests, then its cancel. Called
-//! by [`super::run`] and [`crate::records`].
+//! by [`super::run`], [`crate::records`] and, on a schedule, [`crate::hostile`].
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,9 @@ use crate::orders::{cancel, order};
 
 /// Longest wait for a terminal reply.
 const LIMIT: Duration = Duration::from_secs(10);
+
+/// Before an order is due the thread sleeps no closer to it than this, because waking up takes time.
+const WAKE_UP_MARGIN: Duration = Duration::from_micros(100);
 
 /// A trader's session.
 pub(crate) struct Trader {
@@ -46,21 +49,51 @@ impl Trader {
         cancels: &mut Distribution,
     ) -> Result<()> {
         for trip in 0..warm_up + trips {
-            interrupt::check()?;
-            let (placing, id) = self.trip(&mut order(self.key, Side::Buy))?;
-            let (cancelling, canceled) = self.trip(&mut cancel(self.key, id))?;
-            anyhow::ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");
+            let [placing, cancelling] = self.place_and_cancel(None)?;
             if trip >= warm_up {
-                orders.record(nanoseconds(placing));
-                cancels.record(nanoseconds(cancelling));
+                orders.record(placing);
+                cancels.record(cancelling);
             }
         }
         Ok(())
     }
 
-    /// Sends a command and waits for its terminal reply: how long it took, and the order that rests
-    /// or was cancelled.
-    fn trip<C: ClientCommand + Message>(&mut self, command: &mut C) -> Result<(Duration, OrderId)> {
+    /// Places and cancels `warm_up + trips` orders, one each `interval`, the first `warm_up` unrecorded. An order's
+    /// time counts from when it was due, also where the one before it was late; between two of them this thread
+    /// sleeps.
+    pub(crate) fn scheduled_block(
+        &mut self,
+        warm_up: u32,
+        trips: u32,
+        interval: Duration,
+        orders: &mut Distribution,
+    ) -> Result<()> {
+        let begin = Instant::now();
+        for trip in 0..warm_up + trips {
+            let due = begin + interval * trip;
+            wait_until(due);
+            let [placing, _] = self.place_and_cancel(Some(due))?;
+            if trip >= warm_up {
+                orders.record(placing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Places an order and cancels it: how long each took, ns, the first from when it was due, if it was.
+    fn place_and_cancel(&mut self, due: Option<Instant>) -> Result<[u64; 2]> {
+        interrupt::check()?;
+        let begin = due.unwrap_or_else(Instant::now);
+        let id = self.trip(&mut order(self.key, Side::Buy))?;
+        let placed = Instant::now();
+        let canceled = self.trip(&mut cancel(self.key, id))?;
+        let end = Instant::now();
+        anyhow::ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");
+        Ok([placed.saturating_duration_since(begin), end - placed].map(nanoseconds))
+    }
+
+    /// Sends a command and waits for its terminal reply; gives the order that rests or was cancelled.
+    fn trip<C: ClientCommand + Message>(&mut self, command: &mut C) -> Result<OrderId> {
         let mut reply = Reply::default();
         let begin = Instant::now();
         self.client.sender().send(command)?;
@@ -76,16 +109,25 @@ impl Trader {
             if !reply.is_terminal() {
                 continue;
             }
-            let took = begin.elapsed();
             return match reply.event.event()? {
                 Event::OrderResult(result) if result.status == OrderStatus::New.to_wire() => {
-                    Ok((took, result.order_id))
+                    Ok(result.order_id)
                 }
-                Event::OrderOpened(opened) => Ok((took, opened.order_id)),
-                Event::OrderCanceled(canceled) => Ok((took, canceled.order_id)),
-                Event::OrderClosed(closed) => Ok((took, closed.order_id)),
+                Event::OrderOpened(opened) => Ok(opened.order_id),
+                Event::OrderCanceled(canceled) => Ok(canceled.order_id),
+                Event::OrderClosed(closed) => Ok(closed.order_id),
                 other => bail!("the engine answered {} with {other:?}", C::NAME),
             };
         }
+    }
+}
+
+fn wait_until(due: Instant) {
+    let left = due.saturating_duration_since(Instant::now());
+    if left > WAKE_UP_MARGIN {
+        std::thread::sleep(left - WAKE_UP_MARGIN);
+    }
+    while Instant::now() < due {
+        std::hint::spin_loop();
     }
 }

@@ -148,7 +148,7 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
         stop: AtomicBool::new(false),
     });
     let position = control.appended();
-    let mut reader = LogReader::open_with(&data, follow, control.shared_memory())?;
+    let mut reader = LogReader::open_with(&data, follow, control.shared_memory_root())?;
     if reader.incarnation() != Some(incarnation) {
         // Such a reader would take the log from disk without an end, and never sleep.
         return Err(FeedError::NotAttached);

@@ -331,7 +331,7 @@ impl Control {
     /// The folder of memory-backed files in which the window would be, if it is not in the data folder: what a reader
     /// of this engine's own log is opened with.
     #[must_use]
-    pub fn shared_memory(&self) -> &Path {
+    pub fn shared_memory_root(&self) -> &Path {
         &self.inner.fixed.folders.root
     }
 

@@ -215,6 +215,8 @@ fn the_ladder_spins_then_yields_then_parks_until_reset() {
     }
     let signal = LocalSignal::new();
     let step = |waiter: &mut Waiter, ready_at: u32| {
+        // Whatever else this machine's cores compute meanwhile.
+        waiter.yields = Yields::new();
         let (mut looks, mut has_parked) = (0, false);
         let kept_core = waiter.idle(std::iter::once(signal.line()), FOR_EVER, || {
             looks += 1;
@@ -244,17 +246,17 @@ fn the_ladder_spins_then_yields_then_parks_until_reset() {
         assert_eq!(step(&mut waiter, u32::MAX), Step::Parked);
         assert_eq!(step(&mut waiter, u32::MAX), Step::Parked, "left the top of the ladder");
         // Whoever else the machine has to serve.
-        waiter.note_return(Duration::ZERO);
+        waiter.note_return(Duration::ZERO, Instant::now());
         waiter.reset();
     }
     // Who shares its core gives it away at once, until it comes back at once.
-    waiter.note_return(TAKEN);
+    waiter.note_return(TAKEN, Instant::now());
     waiter.reset();
     for _ in 0..YIELDS {
         assert_eq!(step(&mut waiter, u32::MAX), Step::Yielded);
     }
     assert_eq!(step(&mut waiter, u32::MAX), Step::Parked);
-    waiter.note_return(TAKEN - Duration::from_nanos(1));
+    waiter.note_return(TAKEN - Duration::from_nanos(1), Instant::now());
     waiter.reset();
     assert_eq!(step(&mut waiter, u32::MAX), Step::Paused { looks: STEP_PAUSES });
     let mut spinner = Waiter::new(WaitStrategy::Spin);
@@ -267,6 +269,25 @@ fn the_ladder_spins_then_yields_then_parks_until_reset() {
 }
 
 #[test]
+fn beside_who_computes_a_wait_goes_from_pauses_to_sleep() {
+    let mut waiter = Waiter::new(WaitStrategy::Adaptive);
+    // The pauses are tried again whatever was before: this one does not answer.
+    waiter.note_return(TAKEN, Instant::now());
+    for _ in 0..8 {
+        // So many that it holds for longer than this test may take.
+        waiter.note_return(Duration::from_millis(16), Instant::now());
+    }
+    for _ in 0..3 {
+        waiter.reset();
+        for left in (0..SPINS).rev() {
+            assert!(waiter.linger(), "{left} pauses are missing");
+        }
+        assert!(!waiter.linger(), "yields");
+        assert!(!waiter.linger(), "yields behind a sleep");
+    }
+}
+
+#[test]
 fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
     /// One wait on a core that somebody else needs; true if it began with pauses.
     fn wait(waiter: &mut Waiter, suffices: bool) -> bool {
@@ -275,7 +296,7 @@ fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
         while !(has_paused && suffices) && waiter.pause(|| false) {}
         if !(has_paused && suffices) {
             waiter.idle_turns += 1;
-            waiter.note_return(TAKEN);
+            waiter.note_return(TAKEN, Instant::now());
         }
         has_paused
     }
@@ -303,13 +324,13 @@ fn pauses_that_are_in_vain_are_tried_less_and_less_often() {
     assert_eq!(waits_between(&mut waiter), 0);
     assert_eq!(waits_between(&mut waiter), 31);
     // Where nobody else needs the core any more, pauses cost nobody anything.
-    waiter.note_return(TAKEN - Duration::from_nanos(1));
+    waiter.note_return(TAKEN - Duration::from_nanos(1), Instant::now());
     assert!(wait(&mut waiter, false));
     assert_eq!(waits_between(&mut waiter), 1);
     // The last yield of a wait counts, and of several late ones the first.
-    waiter.note_return(Duration::ZERO);
+    waiter.note_return(Duration::ZERO, Instant::now());
     assert!(wait(&mut waiter, false));
-    waiter.note_return(TAKEN);
+    waiter.note_return(TAKEN, Instant::now());
     assert_eq!(waits_between(&mut waiter), 1);
 }
 
