@@ -215,6 +215,9 @@ impl Waiter {
         if self.skips == 0 && self.idle_turns > 0 {
             self.failures = 0;
         }
+        if self.idle_turns > self.spins {
+            self.yields.note_work();
+        }
         self.step_down();
     }
 
@@ -304,6 +307,7 @@ impl Waiter {
         {
             self.give_away();
         } else {
+            self.yields.note_sleep();
             return false;
         }
         self.idle_turns = self.idle_turns.saturating_add(1);

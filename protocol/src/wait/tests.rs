@@ -274,17 +274,45 @@ fn beside_who_computes_a_wait_goes_from_pauses_to_sleep() {
     // The pauses are tried again whatever was before: this one does not answer.
     waiter.note_return(TAKEN, Instant::now());
     for _ in 0..8 {
-        // So many that it holds for longer than this test may take.
+        // So many, and so long ones, that it holds for longer than this test may take.
+        waiter.idle_turns = SPINS + 1;
         waiter.note_return(Duration::from_millis(16), Instant::now());
+        waiter.reset();
     }
     for _ in 0..3 {
-        waiter.reset();
         for left in (0..SPINS).rev() {
             assert!(waiter.linger(), "{left} pauses are missing");
         }
         assert!(!waiter.linger(), "yields");
         assert!(!waiter.linger(), "yields behind a sleep");
+        waiter.reset();
     }
+}
+
+#[test]
+fn a_yield_that_was_long_counts_if_work_had_come_when_it_was_over() {
+    let long = |waiter: &mut Waiter| {
+        waiter.idle_turns = SPINS + 1;
+        waiter.note_return(Duration::from_millis(16), Instant::now());
+    };
+    let is_left_out = |waiter: &Waiter| waiter.yields.clone().are_left_out(Instant::now);
+    let mut waiter = Waiter::new(WaitStrategy::Adaptive);
+    for _ in 0..10 {
+        long(&mut waiter);
+        // The limit ended that wait, the top of the ladder the next one.
+        waiter.step_down();
+        long(&mut waiter);
+        waiter.idle_turns = SPINS + YIELDS;
+        assert!(!waiter.linger());
+        waiter.reset();
+        assert!(!is_left_out(&waiter));
+    }
+    for _ in 0..2 {
+        assert!(!is_left_out(&waiter));
+        long(&mut waiter);
+        waiter.reset();
+    }
+    assert!(is_left_out(&waiter));
 }
 
 #[test]
