@@ -1,7 +1,7 @@
 //! `touchline-bench hostile`: round trips of an honest client's orders with and without a hostile client
 //! beside it, over shared memory and over TCP.
 //!
-//! An order is sent when it is due and its time counts from then; in between the client sleeps. On a machine of few
+//! An order is sent when it is due and its time counts from then; in between the client sleeps for the most part. On a machine of few
 //! cores whoever is busy takes a core from somebody, whatever the engine does. So blocks alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
 //! which harms a plain server in some blocks and the engine in others. What a vandal costs is told against the
 //! thread that computes; what of it the kernel and the vandal's own thread cost, and no engine, by the same
@@ -28,10 +28,11 @@ use plain::PlainServer;
 use vandal::{Beside, Targets, Vandal};
 
 /// Blocks of each kind per run.
-const BLOCKS: u32 = 10;
+const BLOCKS: u32 = 5;
 
-/// Unrecorded round trips at the begin of each block.
-const WARM_UP: u32 = 64;
+/// Unrecorded round trips at the begin of each block, 100 ms: threads that wait learn there who shares their cores, but
+/// for the last of what they learn. What they have learnt in the block before lasts into the next.
+const WARM_UP: u32 = 200;
 
 /// From one order of the honest client to the next. It sleeps for the most part of it, as who shares cores with others
 /// does: who never does is not taken off its core for the few milliseconds in which it has its orders answered one
@@ -158,6 +159,12 @@ pub struct HostileReport {
 /// # Errors
 /// If the engine does not start, ends early or answers wrongly, or the run was interrupted.
 pub fn run(options: &HostileOptions) -> Result<HostileReport> {
+    if let Some(core) = options.core {
+        // A core that cannot be had, or the only one, is told before anything is measured.
+        drop(Pinned::to(Some(core))?);
+        let cores = std::thread::available_parallelism()?;
+        ensure!(cores.get() > 1, "there is no other core than {core}");
+    }
     let mut runs = Vec::new();
     for _ in 0..options.runs {
         runs.push(one_run(options)?);

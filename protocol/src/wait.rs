@@ -4,9 +4,8 @@
 //! Waiting goes up a ladder: a few pauses (less than 1 µs together), a few yields of the core (a fifth of a µs each
 //! where nobody else needs it), then sleep on a futex (10-20 µs to come back, 0.5-6.5 µs for the one who wakes).
 //! Whose pauses were in vain while somebody else needed the core leaves them out, but for a try now and then; who
-//! yields to a thread that computes leaves out the yields. Two
-//! words per direction make sleeping safe, each written by one side only, so that each side can map the other's
-//! word read-only:
+//! yields to a thread that computes leaves out the yields. Two words per direction make sleeping safe, each written by
+//! one side only, so that each side can map the other's word read-only:
 //!
 //! ```text
 //!   sleeper                                   waker
@@ -56,6 +55,10 @@ const TAKEN: Duration = Duration::from_micros(1);
 
 /// Failures that count: after so many in a row every 2ⁿ-th wait begins with pauses.
 const MAX_FAILURES: u32 = 6;
+
+/// Who sleeps no longer than this looks from time to time whether there is something, because nobody rings: its yields
+/// look sooner.
+const LOOKS: Duration = Duration::from_millis(1);
 
 /// How a thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -223,6 +226,7 @@ impl Waiter {
 
     /// Back to the foot of the ladder, whether or not anything was found.
     pub(crate) fn step_down(&mut self) {
+        self.yields.note_end();
         if self.skips > 0 {
             self.skips -= u32::from(self.idle_turns > self.spins);
         }
@@ -267,7 +271,10 @@ impl Waiter {
         if self.pause(&mut ready) {
             return true;
         }
-        self.idle_or(|| park(lines, limit, ready));
+        let is_blind = || limit <= LOOKS || lines.clone().nth(MAX_LINES).is_some();
+        if !self.linger_if(is_blind) {
+            park(lines, limit, ready);
+        }
         false
     }
 
@@ -300,14 +307,20 @@ impl Waiter {
     /// to sleep: for a thread that sleeps on something else than lines.
     #[inline]
     pub fn linger(&mut self) -> bool {
+        self.linger_if(|| false)
+    }
+
+    /// As [`linger`](Self::linger), with yields beside whomever if nobody would end the sleep.
+    #[inline]
+    fn linger_if(&mut self, is_blind: impl FnOnce() -> bool) -> bool {
         if self.strategy == WaitStrategy::Spin || self.idle_turns < self.spins {
             spin_loop();
         } else if self.idle_turns < self.spins.saturating_add(YIELDS)
-            && !self.yields.are_left_out(Instant::now)
+            && (!self.yields.are_left_out(Instant::now) || is_blind())
         {
             self.give_away();
         } else {
-            self.yields.note_sleep();
+            self.yields.note_end();
             return false;
         }
         self.idle_turns = self.idle_turns.saturating_add(1);

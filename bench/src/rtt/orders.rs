@@ -19,7 +19,8 @@ use crate::orders::{cancel, order};
 /// Longest wait for a terminal reply.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Before an order is due the thread sleeps no closer to it than this, because waking up takes time.
+/// Before an order is due the thread sleeps no closer to it than this, because waking up takes some 60 µs. What is left
+/// of it is not slept, so it is no more than a fifth of an interval.
 const WAKE_UP_MARGIN: Duration = Duration::from_micros(100);
 
 /// A trader's session.
@@ -60,7 +61,7 @@ impl Trader {
 
     /// Places and cancels `warm_up + trips` orders, one each `interval`, the first `warm_up` unrecorded. An order's
     /// time counts from when it was due, also where the one before it was late; between two of them this thread
-    /// sleeps.
+    /// sleeps for the most part.
     pub(crate) fn scheduled_block(
         &mut self,
         warm_up: u32,
@@ -83,17 +84,19 @@ impl Trader {
     /// Places an order and cancels it: how long each took, ns, the first from when it was due, if it was.
     fn place_and_cancel(&mut self, due: Option<Instant>) -> Result<[u64; 2]> {
         interrupt::check()?;
-        let begin = due.unwrap_or_else(Instant::now);
-        let id = self.trip(&mut order(self.key, Side::Buy))?;
-        let placed = Instant::now();
-        let canceled = self.trip(&mut cancel(self.key, id))?;
-        let end = Instant::now();
+        let ([sent, placed], id) = self.trip(&mut order(self.key, Side::Buy))?;
+        let (cancelling, canceled) = self.trip(&mut cancel(self.key, id))?;
         anyhow::ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");
-        Ok([placed.saturating_duration_since(begin), end - placed].map(nanoseconds))
+        let placing = placed.saturating_duration_since(due.unwrap_or(sent));
+        Ok([placing, cancelling[1] - cancelling[0]].map(nanoseconds))
     }
 
-    /// Sends a command and waits for its terminal reply; gives the order that rests or was cancelled.
-    fn trip<C: ClientCommand + Message>(&mut self, command: &mut C) -> Result<OrderId> {
+    /// Sends a command and waits for its terminal reply: when it was sent, when that was there, and the order that
+    /// rests or was cancelled.
+    fn trip<C: ClientCommand + Message>(
+        &mut self,
+        command: &mut C,
+    ) -> Result<([Instant; 2], OrderId)> {
         let mut reply = Reply::default();
         let begin = Instant::now();
         self.client.sender().send(command)?;
@@ -109,15 +112,17 @@ impl Trader {
             if !reply.is_terminal() {
                 continue;
             }
-            return match reply.event.event()? {
+            let times = [begin, Instant::now()];
+            let id = match reply.event.event()? {
                 Event::OrderResult(result) if result.status == OrderStatus::New.to_wire() => {
-                    Ok(result.order_id)
+                    result.order_id
                 }
-                Event::OrderOpened(opened) => Ok(opened.order_id),
-                Event::OrderCanceled(canceled) => Ok(canceled.order_id),
-                Event::OrderClosed(closed) => Ok(closed.order_id),
+                Event::OrderOpened(opened) => opened.order_id,
+                Event::OrderCanceled(canceled) => canceled.order_id,
+                Event::OrderClosed(closed) => closed.order_id,
                 other => bail!("the engine answered {} with {other:?}", C::NAME),
             };
+            return Ok((times, id));
         }
     }
 }

@@ -21,7 +21,7 @@ use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::command::KEY_MARKET_DATA;
 use touchline_protocol::message::decode::{self, Command, DecodeError, Event};
 use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::units::{KeyId, Position};
+use touchline_protocol::units::{Incarnation, KeyId, Position};
 use touchline_protocol::wait::{LocalSignal, WaitStrategy, Waiter};
 
 use super::fold::{Fold, FoldError};
@@ -70,8 +70,13 @@ pub enum FeedError {
     #[error(transparent)]
     Log(#[from] ReadError),
     /// This engine's live window is not where its readers look for it.
-    #[error("the live window of this engine is not found")]
-    NotAttached,
+    #[error("the live window of incarnation {incarnation} is found neither below {} nor in the data folder", shared_memory.display())]
+    NotAttached {
+        /// This engine.
+        incarnation: Incarnation,
+        /// Where it was looked for first.
+        shared_memory: PathBuf,
+    },
     /// A transaction cannot be read.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -151,7 +156,8 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
     let mut reader = LogReader::open_with(&data, follow, control.shared_memory_root())?;
     if reader.incarnation() != Some(incarnation) {
         // Such a reader would take the log from disk without an end, and never sleep.
-        return Err(FeedError::NotAttached);
+        let shared_memory = control.shared_memory_root().to_owned();
+        return Err(FeedError::NotAttached { incarnation, shared_memory });
     }
     reader.seek(position);
     let (fold, books) = begin(core, position)?;

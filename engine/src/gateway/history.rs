@@ -76,11 +76,11 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Starts the thread on a data folder, whose engine is this one.
-    pub(super) fn start(data: &Path, bell: Arc<Bell>) -> io::Result<Self> {
+    /// Starts the thread on a data folder, whose engine is this one; `shared_memory` is where that one's window may be.
+    pub(super) fn start(data: &Path, shared_memory: &Path, bell: Arc<Bell>) -> io::Result<Self> {
         let (asks, to_do) = mpsc::channel();
         let (done, answers) = mpsc::channel();
-        let mut librarian = Librarian::open(data).map_err(io::Error::other)?;
+        let mut librarian = Librarian::open(data, shared_memory).map_err(io::Error::other)?;
         let thread = thread::Builder::new().name("history".to_owned()).spawn(move || {
             // Dropped last, so that who is woken finds no sender.
             let ring = RingsAtEnd(bell);
@@ -195,9 +195,9 @@ struct Librarian {
 }
 
 impl Librarian {
-    fn open(data: &Path) -> Result<Self, ReadError> {
+    fn open(data: &Path, shared_memory: &Path) -> Result<Self, ReadError> {
         // Who waits for the disk is given what is not there yet when it is.
-        let reader = LogReader::open(data, Follow::Appended)?;
+        let reader = LogReader::open_with(data, Follow::Appended, shared_memory)?;
         Ok(Self { replays: HashMap::new(), reader })
     }
 

@@ -80,7 +80,7 @@ impl Gateway {
         let now = Instant::now();
         Ok(Self {
             readers: Readers::new(options.feed.clone()).map_err(io::Error::other)?,
-            history: History::start(&options.data, mail.bell())?,
+            history: History::start(&options.data, log.shared_memory_root(), mail.bell())?,
             options,
             log,
             backend,

@@ -274,7 +274,7 @@ fn beside_who_computes_a_wait_goes_from_pauses_to_sleep() {
     // The pauses are tried again whatever was before: this one does not answer.
     waiter.note_return(TAKEN, Instant::now());
     for _ in 0..8 {
-        // So many, and so long ones, that it holds for longer than this test may take.
+        // So many that it holds for longer than this test takes.
         waiter.idle_turns = SPINS + 1;
         waiter.note_return(Duration::from_millis(16), Instant::now());
         waiter.reset();
@@ -298,21 +298,35 @@ fn a_yield_that_was_long_counts_if_work_had_come_when_it_was_over() {
     let is_left_out = |waiter: &Waiter| waiter.yields.clone().are_left_out(Instant::now);
     let mut waiter = Waiter::new(WaitStrategy::Adaptive);
     for _ in 0..10 {
+        // The limit ended that wait, and the next one had its work among other yields.
         long(&mut waiter);
-        // The limit ended that wait, the top of the ladder the next one.
         waiter.step_down();
+        waiter.idle_turns = SPINS + 1;
+        waiter.reset();
+        // The top of the ladder.
         long(&mut waiter);
         waiter.idle_turns = SPINS + YIELDS;
         assert!(!waiter.linger());
         waiter.reset();
         assert!(!is_left_out(&waiter));
     }
-    for _ in 0..2 {
-        assert!(!is_left_out(&waiter));
+    for _ in 0..8 {
         long(&mut waiter);
         waiter.reset();
     }
     assert!(is_left_out(&waiter));
+    // Nobody would end a sleep that is short, or one on too many lines: there are yields.
+    let signal = LocalSignal::new();
+    for (limit, lines) in [(LOOKS, 1), (FOR_EVER, MAX_LINES + 1)] {
+        waiter.idle_turns = SPINS;
+        let lines = std::iter::repeat_n(signal.line(), lines);
+        assert!(!waiter.idle(lines, limit, || false));
+        assert_eq!(waiter.idle_turns, SPINS + 1, "it slept");
+        waiter.yields.note_end();
+    }
+    waiter.idle_turns = SPINS;
+    assert!(!waiter.idle(std::iter::once(signal.line()), LOOKS * 2, || false));
+    assert_eq!(waiter.idle_turns, SPINS, "a yield");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! Who yields to such a thread gets the core back when its slice is over, at a tick of the scheduler's: a few
 //! milliseconds later, whatever has come meanwhile. Who sleeps is woken in the middle of the slice. So yields are left
-//! out for a while once some of them in a short time took as long as no thread that waits in this way keeps a core,
+//! out for a while once two of them in a short time took as long as no thread that waits in this way keeps a core,
 //! and work had come when they were over: else nobody has lost anything.
 
 use std::time::{Duration, Instant};
@@ -11,63 +11,60 @@ use std::time::{Duration, Instant};
 /// Threads that wait as this one does have given the core back by then.
 const LONG: Duration = Duration::from_micros(500);
 
-/// What of a long yield counts: a slice or two. The rest of it is a process that was stopped, or a machine.
-const LONGEST: Duration = Duration::from_millis(16);
+/// What of a long yield counts: a slice. The rest of it is a process that was stopped, or a machine.
+const LONGEST: Duration = Duration::from_millis(4);
 
-/// What a wait that a long yield has made longer adds to the score, and what another one with yields takes from it.
-const WEIGHTS: [u32; 2] = [4, 1];
+/// A second loss within so many times as long as it took tells of who computes on and on: one alone may have met a
+/// thread that was at work for once.
+const NEAR: u32 = 16;
 
-/// Score from which on there are no yields: two such waits, with fewer than four others between them. One alone may
-/// have met a thread that was at work for once.
-const ENOUGH: u32 = 8;
+/// For so many times as long as that one took there are none, so that waits whose slices were lost by chance soon have
+/// them again.
+const FIRST_PERIOD: u32 = 16;
 
-/// For so many times as long as the last one took there are none: no more than one part in so many of all time goes
-/// to finding out that somebody still computes.
-const REST: u32 = 64;
-
-/// How often that is doubled, where the first wait behind it is such a one again.
+/// How often that is doubled, where there is another one soon behind it: beside who computes on and on one slice in two
+/// seconds goes to finding that out.
 const MAX_DOUBLINGS: u32 = 5;
 
 /// What a thread's yields have met.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Yields {
     left_out_until: Option<Instant>,
-    score: u32,
+    /// When the last loss was over, or until when there was none because yields were left out.
+    lost_until: Option<Instant>,
     doublings: u32,
-    /// The last yield, if it was long and nothing was done since: how long, and when it came back.
+    /// The last yield of this wait, if it was long: how long, and when it came back.
     long: Option<(Duration, Instant)>,
 }
 
 impl Yields {
     pub(super) const fn new() -> Self {
-        Self { left_out_until: None, score: 0, doublings: 0, long: None }
+        Self { left_out_until: None, lost_until: None, doublings: 0, long: None }
     }
 
-    /// Takes note of a yield that took `after` and came back at `now`; true if it was a long one, behind which nobody
-    /// was who waits.
+    /// Takes note of a yield that took `after` and came back at `now`; true if it was long: who had the core meanwhile
+    /// computes, and is not one who waits for others as this thread does.
     pub(super) fn note(&mut self, after: Duration, now: Instant) -> bool {
         self.long = (after > LONG).then(|| (after.min(LONGEST), now));
         self.long.is_some()
     }
 
-    /// Takes note that nothing had come when the last one was over, and the wait goes on without them.
-    pub(super) fn note_sleep(&mut self) {
+    /// Takes note that nothing had come when the last one was over, and that there is no other one in this wait.
+    pub(super) fn note_end(&mut self) {
         self.long = None;
     }
 
-    /// Takes note that a wait is over in which there were yields: work was found.
+    /// Takes note that a wait is over in which there were yields: work was found, and the last one was a loss if it
+    /// was long.
     pub(super) fn note_work(&mut self) {
-        let Some((after, now)) = self.long.take() else {
-            self.score = self.score.saturating_sub(WEIGHTS[1]);
-            self.doublings = 0;
-            return;
-        };
-        self.score += WEIGHTS[0];
-        if self.score >= ENOUGH {
-            self.left_out_until = Some(now + after * (REST << self.doublings));
+        let Some((after, now)) = self.long.take() else { return };
+        if self.lost_until.is_some_and(|before| now < before + after * NEAR) {
+            self.left_out_until = Some(now + after * (FIRST_PERIOD << self.doublings));
+            self.lost_until = self.left_out_until;
             self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
-            // The first such wait behind the rest is enough again.
-            self.score = ENOUGH - WEIGHTS[0];
+        } else {
+            self.lost_until = Some(now);
+            self.doublings = 0;
         }
     }
 
@@ -101,21 +98,18 @@ mod tests {
     }
 
     #[test]
-    fn one_long_yield_among_many_changes_nothing() {
-        let (mut yields, now) = (Yields::new(), Instant::now());
+    fn one_loss_alone_changes_nothing() {
+        let (mut yields, mut now) = (Yields::new(), Instant::now());
         for _ in 0..10 {
+            // As long as a thread that waits may take.
+            wait(&mut yields, LONG, now);
             wait(&mut yields, SLICE, now);
             assert_eq!(left_out(&mut yields, now), None);
-            // As long as a thread that waits may take.
-            (0..4).for_each(|_| wait(&mut yields, LONG, now));
+            now += SLICE * NEAR;
         }
-        wait(&mut yields, SLICE, now);
-        (0..3).for_each(|_| wait(&mut yields, LONG, now));
-        assert_eq!(left_out(&mut yields, now), None);
-        wait(&mut yields, SLICE, now);
-        assert_eq!(left_out(&mut yields, now), None, "three others between them, and four before");
-        wait(&mut yields, SLICE, now);
-        assert_eq!(left_out(&mut yields, now), Some(SLICE * REST));
+        let earlier = now - Duration::from_nanos(1);
+        wait(&mut yields, SLICE, earlier);
+        assert_eq!(left_out(&mut yields, earlier), Some(SLICE * FIRST_PERIOD));
     }
 
     #[test]
@@ -126,37 +120,35 @@ mod tests {
             yields.note(SLICE, now);
             wait(&mut yields, Duration::ZERO, now);
             yields.note(SLICE, now);
-            yields.note_sleep();
+            yields.note_end();
             yields.note_work();
         }
         assert_eq!(left_out(&mut yields, now), None);
-        assert_eq!(yields.score, 0);
+        assert_eq!(yields.lost_until, None);
     }
 
     #[test]
-    fn who_computes_on_and_on_is_tried_for_one_part_in_many_of_the_time() {
-        let (mut yields, begin) = (Yields::new(), Instant::now());
-        let mut now = begin;
+    fn who_computes_on_and_on_is_tried_less_and_less_often() {
+        let (mut yields, mut now) = (Yields::new(), Instant::now());
         wait(&mut yields, SLICE, now);
-        let mut spent = SLICE;
         for doublings in [0, 1, 2, 3, 4, 5, 5] {
             now += SLICE;
+            // Others come between them, which are nobody's slice and no sign of anything.
+            wait(&mut yields, Duration::from_micros(2), now);
             wait(&mut yields, SLICE, now);
-            spent += SLICE;
-            let rest = SLICE * (64 << doublings);
+            let rest = SLICE * [16, 32, 64, 128, 256, 512][doublings];
             assert_eq!(left_out(&mut yields, now), Some(rest));
             now += rest - Duration::from_nanos(1);
             assert!(yields.are_left_out(|| now));
             now += Duration::from_nanos(1);
             assert!(!yields.are_left_out(|| now));
         }
-        assert!(spent * REST < now - begin);
         // It has gone, and another one comes later: as at first.
-        (0..4).for_each(|_| wait(&mut yields, Duration::ZERO, now));
+        now += SLICE * NEAR;
         wait(&mut yields, SLICE, now);
         assert_eq!(left_out(&mut yields, now), None);
         wait(&mut yields, SLICE, now);
-        assert_eq!(left_out(&mut yields, now), Some(SLICE * REST));
+        assert_eq!(left_out(&mut yields, now), Some(SLICE * FIRST_PERIOD));
     }
 
     #[test]
@@ -165,7 +157,7 @@ mod tests {
         for _ in 0..2 {
             wait(&mut yields, Duration::MAX, now);
         }
-        assert_eq!(left_out(&mut yields, now), Some(LONGEST * REST));
+        assert_eq!(left_out(&mut yields, now), Some(LONGEST * FIRST_PERIOD));
     }
 
     #[test]

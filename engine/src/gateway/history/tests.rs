@@ -3,7 +3,7 @@
 use super::super::tests::WINDOW_BYTES;
 use super::*;
 use crate::log::Log;
-use touchline_protocol::log::place::LIVE_FOLDER;
+use touchline_protocol::log::place::{LIVE_FOLDER, SHARED_MEMORY};
 use touchline_protocol::message::command::RunPending;
 use touchline_protocol::message::decode;
 use touchline_protocol::message::event::OrderResult;
@@ -50,7 +50,7 @@ fn replay(ticket: usize, account: u32) -> Replay {
 }
 
 fn librarian(data: &Path) -> Librarian {
-    Librarian::open(data).expect("a log")
+    Librarian::open(data, Path::new(SHARED_MEMORY)).expect("a log")
 }
 
 /// Whether a replay is begun and goes on.
