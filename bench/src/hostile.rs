@@ -1,8 +1,9 @@
 //! `touchline-bench hostile`: round trips of an honest client's orders with and without a hostile client
 //! beside it, over shared memory and over TCP.
 //!
-//! An order is sent when it is due and its time counts from then; in between the client sleeps for the most part. On a machine of few
-//! cores whoever is busy takes a core from somebody, whatever the engine does. So blocks alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
+//! An order is sent when it is due and its time counts from then; in between the client sleeps for the most part.
+//! On a machine of few cores whoever is busy takes a core from somebody, whatever the engine does. So blocks
+//! alternate: orders alone, orders beside a thread that only computes, and orders beside each kind of vandal,
 //! which harms a plain server in some blocks and the engine in others. What a vandal costs is told against the
 //! thread that computes; what of it the kernel and the vandal's own thread cost, and no engine, by the same
 //! harm done elsewhere.
@@ -34,9 +35,8 @@ const BLOCKS: u32 = 5;
 /// for the last of what they learn. What they have learnt in the block before lasts into the next.
 const WARM_UP: u32 = 200;
 
-/// From one order of the honest client to the next. It sleeps for the most part of it, as who shares cores with others
-/// does: who never does is not taken off its core for the few milliseconds in which it has its orders answered one
-/// behind the other, and nobody would be seen to harm it.
+/// From one order of the honest client to the next, most of which it sleeps. With one order behind the answer to the
+/// other a block would be over before a slice of the scheduler's is, and nobody would be seen to take the client's core.
 const INTERVAL: Duration = Duration::from_micros(500);
 
 /// What is measured, over each carrier.

@@ -241,6 +241,9 @@ fn the_feed_and_hostile_clients_are_measured() {
         assert_eq!(lag["message"]["count"], 100);
         assert!(lag["message"]["p50"].as_u64() >= lag["reply"]["p50"].as_u64(), "{lag}");
     }
+    let output = bench(&engine, &["hostile", "--runs", "1", "--core", "9999"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("core 9999"), "{said}");
     let output = bench(&engine, &["hostile", "--runs", "1", "--messages", "100", "--json"]);
     let report = json(&output);
     assert!(output.status.success(), "{report}");

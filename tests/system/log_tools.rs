@@ -433,6 +433,10 @@ fn no_tool_changes_a_byte_of_what_a_killed_engine_left() {
     let mut venue = Venue::separate(&UNLIMITED);
     let mut load = Load::new(&venue);
     load.pass(1 << 20);
+    // The tools are to find orders on disk, and who waits for no more than an answer may be ahead of it.
+    let end = i128::from(load.position);
+    let durable = || object(venue.data(), &["info", "--json"]).integer_at("runningDurable");
+    assert!(eventually(|| durable() >= end), "not on disk");
     venue.kill9(Part::Engine);
     venue.kill9(Part::Adapter);
     let before = files(venue.data());
