@@ -25,7 +25,6 @@ use touchline_adapter::front::FrontKind;
 use touchline_engine::huge_pages::use_huge_pages;
 use touchline_protocol::causes::with_causes;
 
-use self::engine::OrdersArguments;
 use crate::rest::constant;
 use crate::rtt::PeerKind;
 use crate::stolen::begin_measurement;
@@ -55,7 +54,7 @@ enum Command {
     Rtt(rtt::Arguments),
     /// Measure round trips of orders with and without a flood of record writes beside them
     #[command(after_help = records::HELP)]
-    Records(OrdersArguments),
+    Records(records::Arguments),
     /// Measure orders over loopback TCP beside plain echoes of the same bytes
     #[command(after_help = tcp::HELP)]
     Tcp(tcp::Arguments),

@@ -218,9 +218,7 @@ impl Waiter {
         if self.skips == 0 && self.idle_turns > 0 {
             self.failures = 0;
         }
-        if self.idle_turns > self.spins {
-            self.yields.note_work();
-        }
+        self.yields.note_work();
         self.step_down();
     }
 

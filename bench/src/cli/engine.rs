@@ -42,18 +42,6 @@ impl Runs {
     }
 }
 
-/// Of a measurement that takes nothing but a number of orders.
-#[derive(clap::Args, Debug)]
-pub(super) struct OrdersArguments {
-    /// Orders of each kind per run
-    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    pub(super) messages: u32,
-    #[command(flatten)]
-    pub(super) engine: EngineArguments,
-    #[command(flatten)]
-    pub(super) runs: Runs,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Wait {
     /// Pause, yield, then sleep

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::engine::OrdersArguments;
+use super::engine::{EngineArguments, Runs};
 use super::show;
 use crate::records::{self, RecordsOptions};
 
@@ -15,8 +15,19 @@ An order is a LIMIT that rests, to its terminal reply; each is cancelled before 
 cost is the third kind against the second: whoever is busy takes a core from somebody. Ratios are taken
 within a run; medians over the runs are printed.";
 
+#[derive(clap::Args, Debug)]
+pub(super) struct Arguments {
+    /// Orders of each kind per run
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    messages: u32,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    runs: Runs,
+}
+
 /// Measures and prints.
-pub(super) fn run(arguments: OrdersArguments) -> Result<bool> {
+pub(super) fn run(arguments: Arguments) -> Result<bool> {
     let report = records::run(&RecordsOptions {
         engine: arguments.engine.options()?,
         runs: arguments.runs.count(),

@@ -54,8 +54,7 @@ impl Yields {
         self.long = None;
     }
 
-    /// Takes note that a wait is over in which there were yields: work was found, and the last one was a loss if it
-    /// was long.
+    /// Takes note that work was found: what this wait did last was a loss if it was a long yield.
     pub(super) fn note_work(&mut self) {
         let Some((after, now)) = self.long.take() else { return };
         if self.lost_until.is_some_and(|before| now < before + after * NEAR) {
