@@ -72,7 +72,11 @@ fn an_adapter_whose_history_finds_no_room_goes_on_and_stores_it_later() {
     let_write(&mut venue, Part::Adapter, false);
     let ended = trader.limit("BTCUSDT", "BUY", "0.01", "20000").integer_at("orderId");
     trader.call("DELETE", "/api/v3/order", &format!("symbol=BTCUSDT&orderId={ended}")).ok();
-    let told = |line: &str| line.contains("history") && line.contains("tried again");
+    let told = |line: &str| {
+        line.contains("history")
+            && line.contains("MiB are free there")
+            && line.contains("tried again")
+    };
     venue.part(Part::Adapter).wait_for(0, "word of the history", told);
     let status = |trader: &mut Trader| [before, ended].map(|id| status_of(trader, id));
     assert_eq!(status(&mut trader), ["NEW", "CANCELED"], "reads go on");

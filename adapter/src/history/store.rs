@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvOpenOptions, MdbError, PutFlags, RoTxn, RwTxn, WithoutTls};
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 use thiserror::Error;
 use touchline_protocol::log::transaction::Bookmark;
@@ -296,6 +297,19 @@ impl Identity {
 }
 
 impl Store {
+    /// What the disk has left where the store lies, to be told behind an error: a write that a full disk has cut
+    /// short is one of input and output, whose words say nothing of room. Empty where nobody can tell.
+    pub(crate) fn room(&self) -> String {
+        match statvfs(self.env.path()) {
+            // A file system without a limit counts no blocks.
+            Ok(disk) if disk.f_blocks > 0 => {
+                let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+                format!(" ({} MiB are free there)", free >> 20)
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Opens the store in a folder that is locked, or makes an empty one; and says how far it goes,
     /// `None` if it holds nothing.
     ///

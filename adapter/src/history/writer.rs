@@ -250,7 +250,10 @@ impl Work {
         loop {
             match self.store.commit(batch) {
                 Err(error) if error.is_of_disk() && !self.gate.is_stopped() => told.tell(|| {
-                    alert!("adapter: {error}; it stays in memory, and is tried again each second");
+                    let room = self.store.room();
+                    alert!(
+                        "adapter: {error}{room}; it stays in memory, and is tried again each second"
+                    );
                 }),
                 Ok(()) if told.0.is_some() => {
                     alert!("adapter: the history is written again");
