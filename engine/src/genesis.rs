@@ -4,6 +4,10 @@
 //! The commands carry the sequences 1, 2, … of the engine's own session, so a first start that was
 //! cut off goes on where it stopped.
 
+mod rounding;
+
+pub use rounding::finer_than_amounts;
+
 use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key};
 use std::collections::HashMap;
 use std::path::Path;

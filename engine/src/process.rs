@@ -6,7 +6,7 @@ use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
-use crate::genesis::{Genesis, is_whole_in};
+use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters};
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
@@ -237,6 +237,11 @@ fn log_start(
 ) -> Result<()> {
     if let Some((genesis, defined)) = definition {
         let genesis = genesis.map_or_else(|| Genesis::new(&options.config), Ok)?;
+        for symbol in &options.config.symbols {
+            if let Some(told) = finer_than_amounts(&symbol.name, &symbol_filters(symbol)) {
+                alert!("engine: {told}");
+            }
+        }
         define_venue(duty, &genesis, defined)?;
     }
     begin(duty, &options.config, incarnation.0)?;

@@ -13,7 +13,7 @@ use touchline_engine::config::{OrderTypes, SymbolSection};
 use touchline_engine::genesis;
 use touchline_protocol::message::command::{
     ChangeSymbol, DefineAsset, ExpireAll, PERMISSION_SPOT, SYMBOL_ICEBERG, SYMBOL_OCO,
-    SYMBOL_QUOTE_QUANTITY, SetSymbolStatus, SetVenueFilters,
+    SYMBOL_QUOTE_QUANTITY, SetSymbolStatus, SetVenueFilters, SymbolFilters,
 };
 use touchline_protocol::message::enums::SymbolStatus;
 use touchline_protocol::text::AssetName;
@@ -71,7 +71,9 @@ fn add(
         None => PERMISSION_SPOT,
     };
     let number = send(data, &mut command)?.id;
-    Ok((format!("symbol {name} has number {number}"), json!({"symbol": name, "number": number})))
+    let report =
+        (format!("symbol {name} has number {number}"), json!({"symbol": name, "number": number}));
+    Ok(with_warning(report, name, &command.filters))
 }
 
 fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> {
@@ -87,7 +89,20 @@ fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> 
         command.permissions = permission_bits(permissions)?;
     }
     send(data, &mut command)?;
-    Ok((format!("symbol {name} is changed"), json!({"symbol": name, "changed": settings.keys})))
+    let report =
+        (format!("symbol {name} is changed"), json!({"symbol": name, "changed": settings.keys}));
+    Ok(with_warning(report, name, &command.filters))
+}
+
+/// Adds what is to be known of a symbol that was taken all the same.
+fn with_warning((text, mut object): Report, name: &str, filters: &SymbolFilters) -> Report {
+    match genesis::finer_than_amounts(name, filters) {
+        Some(told) => {
+            object["warning"] = json!(told);
+            (format!("{text}\nwarning: {told}"), object)
+        }
+        None => (text, object),
+    }
 }
 
 /// A symbol's keys of `venue.toml`, some of them as `KEY=VALUE`; a value that is no TOML is a text, and
@@ -226,7 +241,6 @@ fn open_orders_allowed(max_orders: u32, max_algo_orders: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use touchline_protocol::message::command::SymbolFilters;
 
     #[test]
     fn filters_of_the_exchange_that_are_off_are_told_as_such() {
@@ -234,6 +248,17 @@ mod tests {
             open_orders_allowed(0, 5),
             "an account may have any number of orders open on all symbols together, and at most 5 stops"
         );
+    }
+
+    #[test]
+    fn a_warning_is_part_of_the_report() {
+        let report = || ("symbol AB has number 3".to_owned(), json!({"symbol": "AB", "number": 3}));
+        let coarse = SymbolFilters { tick_size: ONE, lot_step: 1, ..Default::default() };
+        assert_eq!(with_warning(report(), "AB", &coarse), report());
+        let (text, object) = with_warning(report(), "AB", &SymbolFilters::default());
+        let told = object["warning"].as_str().unwrap();
+        assert_eq!(text, format!("symbol AB has number 3\nwarning: {told}"));
+        assert_eq!(object["number"], 3);
     }
 
     const ONE: i64 = 100_000_000;

@@ -4,6 +4,7 @@ use super::Finding;
 use crate::pruned::missing_beginning;
 use std::path::Path;
 use touchline_engine::config::{EngineConfig, SymbolSection};
+use touchline_engine::genesis::{finer_than_amounts, symbol_filters};
 use touchline_engine::{check_definition, has_log};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::enums::OrderType;
@@ -24,9 +25,10 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
         return vec![Finding::good(NAME, found)];
     }
     let EngineConfig { assets, symbols, accounts, .. } = config;
-    let useless: Vec<_> = symbols.iter().flat_map(useless_flags).collect();
-    if !useless.is_empty() {
-        return useless;
+    let doubtful: Vec<_> =
+        symbols.iter().flat_map(|symbol| useless_flags(symbol).chain(fine_grid(symbol))).collect();
+    if !doubtful.is_empty() {
+        return doubtful;
     }
     let (assets, symbols, accounts) = (assets.len(), symbols.len(), accounts.len());
     vec![Finding::good(NAME, format!("{assets} assets, {symbols} symbols, {accounts} accounts"))]
@@ -50,7 +52,7 @@ fn unusable_log(data: &Path) -> Option<Finding> {
 
 /// What a symbol says that it takes, while it does not take the order types that this is made of. Venues were
 /// made with such definitions, so a start takes them.
-fn useless_flags(symbol: &SymbolSection) -> Vec<Finding> {
+fn useless_flags(symbol: &SymbolSection) -> impl Iterator<Item = Finding> {
     let takes = |kind: OrderType| kind.is_in(symbol.order_types.bits);
     let takes_stop = takes(OrderType::StopLoss) || takes(OrderType::StopLossLimit);
     let flags = [
@@ -62,19 +64,27 @@ fn useless_flags(symbol: &SymbolSection) -> Vec<Finding> {
         (symbol.quote_quantity && !takes(OrderType::Market), "quote_quantity", "MARKET"),
     ];
     let useless = flags.into_iter().filter(|(is_useless, ..)| *is_useless);
-    useless
-        .map(|(_, key, types)| {
-            let name = &symbol.name;
-            let found = format!("symbol {name} says {key} = true, and all such orders are refused");
-            Finding::could(NAME, found, format!("its order_types need {types} for that"))
-        })
-        .collect()
+    useless.map(|(_, key, types)| {
+        let name = &symbol.name;
+        let found = format!("symbol {name} says {key} = true, and all such orders are refused");
+        Finding::could(NAME, found, format!("its order_types need {types} for that"))
+    })
+}
+
+/// A symbol whose trades may be worth less than an amount can say, which is allowed.
+fn fine_grid(symbol: &SymbolSection) -> Option<Finding> {
+    let told = finer_than_amounts(&symbol.name, &symbol_filters(symbol))?;
+    let advice = "tick_size times lot_step a multiple of 0.00000001, and price_min and lot_min of their steps";
+    Some(Finding::could(NAME, told, advice))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::State;
     use super::*;
+
+    /// Every price times every quantity is an amount.
+    const COARSE: &str = "tick_size = \"0.0001\"\nlot_step = \"0.0001\"\n";
 
     /// State and texts of what is found about a new venue of one symbol with these keys.
     fn found(keys: &str) -> Vec<(State, String)> {
@@ -102,13 +112,25 @@ mod tests {
                 &["oco", "quote_quantity"],
             ),
         ] {
-            let found = found(keys);
+            let found = found(&format!("{COARSE}{keys}"));
             let expected = if told.is_empty() { State::Good } else { State::Could };
             assert_eq!(found.len(), told.len().max(1), "{keys}: {found:?}");
             assert!(found.iter().all(|(state, _)| *state == expected), "{keys}: {found:?}");
             for ((_, text), key) in found.iter().zip(told) {
                 assert!(text.contains("AB") && text.contains(key), "{keys}: {text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_symbol_finer_than_amounts_is_told() {
+        assert_eq!(found(COARSE).len(), 1);
+        for keys in ["", "tick_size = \"0.0001\"", "tick_size = \"0.0001\"\nlot_step = \"0.00001\""]
+        {
+            let found = found(keys);
+            let [(state, told)] = &found[..] else { panic!("{found:?}") };
+            assert_eq!(*state, State::Could, "{told}");
+            assert!(told.contains("AB") && told.contains("tick_size"), "{told}");
         }
     }
 }

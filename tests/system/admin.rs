@@ -300,6 +300,9 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     assert_eq!((expired.integer_at("orders"), expired.integer_at("lists")), (1, 0));
     assert_eq!(a.order("DOGEUSDT", id + 1).text_at("status"), "EXPIRED");
     assert_eq!(a.balances()["DOGE"], (1000 * WHOLE, 0));
+    let fine = admin(&venue, &["symbol", "change", "DOGEUSDT", "lot_step=0.0000001"]);
+    assert!(fine.text_at("warning").contains("symbol DOGEUSDT"), "it is taken, and told");
+    admin(&venue, &["symbol", "change", "DOGEUSDT", "lot_step=1"]);
     admin(&venue, &coarse);
     admin(&venue, &["symbol", "status", "DOGEUSDT", "TRADING"]);
     let filters = symbol(&venue, "DOGEUSDT").at("filters").clone();

@@ -354,13 +354,17 @@ fn a_definition_that_is_not_used_blocks_neither_a_start_nor_the_doctor() {
         engine.wait_for(0, "ready line", |line| line.starts_with("engine ready"));
         engine.signal(Signal::TERM);
         assert!(engine.wait_for_end().success());
+        engine
+            .lines()
+            .iter()
+            .any(|line| line.contains("symbol AB: ") && line.contains("8 decimals"))
     };
-    engine(&["--config", &file]);
+    assert!(engine(&["--config", &file]), "a symbol without steps is defined, and told of");
     // The demo venue, which is the definition without a file, has more keys.
     let set = ["--set", "limits.keys=1"];
     let mut doctor = Process::start(&[&["doctor", "--data", &data][..], &set].concat());
     assert_eq!(doctor.wait_for_end().code(), Some(0), "{:?}", doctor.lines());
-    engine(&set);
+    assert!(!engine(&set), "it is told where it is defined");
     // In a new folder it is used.
     let new = folder.path().join("new");
     let name = new.to_str().expect("plain names");
