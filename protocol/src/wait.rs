@@ -60,6 +60,11 @@ const MAX_FAILURES: u32 = 6;
 /// look sooner.
 const LOOKS: Duration = Duration::from_millis(1);
 
+/// Threads that one ring wakes at the most: the sleeper of the line, and who waits in its place. Each costs whoever
+/// rings some microseconds, and whoever may read the word may sleep on it, with thousands of threads: so nobody but
+/// the two sides of a line is to have its words mapped, and such a peer takes only its own wake away.
+const SLEEPERS: u32 = 4;
+
 /// How a thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WaitStrategy {
@@ -99,8 +104,10 @@ impl<'a> ParkingLine<'a> {
     }
 }
 
-/// Parked flag and doorbell on the heap, for a sleeper and a waker in one process.
+/// Parked flag and doorbell on the heap, for a sleeper and a waker in one process: nobody else can sleep on that
+/// bell, take its wakes away or move its sleepers elsewhere. On cache lines of its own.
 #[derive(Default)]
+#[repr(align(128))]
 pub struct LocalSignal {
     parked: AtomicU32,
     doorbell: AtomicU32,
@@ -125,8 +132,22 @@ impl LocalSignal {
     }
 
     /// Wakes the sleeper if it sleeps; to be called after publishing.
+    #[inline]
     pub fn wake(&self) -> bool {
         wake_if_parked(ReadOnlyU32::new(&self.parked), &self.doorbell)
+    }
+
+    /// As [`wake`](Self::wake), for who has had a [`SeqCst`](Ordering::SeqCst) fence between what it published and
+    /// this.
+    #[inline]
+    pub fn wake_if_seen_parked(&self) -> bool {
+        wake_if_seen_parked(ReadOnlyU32::new(&self.parked), &self.doorbell)
+    }
+
+    /// How often it was rung.
+    pub fn rings(&self) -> u32 {
+        // SYNC: orders nothing; a number to be looked at.
+        self.doorbell.load(Ordering::Relaxed)
     }
 }
 
@@ -152,9 +173,7 @@ pub fn wake_if_seen_parked(parked: ReadOnlyU32<'_>, doorbell: &AtomicU32) -> boo
     // SYNC: relaxed, because the two fences order it: a sleeper that takes this ring into account
     // before its fence has its fence behind ours, so that its last look sees what we published.
     doorbell.fetch_add(1, Ordering::Relaxed);
-    // Not one alone: whoever may read the word may sleep on it too, a client on the duty thread's for one,
-    // and would take the only wake away.
-    futex::wake_all(doorbell);
+    futex::wake(doorbell, SLEEPERS);
     true
 }
 
@@ -372,7 +391,7 @@ impl<'a> EventCounter<'a> {
         // SYNC: pairs with the acquire load in `EventWatch::current`: who sees this count sees what
         // was written before it.
         self.0.fetch_add(1, Ordering::Release);
-        futex::wake_all(self.0);
+        futex::wake(self.0, futex::EVERYBODY);
     }
 }
 

@@ -110,14 +110,8 @@ fn shared_words_are_where_the_sources_have_them() {
         (control::HEARTBEAT_NS_OFFSET, "heartbeat"),
     ];
     has("Control page", "8", &positions);
-    let words = [
-        (control::DUTY_PARKED_OFFSET, "duty parked"),
-        (control::KEEPER_PARKED_OFFSET, "keeper parked"),
-        (control::DURABLE_EVENT_OFFSET, "durable event"),
-        (control::STATE_OFFSET, "state"),
-        (control::DUTY_DOORBELL_OFFSET, "duty doorbell"),
-        (control::KEEPER_DOORBELL_OFFSET, "keeper doorbell"),
-    ];
+    let words =
+        [(control::DURABLE_EVENT_OFFSET, "durable event"), (control::STATE_OFFSET, "state")];
     has("Control page", "4", &words);
 }
 

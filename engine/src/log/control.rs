@@ -16,8 +16,7 @@ use touchline_protocol::{
     log::{
         control::{
             APPENDED_OFFSET, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET, DURABLE_OFFSET,
-            DUTY_DOORBELL_OFFSET, DUTY_PARKED_OFFSET, HEARTBEAT_NS_OFFSET, KEEPER_DOORBELL_OFFSET,
-            KEEPER_PARKED_OFFSET, LogState, STATE_OFFSET, WINDOW_FILE,
+            HEARTBEAT_NS_OFFSET, LogState, STATE_OFFSET, WINDOW_FILE,
         },
         place::WindowFolders,
         segment::LogIdentity,
@@ -25,10 +24,7 @@ use touchline_protocol::{
     shm::{Region, Shared, ShmError},
     sync::ReadOnlyU32,
     units::{Incarnation, Position},
-    wait::{
-        EventCounter, EventWatch, LocalSignal, ParkingLine, Rest, wake_if_parked,
-        wake_if_seen_parked,
-    },
+    wait::{EventCounter, EventWatch, LocalSignal, ParkingLine, Rest},
 };
 
 use super::{
@@ -55,10 +51,9 @@ struct Inner {
     durable_event: Shared<AtomicU32>,
     state: Shared<AtomicU32>,
     heartbeat_ns: Shared<AtomicU64>,
-    duty_parked: Shared<AtomicU32>,
-    duty_doorbell: Shared<AtomicU32>,
-    keeper_parked: Shared<AtomicU32>,
-    keeper_doorbell: Shared<AtomicU32>,
+    /// Neither lies in the page, which every session maps: see [`LocalSignal`].
+    duty: LocalSignal,
+    keeper: LocalSignal,
     /// What the keeper need not be woken for, and up to where it is waited for.
     keeper_rest: Rest,
     attest_asked: AtomicBool,
@@ -86,10 +81,8 @@ impl Control {
             durable_event: page.u32_at(DURABLE_EVENT_OFFSET)?,
             state: page.u32_at(STATE_OFFSET)?,
             heartbeat_ns: page.u64_at(HEARTBEAT_NS_OFFSET)?,
-            duty_parked: page.u32_at(DUTY_PARKED_OFFSET)?,
-            duty_doorbell: page.u32_at(DUTY_DOORBELL_OFFSET)?,
-            keeper_parked: page.u32_at(KEEPER_PARKED_OFFSET)?,
-            keeper_doorbell: page.u32_at(KEEPER_DOORBELL_OFFSET)?,
+            duty: LocalSignal::new(),
+            keeper: LocalSignal::new(),
             keeper_rest: Rest::new(),
             attest_asked: AtomicBool::new(false),
             attested_to: AtomicU64::new(0),
@@ -166,7 +159,7 @@ impl Control {
     /// when it wants an attest record, and when the log has failed.
     #[must_use]
     pub fn duty_line(&self) -> ParkingLine<'_> {
-        ParkingLine::new(&self.inner.duty_parked, ReadOnlyU32::new(&self.inner.duty_doorbell))
+        self.inner.duty.line()
     }
 
     /// The duty thread's sign of life, ns since the epoch.
@@ -177,12 +170,12 @@ impl Control {
     }
 
     pub(crate) fn wake_duty(&self) {
-        wake_if_parked(ReadOnlyU32::new(&self.inner.duty_parked), &self.inner.duty_doorbell);
+        self.inner.duty.wake();
     }
 
     #[inline]
     pub(crate) fn wake_keeper(&self) {
-        wake_if_parked(ReadOnlyU32::new(&self.inner.keeper_parked), &self.inner.keeper_doorbell);
+        self.inner.keeper.wake();
     }
 
     /// Wakes the keeper if it sleeps, unless it keeps a pause between two writes: somebody waits for all that
@@ -202,8 +195,7 @@ impl Control {
     #[inline]
     fn wake_keeper_for(&self, appended: u64, is_wanted: bool) {
         if self.inner.keeper_rest.tell(appended, is_wanted, || self.is_follower_parked()) {
-            let parked = ReadOnlyU32::new(&self.inner.keeper_parked);
-            wake_if_seen_parked(parked, &self.inner.keeper_doorbell);
+            self.inner.keeper.wake_if_seen_parked();
         }
     }
 
@@ -213,7 +205,18 @@ impl Control {
     }
 
     pub(crate) fn keeper_line(&self) -> ParkingLine<'_> {
-        ParkingLine::new(&self.inner.keeper_parked, ReadOnlyU32::new(&self.inner.keeper_doorbell))
+        self.inner.keeper.line()
+    }
+
+    /// Whether the keeper sleeps, or is about to.
+    #[must_use]
+    pub fn is_keeper_parked(&self) -> bool {
+        self.inner.keeper.is_parked()
+    }
+
+    #[cfg(test)]
+    pub(super) fn keeper_rings(&self) -> u32 {
+        self.inner.keeper.rings()
     }
 
     pub(crate) fn set_durable(&self, position: u64) {

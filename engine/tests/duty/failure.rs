@@ -3,12 +3,11 @@
 use super::client::{Client, limit};
 use super::venue::{Venue, deposit};
 use crate::patience::{Wait, eventually};
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::fs;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
-use touchline_protocol::log::control::{KEEPER_PARKED_OFFSET, LogState};
+use touchline_protocol::log::control::LogState;
 use touchline_protocol::message::command::{CancelOrder, CreateKey, KEY_ALL};
 use touchline_protocol::message::enums::{Lane, RejectReason, Role, Side};
 use touchline_protocol::units::{AccountId, OrderId, SymbolId};
@@ -163,13 +162,7 @@ fn an_attest_record_that_a_failed_log_cannot_take_lets_the_thread_sleep() {
     let mut venue = Venue::with_attest_after("", "", Duration::ZERO);
     // The keeper asks for the record, then falls asleep; no turn is made that would write it.
     venue.duty.wait_durable().unwrap();
-    let page = File::open(venue.control.path()).unwrap();
-    let is_keeper_asleep = || {
-        let mut parked = [0; 4];
-        page.read_exact_at(&mut parked, KEEPER_PARKED_OFFSET as u64).unwrap();
-        u32::from_le_bytes(parked) == 1
-    };
-    assert!(eventually(is_keeper_asleep));
+    assert!(eventually(|| venue.control.is_keeper_parked()));
     venue.disk.break_down();
     let key = CreateKey { account: AccountId(1), permissions: KEY_ALL, ..Default::default() };
     venue.duty.own_command(bytemuck::bytes_of(&key)).unwrap();

@@ -19,6 +19,9 @@ use crate::wait::Waiter;
 /// Snapshots that are asked for in one recovery: each was overtaken by the feed while it came.
 const ATTEMPTS: u32 = 5;
 
+/// Longest sleep over shared memory between two looks.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
 /// Why the feed gives no message.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
@@ -345,7 +348,8 @@ impl FeedReader {
             };
             self.waiter.idle_or(|| match &self.source {
                 Source::Ring(ring) => {
-                    ring.memory().events().wait_changed(seen, left);
+                    // Whoever maps the ring may move its sleepers to another word, and take wakes away.
+                    ring.memory().events().wait_changed(seen, left.min(LONGEST_SLEEP));
                 }
                 Source::Stream(_) => self.line.sleep(left),
             });

@@ -11,15 +11,13 @@
 //!     256     8   durable         u64  on disk up to here, where a frame may begin; keeper
 //!     384     8   window_base     u64  lowest position whose bytes the window still holds; keeper
 //!     512     8   prepared_until  u64  the duty thread may write up to here; keeper
-//!     640     4   duty_parked     u32  1 while the duty thread sleeps or is about to
-//!     768     4   keeper_parked   u32  1 while the keeper sleeps or is about to
 //!     896     4   durable_event   u32  counts moves of durable and changes of state; a futex
 //!    1024     4   state           u32  LogState
 //!    1152     8   heartbeat_ns    u64  the duty thread's own sign of life, ns since the epoch
-//!    1280     4   duty_doorbell   u32  the keeper wakes the duty thread by it
-//!    1408     4   keeper_doorbell u32  the duty thread wakes the keeper by it
-//!    1412  2684   zero
 //! ```
+//!
+//! All else is zero; at 640, 768, 1280 and 1408 engines before kept words by which duty thread and keeper wake each
+//! other, which nobody is to sleep on who maps the page.
 //!
 //! Words that are written independently are 128 bytes apart: two cache lines, because the
 //! adjacent-line prefetcher fetches lines in pairs.
@@ -55,12 +53,6 @@ pub const WINDOW_BASE_OFFSET: usize = 384;
 /// Offset of the u64 position up to which the duty thread may write.
 pub const PREPARED_UNTIL_OFFSET: usize = 512;
 
-/// Offset of the u32 flag of a sleeping duty thread.
-pub const DUTY_PARKED_OFFSET: usize = 640;
-
-/// Offset of the u32 flag of a sleeping keeper.
-pub const KEEPER_PARKED_OFFSET: usize = 768;
-
 /// Offset of the u32 counter of moves of `durable` and changes of `state`.
 pub const DURABLE_EVENT_OFFSET: usize = 896;
 
@@ -69,12 +61,6 @@ pub const STATE_OFFSET: usize = 1024;
 
 /// Offset of the u64 time at which the duty thread was last alive, ns since the epoch.
 pub const HEARTBEAT_NS_OFFSET: usize = 1152;
-
-/// Offset of the u32 doorbell by which the keeper wakes the duty thread.
-pub const DUTY_DOORBELL_OFFSET: usize = 1280;
-
-/// Offset of the u32 doorbell by which the duty thread wakes the keeper.
-pub const KEEPER_DOORBELL_OFFSET: usize = 1408;
 
 /// What holds for the whole life of a control page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
@@ -163,9 +149,7 @@ const _: () = {
     assert!(core::mem::offset_of!(ControlHeader, pid) == 64);
     assert!(APPENDED_OFFSET == 128 && DURABLE_OFFSET == 256);
     assert!(WINDOW_BASE_OFFSET == 384 && PREPARED_UNTIL_OFFSET == 512);
-    assert!(DUTY_PARKED_OFFSET == 640 && KEEPER_PARKED_OFFSET == 768);
     assert!(DURABLE_EVENT_OFFSET == 896 && STATE_OFFSET == 1024);
-    assert!(HEARTBEAT_NS_OFFSET == 1152 && DUTY_DOORBELL_OFFSET == 1280);
-    assert!(KEEPER_DOORBELL_OFFSET == 1408 && KEEPER_DOORBELL_OFFSET + 4 <= CONTROL_BYTES);
+    assert!(HEARTBEAT_NS_OFFSET == 1152 && HEARTBEAT_NS_OFFSET + 8 <= CONTROL_BYTES);
     assert!(LogState::Starting as u32 == 1 && LogState::Stopped as u32 == 4);
 };

@@ -2,12 +2,15 @@
 //! Only called by [`crate::wait`].
 
 #[cfg(not(loom))]
-pub(super) use kernel::{WaitSet, wake_all};
+pub(super) use kernel::{WaitSet, wake};
 #[cfg(loom)]
-pub(super) use model::{WaitSet, wake_all};
+pub(super) use model::{WaitSet, wake};
 
 /// Most words that the kernel lets one thread wait on.
 pub const MAX_LINES: usize = 128;
+
+/// Sleepers that are woken where all are meant; the kernel counts by a signed number.
+pub(super) const EVERYBODY: u32 = i32::MAX.cast_unsigned();
 
 #[cfg(not(loom))]
 mod kernel {
@@ -85,9 +88,10 @@ mod kernel {
         }
     }
 
-    pub(in crate::wait) fn wake_all(word: &AtomicU32) {
+    /// Wakes at the most so many of those who sleep on `word`.
+    pub(in crate::wait) fn wake(word: &AtomicU32, most: u32) {
         // Fails only for what is no mapped word, and a reference is one.
-        let _ = futex::wake(word, Flags::empty(), i32::MAX.cast_unsigned());
+        let _ = futex::wake(word, Flags::empty(), most);
     }
 
     fn timespec(duration: Duration) -> Option<Timespec> {
@@ -134,7 +138,7 @@ mod model {
     }
 
     /// Wakes the sleepers of every word: too many, which the contract allows.
-    pub(in crate::wait) fn wake_all(_word: &AtomicU32) {
+    pub(in crate::wait) fn wake(_word: &AtomicU32, _most: u32) {
         let (lock, sleepers) = &*QUEUE;
         let guard = lock.lock().expect("no thread panics while it holds the lock");
         sleepers.notify_all();

@@ -1,10 +1,16 @@
 //! Parking and waking between threads.
 
 use std::{
+    fs,
     os::fd::AsFd,
-    sync::atomic::{AtomicBool, AtomicU64},
+    sync::{
+        atomic::{AtomicBool, AtomicU64},
+        mpsc,
+    },
     thread,
 };
+
+use rustix::thread::gettid;
 
 use super::*;
 use crate::patience::{PATIENCE as FOR_EVER, Wait};
@@ -420,4 +426,51 @@ fn waiting_for_a_change_ends_by_limit_or_at_once() {
     assert_eq!(watch.wait_changed(4, FOR_EVER), 5);
     EventCounter::new(&word).advance();
     assert_eq!(watch.wait_changed(5, FOR_EVER), 6);
+}
+
+/// Whether a thread of this process sleeps in the kernel.
+fn is_asleep(thread: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+    // Behind the name, which may have any characters, is the state.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"))
+}
+
+#[test]
+fn a_ring_wakes_few_however_many_sleep_on_the_bell() {
+    let signal = LocalSignal::new();
+    let line = signal.line();
+    let (tell, told) = mpsc::channel();
+    let woken = AtomicU32::new(0);
+    let crowd = SLEEPERS + 8;
+    line.raise();
+    let seen = line.doorbell.load_relaxed();
+    let count = || woken.load(Ordering::Relaxed);
+    thread::scope(|scope| {
+        for _ in 0..crowd {
+            let (tell, woken) = (tell.clone(), &woken);
+            scope.spawn(move || {
+                tell.send(gettid().as_raw_nonzero().get()).unwrap();
+                sleep_while([(line.doorbell, seen)], FOR_EVER);
+                woken.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        let threads: Vec<i32> = told.iter().take(crowd as usize).collect();
+        let wait = Wait::begin();
+        while !threads.iter().copied().all(is_asleep) {
+            wait.go_on("a thread does not fall asleep");
+            yield_now();
+        }
+        assert!(signal.wake(), "the flag is up");
+        let wait = Wait::begin();
+        while count() < SLEEPERS {
+            wait.go_on(LOST);
+            yield_now();
+        }
+        // Those are awake; the others sleep on, which only time can show.
+        thread::sleep(Duration::from_millis(50));
+        let at_once = count();
+        EventCounter::new(&signal.doorbell).advance();
+        assert_eq!(at_once, SLEEPERS);
+    });
+    assert_eq!(woken.into_inner(), crowd);
 }

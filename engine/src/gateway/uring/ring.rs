@@ -154,14 +154,17 @@ impl Ring {
         self.push(receive.flags(squeue::Flags::BUFFER_SELECT).user_data(user));
     }
 
-    /// Sends the buffer from `from` on; it is kept until the completion of `user`.
+    /// Sends the buffer from `from` on; it is kept until the completion of `user`, which has no other send under way.
     pub(super) fn send(&mut self, user: u64, socket: BorrowedFd<'_>, buffer: Vec<u8>, from: usize) {
         let bytes = &buffer[from..];
         // Points into the buffer's heap memory, which does not move with the Vec and is neither changed
         // nor freed before `sent` takes it out of the table.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
-        self.sending.insert(user, buffer);
+        if let Some(under_way) = self.sending.insert(user, buffer) {
+            // The kernel may still read it: better kept for ever than given back.
+            under_way.leak();
+        }
         self.push(send.flags(NO_SIGNAL).build().user_data(user));
     }
 

@@ -1,15 +1,10 @@
 //! What wakes the keeper while it gathers, and between two writes, over real logs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to fail")]
 
-use std::fs::File;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use touchline_protocol::log::WINDOW_SEGMENT_BYTES;
-use touchline_protocol::log::control::{
-    CONTROL_BYTES, KEEPER_DOORBELL_OFFSET, KEEPER_PARKED_OFFSET,
-};
-use touchline_protocol::shm::ReadOnlyRegion;
 use touchline_protocol::wait::{LocalSignal, park};
 
 use crate::log::{Environment, Log, LogOptions, WindowPlace, open_in};
@@ -88,22 +83,20 @@ fn whoever_follows_the_log_is_woken_between_two_writes() {
 fn who_waits_rings_for_no_keeper_that_keeps_the_time_between_two_writes() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(folder.path(), NEVER);
-    let page = File::open(log.control.path()).unwrap();
-    let page = ReadOnlyRegion::map_file(&page, CONTROL_BYTES).unwrap();
-    let word = |offset| page.u32_at(offset).unwrap().view().load_relaxed();
+    let control = log.control.clone();
     let wait = Wait::begin();
     loop {
-        let rings = word(KEEPER_DOORBELL_OFFSET);
+        let rings = control.keeper_rings();
         let mut slept = 0;
         for _ in 0..20 {
             log.writer.want_durable();
             append(&mut log);
             // Time to go to sleep again for one that was woken.
             std::thread::sleep(Duration::from_millis(1));
-            slept += word(KEEPER_PARKED_OFFSET);
+            slept += u32::from(control.is_keeper_parked());
         }
         // The first ring comes before it knows that somebody waits.
-        if word(KEEPER_DOORBELL_OFFSET) == rings && slept == 20 {
+        if control.keeper_rings() == rings && slept == 20 {
             return;
         }
         wait.go_on("who waits rings");
