@@ -383,9 +383,7 @@ fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result
     let log = log::open(&log_options, &mut replay, &mut |progress| {
         say!("{progress}");
     })?;
-    for line in &log.report.lines {
-        say!("{line}");
-    }
+    say!("{}", log.report.window);
     Ok((log, replay.defined))
 }
 

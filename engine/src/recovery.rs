@@ -9,8 +9,9 @@
 //! 5. write the record of the new incarnation, and
 //! 6. only then let the new window be found (both in [`crate::log::open`]).
 //!
-//! Each step may be repeated after a crash anywhere in it or behind it. What refuses changes nothing
-//! but the disk blocks that step 3 completes.
+//! Each step may be repeated after a crash anywhere in it or behind it. What steps 1 to 4 refuse changes nothing
+//! but the disk blocks that step 3 completes. What step 4 takes out is told before it does, for whoever comes next
+//! finds it done.
 
 mod ahead;
 mod chain;
@@ -61,7 +62,9 @@ use crate::log::{
     segment_folder,
     storage::Storage,
 };
-use crate::snapshot::{Attesting, Restored, drop_behind, newest_path, restore_newest};
+use crate::snapshot::{
+    Attesting, Restored, behind, newest_path, put_aside, restore_newest, snapshot_folder,
+};
 
 /// A log whose end is known, all of it on disk.
 pub(crate) struct Recovered {
@@ -103,6 +106,7 @@ pub(crate) fn recover(
     }
 
     let restored = restore_newest(&segments, data, &mut |content| state.restore(content))?;
+    let restored_incarnation = restored.incarnation;
     let walked = replay(&segments, &restored, (state, progress), &mut findings)?;
     sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
@@ -112,26 +116,33 @@ pub(crate) fn recover(
     findings.take_snapshots(restored);
 
     let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
-    let seen = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
-    // An ending that was interrupted has named its files after the incarnation that is still to come.
-    let incarnation = (seen + 1).max(tail::highest_dropped(&segments)?);
-    findings.poison = match leftover.as_ref().filter(|window| window.counts) {
-        Some(window) => save_poison(data, window)?,
-        None => None,
-    };
+    let of_log = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
+    let seen = of_log.max(restored_incarnation).max(highest_told(data, &identity, &segments)?);
+    let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;
+    let poison = leftover.as_ref().filter(|window| window.counts).and_then(Leftover::poison);
+    findings.poison = poison.map(|poison| name_poison(data, poison));
     // Without any frame no engine ever accepted a command.
     findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
         && !walked.closed
         && walked.incarnation > 0;
+    let aside = behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
+    findings.snapshots_dropped = aside.iter().map(|aside| aside.kept.clone()).collect();
+    findings.dropped = tail::plan(&segments, walked.end, &beyond, incarnation);
+    findings.describe(&walked, incarnation);
+    // Told before it is done: a start that comes behind one that was refused or killed from here on finds it done.
+    for line in findings.lines(options) {
+        progress(Progress::Found(line));
+    }
+    if let Some(poison) = &findings.poison {
+        save_poison(data, poison)?;
+    }
     if let Some(window) = &leftover {
         // Before anything that it holds too is taken out of the log: an attempt that comes after this one
         // would refuse to start beside it.
         window.retire()?;
     }
-    findings.snapshots_dropped =
-        drop_behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
-    findings.dropped = tail::cut(&mut segments, walked.end, &beyond, incarnation)?;
-    findings.describe(&walked, incarnation);
+    put_aside(environment.storage.as_ref(), data, &aside)?;
+    tail::cut(&mut segments, walked.end, &beyond, incarnation)?;
     let disk = disk_log(&environment.storage, &segments)?;
     Ok(Recovered {
         identity,
@@ -369,25 +380,46 @@ fn check_end(
     }
 }
 
-/// Keeps the command that the last engine died of, if it did.
-fn save_poison(data: &Path, window: &Leftover) -> Result<Option<Poison>, RecoveryError> {
-    let Some((position, command)) = window.poison() else { return Ok(None) };
+/// The highest incarnation that something beside the log tells of: a file in which an ending of the log has kept
+/// something, and leases of the log's readers. One that was used must not begin again: what readers and clients have
+/// by its number and a position would seem to be in the log.
+fn highest_told(
+    data: &Path,
+    identity: &LogIdentity,
+    segments: &Segments,
+) -> Result<u32, RecoveryError> {
+    let folders = [segments.folder.as_path(), &snapshot_folder(data)];
+    let dropped = tail::highest_dropped(segments.storage.as_ref(), folders)?;
+    // A lease that cannot be read holds the log, and tells nothing.
+    let leases = each_lease(data).into_iter().flatten().flatten();
+    let of_leases = leases
+        .filter(|lease| lease.log_id == identity.log_id)
+        .map(|lease| lease.last.incarnation.0)
+        .max();
+    Ok(of_leases.unwrap_or(0).max(dropped))
+}
+
+/// The command that the last engine died of, and where it is to be kept.
+fn name_poison(data: &Path, (window, position, command): (u32, u64, Vec<u8>)) -> Poison {
+    Poison {
+        incarnation: Incarnation(window),
+        position: Position(position),
+        path: data.join("poison").join(format!("{window}-{position}.bin")),
+        command,
+    }
+}
+
+/// Keeps that command.
+fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let folder = data.join("poison");
-    let incarnation = window.header.incarnation;
-    let path = folder.join(format!("{incarnation}-{position}.bin"));
+    let Poison { path, command, .. } = poison;
     let save = || {
         fs::create_dir_all(&folder)?;
-        let mut file = File::create(&path)?;
-        file.write_all(&command)?;
+        let mut file = File::create(path)?;
+        file.write_all(command)?;
         file.sync_all()?;
         File::open(&folder)?.sync_all()?;
         File::open(data)?.sync_all()
     };
-    save().map_err(disk_error("keeping the last command in", &path))?;
-    Ok(Some(Poison {
-        incarnation: Incarnation(incarnation),
-        position: Position(position),
-        path,
-        command,
-    }))
+    save().map_err(disk_error("keeping the last command in", path))
 }

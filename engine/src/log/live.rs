@@ -4,6 +4,7 @@
 mod stale;
 
 use std::{
+    fmt,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read as _},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
@@ -44,6 +45,22 @@ pub struct WindowReport {
     pub in_shared_memory: bool,
     /// Why it does not lie in shared memory although that was to be tried.
     pub why_not: Option<String>,
+}
+
+/// A line for the operator.
+impl fmt::Display for WindowReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { folder, bytes, in_shared_memory, why_not } = self;
+        write!(formatter, "log: live window of {} MiB in {}", bytes >> 20, folder.display())?;
+        if *in_shared_memory {
+            return Ok(());
+        }
+        let why = why_not.as_deref().unwrap_or("as configured");
+        write!(
+            formatter,
+            " ({why}): it lies in the page cache, whose write-back can stall the duty thread for milliseconds"
+        )
+    }
 }
 
 /// A new window in its folder, which is locked.

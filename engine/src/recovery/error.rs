@@ -18,6 +18,11 @@ pub enum RecoveryError {
     /// A disk call failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// Something of this log tells of the highest incarnation that there is.
+    #[error(
+        "the log, a snapshot or a lease of it is of the highest incarnation there is: no other one can begin"
+    )]
+    IncarnationsUsedUp,
     /// Another engine runs on this data folder.
     #[error(
         "{} is locked{}: another engine runs on this data folder",

@@ -229,8 +229,9 @@ impl Leftover {
         Ok(self.appended - self.durable)
     }
 
-    /// The command that stands begun behind the last frame: the engine died while it applied it.
-    pub(super) fn poison(&self) -> Option<(u64, Vec<u8>)> {
+    /// The command that stands begun behind the last frame: the engine died while it applied it. With its
+    /// incarnation and the command's position.
+    pub(super) fn poison(&self) -> Option<(u32, u64, Vec<u8>)> {
         let start = frame_start(self.appended, self.header.segment_bytes);
         let rest = window_segment_rest(start);
         if start >= self.base + self.header.window_bytes || rest < FRAME_HEADER_BYTES as u64 {
@@ -251,7 +252,7 @@ impl Leftover {
         }
         let mut bytes = vec![0; length];
         self.copy(start + FRAME_HEADER_BYTES as u64, &mut bytes);
-        Some((start, bytes))
+        Some((self.header.incarnation, start, bytes))
     }
 
     /// Takes the window out of use: everything that counts is on disk. Readers are told; the page

@@ -71,24 +71,33 @@ impl Replayed for NothingToReplay {
     }
 }
 
-/// How far a replay is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Replayed up to here.
-    pub position: Position,
-    /// Room in the log's files: replay ends at or before it.
-    pub of: Position,
-    /// Transactions replayed.
-    pub transactions: u64,
+/// What a start does and finds, as it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// How far a replay is.
+    Replayed {
+        /// Replayed up to here.
+        position: Position,
+        /// Room in the log's files: replay ends at or before it.
+        of: Position,
+        /// Transactions replayed.
+        transactions: u64,
+    },
+    /// A line for the operator: what was found, and what is done about it next. It is told before anything is
+    /// taken out of the log, because a start that is refused or killed behind that is followed by one that finds it
+    /// done.
+    Found(String),
 }
 
 impl fmt::Display for Progress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "replayed {} transactions, up to position {} of at most {}",
-            self.transactions, self.position, self.of
-        )
+        match self {
+            Self::Replayed { position, of, transactions } => write!(
+                formatter,
+                "replayed {transactions} transactions, up to position {position} of at most {of}"
+            ),
+            Self::Found(line) => formatter.write_str(line),
+        }
     }
 }
 
@@ -142,7 +151,7 @@ impl<'state, R: Replayed> Replay<'state, R> {
         self.transactions += 1;
         if self.transactions.is_multiple_of(LOOK_EVERY) && self.told.elapsed() >= PROGRESS_EVERY {
             self.told = Instant::now();
-            (self.progress)(Progress {
+            (self.progress)(Progress::Replayed {
                 position: transaction.end(),
                 of: self.of,
                 transactions: self.transactions,

@@ -44,7 +44,7 @@ pub struct StartReport {
     pub window: WindowReport,
     /// The control page's file.
     pub control_path: PathBuf,
-    /// The same in words, a line each, for the operator.
+    /// The same but for the window in words, a line each: what was told as [`Progress::Found`](super::Progress).
     pub lines: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Findings {
         window: WindowReport,
         options: &LogOptions,
     ) -> StartReport {
-        let lines = self.lines(&window, options);
+        let lines = self.lines(options);
         StartReport {
             log_id: writer.control().identity().log_id,
             incarnation: Incarnation(self.incarnation),
@@ -103,7 +103,7 @@ impl Findings {
         }
     }
 
-    fn lines(&self, window: &WindowReport, options: &LogOptions) -> Vec<String> {
+    pub(super) fn lines(&self, options: &LogOptions) -> Vec<String> {
         let mut lines: Vec<_> =
             self.snapshots_skipped.iter().map(|line| format!("log: snapshot {line}")).collect();
         let end = self.recovered_end;
@@ -139,7 +139,7 @@ impl Findings {
         }
         for path in &self.snapshots_dropped {
             lines.push(format!(
-                "log: a snapshot was behind the end, and is kept in {}",
+                "log: a snapshot was behind the end, and is kept as {}",
                 path.display()
             ));
         }
@@ -147,8 +147,8 @@ impl Findings {
             let files: Vec<_> =
                 self.dropped.kept_in.iter().map(|path| path.display().to_string()).collect();
             lines.push(format!(
-                "log: ends at position {end} ({}); {} bytes behind it, with {} whole frames, were \
-                 taken out and are kept in {}",
+                "log: ends at position {end} ({}); {} bytes behind it, with {} whole frames, are \
+                 taken out and kept in {}",
                 self.end_reason,
                 self.dropped.bytes,
                 self.dropped.frames,
@@ -169,20 +169,6 @@ impl Findings {
                 poison.path.display()
             ));
         }
-        lines.push(window_line(window));
         lines
     }
-}
-
-fn window_line(window: &WindowReport) -> String {
-    let place =
-        format!("log: live window of {} MiB in {}", window.bytes >> 20, window.folder.display());
-    if window.in_shared_memory {
-        return place;
-    }
-    let why = window.why_not.as_deref().unwrap_or("as configured");
-    format!(
-        "{place} ({why}): it lies in the page cache, whose write-back can stall the duty thread for \
-         milliseconds"
-    )
 }

@@ -17,7 +17,7 @@ use crate::log::storage::Storage;
 use crate::recovery::{RecoveryError, Segments, walk};
 
 /// The folder of snapshots.
-pub(super) fn snapshot_folder(data: &Path) -> PathBuf {
+pub(crate) fn snapshot_folder(data: &Path) -> PathBuf {
     data.join(SNAPSHOT_FOLDER)
 }
 
@@ -59,6 +59,8 @@ pub(crate) struct Restored {
     pub(crate) skipped: Vec<(PathBuf, SnapshotFault)>,
     /// The highest position that any of this log vouches for.
     pub(crate) attesting: Option<Attesting>,
+    /// The highest incarnation that any of this log ends with.
+    pub(crate) incarnation: u32,
 }
 
 impl Restored {
@@ -150,11 +152,13 @@ pub(crate) fn restore_newest(
 ) -> Result<Restored, RecoveryError> {
     let mut restored = Restored::default();
     for Listed { path, position, header } in list_in(segments, data)? {
+        let incarnation = header.as_ref().map_or(0, |header| header.last_incarnation);
+        restored.incarnation = restored.incarnation.max(incarnation);
         if header.is_ok() && restored.attesting.is_none() {
             restored.attesting = Some(Attesting { position, path: path.clone() });
         }
         if restored.header.is_some() {
-            break;
+            continue;
         }
         let used = header.and_then(|header| {
             check_in_log(segments, &header)?;
@@ -215,24 +219,42 @@ pub(super) fn check_in_log(
     ))))
 }
 
-/// Puts the snapshots behind the end of a log aside, whose end was accepted though they vouch for more:
-/// what they hold is no part of the log any more. `incarnation` is the one that begins there.
-pub(crate) fn drop_behind(
+/// A snapshot behind the end of a log, and where it is put aside.
+pub(crate) struct Aside {
+    path: PathBuf,
+    pub(crate) kept: PathBuf,
+}
+
+/// The snapshots behind the end of a log, whose end was accepted though they vouch for more: what they hold is no
+/// part of the log any more. `incarnation` is the one that begins there.
+pub(crate) fn behind(
     storage: &dyn Storage,
     data: &Path,
     end: u64,
     incarnation: u32,
-) -> Result<Vec<PathBuf>, RecoveryError> {
+) -> Result<Vec<Aside>, RecoveryError> {
     let folder = snapshot_folder(data);
-    let mut dropped = Vec::new();
-    for position in positions(storage, &folder)?.into_iter().filter(|&position| position > end) {
+    let positions = positions(storage, &folder)?.into_iter().filter(|&position| position > end);
+    let aside = |position| {
         let path = snapshot_path(&folder, position);
         let kept = path.with_extension(format!("snap.dropped-{incarnation}"));
-        storage.rename(&path, &kept).map_err(disk_error("renaming", &path))?;
-        dropped.push(kept);
+        Aside { path, kept }
+    };
+    Ok(positions.map(aside).collect())
+}
+
+/// Puts them aside.
+pub(crate) fn put_aside(
+    storage: &dyn Storage,
+    data: &Path,
+    snapshots: &[Aside],
+) -> Result<(), RecoveryError> {
+    for Aside { path, kept } in snapshots {
+        storage.rename(path, kept).map_err(disk_error("renaming", path))?;
     }
-    if !dropped.is_empty() {
+    if !snapshots.is_empty() {
+        let folder = snapshot_folder(data);
         storage.sync_folder(&folder).map_err(disk_error("syncing", &folder))?;
     }
-    Ok(dropped)
+    Ok(())
 }

@@ -17,8 +17,11 @@ use touchline_engine::recovery::RecoveryError;
 use touchline_engine::snapshot::{Portions, SnapshotContent, write_file};
 use touchline_protocol::log::align_frame;
 use touchline_protocol::log::frame::FrameHeader;
+use touchline_protocol::log::lease::Lease;
 use touchline_protocol::log::segment::LogIdentity;
+use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::snapshot::{HEADER_BYTES, SnapshotHeader, snapshot_path};
+use touchline_protocol::units::Incarnation;
 
 fn write(history: &History, portion: &mut Portions<'_>) -> io::Result<u64> {
     history.state.core.write_snapshot(portion)?;
@@ -236,6 +239,34 @@ fn a_snapshot_of_a_history_that_was_given_up_is_not_used() {
     let lines = snapshot_lines(&other);
     assert!(lines.len() == 1 && lines[0].contains("is not in the log"), "{lines:?}");
     other.history.check(&records);
+}
+
+#[test]
+fn an_incarnation_that_a_snapshot_or_a_lease_tells_of_does_not_begin_again() {
+    let mut random = Random::new(37);
+    let place = Place::new(SimDisk::new(1, true));
+    let mut venue = place.open();
+    venue.define();
+    (0..20).for_each(|_| venue.trade(&mut random));
+    venue.settle();
+    venue.close();
+    // The log as it was, and what two engines more have made of it.
+    let mut before = place.copy();
+    place.open().close();
+    let mut venue = place.open();
+    (0..20).for_each(|_| venue.trade(&mut random));
+    venue.settle();
+    let position = take(&place, &venue).unwrap();
+    let last = venue.log.writer.position();
+    venue.close();
+    let leased = before.copy();
+    before.disk.put(&path(&before, position), place.disk.read(&path(&place, position)));
+    before.options.accept_loss = true;
+    assert_eq!(before.open().log.report.incarnation.0, 4);
+    let bookmark = Bookmark { position: last, incarnation: Incarnation(3), crc: 7 };
+    let log_id = leased.open().log.report.log_id;
+    Lease::hold(&leased.options.data, "reader", log_id, bookmark).unwrap();
+    assert_eq!(leased.open().log.report.incarnation.0, 4);
 }
 
 /// The first segments are gone: only a snapshot stands for them.

@@ -224,7 +224,7 @@ fn recovery_may_break_off_after_any_disk_call() {
             place.flip(model.records[torn].position + 50);
             model.records[..torn].to_vec()
         };
-        let mut broken_off = 0;
+        let (mut broken_off, mut is_told) = (0, false);
         let venue = loop {
             assert!(broken_off < 10_000, "a start of ever more calls of the disk");
             place.disk.calls_left.store(broken_off, Ordering::SeqCst);
@@ -232,8 +232,12 @@ fn recovery_may_break_off_after_any_disk_call() {
                 Ok(venue) => break venue,
                 Err(_) => broken_off += 1,
             }
+            let is_kept = place.names().iter().any(|name| name.contains(".dropped-"));
+            is_told |= place.told().iter().any(|line| line.contains("taken out"));
+            assert!(is_told || !is_kept, "broken off behind {broken_off} calls, it told nothing");
         };
         assert!(broken_off >= 2, "only {broken_off} calls");
+        assert_eq!(is_told, !with_window);
         assert_eq!(venue.model.records, expected);
         assert!(venue.report().incarnation.0 > 1);
         if with_window {

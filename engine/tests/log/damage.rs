@@ -2,10 +2,11 @@
 
 use std::{fs, path::Path, sync::atomic::Ordering};
 
+use touchline_engine::log::WindowPlace;
 use touchline_engine::recovery::RecoveryError;
 use touchline_protocol::log::{WINDOW_BYTES_MIN, segment::SegmentError};
 
-use crate::support::{Model, Place, Random, SEGMENT, copy_folder};
+use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder};
 
 /// A log of `count` transactions, each durable before the next is appended: all but the last are
 /// vouched for. The engine was killed, and the window is gone.
@@ -114,6 +115,50 @@ fn damage_in_the_last_write_ends_the_log_and_is_kept() {
     assert_eq!(kept[last.position as usize..last.bytes_end() as usize], torn);
     let line = report.lines.iter().find(|line| line.contains("taken out")).unwrap();
     assert!(line.contains(&format!("position {}", last.position)), "{line}");
+}
+
+/// A start that finds no room for its window has ended the log by then.
+fn refused_for_its_window(place: &mut Place) -> Vec<String> {
+    let shared_memory = place.environment.shared_memory.clone();
+    fs::remove_dir_all(&shared_memory).unwrap();
+    let was = std::mem::replace(&mut place.options.window_place, WindowPlace::SharedMemory);
+    assert!(matches!(refusal(place), RecoveryError::Window { .. }));
+    place.options.window_place = was;
+    fs::create_dir(&shared_memory).unwrap();
+    place.told()
+}
+
+#[test]
+fn a_start_that_is_refused_behind_the_cut_has_told_of_it_and_what_it_kept_stays() {
+    let (mut place, model) = attested_log(28, 12);
+    let records = &model.records;
+    let bytes = |place: &Place, record: &Record| {
+        place.read(record.position, (record.bytes_end() - record.position) as usize)
+    };
+    let kept = |place: &Place, incarnation: u32, record: &Record| {
+        let path = place.segment(0).with_extension(format!("dropped-{incarnation}"));
+        fs::read(path).unwrap()[record.position as usize..record.bytes_end() as usize].to_vec()
+    };
+    let tells = |lines: &[String], what: &str| lines.iter().any(|line| line.contains(what));
+    let last = &records[11];
+    place.flip(last.position + 30);
+    let torn = bytes(&place, last);
+    place.told();
+    assert!(tells(&refused_for_its_window(&mut place), "dropped-2"), "it is told by who does it");
+    assert_eq!(kept(&place, 2, last), torn);
+    // Another attempt, that ends the log elsewhere, and is refused as well.
+    let (damaged, behind) = (&records[5], &records[7]);
+    let before = bytes(&place, behind);
+    place.flip(damaged.position + 30);
+    place.options.accept_loss = true;
+    let told = refused_for_its_window(&mut place);
+    assert!(tells(&told, "LOSS ACCEPTED") && tells(&told, "dropped-3"), "{told:?}");
+    assert_eq!(kept(&place, 3, behind), before);
+    assert_eq!(kept(&place, 2, last), torn, "what was kept first");
+    place.options.accept_loss = false;
+    let venue = place.open();
+    assert_eq!(venue.model.records, records[..5]);
+    assert_eq!(venue.report().incarnation.0, 4);
 }
 
 #[test]

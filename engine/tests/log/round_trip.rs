@@ -234,7 +234,7 @@ fn without_shared_memory_the_window_lies_in_the_data_folder_and_the_report_says_
     let venue = place.open();
     assert!(!venue.report().window.in_shared_memory);
     assert!(venue.report().window.why_not.is_some());
-    let line = venue.report().lines.last().unwrap();
+    let line = venue.report().window.to_string();
     assert!(line.contains("data/live") && line.contains("write-back"), "{line}");
 }
 

@@ -19,7 +19,7 @@ use touchline_engine::{
         Environment, Log, LogOptions, WindowPlace, open_in,
         storage::{BlockFile, FileStorage, Storage},
     },
-    recovery::{RecoveryError, Replayed, StartReport},
+    recovery::{Progress, RecoveryError, Replayed, StartReport},
 };
 use touchline_protocol::{
     log::{BLOCK_BYTES, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, control::LogState},
@@ -294,6 +294,8 @@ pub(crate) struct Place {
     pub(crate) options: LogOptions,
     pub(crate) environment: Environment,
     pub(crate) disk: Arc<TestDisk>,
+    /// What starts have told the operator, also those that failed.
+    told: Mutex<Vec<String>>,
 }
 
 impl Place {
@@ -318,14 +320,24 @@ impl Place {
             attest_after: Duration::from_secs(3600),
         };
         fs::create_dir(&environment.shared_memory).unwrap();
-        Self { root, options, environment, disk }
+        Self { root, options, environment, disk, told: Mutex::default() }
     }
 
     pub(crate) fn try_open(&self) -> Result<Venue, RecoveryError> {
         let mut model = Model::default();
-        let log = open_in(&self.environment, &self.options, &mut model, &mut |_| {})?;
+        let mut tell = |progress| {
+            if let Progress::Found(line) = progress {
+                self.told.lock().unwrap().push(line);
+            }
+        };
+        let log = open_in(&self.environment, &self.options, &mut model, &mut tell)?;
         let _release = ReleasesDisk(Arc::clone(&self.disk));
         Ok(Venue { _release, log, model, time_ns: 1_000 })
+    }
+
+    /// Takes what starts have told since this was asked last.
+    pub(crate) fn told(&self) -> Vec<String> {
+        std::mem::take(&mut self.told.lock().unwrap())
     }
 
     pub(crate) fn open(&self) -> Venue {
