@@ -25,9 +25,7 @@ pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
 pub use self::window::{EngineState, WindowSeen};
 use crate::log::storage::Storage;
-use crate::recovery::{
-    EndReason, RecoveryError, Segments, Visit, Walked, search_beyond, segment_numbers, walk,
-};
+use crate::recovery::{EndReason, RecoveryError, Segments, Visit, Walked, search_beyond, walk};
 use crate::snapshot::list_in;
 
 /// Why a log cannot be looked at.
@@ -147,9 +145,7 @@ pub fn inspect_end(data: &Path, begin: Position) -> Result<Verdict, RecoveryErro
 }
 
 fn segments_on(storage: Arc<dyn Storage>, data: &Path) -> Result<Segments, RecoveryError> {
-    let folder = data.join(SEGMENT_FOLDER);
-    let numbers = segment_numbers(storage.as_ref(), &folder)?;
-    Segments::open(storage, folder, &numbers)
+    Segments::open_all(&storage, &data.join(SEGMENT_FOLDER))
 }
 
 /// The segments in a data folder, to be read and nothing else.

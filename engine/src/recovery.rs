@@ -62,9 +62,13 @@ use crate::log::{
     segment_folder,
     storage::Storage,
 };
+use crate::notice::alert;
 use crate::snapshot::{
     Attesting, Restored, behind, newest_path, put_aside, restore_newest, snapshot_folder,
 };
+
+/// The file in a data folder that says which log is, or was, there.
+const LOG_ID_FILE: &str = "log-id";
 
 /// A log whose end is known, all of it on disk.
 pub(crate) struct Recovered {
@@ -273,21 +277,42 @@ fn open_segments(
     segments::remove_unfinished(storage.as_ref(), &folder)?;
     // An engine that died may have given names that are not durable yet, and this one builds on them.
     storage.sync_folder(&folder).map_err(disk_error("syncing", &folder))?;
-    let mut numbers = segment_numbers(storage.as_ref(), &folder)?;
-    let new_log = numbers.is_empty();
+    let new_log = segment_numbers(storage.as_ref(), &folder)?.is_empty();
     if new_log {
         check_no_log_is_lost(storage.as_ref(), &options.data)?;
         sync_ancestors(storage.as_ref(), &folder)?;
         let identity = new_identity(options.segment_bytes)?;
         let mut disk = DiskLog::new(Arc::clone(storage), folder.clone(), identity, 0)?;
         disk.create_first()?;
-        numbers.push(0);
     }
-    Ok((Segments::open(Arc::clone(storage), folder, &numbers)?, new_log))
+    let segments = Segments::open_all(storage, &folder)?;
+    leave_mark(&options.data, &segments.identity);
+    Ok((segments, new_log))
 }
 
-/// Refuses to begin a log where what goes with one says that there was one: a snapshot, leases of its readers, and
-/// what they keep of it.
+/// Leaves the log's id in the data folder, so that no other log is begun there when this one is lost. A disk that is
+/// full keeps no log from being opened: the next start tries again.
+fn leave_mark(data: &Path, identity: &LogIdentity) {
+    let path = data.join(LOG_ID_FILE);
+    if path.exists() {
+        return;
+    }
+    let id: String = identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let leave = || {
+        let unfinished = path.with_extension("new");
+        let mut file = File::create(&unfinished)?;
+        writeln!(file, "{id}")?;
+        file.sync_all()?;
+        fs::rename(&unfinished, &path)?;
+        File::open(data)?.sync_all()
+    };
+    if let Err(error) = leave() {
+        alert!("log: cannot write {}: {error}", path.display());
+    }
+}
+
+/// Refuses to begin a log where what goes with one says that there was one: its id, a snapshot, leases of its readers,
+/// and what they keep of it.
 pub(crate) fn check_no_log_is_lost(
     storage: &dyn Storage,
     data: &Path,
@@ -304,6 +329,10 @@ pub(crate) fn check_no_log_is_lost(
         .collect();
     if leases {
         traces.push(data.join(LEASE_FOLDER));
+    }
+    let mark = data.join(LOG_ID_FILE);
+    if mark.exists() {
+        traces.push(mark);
     }
     if traces.is_empty() { Ok(()) } else { Err(RecoveryError::LogGone { folder, traces }) }
 }

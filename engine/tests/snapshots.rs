@@ -224,7 +224,7 @@ fn a_log_without_a_venue_has_nothing_to_go_on_from() {
     let mut venue = venue;
     venue.append(&[]);
     assert!(matches!(venue.try_make(1), Err(MakeError::NoVenue)));
-    assert!(matches!(prune(venue.path(), false), Err(PruneError::NoSnapshot)));
+    assert!(matches!(prune(venue.path(), false, &mut |_| {}), Err(PruneError::NoSnapshot)));
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn one_that_cannot_be_used_is_told_passed_over_and_never_pruned_by() {
 
         let fault = venue.load_newest().err().unwrap_or_else(|| panic!("{what}: it was taken"));
         assert!(is_told(&fault), "{what}: {fault}");
-        let refused = prune(venue.path(), false);
+        let refused = prune(venue.path(), false, &mut |_| {});
         assert!(
             matches!(&refused, Err(PruneError::Snapshot { path, .. }) if *path == newest.path),
             "{what}: {refused:?}"
@@ -374,7 +374,7 @@ fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
     let middle = venue.make(3);
     venue.grow(25_000);
     let newest = venue.make(3);
-    let nothing = prune(venue.path(), false).unwrap();
+    let nothing = prune(venue.path(), false, &mut |_| {}).unwrap();
     assert_eq!((nothing.oldest_snapshot, nothing.segments.len()), (begin.position, 0));
 
     fs::remove_file(&begin.path).unwrap();
@@ -383,10 +383,10 @@ fn pruning_keeps_the_segment_that_the_oldest_snapshot_ends_in() {
     assert!(kept > 1, "the log is of several segments");
     let wanted: Vec<PathBuf> =
         (0..kept).map(|number| segment_path(&venue.path().join("log"), number)).collect();
-    let told = prune(venue.path(), true).unwrap();
+    let told = prune(venue.path(), true, &mut |_| {}).unwrap();
     assert_eq!(told.segments, wanted);
     assert!(wanted.iter().all(|path| path.exists()), "only told");
-    let pruned = prune(venue.path(), false).unwrap();
+    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
     assert_eq!(pruned.segments, wanted);
     assert_eq!((pruned.begin.0, pruned.now.0), (0, kept * WINDOW_SEGMENT_BYTES));
     assert_eq!(pruned.oldest_snapshot, middle.position);
@@ -422,7 +422,7 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
     let history = hold("history", log_id, WINDOW_SEGMENT_BYTES - 1);
     hold("other", log_id, 2 * WINDOW_SEGMENT_BYTES);
     let pruned_for = |dry_run| {
-        let pruned = prune(venue.path(), dry_run).unwrap();
+        let pruned = prune(venue.path(), dry_run, &mut |_| {}).unwrap();
         let names: Vec<String> = pruned.kept_for.into_iter().map(|lease| lease.name).collect();
         (pruned.segments.len(), pruned.now.0 / WINDOW_SEGMENT_BYTES, names.join(" "))
     };
@@ -445,10 +445,42 @@ fn pruning_keeps_what_a_reader_of_this_log_still_needs() {
     // Nobody knows what one holds that is not whole.
     let other = venue.path().join(LEASE_FOLDER).join("other.lease");
     edit(&other, |bytes| bytes[24] ^= 1);
-    let refused = prune(venue.path(), false).unwrap_err();
+    let refused = prune(venue.path(), false, &mut |_| {}).unwrap_err();
     assert!(
         matches!(&refused, PruneError::Lease(_)) && refused.to_string().contains("other.lease")
     );
     fs::remove_file(other).unwrap();
     assert_eq!(pruned_for(false), (kept as usize - 2, kept, String::new()));
+}
+
+#[test]
+fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
+    let mut venue = Venue::new();
+    venue.grow(40_000);
+    let made = venue.make(1);
+    let last_kept = (made.position.0 - 1) / WINDOW_SEGMENT_BYTES;
+    assert!(last_kept > 2, "the log is of several segments");
+    let log_id = venue.identity().log_id;
+    let folder = venue.path().join("log");
+    let segment = |number: u64| segment_path(&folder, number);
+    // As one that was killed in the middle has left it.
+    let left = segment(0).with_extension("seg.leaving");
+    let mut shown = Vec::new();
+    let pruned = prune(venue.path(), false, &mut |path| {
+        shown.push(path.to_owned());
+        fs::copy(segment(2), &left).unwrap();
+        let needed = Bookmark { position: Position(WINDOW_SEGMENT_BYTES), ..Default::default() };
+        Lease::hold(venue.path(), "late", log_id, needed).unwrap();
+    })
+    .unwrap();
+    assert_eq!((&shown, &pruned.segments), (&vec![segment(0)], &vec![segment(0)]));
+    assert_eq!(pruned.now.0, WINDOW_SEGMENT_BYTES);
+    assert_eq!(pruned.kept_for.len(), 1, "{:?}", pruned.kept_for);
+    let names = || -> Vec<u64> { (0..=last_kept).filter(|&n| segment(n).exists()).collect() };
+    assert_eq!(names(), (1..=last_kept).collect::<Vec<_>>());
+    assert!(left.exists());
+    fs::remove_file(venue.path().join(LEASE_FOLDER).join("late.lease")).unwrap();
+    prune(venue.path(), false, &mut |_| {}).unwrap();
+    assert_eq!(names(), [last_kept]);
+    assert!(!left.exists(), "what was left of it goes with the next one");
 }

@@ -16,7 +16,11 @@ pub(super) fn run(data: &Path, options: &PruneArguments, json: bool) -> Result<E
         "readers without a lease may still need the segments; see --help, look with --dry-run, and say \
          --yes"
     );
-    let pruned = prune(data, options.dry_run)?;
+    let pruned = prune(data, options.dry_run, &mut |path| {
+        if !json {
+            notice::say!("{} was removed", path.display());
+        }
+    })?;
     let Pruned { begin, now, oldest_snapshot, segments, kept_for } = &pruned;
     if json {
         notice::say!(
@@ -32,9 +36,9 @@ pub(super) fn run(data: &Path, options: &PruneArguments, json: bool) -> Result<E
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let verb = if options.dry_run { "would be removed" } else { "was removed" };
-    for path in segments {
-        notice::say!("{} {verb}", path.display());
+    // What was removed is told by now.
+    for path in segments.iter().filter(|_| options.dry_run) {
+        notice::say!("{} would be removed", path.display());
     }
     for lease in kept_for {
         notice::say!(

@@ -101,9 +101,7 @@ fn a_venue_whose_log_is_gone_is_not_begun_anew() {
         // With one of them out of the way it is the other that tells.
         fs::rename(venue.data().join(trace), venue.data().with_extension(trace))
             .expect("the folder can be moved");
-        if trace == "leases" {
-            refused(&["history"]);
-        }
+        refused(if trace == "leases" { &["log-id", "history"] } else { &["log-id"] });
     }
     for trace in ["leases", "history"] {
         fs::rename(venue.data().with_extension(trace), venue.data().join(trace))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use touchline_protocol::log::lease::{Lease, LeaseError, leases};
 use touchline_protocol::log::place::HISTORY_FOLDER;
-use touchline_protocol::log::reader::{LogReader, ReadError};
+use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::units::Position;
 
@@ -56,6 +56,13 @@ pub(super) fn open(
         }
         Found::Useless(why) => {
             hold_from(options, reader, nothing_before(begin))?;
+            // What is removed of the log while this lease was made is gone, and the history with it that is given up
+            // below: so it is only if the lease came first.
+            let begins = LogReader::open(&options.data, Follow::Durable)?.position();
+            if begins > begin {
+                alert!("adapter: the history cannot be used: {why}");
+                return Err(RunError::Pruned { position: begins.0 });
+            }
             alert!("adapter: the history is made anew from the log's beginning: {why}");
             Archive::make(&folder, reader.log_id())?
         }

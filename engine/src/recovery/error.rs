@@ -241,3 +241,10 @@ pub enum RecoveryError {
 fn listed(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
+
+impl RecoveryError {
+    /// True if a file that was there a moment ago is gone.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Disk(error) if error.source.kind() == io::ErrorKind::NotFound)
+    }
+}

@@ -58,10 +58,29 @@ pub(crate) fn segment_numbers(
     Ok(numbers)
 }
 
+/// Looks at the folder so often while segments go: each look comes behind one that was there and is not any more.
+const LOOKS: u32 = 1000;
+
 impl Segments {
+    /// The segments that are in a folder, of which there is at least one, also while a prune takes the oldest ones
+    /// away between the look and the opening.
+    pub(crate) fn open_all(
+        storage: &Arc<dyn Storage>,
+        folder: &Path,
+    ) -> Result<Self, RecoveryError> {
+        let mut looks = 1;
+        loop {
+            let numbers = segment_numbers(storage.as_ref(), folder)?;
+            match Self::open(Arc::clone(storage), folder.to_owned(), &numbers) {
+                Err(error) if error.is_not_found() && looks < LOOKS => looks += 1,
+                opened => return opened,
+            }
+        }
+    }
+
     /// The segments `numbers`, of which there is at least one; the log is known by the first one's
     /// header. All files must have their whole length.
-    pub(crate) fn open(
+    fn open(
         storage: Arc<dyn Storage>,
         folder: PathBuf,
         numbers: &[u64],
@@ -151,5 +170,75 @@ impl Segments {
     /// The temporary name of a file that is to replace or accompany a segment.
     pub(super) fn unfinished(&self, number: u64) -> PathBuf {
         unfinished_path(&self.path(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::log::storage::FileStorage;
+    use touchline_protocol::log::{SEGMENT_HEADER_BYTES, WINDOW_SEGMENT_BYTES};
+
+    /// A folder whose oldest segment is removed behind each of the first looks.
+    struct Leaving {
+        removed: AtomicU64,
+        most: u64,
+    }
+
+    impl Storage for Leaving {
+        fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+            let names = FileStorage.list(folder);
+            let number = self.removed.load(Ordering::Relaxed);
+            if number < self.most {
+                fs::remove_file(segment_path(folder, number))?;
+                self.removed.store(number + 1, Ordering::Relaxed);
+            }
+            names
+        }
+
+        fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
+            FileStorage.create(path, bytes)
+        }
+
+        fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
+            FileStorage.open(path)
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            FileStorage.rename(from, to)
+        }
+
+        fn remove(&self, path: &Path) -> io::Result<()> {
+            FileStorage.remove(path)
+        }
+
+        fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+            FileStorage.sync_folder(folder)
+        }
+    }
+
+    #[test]
+    fn segments_that_go_while_the_folder_is_looked_at_are_no_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity =
+            LogIdentity { log_id: [1; 16], salt: 2, segment_bytes: WINDOW_SEGMENT_BYTES };
+        for number in 0..5 {
+            let mut bytes = vec![0; WINDOW_SEGMENT_BYTES as usize];
+            identity.write_header(number, &mut bytes[..SEGMENT_HEADER_BYTES as usize]);
+            fs::write(segment_path(folder.path(), number), bytes).unwrap();
+        }
+        let open = |most| {
+            let storage: Arc<dyn Storage> = Arc::new(Leaving { removed: AtomicU64::new(0), most });
+            Segments::open_all(&storage, folder.path())
+        };
+        let segments = open(3).unwrap();
+        assert_eq!((segments.first, segments.next), (3, 5));
+        // One that is not there though the folder names it ends the looks.
+        std::os::unix::fs::symlink("nowhere", segment_path(folder.path(), 5)).unwrap();
+        assert!(open(0).err().unwrap().is_not_found());
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use touchline_protocol::log::lease::{HeldLease, LeaseError, leases};
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
-use touchline_protocol::log::segment_path;
 use touchline_protocol::log::transaction::Bookmark;
+use touchline_protocol::log::{segment_number, segment_path};
 use touchline_protocol::units::Position;
 
 use super::file::SnapshotFault;
@@ -71,11 +71,17 @@ pub struct Pruned {
 
 /// Removes the segments that lie wholly before the last transaction of the oldest snapshot and before what
 /// any lease on this log holds, after every snapshot was read and found whole; only tells which, if
-/// `dry_run`. Safe beside a running engine and beside whoever holds a lease.
+/// `dry_run`. `told` is shown each segment as soon as it is gone. Safe beside a running engine and beside whoever
+/// holds a lease, also one that comes meanwhile: who takes a lease and then finds the log's beginning still there
+/// has it as long as the lease needs it.
 ///
 /// # Errors
-/// See [`PruneError`]. After a [`DiskError`] some may be gone: the oldest ones, with no hole.
-pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
+/// See [`PruneError`]. Some may be gone then: the oldest ones, with no hole.
+pub fn prune(
+    data: &Path,
+    dry_run: bool,
+    told: &mut dyn FnMut(&Path),
+) -> Result<Pruned, PruneError> {
     // Who only looks changes nothing, and may have no right to.
     let _lock = if dry_run { None } else { Some(lock(data)?) };
     let segments = segments_for_reading(data)?;
@@ -89,25 +95,44 @@ pub fn prune(data: &Path, dry_run: bool) -> Result<Pruned, PruneError> {
     let segment_bytes = segments.identity.segment_bytes;
     // The segment with the snapshot's last transaction stays: by that it is known to be of this log.
     let by_snapshot = (oldest.last_position / segment_bytes).max(segments.first);
-    let segment_of = |lease: &HeldLease| lease.last.position.0 / segment_bytes;
+    let (mut kept_for, first_kept) = needed(data, &segments, by_snapshot)?;
+    let mut now = if dry_run { first_kept } else { segments.first };
+    if !dry_run {
+        finish_earlier(&segments)?;
+    }
+    while now < first_kept {
+        let path = segment_path(&segments.folder, now);
+        if let Some(now_kept_for) = remove(data, &segments, (now, &path), by_snapshot)? {
+            kept_for = now_kept_for;
+            break;
+        }
+        told(&path);
+        now += 1;
+    }
+    let gone = segments.first..now;
+    Ok(Pruned {
+        begin: Position(segments.begin()),
+        now: Position(now * segment_bytes),
+        oldest_snapshot: Position(oldest.position),
+        segments: gone.map(|number| segment_path(&segments.folder, number)).collect(),
+        kept_for,
+    })
+}
+
+/// The leases on this log that need a segment before `by_snapshot`, and the first one that stays for them.
+fn needed(
+    data: &Path,
+    segments: &Segments,
+    by_snapshot: u64,
+) -> Result<(Vec<HeldLease>, u64), PruneError> {
+    let segment_of = |lease: &HeldLease| lease.last.position.0 / segments.identity.segment_bytes;
     let mut kept_for = leases(data)?;
     kept_for.retain(|lease| lease.log_id == segments.identity.log_id);
-    need_all_of_another_past(data, &segments, &mut kept_for)?;
+    need_all_of_another_past(data, segments, &mut kept_for)?;
     kept_for.retain(|lease| segment_of(lease) < by_snapshot);
     let by_leases = kept_for.iter().map(segment_of).min();
     let first_kept = by_leases.map_or(by_snapshot, |kept| kept.max(segments.first));
-    let gone: Vec<PathBuf> =
-        (segments.first..first_kept).map(|number| segment_path(&segments.folder, number)).collect();
-    if !dry_run {
-        remove(&segments, &gone)?;
-    }
-    Ok(Pruned {
-        begin: Position(segments.begin()),
-        now: Position(first_kept * segment_bytes),
-        oldest_snapshot: Position(oldest.position),
-        segments: gone,
-        kept_for,
-    })
+    Ok((kept_for, first_kept))
 }
 
 /// What a reader has made of a past that the log does not have is of no use: it will be made anew, from the log's
@@ -127,12 +152,42 @@ fn need_all_of_another_past(
     Ok(())
 }
 
-/// From the oldest on, and each durably before the next, so that a crash in between leaves no hole.
-fn remove(segments: &Segments, gone: &[PathBuf]) -> Result<(), DiskError> {
-    for path in gone {
-        fs::remove_file(path).map_err(disk_error("removing", path))?;
-        let sync = || fs::File::open(&segments.folder)?.sync_all();
-        sync().map_err(disk_error("syncing", &segments.folder))?;
+/// What the name of a segment ends with that is about to be removed.
+const LEAVING: &str = "seg.leaving";
+
+/// Removes the oldest segment, durably before the next, so that a crash in between leaves no hole. First it loses its
+/// name: then either a lease that came meanwhile is seen here, and the segment gets its name back, or whoever took
+/// that lease sees that the log begins behind it. Gives the leases that it stays for, if it does.
+fn remove(
+    data: &Path,
+    segments: &Segments,
+    (number, path): (u64, &Path),
+    by_snapshot: u64,
+) -> Result<Option<Vec<HeldLease>>, PruneError> {
+    let leaving = path.with_extension(LEAVING);
+    fs::rename(path, &leaving).map_err(disk_error("renaming", path))?;
+    let found = needed(data, segments, by_snapshot);
+    if matches!(&found, Ok((_, first_kept)) if number < *first_kept) {
+        fs::remove_file(&leaving).map_err(disk_error("removing", &leaving))?;
+    } else {
+        fs::rename(&leaving, path).map_err(disk_error("renaming", &leaving))?;
+    }
+    let sync = || fs::File::open(&segments.folder)?.sync_all();
+    sync().map_err(disk_error("syncing", &segments.folder))?;
+    let (kept_for, first_kept) = found?;
+    Ok((number >= first_kept).then_some(kept_for))
+}
+
+/// Removes what an earlier one has left that was killed between the two.
+fn finish_earlier(segments: &Segments) -> Result<(), DiskError> {
+    let folder = &segments.folder;
+    for name in segments.storage.list(folder).map_err(disk_error("listing", folder))? {
+        let number =
+            name.strip_suffix(LEAVING).and_then(|number| segment_number(&format!("{number}seg")));
+        if number.is_some_and(|number| number < segments.first) {
+            let path = folder.join(name);
+            fs::remove_file(&path).map_err(disk_error("removing", &path))?;
+        }
     }
     Ok(())
 }
