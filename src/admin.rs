@@ -178,6 +178,10 @@ const fn way_on(reason: RejectReason) -> Option<&'static str> {
         RejectReason::UnexpectedMessage => {
             "the venue follows older rules than this needs: see rules"
         }
+        RejectReason::Quarantined => {
+            "a command of an operator has ended an engine: move its file out of the data folder's poison/ and start \
+             the engine again"
+        }
         RejectReason::AlreadyDefined => "the name or number is taken",
         RejectReason::UnknownKey => "there is no such key, or it is revoked",
         _ => return None,

@@ -40,6 +40,7 @@ mod system {
     mod orders;
     mod process;
     mod public_data;
+    mod quarantine;
     mod random;
     mod random_calls;
     mod raw_session;

@@ -23,6 +23,7 @@ use crate::gateway::Mail;
 use crate::log::{BeginError, CloseError, Control, LogWriter};
 use crate::mailbox::{LogonLetter, StateLetter, ToDuty};
 use crate::notice::alert;
+use crate::quarantine::Quarantine;
 use absent::Absent;
 use clients::{ClientIndex, Clients};
 use connection::Connection;
@@ -152,6 +153,7 @@ impl Duty {
             connections: Vec::with_capacity(settings.connections),
             streams: Streams::new(streams, mail.bell()),
             debts: Debts::default(),
+            quarantine: Quarantine::default(),
         };
         Self {
             core,
@@ -173,6 +175,11 @@ impl Duty {
             waiter,
             now_ns,
         }
+    }
+
+    /// From now on these senders' commands are refused: before [`run`](Self::run).
+    pub fn refuse(&mut self, quarantine: Quarantine) {
+        self.clients.quarantine = quarantine;
     }
 
     /// The venue.
@@ -487,6 +494,10 @@ fn execute(
     }
     if !clients.admits(client, venue.now_ns) {
         clients.reject(client, envelope, RejectReason::RateExceeded, 0, template);
+        return Executed::Answered;
+    }
+    if clients.quarantine.holds(header) {
+        clients.reject(client, envelope, RejectReason::Quarantined, 0, template);
         return Executed::Answered;
     }
     let outcome = transact(venue, bytes, command, |outbox| {

@@ -22,6 +22,7 @@ pub mod open_files;
 mod patience;
 pub mod pid_file;
 mod process;
+pub mod quarantine;
 pub mod recovery;
 mod side;
 pub mod snapshot;

@@ -13,6 +13,7 @@ use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
 use crate::notice::{alert, say};
 use crate::open_files;
 use crate::pid_file::PidFile;
+use crate::quarantine::Quarantine;
 use crate::recovery::{Replayed, StartReport, check_no_log_is_lost};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
@@ -197,6 +198,9 @@ fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Resul
         stop: Arc::clone(&stop),
         settings: options.config.engine.clone(),
     });
+    let (quarantine, lines) = Quarantine::read(&options.data);
+    lines.iter().for_each(|line| alert!("{line}"));
+    duty.refuse(quarantine);
     let definition = (!defined.is_whole).then_some((genesis, defined));
     let served = log_start(&mut duty, options, definition, report.incarnation)
         .and_then(|()| serve(options, &duty, &report, master_key, (mail, rings.gateway), stop));

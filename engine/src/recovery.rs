@@ -67,6 +67,9 @@ use crate::snapshot::{
     Attesting, Restored, behind, newest_path, put_aside, restore_newest, snapshot_folder,
 };
 
+/// The folder of commands that have ended an engine, in the data folder.
+pub(crate) const POISON_FOLDER: &str = "poison";
+
 /// The file in a data folder that says which log is, or was, there.
 const LOG_ID_FILE: &str = "log-id";
 
@@ -433,14 +436,14 @@ fn name_poison(data: &Path, (window, position, command): (u32, u64, Vec<u8>)) ->
     Poison {
         incarnation: Incarnation(window),
         position: Position(position),
-        path: data.join("poison").join(format!("{window}-{position}.bin")),
+        path: data.join(POISON_FOLDER).join(format!("{window}-{position}.bin")),
         command,
     }
 }
 
 /// Keeps that command.
 fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
-    let folder = data.join("poison");
+    let folder = data.join(POISON_FOLDER);
     let Poison { path, command, .. } = poison;
     let save = || {
         fs::create_dir_all(&folder)?;

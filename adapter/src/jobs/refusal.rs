@@ -96,7 +96,7 @@ impl Refusal {
             // Only the owner of a record can be missing: the user of a token, in a venue that lost him.
             Some(Why::UnknownOwner) => Self::Unauthenticated,
             Some(Why::CapacityReached) => Self::Full,
-            Some(Why::LogUnavailable | Why::TooLate) => Self::Busy,
+            Some(Why::LogUnavailable | Why::TooLate | Why::Quarantined) => Self::Busy,
             // The link's own session was replaced; it logs on again.
             Some(Why::UnknownSession | Why::StaleEpoch | Why::DuplicateSequence) => Self::Busy,
             Some(Why::UnexpectedMessage) => Self::OldRules,

@@ -89,6 +89,8 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         Why::OrderListPrices => ApiError::wrong_price_relationship(),
         // The engine cannot take more now.
         Why::CapacityReached | Why::LogUnavailable => ApiError::overloaded(),
+        // One of the key's commands has ended an engine.
+        Why::Quarantined => ApiError::unauthorized(),
         // The link's own session was replaced.
         Why::UnknownSession | Why::StaleEpoch | Why::DuplicateSequence => ApiError::disconnected(),
         // What the link never sends, or what only other commands are rejected for.

@@ -5,6 +5,7 @@ use super::connection::Connection;
 use super::rate::{Debts, RateLimit};
 use super::streams::Streams;
 use crate::mailbox::Detail;
+use crate::quarantine::Quarantine;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{ENVELOPE_TERMINAL, Envelope, Rejected};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
@@ -37,6 +38,8 @@ pub(super) struct Clients {
     pub(super) connections: Vec<Connection>,
     pub(super) streams: Streams,
     pub(super) debts: Debts,
+    /// Whose commands are refused.
+    pub(super) quarantine: Quarantine,
 }
 
 impl Clients {

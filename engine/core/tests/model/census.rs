@@ -10,8 +10,9 @@ use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePre
 const OUT_OF_REACH: &[RejectReason] = &[
     // Bytes that are no message do not get as far as the core.
     RejectReason::Malformed,
-    // The gateway's own.
+    // The duty thread's own.
     RejectReason::RateExceeded,
+    RejectReason::Quarantined,
     // Records have a model of their own.
     RejectReason::UnknownRecord,
     RejectReason::UnknownOwner,
