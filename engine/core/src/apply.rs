@@ -3,7 +3,7 @@
 //!
 //! Every family checks everything before it changes anything. Order of the checks for a client's
 //! order: session, epoch, sequence, role and lane, rules version, not-after, key, account, symbol,
-//! permission, enumerations, combination, static filters, status, order rate, engine state.
+//! permission, enumerations, combination, status, static filters, order rate, engine state (facts §1.4).
 //!
 //! What every order and cancel passes through is inlined into one function for each: half of what they
 //! cost was calls, with results handed over in memory. What few need stands apart, so that the way of

@@ -182,6 +182,7 @@ fn every_field_of_an_order() {
         (|order| (order.price, order.quantity) = (100, 9 * WHOLE), Why::MinNotional),
         (|order| order.symbol = HALTED, Why::SymbolNotTrading),
         (|order| (order.symbol, order.flags) = (HALTED, 1), Why::SymbolNotTrading),
+        (|order| (order.symbol, order.price) = (HALTED, -1), Why::SymbolNotTrading),
         (|order| order.command.key_id = KeyId(2), Why::InsufficientBalance),
         (|order| (order.command.key_id, order.side) = (KeyId(2), 2), Why::InsufficientBalance),
     ];

@@ -76,10 +76,10 @@ impl Core {
         if message.new_quantity <= 0 {
             return Err(RejectReason::InvalidQuantity.into());
         }
-        filters::check_lot(&symbol.filters, message.new_quantity)?;
         if symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
+        filters::check_lot(&symbol.filters, message.new_quantity)?;
         let handle = self.own_order(account, message.symbol, message.order_id)?;
         if self.orders.list_of(handle).is_some() {
             return Err(RejectReason::NotReplaceable.into());

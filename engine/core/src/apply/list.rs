@@ -56,12 +56,12 @@ impl Core {
         let account = self.placing_account(&message.command, message.symbol)?;
         let site = self.site(account, message.symbol);
         let legs = self.read_legs(message, site.symbol)?;
+        if site.symbol.status != SymbolStatus::Trading {
+            return Err(RejectReason::SymbolNotTrading.into());
+        }
         for Leg { order, kind } in [&legs.stop, &legs.limit] {
             filters::check_order(&site.symbol.filters, *kind, order)?;
             self.check_averages(context.time_ns, &site, (order, *kind))?;
-        }
-        if site.symbol.status != SymbolStatus::Trading {
-            return Err(RejectReason::SymbolNotTrading.into());
         }
         let windows = self.count_orders(site.account, context.time_ns, 2)?;
         if message.flags & ORDER_VALIDATE_ONLY != 0 {

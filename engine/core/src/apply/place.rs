@@ -89,11 +89,11 @@ impl Core {
         site: &Site<'_>,
         (message, kind): (&NewOrder, OrderKind),
     ) -> Result<[OrderWindow; 2], Reject> {
-        filters::check_order(&site.symbol.filters, kind, message)?;
-        self.check_averages(time_ns, site, (message, kind))?;
         if site.symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
         }
+        filters::check_order(&site.symbol.filters, kind, message)?;
+        self.check_averages(time_ns, site, (message, kind))?;
         self.count_orders(site.account, time_ns, 1)
     }
 

@@ -29,6 +29,7 @@ impl Model {
     pub(crate) fn check_order(&self, symbol: u32, m: &NewOrder) -> Result<(), Rejection> {
         let symbol = self.symbol(symbol);
         self.check_combination(symbol, m)?;
+        check(symbol.is_trading(), Why::SymbolNotTrading)?;
         Self::check_filters(&symbol.filters, m)?;
         self.check_averages(symbol, m)
     }

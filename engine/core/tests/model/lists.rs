@@ -52,7 +52,6 @@ impl Model {
         self.may_place(account, symbol)?;
         let legs = legs(m);
         self.check_list(symbol, m, &legs)?;
-        check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
         self.check_order_rate(account, 2)?;
         if m.flags == ORDER_VALIDATE_ONLY {
             return Ok(valid(m.symbol));
@@ -94,6 +93,7 @@ impl Model {
         for leg in legs {
             self.check_combination(terms, leg)?;
         }
+        check(terms.is_trading(), Why::SymbolNotTrading)?;
         for leg in legs {
             Self::check_filters(&terms.filters, leg)?;
             self.check_averages(terms, leg)?;

@@ -14,7 +14,6 @@ impl Model {
         let symbol = self.ready(m.symbol)?;
         self.may_place(account, symbol)?;
         self.check_order(symbol, m)?;
-        check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
         self.check_order_rate(account, 1)?;
         if m.flags == ORDER_VALIDATE_ONLY {
             return Ok(valid(m.symbol));

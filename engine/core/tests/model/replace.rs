@@ -116,7 +116,6 @@ impl Model {
         };
         check(m.flags == 0, Why::UnsupportedCombination)?;
         self.check_order(symbol, &new)?;
-        check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
         self.check_order_rate(account, 1)?;
         let (id, name) = (m.canceled_order_id.0, m.canceled_client_order_id);
         let old = self.named(account, symbol, id, name)?;
