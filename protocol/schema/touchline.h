@@ -987,14 +987,14 @@ struct touchline_engine_started {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* From `SessionId::ENGINE`. */
     uint32_t incarnation; /* This start's incarnation. */
-    uint32_t reserved; /* Zero. */
+    uint32_t off_ms; /* Milliseconds for which no engine ran before this start, as far as can be told; 2³² − 1: so long or longer; 0 in a log's first start, and where an older engine wrote it. Nothing is decided by it. */
 };
 #define TOUCHLINE_TEMPLATE_ENGINE_STARTED 80u
 TOUCHLINE_ASSERT(sizeof(struct touchline_engine_started) == 56, "touchline_engine_started");
 TOUCHLINE_ASSERT(offsetof(struct touchline_engine_started, header) == 0, "touchline_engine_started.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_engine_started, command) == 8, "touchline_engine_started.command");
 TOUCHLINE_ASSERT(offsetof(struct touchline_engine_started, incarnation) == 48, "touchline_engine_started.incarnation");
-TOUCHLINE_ASSERT(offsetof(struct touchline_engine_started, reserved) == 52, "touchline_engine_started.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_engine_started, off_ms) == 52, "touchline_engine_started.off_ms");
 
 /* A peer proved who it is: raises the session's epoch and so fences its older connection. */
 struct touchline_logon {

@@ -161,7 +161,7 @@ fn commands() -> Vec<(&'static str, Vec<u64>)> {
         SetVenueFilters { command: command(), max_orders: 1, max_algo_orders: 2 }
         SetRecordLimits { command: command(), records: 1, blocks: 2 }
         DeleteRecord { command: command(), kind: 1, version: 2, id: [3; 12], owner: [4; 12] }
-        EngineStarted { command: command(), incarnation: 1 }
+        EngineStarted { command: command(), incarnation: 1, off_ms: 2 }
         Logon { command: command(), name: text(Name::new("session")), role: 1, lane: 1, flags: 1,
             last_incarnation: 2, last_position: 3 }
         ConnectionEnded { command: command(), ended_session: SessionId(1), ended_epoch: Epoch(2) }

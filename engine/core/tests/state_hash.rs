@@ -188,6 +188,19 @@ fn memory_layout_is_not_seen() {
     assert_eq!(run([2, 3, 1], true), expected);
 }
 
+/// For how long no engine ran is for those who read the log.
+#[test]
+fn a_time_without_an_engine_is_not_seen() {
+    let started_after = |off_ms| {
+        let mut venue = world();
+        venue.must(&order(WHOLE, "a"));
+        venue.must(&EngineStarted { incarnation: 2, off_ms, ..Default::default() });
+        venue.core.state_hash()
+    };
+    assert_eq!(started_after(600_000), started_after(0));
+    assert_eq!(started_after(u32::MAX), started_after(0));
+}
+
 /// What rules version 2 adds: each difference is seen.
 #[test]
 fn one_difference_of_rules_2_is_seen() {

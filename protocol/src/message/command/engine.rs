@@ -14,10 +14,11 @@ message! {
         8 command: CommandHeader,
         /// This start's incarnation.
         48 incarnation: u32,
-        /// Zero.
-        52 reserved: u32,
+        /// Milliseconds for which no engine ran before this start, as far as can be told; 2³² − 1: so long or
+        /// longer; 0 in a log's first start, and where an older engine wrote it. Nothing is decided by it.
+        52 off_ms: u32,
     }
-    reserved { reserved } texts {}
+    reserved {} texts {}
 }
 
 /// Cancel the session's orders when its connection ends.
