@@ -104,7 +104,8 @@ pub(crate) fn recover(
     let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
 
     let leftover = Leftover::find(&folders, &identity, &boot_id)?;
-    let mut findings = Findings { new_log, ..Findings::default() };
+    let heartbeat_ns = leftover.as_ref().map_or(0, |window| window.heartbeat_ns);
+    let mut findings = Findings { new_log, heartbeat_ns, ..Findings::default() };
     if let Some(window) = leftover.as_ref().filter(|window| window.counts) {
         window.compare(&segments)?;
         let mut disk = disk_log(&environment.storage, &segments)?;

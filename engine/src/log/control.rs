@@ -169,6 +169,12 @@ impl Control {
         self.inner.heartbeat_ns.store(now_ns, Ordering::Relaxed);
     }
 
+    /// The last of these; 0 before the first.
+    pub(crate) fn heartbeat(&self) -> u64 {
+        // SYNC: a number alone, stored by whoever asks, or by a thread that has ended.
+        self.inner.heartbeat_ns.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn wake_duty(&self) {
         self.inner.duty.wake();
     }

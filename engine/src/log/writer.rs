@@ -313,7 +313,9 @@ impl LogWriter {
     pub fn close(mut self) -> Result<Position, CloseError> {
         self.abandon();
         self.wait_for_room()?;
-        let end = self.append_record(FrameKind::Closing, self.time_ns)?;
+        // Nothing else will tell how long the engine ran on behind its last transaction: the page goes.
+        let time_ns = self.time_ns.max(self.control.heartbeat());
+        let end = self.append_record(FrameKind::Closing, time_ns)?;
         self.wait_durable()?;
         self.control.set_state(LogState::Stopped);
         self.control.remove_window();

@@ -13,8 +13,8 @@ use touchline_protocol::{
         BLOCK_BYTES, FRAME_ALIGN, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{
             APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET,
-            DURABLE_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION, WINDOW_BASE_OFFSET,
-            WINDOW_FILE,
+            DURABLE_OFFSET, HEARTBEAT_NS_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION,
+            WINDOW_BASE_OFFSET, WINDOW_FILE,
         },
         frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, MAX_COMMAND_BYTES},
         frame_start,
@@ -57,6 +57,9 @@ pub(super) struct Leftover {
     pub(super) base: u64,
     pub(super) durable: u64,
     pub(super) appended: u64,
+    /// The engine's last sign of life, ns since the epoch; 0 for none. It is true of a window that does not count
+    /// any more, too. Anything may stand there.
+    pub(super) heartbeat_ns: u64,
     /// False after a clean end, when an earlier recovery has brought everything onto disk, and if it is lost.
     pub(super) counts: bool,
     /// Somebody has removed its file: what was not durable is gone.
@@ -108,6 +111,7 @@ impl Leftover {
         };
         let (base, durable, mut appended) =
             (word(WINDOW_BASE_OFFSET)?, word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
+        let heartbeat_ns = word(HEARTBEAT_NS_OFFSET)?;
         let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
         let is_wanted =
             LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
@@ -139,6 +143,7 @@ impl Leftover {
             base,
             durable,
             appended,
+            heartbeat_ns,
             counts,
             is_lost,
             control,

@@ -25,6 +25,10 @@ pub struct StartReport {
     pub snapshot: Option<Position>,
     /// Time of the last frame, ns since the epoch; 0 in a new log.
     pub last_time_ns: u64,
+    /// When an engine is last known to have run, ns since the epoch: the time of the last frame, or what the
+    /// engine has left beside its window where that is later. Nobody has checked that it is not yet to come. 0
+    /// in a new log.
+    pub last_alive_ns: u64,
     /// True if there was no log and one was made.
     pub new_log: bool,
     /// True if the last engine ended cleanly.
@@ -55,6 +59,8 @@ pub(crate) struct Findings {
     pub(super) recovered_end: u64,
     pub(super) transactions: u64,
     pub(super) last_time_ns: u64,
+    /// The last sign of life of the engine that has left a window; 0 for none.
+    pub(super) heartbeat_ns: u64,
     pub(super) new_log: bool,
     pub(super) clean: bool,
     pub(super) from_window: u64,
@@ -90,6 +96,7 @@ impl Findings {
             transactions: self.transactions,
             snapshot: self.snapshot.map(|(position, _)| Position(position)),
             last_time_ns: self.last_time_ns,
+            last_alive_ns: self.last_time_ns.max(self.heartbeat_ns),
             new_log: self.new_log,
             clean: self.clean,
             from_window: self.from_window,

@@ -297,3 +297,45 @@ fn a_start_that_was_broken_off_at_another_place_of_the_window_is_no_hindrance() 
     place.open().close();
     assert!(!folder.exists());
 }
+
+#[test]
+fn when_the_engine_was_last_alive_is_known_as_long_as_something_tells_it() {
+    let place = Place::new();
+    let mut random = Random::new(13);
+    let venue = place.open();
+    assert_eq!(venue.report().last_alive_ns, 0, "a new log");
+    venue.close();
+    // What is alive at `heartbeat_ns`, behind one transaction; gives the time of that.
+    let mut run = |heartbeat_ns: u64| {
+        let mut venue = place.open();
+        let last = venue.submit(&random.command(40));
+        venue.settle();
+        venue.log.control.set_heartbeat(heartbeat_ns);
+        (venue, last.time_ns)
+    };
+    let alive = |how: &str, expected: (u64, u64)| {
+        let venue = place.open();
+        let report = venue.report();
+        assert_eq!((report.last_time_ns, report.last_alive_ns), expected, "{how}");
+        venue.close();
+    };
+    let (venue, last) = run(5_000);
+    venue.kill();
+    alive("the process was killed", (last, 5_000));
+    let (venue, last) = run(6_000);
+    place.lose_window();
+    venue.kill();
+    alive("the power was cut", (last, last));
+    let (venue, _) = run(7_000);
+    venue.close();
+    assert!(!place.options.data.join("live").exists());
+    for start in ["ended cleanly", "was followed by a start without a sign of life"] {
+        alive(start, (7_000, 7_000));
+    }
+    let (venue, last) = run(0);
+    venue.kill();
+    alive("there was no sign of life yet", (last, last));
+    let (venue, last) = run(u64::MAX);
+    venue.kill();
+    alive("anything stands there", (last, u64::MAX));
+}

@@ -92,7 +92,7 @@ pub enum FrameKind {
     Incarnation = 3,
     /// Says how far the log is durable, when nothing else was to be said for a while.
     Attest = 4,
-    /// A clean end: everything before it is durable.
+    /// A clean end: everything before it is durable. Its time is when the engine was last alive.
     Closing = 5,
 }
 
