@@ -188,6 +188,12 @@ impl Duty {
         &self.core
     }
 
+    /// The time now, ns since the epoch.
+    pub fn now(&mut self) -> u64 {
+        self.read_clock();
+        self.now_ns
+    }
+
     /// The log's control page.
     #[must_use]
     pub fn control(&self) -> &Control {

@@ -40,6 +40,7 @@ use touchline_protocol::units::{Incarnation, Position, SessionId};
 use touchline_protocol::{ending, outlet};
 
 const MIB: u64 = 1 << 20;
+const NS_PER_MS: u64 = 1_000_000;
 
 /// What the engine is started with.
 #[derive(Clone, Debug)]
@@ -202,7 +203,7 @@ fn start(options: &EngineOptions, log: Log, venue: Venue, links: Links) -> Resul
     lines.iter().for_each(|line| alert!("{line}"));
     duty.refuse(quarantine);
     let definition = (!defined.is_whole).then_some((genesis, defined));
-    let served = log_start(&mut duty, options, definition, report.incarnation)
+    let served = log_start(&mut duty, options, definition, &report)
         .and_then(|()| serve(options, &duty, &report, master_key, (mail, rings.gateway), stop));
     let (feed, gateway) = match served {
         Ok(served) => served,
@@ -237,8 +238,10 @@ fn log_start(
     duty: &mut Duty,
     options: &EngineOptions,
     definition: Option<(Option<Genesis>, Defined)>,
-    incarnation: Incarnation,
+    report: &StartReport,
 ) -> Result<()> {
+    // Without a whole definition no engine has started before, whatever one has logged.
+    let last_alive_ns = definition.is_none().then_some(report.last_alive_ns);
     if let Some((genesis, defined)) = definition {
         let genesis = genesis.map_or_else(|| Genesis::new(&options.config), Ok)?;
         for symbol in &options.config.symbols {
@@ -248,7 +251,7 @@ fn log_start(
         }
         define_venue(duty, &genesis, defined)?;
     }
-    begin(duty, &options.config, incarnation.0)?;
+    begin(duty, &options.config, report.incarnation, last_alive_ns)?;
     // Who hears "ready" may ask for the venue at once, and is shown what is durable.
     duty.wait_durable().context("the venue's definition is not on disk")
 }
@@ -413,9 +416,23 @@ fn define_venue(duty: &mut Duty, genesis: &Genesis, defined: Defined) -> Result<
     Ok(())
 }
 
-/// What an engine logs before it takes a client: its start, and changed limits.
-fn begin(duty: &mut Duty, config: &EngineConfig, incarnation: u32) -> Result<()> {
-    let started = EngineStarted { incarnation, ..Default::default() };
+/// As [`EngineStarted::off_ms`] tells it, of an engine that is last known to have run at `last_alive_ns`. A time
+/// that is yet to come tells nothing.
+fn off_ms(last_alive_ns: u64, now_ns: u64) -> u32 {
+    let off_ms = now_ns.saturating_sub(last_alive_ns) / NS_PER_MS;
+    u32::try_from(off_ms).unwrap_or(u32::MAX)
+}
+
+/// What an engine logs before it takes a client: its start, and changed limits. `last_alive_ns` is when an engine
+/// is last known to have run, if one has started before.
+fn begin(
+    duty: &mut Duty,
+    config: &EngineConfig,
+    incarnation: Incarnation,
+    last_alive_ns: Option<u64>,
+) -> Result<()> {
+    let off_ms = last_alive_ns.map_or(0, |last_alive_ns| off_ms(last_alive_ns, duty.now()));
+    let started = EngineStarted { incarnation: incarnation.0, off_ms, ..Default::default() };
     duty.first_command(bytemuck::bytes_of(&started))?;
     let limits = Limits::from(&config.limits);
     if *duty.core().limits() != limits {

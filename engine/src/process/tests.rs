@@ -4,6 +4,8 @@ use super::*;
 use std::net::TcpListener;
 use tempfile::TempDir;
 use touchline_protocol::log::place::LIVE_FOLDER;
+use touchline_protocol::log::reader::LogReader;
+use touchline_protocol::units::Sequence;
 
 const MIB_OF_WINDOW: u64 = 8;
 /// A transaction that makes a key takes 192 bytes, so these take more than the window has.
@@ -46,7 +48,7 @@ fn a_definition_that_is_larger_than_the_window_is_logged() {
     let clock = Clock::start(SystemTime, 0, false).expect("a new log has no time");
     let mut duty = duty(&options, core, writer, clock);
     define_venue(&mut duty, &genesis, defined).expect("there is room for one after the other");
-    begin(&mut duty, &options.config, 1).expect("it has begun");
+    begin(&mut duty, &options.config, Incarnation(1), None).expect("it has begun");
     assert_eq!(duty.core().counts().keys, KEYS);
     assert!(control.appended().0 > 2 * MIB_OF_WINDOW * MIB);
     drop(duty);
@@ -85,6 +87,74 @@ fn a_start_that_is_refused_closes_the_log() {
     outcome.and_then(Running::join).expect("it starts, and ends as it was told to");
 }
 
+/// What each start in the log tells of the time before it.
+fn times_off(options: &EngineOptions) -> Vec<u32> {
+    let mut reader = LogReader::open(&options.data, Follow::Durable).expect("there is a log");
+    let mut found = Vec::new();
+    while let Some(transaction) = reader.next().expect("the log is sound") {
+        if let Command::EngineStarted(started) = transaction.command().expect("a command") {
+            found.push(started.off_ms);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_start_tells_for_how_long_no_engine_ran() {
+    crate::patience::watch();
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = options(&folder, 1, "");
+    // A first start that is cut off behind a part of the definition.
+    let genesis = Genesis::new(&options.config).expect("a sound definition");
+    let mut core = Core::new();
+    let (log, _) = open_log(&options, &mut core, 1).expect("a new log");
+    let clock = Clock::start(SystemTime, 0, false).expect("a new log has no time");
+    let mut duty = duty(&options, core, log.writer, clock);
+    let first = genesis.remaining(Sequence(0)).next().expect("it is not empty");
+    duty.first_command(first).expect("there is room");
+    duty.into_log().close().expect("the disk is in order");
+    log.keeper.stop();
+    drop(log.control);
+    thread::sleep(Duration::from_millis(5));
+    let (report, outcome) = start_once(&options);
+    assert!(report.last_alive_ns > 0);
+    outcome.and_then(Running::join).expect("it goes on with the definition");
+    assert_eq!(times_off(&options), [0], "no engine has started before");
+    // Behind which no engine runs for an hour and a little more.
+    let mut core = Core::new();
+    let (log, _) = open_log(&options, &mut core, 1).expect("the log is in order");
+    let StartReport { last_alive_ns, incarnation, .. } = log.report;
+    let ahead = last_alive_ns + 3_600_000 * NS_PER_MS;
+    let clock = Clock::start(SystemTime, ahead, true).expect("it begins there");
+    let mut duty = self::duty(&options, core, log.writer, clock);
+    begin(&mut duty, &options.config, incarnation, Some(last_alive_ns)).expect("it has begun");
+    duty.into_log().close().expect("the disk is in order");
+    log.keeper.stop();
+    drop(log.control);
+    let found = times_off(&options);
+    assert!(found.len() == 2 && (3_600_000..7_200_000).contains(&found[1]), "{found:?}");
+}
+
+#[test]
+fn a_time_without_an_engine_is_told_as_far_as_it_can_be() {
+    let now_ns = 1 << 60;
+    for (before_ns, expected) in [
+        (0, 0),
+        (NS_PER_MS - 1, 0),
+        (NS_PER_MS, 1),
+        (2 * NS_PER_MS - 1, 1),
+        (u64::from(u32::MAX - 1) * NS_PER_MS, u32::MAX - 1),
+        (u64::from(u32::MAX) * NS_PER_MS, u32::MAX),
+        ((u64::from(u32::MAX) + 1) * NS_PER_MS, u32::MAX),
+        (now_ns, u32::MAX),
+    ] {
+        assert_eq!(off_ms(now_ns - before_ns, now_ns), expected, "{before_ns} ns");
+    }
+    for yet_to_come in [now_ns + 1, u64::MAX] {
+        assert_eq!(off_ms(yet_to_come, now_ns), 0, "{yet_to_come}");
+    }
+}
+
 #[test]
 fn a_data_folder_whose_path_begins_like_an_option_gets_snapshots() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -104,7 +174,7 @@ fn a_start_before_the_time_of_the_log_closes_it() {
     let ahead = core.last_time_ns() + 3_600_000_000_000;
     let clock = Clock::start(SystemTime, ahead, true).expect("it begins there");
     let mut duty = duty(&options, core, log.writer, clock);
-    begin(&mut duty, &options.config, log.report.incarnation.0).expect("it has begun");
+    begin(&mut duty, &options.config, log.report.incarnation, None).expect("it has begun");
     duty.into_log().close().expect("the disk is in order");
     // With both of them the lock is given back.
     log.keeper.stop();
