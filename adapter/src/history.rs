@@ -41,7 +41,7 @@ pub(crate) struct Market {
     /// The last trade with its number.
     pub(crate) last: Option<(u64, TradeRow)>,
     running: [Option<Running>; Tier::ALL.len()],
-    /// The last time in BREAK, with when it began.
+    /// The last time without candles, with when it began.
     last_break: Option<(u64, BreakRow)>,
 }
 
@@ -186,8 +186,22 @@ impl History {
         // A millisecond with a trade was not wholly in BREAK.
         let traded = market.last.is_some_and(|(_, last)| last.time_ms == time_ms);
         let time_ms = time_ms + u64::from(is_break && traded);
-        if let Some((from_ms, row)) = breaks::noted(market.last_break, is_break, time_ms) {
-            market.last_break = Some((from_ms, row));
+        let noted = breaks::noted(market.last_break, is_break, time_ms);
+        self.note_break(symbol, noted);
+    }
+
+    /// From one moment to another, which is now, no engine ran.
+    pub(crate) fn was_off(&mut self, symbol: SymbolId, from_ms: u64, until_ms: u64) {
+        let market = market_of(&mut self.markets, symbol);
+        // As above: whatever it is said to be, it begins behind the last trade.
+        let traded = market.last.map_or(0, |(_, last)| last.time_ms.saturating_add(1));
+        let noted = breaks::noted_off(market.last_break, (from_ms.max(traded), until_ms));
+        self.note_break(symbol, noted);
+    }
+
+    fn note_break(&mut self, symbol: SymbolId, noted: Option<(u64, BreakRow)>) {
+        if let Some((from_ms, row)) = noted {
+            market_of(&mut self.markets, symbol).last_break = noted;
             self.rows.breaks.insert(Key { group: of_symbol(symbol), id: from_ms }, row);
         }
     }

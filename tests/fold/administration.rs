@@ -231,7 +231,8 @@ impl Run {
                 }
             }
             10 => {
-                let started = EngineStarted { incarnation: 1, ..Default::default() };
+                let off_ms = u32::try_from(self.random.below(1 << 32)).unwrap_or(u32::MAX);
+                let started = EngineStarted { incarnation: 1, off_ms, ..Default::default() };
                 self.venue.must(&started);
                 let admin = self.log_on("admin", Role::Admin, Lane::Cold, KeyId(0));
                 assert_eq!(admin, self.parties.admin);

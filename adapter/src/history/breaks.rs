@@ -1,5 +1,7 @@
-//! When a symbol was in BREAK. Noted by the fold; candles that lie wholly in such a time are left out of
-//! GET /klines (facts §7 klines: none while the symbol is in BREAK).
+//! When a symbol had no candles: while it was in BREAK, and while no engine ran. Noted by the fold; candles that
+//! lie wholly in such a time are left out of GET /klines (facts §7 klines: none while the symbol is in BREAK or
+//! the engine off). Both are called a break here: the one may begin where the other ends, and a candle that lies
+//! in the two together is not there either.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +13,7 @@ use super::reader::Direction;
 use super::rows::of_symbol;
 use super::statistics::SymbolHistory;
 
-/// A time in BREAK (table by symbol and when it began, ms since the epoch).
+/// A break (table by symbol and when it began, ms since the epoch).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct BreakRow {
@@ -22,7 +24,7 @@ pub(crate) struct BreakRow {
 /// A time that has no end yet.
 const LASTS: u64 = u64::MAX;
 
-/// The last time in BREAK with when it began, behind a status that was set at `time_ms`; `None` if it
+/// The last break with when it began, behind a status that was set at `time_ms`; `None` if it
 /// is as it was. One that begins where the last one ended goes on with it.
 pub(super) fn noted(
     last: Option<(u64, BreakRow)>,
@@ -41,6 +43,19 @@ pub(super) fn noted(
         (_, false) => return None,
     };
     (Some(next) != last).then_some(next)
+}
+
+/// The same behind a time in which no engine ran, from `from_ms` to `until_ms`. It is no part of a break that
+/// lasts, and whatever it is said to be, it begins behind those that were noted: rows are in order and do not overlap.
+pub(super) fn noted_off(
+    last: Option<(u64, BreakRow)>,
+    (from_ms, until_ms): (u64, u64),
+) -> Option<(u64, BreakRow)> {
+    let from_ms = last.map_or(from_ms, |(_, row)| from_ms.max(row.until_ms));
+    if from_ms >= until_ms {
+        return None;
+    }
+    noted(noted(last, true, from_ms), false, until_ms)
 }
 
 /// Candles in a row: when the first and the last of them begin.
@@ -141,7 +156,7 @@ impl SymbolHistory<'_> {
         Ok(spans)
     }
 
-    /// Shows the times in BREAK that began from `from_ms` to `to_ms`.
+    /// Shows the breaks that began from `from_ms` to `to_ms`.
     fn breaks(
         &self,
         from_ms: u64,
@@ -155,7 +170,7 @@ impl SymbolHistory<'_> {
         self.reader.scan(of_symbol(self.symbol), from_ms..=to_ms, direction, visit)
     }
 
-    /// When the last time in BREAK began that began up to a moment.
+    /// When the last break began that began up to a moment.
     fn last_break_until(&self, time_ms: u64) -> Result<Option<u64>, HistoryError> {
         let mut found = None;
         self.breaks(0, time_ms, Direction::Backward, |from_ms, _| {
@@ -179,15 +194,41 @@ mod tests {
     const SYMBOL: SymbolId = SymbolId(1);
     const BEGIN_MS: u64 = 1_700_086_400_000;
 
-    /// Times in BREAK as a list of statuses tells them, one by one, joined where they meet.
-    fn model(statuses: &[(u64, bool)]) -> Vec<(u64, u64)> {
+    /// What makes a break or ends it.
+    #[derive(Debug, Clone, Copy)]
+    enum Told {
+        /// To BREAK or to another one.
+        Status(bool),
+        /// A start, for so many thousandths of the time since what was told before no engine ran.
+        Started(u64),
+    }
+
+    fn told() -> impl Strategy<Value = Told> {
+        let thousandths = prop_oneof![Just(0), Just(1000), 0..=1000_u64];
+        prop_oneof![any::<bool>().prop_map(Told::Status), thousandths.prop_map(Told::Started)]
+    }
+
+    /// How long no engine ran of a time between two things that were told.
+    fn off_ms(after_ms: u64, thousandths: u64) -> u64 {
+        after_ms * thousandths / 1000
+    }
+
+    /// Breaks as all that was told has them, each with how long after the one before it was, one by one, joined
+    /// where they meet.
+    fn model(steps: &[(u64, Told)]) -> Vec<(u64, u64)> {
         let mut breaks: Vec<(u64, u64)> = Vec::new();
-        let mut since = None;
-        for (time_ms, is_break) in statuses {
-            if *is_break {
-                since = since.or(Some(*time_ms));
-            } else if let Some(from) = since.take() {
-                breaks.push((from, *time_ms));
+        let (mut since, mut time_ms) = (None, BEGIN_MS);
+        for (after_ms, told) in steps {
+            time_ms += after_ms;
+            match told {
+                Told::Status(true) => since = since.or(Some(time_ms)),
+                Told::Status(false) => breaks.extend(since.take().map(|from| (from, time_ms))),
+                Told::Started(share) => {
+                    let off_ms = off_ms(*after_ms, *share);
+                    if since.is_none() && off_ms > 0 {
+                        breaks.push((time_ms - off_ms, time_ms));
+                    }
+                }
             }
         }
         breaks.extend(since.map(|from| (from, u64::MAX)));
@@ -218,20 +259,26 @@ mod tests {
         #[test]
         fn candles_that_lie_wholly_in_a_break_are_left_out(
             steps in prop::collection::vec(
-                (prop_oneof![0..3_u64, 0..200_000_u64, 0..20_000_000_u64], any::<bool>()), 0..20),
+                (prop_oneof![0..3_u64, 0..200_000_u64, 0..20_000_000_u64], told()), 0..20),
             (name, interval) in prop::sample::select(INTERVALS.to_vec()),
             (first, count) in (0..40_u64, 0..200_u64),
             limit in 1..50_u64,
         ) {
             let mut history = History::default();
             let mut time_ms = BEGIN_MS;
-            let mut statuses = Vec::new();
-            for (after_ms, is_break) in steps {
+            for (after_ms, told) in &steps {
                 time_ms += after_ms;
-                history.status(SYMBOL, is_break, time_ms);
-                statuses.push((time_ms, is_break));
+                match told {
+                    Told::Status(is_break) => history.status(SYMBOL, *is_break, time_ms),
+                    Told::Started(share) => {
+                        let from_ms = time_ms - off_ms(*after_ms, *share);
+                        history.was_off(SYMBOL, from_ms, time_ms);
+                    }
+                }
             }
-            let breaks = model(&statuses);
+            let breaks = model(&steps);
+            let rows = history.rows.breaks.iter().map(|(key, row)| (key.id, row.until_ms));
+            prop_assert_eq!(rows.collect::<Vec<_>>(), &breaks[..]);
             let from = interval.back(interval.open(BEGIN_MS), first);
             let to = (0..count).fold(from, |at, _| interval.next(at));
             let exists = |open: u64| {

@@ -1,6 +1,6 @@
 //! What the history keeps: one fixed-size row per trade, per side of a trade, per ended order and
-//! list, per client id, per candle and per time in BREAK. Made by the fold, written to the store as they are, read by the
-//! handlers.
+//! list, per client id, per candle and per time without candles. Made by the fold, written to the store as they
+//! are, read by the handlers.
 //!
 //! Every table is sorted by the same kind of key: a group, within which rows count up. So a page is
 //! one range of one group, and what comes last in the venue comes last in its group.

@@ -527,6 +527,46 @@ fn a_break_begins_behind_the_millisecond_of_a_trade() {
 }
 
 #[test]
+fn a_time_without_an_engine_is_a_break_of_what_was_in_none() {
+    let mut site = Site::new();
+    let last = |site: &Site| {
+        site.history.market(SYMBOL).last_break.map(|(from_ms, row)| (from_ms, row.until_ms))
+    };
+    site.history.was_off(SYMBOL, 9, 9);
+    assert_eq!(last(&site), None, "it has no length");
+    fill(&mut site.history, &[(1, TradeRow { time_ms: 10, ..TradeRow::default() })]);
+    site.history.was_off(SYMBOL, 0, 10);
+    assert_eq!(last(&site), None, "a trade was in it");
+    site.history.was_off(SYMBOL, 0, 20);
+    assert_eq!(last(&site), Some((11, 20)), "behind the trade");
+    for _ in 0..2 {
+        site.history.was_off(SYMBOL, 12, 20);
+        assert_eq!(last(&site), Some((11, 20)), "starts in one millisecond");
+    }
+    site.history.was_off(SYMBOL, 12, 19);
+    assert_eq!(last(&site), Some((11, 20)), "none becomes shorter");
+    site.then(Then::Commit);
+    site.then(Then::Reopen);
+    site.history.was_off(SYMBOL, 20, 30);
+    assert_eq!(last(&site), Some((11, 30)), "where it ended it goes on");
+    site.history.was_off(SYMBOL, 29, 31);
+    assert_eq!(last(&site), Some((11, 31)), "it does not overlap");
+    site.history.was_off(SYMBOL, 40, 50);
+    assert_eq!(last(&site), Some((40, 50)));
+    site.history.was_off(SYMBOL, 35, 60);
+    assert_eq!(last(&site), Some((40, 60)), "it does not begin before");
+    site.history.status(SYMBOL, true, 60);
+    assert_eq!(last(&site), Some((40, u64::MAX)), "BREAK goes on with it");
+    site.history.was_off(SYMBOL, 61, 70);
+    assert_eq!(last(&site), Some((40, u64::MAX)), "and lasts");
+    site.history.status(SYMBOL, false, 80);
+    site.history.was_off(SYMBOL, 80, 90);
+    assert_eq!(last(&site), Some((40, 90)), "its end was the engine's");
+    site.history.status(SYMBOL, false, 95);
+    assert_eq!(last(&site), Some((40, 90)));
+}
+
+#[test]
 fn what_a_halt_lets_go_on_was_not_traded_in_a_break() {
     let mut history = History::default();
     let last = |history: &History| {

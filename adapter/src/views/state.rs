@@ -63,6 +63,8 @@ impl Default for State {
 struct Scene<'a> {
     command: Command<'a>,
     time_ms: u64,
+    /// Time of the transaction before.
+    before_ms: u64,
 }
 
 impl State {
@@ -106,9 +108,10 @@ impl State {
         if time_ns < self.time_ns {
             return same("transaction time (ns)", time_ns, self.time_ns);
         }
+        let [time_ms, before_ms] = [time_ns, self.time_ns].map(|ns| ns / 1_000_000);
         self.time_ns = time_ns;
         self.is_whole = false;
-        let scene = Scene { command, time_ms: time_ns / 1_000_000 };
+        let scene = Scene { command, time_ms, before_ms };
         self.command(command)?;
         for event in events {
             let event = event?;
@@ -179,9 +182,12 @@ impl State {
             }
             Command::SetRules(_)
             | Command::SetRecordLimits(_)
-            | Command::EngineStarted(_)
             | Command::KillAccount(_)
             | Command::RevokeKey(_) => Ok(()),
+            Command::EngineStarted(started) => {
+                self.engine_started(scene, started.off_ms);
+                Ok(())
+            }
             Command::SetLimits(set) => {
                 self.accounts.restart_windows(&self.venue.limits, &set.limits);
                 self.venue.limits = set.limits;
@@ -215,6 +221,19 @@ impl State {
                 self.moved(scene, (moved.account, moved.asset, -moved.amount), done)
             }
             _ => Err(unexpected(scene, Event::Done(done))),
+        }
+    }
+
+    /// No engine ran for so long before; for [`u32::MAX`], at least for so long. One did when the transaction before
+    /// was made.
+    fn engine_started(&mut self, scene: Scene<'_>, off_ms: u32) {
+        let from_ms = match off_ms {
+            0 => return,
+            u32::MAX => scene.before_ms,
+            off_ms => scene.time_ms.saturating_sub(off_ms.into()).max(scene.before_ms),
+        };
+        for symbol in self.venue.symbols() {
+            self.history.was_off(symbol.id, from_ms, scene.time_ms);
         }
     }
 

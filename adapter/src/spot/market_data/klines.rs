@@ -38,7 +38,7 @@ pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
 impl Wanted {
     /// Both times choose by when a candle began, inclusive: with a start the oldest from there on, else
     /// the newest ones up to the end. The one that still grows is among them. Those that lie wholly in
-    /// a time in which the symbol was in BREAK are not there (facts §7 klines).
+    /// a time in which the symbol was in BREAK or no engine ran are not there (facts §7 klines).
     fn read(
         &self,
         history: &SymbolHistory<'_>,

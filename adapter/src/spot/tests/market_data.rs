@@ -1,6 +1,6 @@
 //! What the market data's endpoints answer, as literal JSON, and what they refuse.
 
-use touchline_protocol::message::command::SetSymbolStatus;
+use touchline_protocol::message::command::{EngineStarted, SetSymbolStatus};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{Side, SymbolStatus};
 
@@ -221,6 +221,24 @@ fn a_candle_that_has_trades_is_there_however_soon_a_break_came() {
     let [one, none] = [1, 0].map(serde_json::Value::from);
     let expected = [(0, &one), (3, &none), (4, &none)];
     assert_eq!(candles, expected.map(|(number, count)| (Some(minute(number)), count)));
+}
+
+#[test]
+fn no_candle_lies_wholly_in_a_time_without_an_engine() {
+    let opens = |off_ms: u32| -> Vec<u64> {
+        let mut log = old_venue();
+        log.time_ns = minute(0) * 1_000_000;
+        log.trade(1, 100 * ONE, ONE);
+        log.time_ns = minute(3) * 1_000_000;
+        let started = EngineStarted { incarnation: 2, off_ms, ..Default::default() };
+        log.done(Command::EngineStarted(&started), 0);
+        let found = text(&Site::new(log), "klines", "symbol=BTCUSDT&interval=1m");
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        found.as_array().unwrap().iter().map(|candle| candle[0].as_u64().unwrap()).collect()
+    };
+    assert_eq!(opens(0), [0, 1, 2, 3, 4].map(minute));
+    assert_eq!(opens(100_000), [0, 1, 3, 4].map(minute));
+    assert_eq!(opens(u32::MAX), [0, 3, 4].map(minute));
 }
 
 #[test]

@@ -347,12 +347,14 @@ impl Archive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log};
+    use crate::views::fixture::{ALICE, BOB, BTCUSDT, Log, ONE};
     use crate::views::tailer::tests::definition;
     use touchline_protocol::message::command::{
-        ChangeSymbol, KillAccount, SetAccount, SetFees, SetSymbolStatus, SetVenueFilters,
+        ChangeSymbol, EngineStarted, KillAccount, SetAccount, SetFees, SetSymbolStatus,
+        SetVenueFilters,
     };
     use touchline_protocol::message::enums::SymbolStatus;
+    use touchline_protocol::message::event::Done;
 
     /// Rows of definitions, and the state that a start makes of them.
     fn saved(archive: &Archive, log: &mut Log) -> (usize, State) {
@@ -400,6 +402,28 @@ mod tests {
         };
         let venue = (symbol.status, symbol.filters.tick_size, state.venue.max_orders);
         (venue, account(ALICE), account(BOB))
+    }
+
+    #[test]
+    fn a_time_without_an_engine_is_the_same_for_views_that_have_started_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Archive::open(folder.path(), [7; 16]).unwrap();
+        let mut log = Log::venue_in(archive.restore().unwrap());
+        log.trade(1, 100 * ONE, ONE);
+        log.state.history.folded(&definition(0, log.state.time_ns).transaction());
+        archive.save(&mut log.state).unwrap();
+        let mut restored = archive.restore().unwrap();
+        let before = log.state.history.market(BTCUSDT);
+        assert_eq!(restored.history.market(BTCUSDT), before);
+        let started = EngineStarted { off_ms: u32::MAX, ..Default::default() };
+        let (done, time_ns) = (Done::default(), log.time_ns + (1 << 40));
+        for state in [&mut log.state, &mut restored] {
+            let events = [Ok(Event::Done(&done))].into_iter();
+            state.fold(time_ns, Command::EngineStarted(&started), events).unwrap();
+        }
+        let behind = log.state.history.market(BTCUSDT);
+        assert!(behind != before, "it was noted");
+        assert_eq!(restored.history.market(BTCUSDT), behind);
     }
 
     #[test]

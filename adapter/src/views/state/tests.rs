@@ -3,6 +3,8 @@
 mod rules_2;
 
 use super::RULES_KNOWN;
+use crate::history::intervals::Interval;
+use crate::history::statistics::SymbolHistory;
 use crate::views::accounts::Balance;
 use crate::views::book::Level;
 use crate::views::error::FoldError;
@@ -200,6 +202,66 @@ fn definitions_and_money_from_outside() {
         [revoked(0), revoked(1), revoked(2), revoked(3)],
         [None, Some(false), Some(true), None]
     );
+}
+
+const MINUTE_MS: u64 = 60_000;
+
+/// What is left of 200 days of minutes from one on in which there was a trade at the 10th ms: the first and the
+/// last minute of those in a row. There were starts at `times_ms` behind its beginning, of which the last one
+/// tells that no engine ran for so long.
+fn minutes_around_a_start(times_ms: &[u64], off_ms: u32) -> Vec<(u64, u64)> {
+    let mut log = Log::venue();
+    let begin_ms = (log.time_ns / 1_000_000).next_multiple_of(MINUTE_MS);
+    // The maker's order comes a millisecond before the trade.
+    log.time_ns = (begin_ms + 9) * 1_000_000;
+    log.trade(1, 100 * ONE, ONE);
+    let (start_ms, others_ms) = times_ms.split_last().unwrap();
+    for (at_ms, off_ms) in others_ms.iter().map(|at_ms| (at_ms, 0)).chain([(start_ms, off_ms)]) {
+        log.time_ns = (begin_ms + at_ms) * 1_000_000;
+        log.done(Command::EngineStarted(&EngineStarted { off_ms, ..Default::default() }), 0);
+    }
+    let reader = log.state.history.reader().unwrap();
+    let market = log.state.history.market(BTCUSDT);
+    let history = SymbolHistory { reader: &reader, symbol: BTCUSDT, market };
+    let last_ms = begin_ms + 200 * 1_440 * MINUTE_MS;
+    let minute = Interval::named("1m").unwrap();
+    let spans = history.spans_from(minute, (begin_ms, last_ms), u64::MAX).unwrap();
+    let number = |ms| (ms - begin_ms) / MINUTE_MS;
+    spans.into_iter().map(|(first, last)| (number(first), number(last))).collect()
+}
+
+#[test]
+fn there_are_no_candles_while_no_engine_ran() {
+    const LAST: u64 = 200 * 1_440;
+    let start_ms = 5 * MINUTE_MS + 7;
+    for (off_ms, expected) in [
+        (0, vec![(0, LAST)]),
+        (7, vec![(0, LAST)]),
+        (60_006, vec![(0, LAST)]),
+        (60_007, vec![(0, 3), (5, LAST)]),
+        (180_007, vec![(0, 1), (5, LAST)]),
+        // Longer than since the last transaction no engine can have been off: it is a trade here,
+        (300_007, vec![(0, 0), (5, LAST)]),
+        (86_400_000, vec![(0, 0), (5, LAST)]),
+        (u32::MAX, vec![(0, 0), (5, LAST)]),
+    ] {
+        assert_eq!(minutes_around_a_start(&[start_ms], off_ms), expected, "{off_ms} ms");
+    }
+    // and another one here.
+    for off_ms in [290_000, u32::MAX] {
+        let told = minutes_around_a_start(&[MINUTE_MS + 1, start_ms], off_ms);
+        assert_eq!(told, [(0, 1), (5, LAST)], "{off_ms} ms");
+    }
+    // In the very millisecond of the trade and behind it.
+    for start_ms in [10, 11] {
+        assert_eq!(minutes_around_a_start(&[start_ms], u32::MAX), [(0, LAST)], "{start_ms}");
+    }
+    // Longer than can be told.
+    let start_ms = 100 * 1_440 * MINUTE_MS;
+    let told = minutes_around_a_start(&[start_ms], u32::MAX);
+    assert_eq!(told, [(0, 0), (100 * 1_440, LAST)]);
+    let told = minutes_around_a_start(&[start_ms], u32::MAX - 1);
+    assert_eq!(told, [(0, 100 * 1_440 - 71_583), (100 * 1_440, LAST)]);
 }
 
 #[test]
