@@ -14,9 +14,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::reader::{Follow, LogReader};
+use touchline_protocol::message::decode::Command as Logged;
 use touchline_protocol::units::KeyId;
 
 const SELL: &str = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
@@ -97,6 +99,52 @@ fn engine_and_adapter_alone_end_cleanly_by_either_signal() {
             assert_eq!(process.wait_for_end().code(), Some(0), "{part:?} after {signal:?}");
         }
         assert_eq!(processes_on(venue.data()), Vec::<u32>::new());
+    }
+}
+
+/// What the last start in the log tells of the time before it, and how many there are.
+fn last_time_off(venue: &Venue) -> (usize, u32) {
+    let mut reader = LogReader::open(venue.data(), Follow::Durable).expect("the venue has a log");
+    let (mut starts, mut off_ms) = (0, 0);
+    while let Some(transaction) = reader.next().expect("the log is sound") {
+        if let Logged::EngineStarted(started) = transaction.command().expect("a command") {
+            (starts, off_ms) = (starts + 1, started.off_ms);
+        }
+    }
+    (starts, off_ms)
+}
+
+/// Candles of that time are not there. The venue may have been idle before, which is none of it.
+#[test]
+fn a_start_tells_for_how_long_no_engine_ran() {
+    let idle = || thread::sleep(Duration::from_secs(2));
+    // An engine wakes that often when it has nothing to do; and the clock may be corrected meanwhile.
+    let least_sign = Duration::from_secs(1);
+    let is_plausible = |venue: &Venue, starts: usize, wall: Duration| {
+        let found = last_time_off(venue);
+        let off = Duration::from_millis(found.1.into());
+        assert_eq!(found.0, starts);
+        assert!(off > Duration::ZERO && off <= wall + least_sign, "{off:?} of {wall:?}");
+    };
+    let mut venue = Venue::up(&[]);
+    venue.a().place(SELL);
+    assert_eq!(last_time_off(&venue), (1, 0), "nothing was before");
+    idle();
+    let begin = Instant::now();
+    assert!(venue.stop_up(Signal::INT).success());
+    venue.start_up();
+    is_plausible(&venue, 2, begin.elapsed());
+
+    let mut venue = Venue::separate(&[]);
+    venue.a().place(SELL);
+    for signal in [Signal::TERM, Signal::KILL] {
+        let (starts, _) = last_time_off(&venue);
+        idle();
+        let begin = Instant::now();
+        venue.part(Part::Engine).signal(signal);
+        venue.part(Part::Engine).wait_for_end();
+        venue.start_engine();
+        is_plausible(&venue, starts + 1, begin.elapsed());
     }
 }
 
