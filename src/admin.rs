@@ -179,7 +179,7 @@ const fn way_on(reason: RejectReason) -> Option<&'static str> {
             "the venue follows older rules than this needs: see rules"
         }
         RejectReason::Quarantined => {
-            "a command of an operator has ended an engine: move its file out of the data folder's poison/ and start \
+            "an engine has panicked of a command of an operator: move its file out of the data folder's poison/ and start \
              the engine again"
         }
         RejectReason::AlreadyDefined => "the name or number is taken",

@@ -76,6 +76,8 @@ pub struct Views {
     state: RwLock<State>,
     reached: AtomicU64,
     acknowledged: AtomicU64,
+    /// When the engine was last alive, ms since the epoch.
+    alive_ms: AtomicU64,
     watermark: Box<dyn Fn() -> Position + Send + Sync>,
     stopped: AtomicBool,
     waiters: Mutex<Waiters>,
@@ -92,6 +94,7 @@ impl Views {
             reached: AtomicU64::new(state.history.reached().0),
             state: RwLock::new(state),
             acknowledged: AtomicU64::new(0),
+            alive_ms: AtomicU64::new(u64::MAX),
             watermark: Box::new(watermark),
             stopped: AtomicBool::new(false),
             waiters: Mutex::new(Waiters::default()),
@@ -122,6 +125,19 @@ impl Views {
     /// watermark cannot be read.
     pub fn acknowledge(&self, position: Position) {
         self.acknowledged.fetch_max(position.0, Ordering::AcqRel);
+    }
+
+    /// The engine was alive then.
+    pub(crate) fn note_alive(&self, time_ms: u64) {
+        // SYNC: orders nothing; a time to be compared with.
+        self.alive_ms.store(time_ms, Ordering::Relaxed);
+    }
+
+    /// When the engine was last alive, ms since the epoch: it says so twice a second. 0 if none is known to have run,
+    /// and [`u64::MAX`] before anybody has looked.
+    #[must_use]
+    pub fn alive_ms(&self) -> u64 {
+        self.alive_ms.load(Ordering::Relaxed)
     }
 
     /// Another engine writes the log, which goes up to `watermark` now. What was acknowledged behind that, by an

@@ -27,4 +27,4 @@ pub mod recovery;
 mod side;
 pub mod snapshot;
 
-pub use process::{EngineOptions, check_data_path, check_definition, has_log, run};
+pub use process::{EngineOptions, check_data_path, check_definition, check_new_log, has_log, run};

@@ -14,7 +14,7 @@ use crate::notice::{alert, say};
 use crate::open_files;
 use crate::pid_file::PidFile;
 use crate::quarantine::Quarantine;
-use crate::recovery::{Replayed, StartReport, check_no_log_is_lost};
+use crate::recovery::{Progress, RecoveryError, Replayed, StartReport, check_no_log_is_lost};
 use crate::snapshot::{SnapshotContent, SnapshotSchedule};
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
@@ -352,7 +352,7 @@ fn master_key(data: &Path) -> Result<MasterKey> {
     }
     // Else the key would be there, and another one, when the log is brought back.
     if !path.exists() {
-        check_no_log_is_lost(log::Environment::default().storage.as_ref(), data)?;
+        check_new_log(data)?;
     }
     DirBuilder::new()
         .recursive(true)
@@ -360,6 +360,14 @@ fn master_key(data: &Path) -> Result<MasterKey> {
         .create(data)
         .with_context(|| format!("cannot make the data folder {}", data.display()))?;
     Ok(MasterKey::load_or_create(&path)?)
+}
+
+/// Whether a log may be begun in a data folder without one, or one was there that is lost.
+///
+/// # Errors
+/// What tells of the one that is lost.
+pub fn check_new_log(data: &Path) -> Result<(), RecoveryError> {
+    check_no_log_is_lost(log::Environment::default().storage.as_ref(), data)
 }
 
 /// True if the data folder has a segment; its first ones may have been removed.
@@ -389,6 +397,10 @@ fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result
     let mut replay = CoreReplay { core, table_seed, defined: Defined::default() };
     let log = log::open(&log_options, &mut replay, &mut |progress| {
         say!("{progress}");
+        if matches!(progress, Progress::Found(_)) {
+            // It is to be read before it is done.
+            outlet::finish();
+        }
     })?;
     say!("{}", log.report.window);
     Ok((log, replay.defined))
@@ -533,6 +545,7 @@ fn start_feed(
 }
 
 fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogWriter>> {
+    let control = duty.control().clone();
     let handle = thread::Builder::new().name("duty".to_owned()).spawn(move || {
         if let Some(id) = core
             && !cores::stay_on(id)
@@ -542,6 +555,7 @@ fn start_duty(duty: Duty, core: Option<usize>) -> Result<thread::JoinHandle<LogW
         // A panic in the middle of a transaction leaves a core that must not go on: the process
         // ends, and the next start recovers from the log.
         catch_unwind(AssertUnwindSafe(|| duty.run())).unwrap_or_else(|_| {
+            control.note_panic();
             alert!("engine: the duty thread panicked; ending at once");
             outlet::finish();
             std::process::abort()

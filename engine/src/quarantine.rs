@@ -1,21 +1,25 @@
-//! Whose commands are refused because one of them has ended an engine: sent again, as a client may, it would end the
+//! Whose commands are refused because an engine has panicked of one: sent again, as a client may, it would end the
 //! next one too, and so on for ever. Read by the engine's start from what recoveries have set aside in `poison/`;
-//! asked by the duty thread for every command.
+//! asked by the duty thread for every command. Who kills an engine finds some command in the middle, too, and that
+//! is nobody's fault.
 //!
 //! A sender is a session together with the key that its command named: of the adapter, which sends for everybody, it
 //! is one key that is refused. A sender is let back when an operator has moved the file away, at the next start.
 
-use std::fs::{self, File};
+use std::cmp::Reverse;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bytemuck::allocation::pod_collect_to_vec;
+use rustix::fs::OFlags;
 use touchline_protocol::log::frame::MAX_COMMAND_BYTES;
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode;
 use touchline_protocol::units::{KeyId, SessionId};
 
-use crate::recovery::POISON_FOLDER;
+use crate::recovery::{FATAL, POISON_FOLDER};
 
 /// Senders that are refused at the most: all are looked at for each command.
 const SENDERS_MAX: usize = 64;
@@ -37,7 +41,7 @@ impl Quarantine {
             Ok(paths) => paths,
             Err(error) => {
                 lines.push(format!(
-                    "engine: {}: {error}; commands that have ended an engine are refused to nobody",
+                    "engine: {}: {error}; nobody is refused for commands that engines have panicked of",
                     folder.display()
                 ));
                 return (quarantine, lines);
@@ -51,8 +55,10 @@ impl Quarantine {
                 }
                 Ok(sender) => quarantine.add(sender),
             };
-            lines
-                .push(format!("engine: a command has ended an engine, {}: {told}", path.display()));
+            lines.push(format!(
+                "engine: an engine has panicked of a command, {}: {told}",
+                path.display()
+            ));
         }
         (quarantine, lines)
     }
@@ -88,15 +94,25 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
         entries => entries?,
     };
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "bin"));
-    paths.sort_unstable();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == FATAL));
+    // The last ones first: those are refused if there are too many.
+    paths.sort_unstable_by_key(|path| Reverse((incarnation(path), path.clone())));
     Ok(paths)
+}
+
+/// Incarnation of the engine that died of the command in a file, by its name.
+fn incarnation(path: &Path) -> Option<u32> {
+    path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
 /// Who sent the command in a file.
 fn sender(path: &Path) -> Result<(SessionId, KeyId), String> {
     let mut bytes = Vec::new();
-    File::open(path)
+    // Somebody may have put anything there: a pipe would be waited for.
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(path)
         .and_then(|file| file.take(MAX_COMMAND_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| error.to_string())?;
     let whole = bytes.len() / 8 * 8;
@@ -124,23 +140,27 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let order = NewOrder { command: header(3, 5), ..Default::default() };
         let cancel = CancelOrder { command: header(0, 0), ..Default::default() };
-        fs::write(folder.join("2-4096.bin"), bytemuck::bytes_of(&order)).unwrap();
-        fs::write(folder.join("3-4096.bin"), bytemuck::bytes_of(&order)).unwrap();
-        fs::write(folder.join("4-8192.bin"), bytemuck::bytes_of(&cancel)).unwrap();
-        fs::write(folder.join("5-8192.bin"), "no command").unwrap();
-        fs::write(folder.join("note.txt"), "not of ours").unwrap();
+        fs::write(folder.join("2-4096.fatal"), bytemuck::bytes_of(&order)).unwrap();
+        fs::write(folder.join("3-4096.fatal"), bytemuck::bytes_of(&order)).unwrap();
+        fs::write(folder.join("4-8192.fatal"), bytemuck::bytes_of(&cancel)).unwrap();
+        fs::write(folder.join("10-8192.fatal"), "no command").unwrap();
+        let other = NewOrder { command: header(7, 5), ..Default::default() };
+        fs::write(folder.join("6-4096.bin"), bytemuck::bytes_of(&other)).unwrap();
         let (quarantine, lines) = Quarantine::read(data.path());
         assert_eq!(quarantine.senders, [(SessionId(3), KeyId(5))]);
-        for (refused, session, key) in [(true, 3, 5), (false, 3, 6), (false, 4, 5), (false, 0, 0)] {
+        for (refused, session, key) in [(true, 3, 5), (false, 3, 6), (false, 7, 5), (false, 0, 0)] {
             assert_eq!(quarantine.holds(&header(session, key)), refused, "{session} {key}");
         }
         assert_eq!(lines.len(), 4, "{lines:?}");
         for (line, told) in
-            lines.iter().zip(["session 3 by key 5", "session 3 by key 5", "own", "nobody"])
+            lines.iter().zip(["nobody", "own", "session 3 by key 5", "session 3 by key 5"])
         {
             assert!(line.contains(told), "{line}");
         }
-        assert!(lines[0].contains("2-4096.bin") && lines[3].contains("5-8192.bin"), "{lines:?}");
+        assert!(
+            lines[0].contains("10-8192.fatal") && lines[3].contains("2-4096.fatal"),
+            "{lines:?}"
+        );
     }
 
     #[test]

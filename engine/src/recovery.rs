@@ -10,7 +10,7 @@
 //! 6. only then let the new window be found (both in [`crate::log::open`]).
 //!
 //! Each step may be repeated after a crash anywhere in it or behind it. What steps 1 to 4 refuse changes nothing
-//! but the disk blocks that step 3 completes. What step 4 takes out is told before it does, for whoever comes next
+//! but the disk blocks that step 3 completes, and leaves the log's id in the data folder. What step 4 takes out is told before it does, for whoever comes next
 //! finds it done.
 
 mod ahead;
@@ -30,14 +30,11 @@ use std::{
     sync::Arc,
 };
 
-use touchline_protocol::{
-    log::{
-        WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
-        lease::{LEASE_FOLDER, each_lease},
-        place::{HISTORY_FILE, HISTORY_FOLDER, WindowFolders, boot_id},
-        segment::LogIdentity,
-    },
-    units::{Incarnation, Position},
+use touchline_protocol::log::{
+    WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
+    lease::{LEASE_FOLDER, each_lease},
+    place::{HISTORY_FILE, HISTORY_FOLDER, WindowFolders, boot_id},
+    segment::LogIdentity,
 };
 
 use self::{chain::Beyond, leftover::Leftover, replay::Replay};
@@ -51,6 +48,7 @@ pub use self::{
 };
 pub(crate) use self::{
     chain::{Visit, Walked, search_beyond, walk},
+    leftover::FATAL,
     replay::same_events,
     report::Findings,
     segments::{Segments, segment_numbers},
@@ -63,9 +61,7 @@ use crate::log::{
     storage::Storage,
 };
 use crate::notice::alert;
-use crate::snapshot::{
-    Attesting, Restored, behind, newest_path, put_aside, restore_newest, snapshot_folder,
-};
+use crate::snapshot::{Attesting, Restored, behind, newest_path, put_aside, restore_newest};
 
 /// The folder of commands that have ended an engine, in the data folder.
 pub(crate) const POISON_FOLDER: &str = "poison";
@@ -127,15 +123,15 @@ pub(crate) fn recover(
     let of_log = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
     let seen = of_log.max(restored_incarnation).max(highest_told(data, &identity, &segments)?);
     let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;
-    let poison = leftover.as_ref().filter(|window| window.counts).and_then(Leftover::poison);
-    findings.poison = poison.map(|poison| name_poison(data, poison));
+    let counting = leftover.as_ref().filter(|window| window.counts);
+    findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));
     // Without any frame no engine ever accepted a command.
     findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
         && !walked.closed
         && walked.incarnation > 0;
     let aside = behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
     findings.snapshots_dropped = aside.iter().map(|aside| aside.kept.clone()).collect();
-    findings.dropped = tail::plan(&segments, walked.end, &beyond, incarnation);
+    findings.dropped = tail::plan(&segments, walked.end, &beyond, incarnation)?;
     findings.describe(&walked, incarnation);
     // Told before it is done: a start that comes behind one that was refused or killed from here on finds it done.
     for line in findings.lines(options) {
@@ -294,14 +290,22 @@ fn open_segments(
     Ok((segments, new_log))
 }
 
-/// Leaves the log's id in the data folder, so that no other log is begun there when this one is lost. A disk that is
-/// full keeps no log from being opened: the next start tries again.
+/// Leaves the log's id in the data folder, so that no other log is begun there when this one is lost, and tells if it
+/// is another one's. A disk that is full keeps no log from being opened: the next start tries again.
 fn leave_mark(data: &Path, identity: &LogIdentity) {
     let path = data.join(LOG_ID_FILE);
-    if path.exists() {
+    let id: String = identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let told = fs::read_to_string(&path);
+    if let Ok(told) = &told {
+        if told.trim_end() != id {
+            alert!(
+                "log: {} tells of another log than the one that is there, {id}: is this the right disk? If it is, \
+                 remove that file",
+                path.display()
+            );
+        }
         return;
     }
-    let id: String = identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
     let leave = || {
         let unfinished = path.with_extension("new");
         let mut file = File::create(&unfinished)?;
@@ -421,8 +425,7 @@ fn highest_told(
     identity: &LogIdentity,
     segments: &Segments,
 ) -> Result<u32, RecoveryError> {
-    let folders = [segments.folder.as_path(), &snapshot_folder(data)];
-    let dropped = tail::highest_dropped(segments.storage.as_ref(), folders)?;
+    let dropped = tail::highest_dropped(segments.storage.as_ref(), &segments.folder, data)?;
     // A lease that cannot be read holds the log, and tells nothing.
     let leases = each_lease(data).into_iter().flatten().flatten();
     let of_leases = leases
@@ -432,25 +435,17 @@ fn highest_told(
     Ok(of_leases.unwrap_or(0).max(dropped))
 }
 
-/// The command that the last engine died of, and where it is to be kept.
-fn name_poison(data: &Path, (window, position, command): (u32, u64, Vec<u8>)) -> Poison {
-    Poison {
-        incarnation: Incarnation(window),
-        position: Position(position),
-        path: data.join(POISON_FOLDER).join(format!("{window}-{position}.bin")),
-        command,
-    }
-}
-
-/// Keeps that command.
+/// Keeps the command that an engine died over.
 fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let folder = data.join(POISON_FOLDER);
     let Poison { path, command, .. } = poison;
     let save = || {
         fs::create_dir_all(&folder)?;
-        let mut file = File::create(path)?;
+        let unfinished = path.with_extension("new");
+        let mut file = File::create(&unfinished)?;
         file.write_all(command)?;
         file.sync_all()?;
+        fs::rename(&unfinished, path)?;
         File::open(&folder)?.sync_all()?;
         File::open(data)?.sync_all()
     };

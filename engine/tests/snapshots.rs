@@ -463,12 +463,10 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     let log_id = venue.identity().log_id;
     let folder = venue.path().join("log");
     let segment = |number: u64| segment_path(&folder, number);
-    // As one that was killed in the middle has left it.
-    let left = segment(0).with_extension("seg.leaving");
+    let leaving = |number: u64| segment(number).with_extension("seg.leaving");
     let mut shown = Vec::new();
     let pruned = prune(venue.path(), false, &mut |path| {
         shown.push(path.to_owned());
-        fs::copy(segment(2), &left).unwrap();
         let needed = Bookmark { position: Position(WINDOW_SEGMENT_BYTES), ..Default::default() };
         Lease::hold(venue.path(), "late", log_id, needed).unwrap();
     })
@@ -477,10 +475,19 @@ fn a_lease_that_comes_while_segments_are_removed_keeps_what_it_needs() {
     assert_eq!(pruned.now.0, WINDOW_SEGMENT_BYTES);
     assert_eq!(pruned.kept_for.len(), 1, "{:?}", pruned.kept_for);
     let names = || -> Vec<u64> { (0..=last_kept).filter(|&n| segment(n).exists()).collect() };
-    assert_eq!(names(), (1..=last_kept).collect::<Vec<_>>());
-    assert!(left.exists());
+    let kept: Vec<u64> = (1..=last_kept).collect();
+    assert_eq!(names(), kept);
+    // As a prune leaves them that is killed before it has looked at the leases again.
+    fs::rename(segment(1), leaving(1)).unwrap();
+    fs::copy(segment(3), leaving(3)).unwrap();
+    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    assert_eq!((pruned.segments.len(), pruned.kept_for.len()), (0, 1));
+    assert_eq!(names(), kept, "the lease has what it needs");
+    assert!(!leaving(1).exists() && !leaving(3).exists());
     fs::remove_file(venue.path().join(LEASE_FOLDER).join("late.lease")).unwrap();
-    prune(venue.path(), false, &mut |_| {}).unwrap();
+    fs::rename(segment(1), leaving(1)).unwrap();
+    let pruned = prune(venue.path(), false, &mut |_| {}).unwrap();
+    assert_eq!(pruned.begin.0, WINDOW_SEGMENT_BYTES);
     assert_eq!(names(), [last_kept]);
-    assert!(!left.exists(), "what was left of it goes with the next one");
+    assert!(!leaving(1).exists());
 }

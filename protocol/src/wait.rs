@@ -65,6 +65,11 @@ const LOOKS: Duration = Duration::from_millis(1);
 /// the two sides of a line is to have its words mapped, and such a peer takes only its own wake away.
 const SLEEPERS: u32 = 4;
 
+/// Longest sleep on an event that other processes map, before one looks by oneself: whoever maps a word may move its
+/// sleepers to another one, and take wakes away.
+#[cfg(not(loom))]
+pub(crate) const SHARED_SLEEP_MAX: Duration = Duration::from_millis(100);
+
 /// How a thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WaitStrategy {

@@ -110,8 +110,11 @@ fn shared_words_are_where_the_sources_have_them() {
         (control::HEARTBEAT_NS_OFFSET, "heartbeat"),
     ];
     has("Control page", "8", &positions);
-    let words =
-        [(control::DURABLE_EVENT_OFFSET, "durable event"), (control::STATE_OFFSET, "state")];
+    let words = [
+        (control::DURABLE_EVENT_OFFSET, "durable event"),
+        (control::STATE_OFFSET, "state"),
+        (control::PANICKED_OFFSET, "panicked"),
+    ];
     has("Control page", "4", &words);
 }
 

@@ -5,7 +5,7 @@ use crate::pruned::missing_beginning;
 use std::path::Path;
 use touchline_engine::config::{EngineConfig, SymbolSection};
 use touchline_engine::genesis::{finer_than_amounts, symbol_filters};
-use touchline_engine::{check_definition, has_log};
+use touchline_engine::{check_definition, check_new_log, has_log};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::enums::OrderType;
 
@@ -23,6 +23,9 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
         }
         let found = "of the log that is there, whatever the settings say";
         return vec![Finding::good(NAME, found)];
+    }
+    if let Err(error) = check_new_log(data) {
+        return vec![Finding::wrong(NAME, error.to_string(), "")];
     }
     let EngineConfig { assets, symbols, accounts, .. } = config;
     let doubtful: Vec<_> =

@@ -231,7 +231,9 @@ impl Run {
                 }
             }
             10 => {
+                // Of every size: the long ones are cut to the transaction before.
                 let off_ms = u32::try_from(self.random.below(1 << 32)).unwrap_or(u32::MAX);
+                let off_ms = off_ms >> self.random.below(32);
                 let started = EngineStarted { incarnation: 1, off_ms, ..Default::default() };
                 self.venue.must(&started);
                 let admin = self.log_on("admin", Role::Admin, Lane::Cold, KeyId(0));

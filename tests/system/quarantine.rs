@@ -1,4 +1,4 @@
-//! A command that has ended an engine ends no other: its sender is refused until an operator lets him back.
+//! A command that an engine has panicked of ends no other: its sender is refused until an operator lets him back.
 
 use super::process::eventually;
 use super::venue::{Part, UNLIMITED, Venue};
@@ -20,25 +20,25 @@ fn first_order(venue: &Venue) -> Vec<u8> {
 }
 
 #[test]
-fn who_sent_what_ended_an_engine_is_refused_until_an_operator_lets_him_back() {
+fn who_sent_what_an_engine_panicked_of_is_refused_until_an_operator_lets_him_back() {
     let mut venue = Venue::separate(&UNLIMITED);
     venue.a().place(SELL);
     let deadly = first_order(&venue);
     venue.kill9(Part::Engine);
     // As a recovery leaves it.
     let folder = venue.data().join("poison");
-    let file = folder.join("1-4096.bin");
+    let file = folder.join("1-4096.fatal");
     fs::create_dir(&folder).expect("the folder is ours");
     fs::write(&file, deadly).expect("the folder is ours");
     venue.start_engine();
-    let told = |line: &str| line.contains("1-4096.bin") && line.contains("are refused until");
+    let told = |line: &str| line.contains("1-4096.fatal") && line.contains("are refused until");
     venue.part(Part::Engine).wait_for(0, "word of the quarantine", told);
     let is_taken = || venue.b().call("POST", "/api/v3/order", SELL).status == 200;
     assert!(eventually(is_taken), "other keys of the same session are not refused");
     let refusal = venue.a().call("POST", "/api/v3/order", SELL).error();
     assert_eq!((refusal.0, refusal.1), (401, -1002));
     assert_eq!(venue.a().call("GET", "/api/v3/openOrders", "symbol=BTCUSDT").ok().items().len(), 1);
-    fs::rename(&file, venue.data().with_extension("bin")).expect("it can be moved away");
+    fs::rename(&file, venue.data().with_extension("fatal")).expect("it can be moved away");
     venue.kill9(Part::Engine);
     venue.start_engine();
     venue.wait_until_engine_answers();

@@ -168,11 +168,28 @@ fn the_places_of_unsafe_code_are_those_that_the_architecture_names() {
 /// True if the lint against unsafe code is lifted somewhere, by itself or among others.
 fn lifts_the_lint(text: &str) -> bool {
     // The lint's name may stand on a line of its own.
-    let text: String = text.split_whitespace().collect();
+    let text: String = code_lines(text).flat_map(|(_, line)| line.split_whitespace()).collect();
     text.match_indices("unsafe_code").any(|(at, _)| {
-        let list = text[..at].rfind('(').map(|open| &text[..open]);
-        list.is_some_and(|before| before.ends_with("[allow") || before.ends_with("[expect"))
+        let before = in_front_of_the_list(&text[..at]);
+        ["allow", "expect"].iter().any(|lift| {
+            // Of an attribute, or within one that holds under a condition.
+            before.strip_suffix(lift).is_some_and(|before| before.ends_with(['[', ',', '(']))
+        })
     })
+}
+
+/// What stands in front of the parenthesis that is open at the end of a text.
+fn in_front_of_the_list(text: &str) -> &str {
+    let mut depth = 0;
+    let open = text.char_indices().rev().find(|(_, letter)| {
+        depth += match letter {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        depth < 0
+    });
+    open.map_or("", |(at, _)| &text[..at])
 }
 
 #[test]
@@ -180,6 +197,9 @@ fn a_lint_is_found_lifted_wherever_it_stands_in_the_list() {
     for (text, lifts) in [
         ("#![allow(unsafe_code, reason = \"it must\")]", true),
         ("#[expect(\n    dead_code,\n    unsafe_code\n)]", true),
+        ("#![cfg_attr(not(loom), allow(unsafe_code))]", true),
+        ("#[allow(dead_code, reason = \"a (b)\", unsafe_code)]", true),
+        ("#[allow(dead_code)] // unsafe_code", false),
         ("#![forbid(unsafe_code)]", false),
         ("// says unsafe_code (allow)", false),
     ] {

@@ -174,6 +174,11 @@ impl SymbolHistory<'_> {
             self.reader.edge::<TradeRow>(of_symbol(self.symbol), all, Direction::Forward)?;
         Ok(first.map(|(_, trade)| trade.time_ms))
     }
+
+    /// When the last trade was, ms since the epoch; 0 before the first.
+    pub(crate) fn last_traded_ms(&self) -> u64 {
+        self.market.last.map_or(0, |(_, trade)| trade.time_ms)
+    }
 }
 
 /// What happened in an interval.

@@ -2,6 +2,8 @@
 //! at the log's beginning. Called by the adapter's start.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use touchline_protocol::log::lease::{Lease, LeaseError, leases};
 use touchline_protocol::log::place::HISTORY_FOLDER;
@@ -13,6 +15,12 @@ use super::{AdapterOptions, RunError};
 use crate::history::HistoryError;
 use crate::notice::alert;
 use crate::views::state::{Archive, RestoreError, State};
+
+/// How long a prune may take to give back what a lease needs.
+const GIVEN_BACK: Duration = Duration::from_secs(2);
+
+/// Pause between two looks whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What an instance has of its history.
 enum Found {
@@ -56,11 +64,12 @@ pub(super) fn open(
         }
         Found::Useless(why) => {
             hold_from(options, reader, nothing_before(begin))?;
-            // What is removed of the log while this lease was made is gone, and the history with it that is given up
-            // below: so it is only if the lease came first.
-            let begins = LogReader::open(&options.data, Follow::Durable)?.position();
+            // What was removed of the log while this lease was made is gone, and with it the history that is given
+            // up below: so it is given up only if the lease came first.
+            let begins = beginning_behind(options, begin)?;
             if begins > begin {
                 alert!("adapter: the history cannot be used: {why}");
+                hold_from(options, reader, nothing_before(begins))?;
                 return Err(RunError::Pruned { position: begins.0 });
             }
             alert!("adapter: the history is made anew from the log's beginning: {why}");
@@ -70,6 +79,19 @@ pub(super) fn open(
     reader.seek(begin);
     let state = archive.restore()?;
     Ok((archive, state))
+}
+
+/// Where the log begins, which began at `begin` before a lease was taken on that. A prune that was about to remove the
+/// beginning sees the lease, and gives it back soon.
+fn beginning_behind(options: &AdapterOptions, begin: Position) -> Result<Position, RunError> {
+    let asked = Instant::now();
+    loop {
+        let begins = LogReader::open(&options.data, Follow::Durable)?.position();
+        if begins <= begin || asked.elapsed() >= GIVEN_BACK {
+            return Ok(begins);
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
 }
 
 /// Looks at the history in `folder`; the reader stands at the log's beginning.

@@ -89,6 +89,11 @@ impl<'a> Intake<'a> {
         &self.shared.streams
     }
 
+    /// When the engine was last alive; see [`Views::alive_ms`](crate::views::Views::alive_ms).
+    pub(super) fn alive_ms(&self) -> u64 {
+        self.shared.views.alive_ms()
+    }
+
     /// Looks at the views.
     pub(super) fn read<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         self.shared.views.read(look)

@@ -89,7 +89,7 @@ fn common(reason: Option<RejectReason>) -> ApiError {
         Why::OrderListPrices => ApiError::wrong_price_relationship(),
         // The engine cannot take more now.
         Why::CapacityReached | Why::LogUnavailable => ApiError::overloaded(),
-        // One of the key's commands has ended an engine.
+        // An engine has panicked of one of the key's commands.
         Why::Quarantined => ApiError::unauthorized(),
         // The link's own session was replaced.
         Why::UnknownSession | Why::StaleEpoch | Why::DuplicateSequence => ApiError::disconnected(),
@@ -234,6 +234,7 @@ mod tests {
             (500, -1000, unknown),
             (500, -1000, unknown),
             (500, -1000, unknown),
+            (401, -1002, "You are not authorized to execute this request."),
         ];
         assert_eq!(RejectReason::ALL.len(), expected.len());
         for (reason, (status, code, message)) in RejectReason::ALL.iter().zip(expected) {

@@ -67,6 +67,8 @@ pub trait Source: Send + 'static {
     /// # Errors
     /// When the log is not the one that was read before.
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError>;
+    /// When the engine that writes it was last alive, ms since the epoch; 0 if none is known.
+    fn alive_ms(&self) -> u64;
     /// True if there may be more long before [`Source::wait`] knows of it.
     fn is_told_late(&self) -> bool;
 }
@@ -86,6 +88,10 @@ impl Source for LogReader {
 
     fn wait(&mut self, limit: Duration) -> Result<(), ReadError> {
         Self::wait(self, limit)
+    }
+
+    fn alive_ms(&self) -> u64 {
+        self.signs_of_life().map_or(0, |signs| signs.heartbeat_ns / 1_000_000)
     }
 
     fn is_told_late(&self) -> bool {
@@ -149,6 +155,7 @@ fn follow(
         if std::mem::replace(&mut engines, source.engines()) != engines {
             views.another_engine(|| source.watermark());
         }
+        views.note_alive(source.alive_ms());
         // Taken before the last look for a transaction: at the end of the log everything before it
         // has been folded, be it transactions or records that mean nothing to the views.
         let watermark = source.watermark();

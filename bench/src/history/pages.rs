@@ -74,6 +74,10 @@ impl Source for Paced {
         Position(self.end.load(Ordering::Acquire))
     }
 
+    fn alive_ms(&self) -> u64 {
+        u64::MAX
+    }
+
     fn engines(&self) -> u64 {
         1
     }

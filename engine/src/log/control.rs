@@ -16,7 +16,7 @@ use touchline_protocol::{
     log::{
         control::{
             APPENDED_OFFSET, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET, DURABLE_OFFSET,
-            HEARTBEAT_NS_OFFSET, LogState, STATE_OFFSET, WINDOW_FILE,
+            HEARTBEAT_NS_OFFSET, LogState, PANICKED_OFFSET, STATE_OFFSET, WINDOW_FILE,
         },
         place::WindowFolders,
         segment::LogIdentity,
@@ -51,6 +51,7 @@ struct Inner {
     durable_event: Shared<AtomicU32>,
     state: Shared<AtomicU32>,
     heartbeat_ns: Shared<AtomicU64>,
+    panicked: Shared<AtomicU32>,
     /// Neither lies in the page, which every session maps: see [`LocalSignal`].
     duty: LocalSignal,
     keeper: LocalSignal,
@@ -81,6 +82,7 @@ impl Control {
             durable_event: page.u32_at(DURABLE_EVENT_OFFSET)?,
             state: page.u32_at(STATE_OFFSET)?,
             heartbeat_ns: page.u64_at(HEARTBEAT_NS_OFFSET)?,
+            panicked: page.u32_at(PANICKED_OFFSET)?,
             duty: LocalSignal::new(),
             keeper: LocalSignal::new(),
             keeper_rest: Rest::new(),
@@ -173,6 +175,12 @@ impl Control {
     pub(crate) fn heartbeat(&self) -> u64 {
         // SYNC: a number alone, stored by whoever asks, or by a thread that has ended.
         self.inner.heartbeat_ns.load(Ordering::Relaxed)
+    }
+
+    /// The duty thread has panicked: the process ends behind this, and the next start is to know why.
+    pub fn note_panic(&self) {
+        // SYNC: orders nothing; it is read when this process is gone.
+        self.inner.panicked.store(1, Ordering::Relaxed);
     }
 
     pub(crate) fn wake_duty(&self) {

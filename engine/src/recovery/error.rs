@@ -20,7 +20,7 @@ pub enum RecoveryError {
     Disk(#[from] DiskError),
     /// Something of this log tells of the highest incarnation that there is.
     #[error(
-        "the log, a snapshot or a lease of it is of the highest incarnation there is: no other one can begin"
+        "the log, a snapshot or a lease of it, or a file kept of them, is of the highest incarnation there is: no other one can begin"
     )]
     IncarnationsUsedUp,
     /// Another engine runs on this data folder.

@@ -13,8 +13,8 @@ use touchline_protocol::{
         BLOCK_BYTES, FRAME_ALIGN, WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{
             APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET,
-            DURABLE_OFFSET, HEARTBEAT_NS_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION,
-            WINDOW_BASE_OFFSET, WINDOW_FILE,
+            DURABLE_OFFSET, HEARTBEAT_NS_OFFSET, LogState, MAGIC, PANICKED_OFFSET, STATE_OFFSET,
+            VERSION, WINDOW_BASE_OFFSET, WINDOW_FILE,
         },
         frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, MAX_COMMAND_BYTES},
         frame_start,
@@ -37,15 +37,20 @@ use crate::log::{
     lock::FolderLock,
 };
 
-/// A command whose application ended the engine.
+/// What the names of files end with whose commands engines have panicked of.
+pub(crate) const FATAL: &str = "fatal";
+
+/// A command whose application was never completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poison {
     /// Incarnation of the engine that died.
     pub incarnation: Incarnation,
     /// Where the transaction would have begun.
     pub position: Position,
-    /// Where the command was saved.
+    /// Where the command is saved.
     pub path: PathBuf,
+    /// The engine panicked of it. Else it was ended meanwhile, by whatever: a kill finds many engines so.
+    pub is_fatal: bool,
     /// The command.
     pub command: Vec<u8>,
 }
@@ -60,6 +65,8 @@ pub(super) struct Leftover {
     /// The engine's last sign of life, ns since the epoch; 0 for none. It is true of a window that does not count
     /// any more, too. Anything may stand there.
     pub(super) heartbeat_ns: u64,
+    /// The duty thread had panicked.
+    has_panicked: bool,
     /// False after a clean end, when an earlier recovery has brought everything onto disk, and if it is lost.
     pub(super) counts: bool,
     /// Somebody has removed its file: what was not durable is gone.
@@ -112,6 +119,8 @@ impl Leftover {
         let (base, durable, mut appended) =
             (word(WINDOW_BASE_OFFSET)?, word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
         let heartbeat_ns = word(HEARTBEAT_NS_OFFSET)?;
+        let panicked = control.u32_at(PANICKED_OFFSET).map_err(io::Error::other)?;
+        let has_panicked = panicked.load(Ordering::Acquire) == 1;
         let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
         let is_wanted =
             LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
@@ -144,6 +153,7 @@ impl Leftover {
             durable,
             appended,
             heartbeat_ns,
+            has_panicked,
             counts,
             is_lost,
             control,
@@ -234,9 +244,9 @@ impl Leftover {
         Ok(self.appended - self.durable)
     }
 
-    /// The command that stands begun behind the last frame: the engine died while it applied it. With its
-    /// incarnation and the command's position.
-    pub(super) fn poison(&self) -> Option<(u32, u64, Vec<u8>)> {
+    /// The command that stands begun behind the last frame: the engine died while it applied it. `folder` is where
+    /// it is to be kept.
+    pub(super) fn poison(&self, folder: &Path) -> Option<Poison> {
         let start = frame_start(self.appended, self.header.segment_bytes);
         let rest = window_segment_rest(start);
         if start >= self.base + self.header.window_bytes || rest < FRAME_HEADER_BYTES as u64 {
@@ -257,7 +267,15 @@ impl Leftover {
         }
         let mut bytes = vec![0; length];
         self.copy(start + FRAME_HEADER_BYTES as u64, &mut bytes);
-        Some((self.header.incarnation, start, bytes))
+        let incarnation = self.header.incarnation;
+        let kind = if self.has_panicked { FATAL } else { "bin" };
+        Some(Poison {
+            incarnation: Incarnation(incarnation),
+            position: Position(start),
+            path: folder.join(format!("{incarnation}-{start}.{kind}")),
+            is_fatal: self.has_panicked,
+            command: bytes,
+        })
     }
 
     /// Takes the window out of use: everything that counts is on disk. Readers are told; the page

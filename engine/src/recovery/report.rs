@@ -42,7 +42,7 @@ pub struct StartReport {
     /// The last engine did not end cleanly and its live window is gone: what was acknowledged before it
     /// was durable, and lay behind this position, is lost.
     pub appended_only_lost_behind: Option<Position>,
-    /// A command whose application ended the last engine.
+    /// A command whose application the last engine did not complete.
     pub poison: Option<Poison>,
     /// Where the live window lies.
     pub window: WindowReport,
@@ -169,9 +169,9 @@ impl Findings {
             ));
         }
         if let Some(poison) = &self.poison {
+            let died = if poison.is_fatal { "panicked of" } else { "was ended in the middle of" };
             lines.push(format!(
-                "log: the last engine died while it applied a command at position {}; the command is \
-                 kept in {}",
+                "log: the last engine {died} a command at position {}, which is kept in {}",
                 poison.position,
                 poison.path.display()
             ));

@@ -4,7 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use touchline_protocol::log::BLOCK_BYTES;
+use touchline_protocol::log::{BLOCK_BYTES, segment_number};
+use touchline_protocol::snapshot::snapshot_position;
 
 use super::{RecoveryError, chain::Beyond, segments::Segments};
 use crate::log::{
@@ -12,6 +13,7 @@ use crate::log::{
     disk::{aligned_buffer, disk_error},
     storage::Storage,
 };
+use crate::snapshot::snapshot_folder;
 
 /// Copied or zeroed at once.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -31,34 +33,46 @@ pub struct Dropped {
 /// parts of them, and snapshots.
 pub(super) fn highest_dropped(
     storage: &dyn Storage,
-    folders: [&Path; 2],
+    segments: &Path,
+    data: &Path,
 ) -> Result<u32, RecoveryError> {
-    let mut highest = 0;
-    for folder in folders {
-        let names = match storage.list(folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            listed => listed.map_err(disk_error("listing", folder))?,
-        };
-        let incarnations =
-            names.iter().filter_map(|name| name.rsplit_once(".dropped-")?.1.parse::<u32>().ok());
-        highest = incarnations.max().unwrap_or(0).max(highest);
-    }
-    Ok(highest)
+    let of_segments = dropped(storage, segments, |name| segment_number(name).is_some())?;
+    let folder = snapshot_folder(data);
+    let of_snapshots = dropped(storage, &folder, |name| snapshot_position(name).is_some())?;
+    Ok(of_segments.into_iter().chain(of_snapshots).max().unwrap_or(0))
 }
 
 /// What is to be taken out of the log, which ends at `end`; `incarnation` is the one that begins there, and that no
 /// kept file is named after yet.
-pub(super) fn plan(segments: &Segments, end: u64, beyond: &Beyond, incarnation: u32) -> Dropped {
-    let Some(used) = beyond.used else { return Dropped::default() };
+pub(super) fn plan(
+    segments: &Segments,
+    end: u64,
+    beyond: &Beyond,
+    incarnation: u32,
+) -> Result<Dropped, RecoveryError> {
+    let Some(used) = beyond.used else { return Ok(Dropped::default()) };
     let segment_bytes = segments.identity.segment_bytes;
     // A segment that the log ends in is kept in part, one behind it as a whole.
-    let numbers = end / segment_bytes..used.div_ceil(segment_bytes).min(segments.next);
-    let kept_in = numbers.map(|number| kept_path(segments, number, incarnation)).collect();
-    Dropped { bytes: used - end, frames: beyond.frames, kept_in }
+    let first_whole = end.div_ceil(segment_bytes);
+    let mut kept_in = Vec::new();
+    if let Some((from, to)) = part(end, used, segment_bytes) {
+        let kept = kept_already(segments, from, to)?;
+        kept_in.push(kept.unwrap_or_else(|| kept_path(segments, end / segment_bytes, incarnation)));
+    }
+    let whole = first_whole..used.div_ceil(segment_bytes).min(segments.next);
+    kept_in.extend(whole.map(|number| kept_path(segments, number, incarnation)));
+    Ok(Dropped { bytes: used - end, frames: beyond.frames, kept_in })
+}
+
+/// What is taken out of the segment that the log ends in.
+fn part(end: u64, used: u64, segment_bytes: u64) -> Option<(u64, u64)> {
+    let to = used.min(end.next_multiple_of(segment_bytes));
+    (end < to).then_some((end, to))
 }
 
 /// Ends the log at `end`, as planned. An attempt that is broken off is followed by one with an incarnation of its
-/// own, which keeps what it still finds: no kept file is ever written to again, or takes the place of another one.
+/// own, which keeps what it still finds, unless a file has it already: no kept file is ever written to again, or
+/// takes the place of another one.
 pub(super) fn cut(
     segments: &mut Segments,
     end: u64,
@@ -80,10 +94,11 @@ pub(super) fn cut(
         segments.next = number;
         sync(segments)?;
     }
-    let of_last = first_whole * segment_bytes;
-    if end < of_last.min(used) {
-        keep(segments, end, used.min(of_last), incarnation)?;
-        clear(segments, end, used.min(of_last))?;
+    if let Some((from, to)) = part(end, used, segment_bytes) {
+        if kept_already(segments, from, to)?.is_none() {
+            keep(segments, from, to, incarnation)?;
+        }
+        clear(segments, from, to)?;
     }
     Ok(())
 }
@@ -106,6 +121,69 @@ fn sync(segments: &Segments) -> Result<(), DiskError> {
 
 fn kept_path(segments: &Segments, number: u64, incarnation: u32) -> PathBuf {
     segments.path(number).with_extension(format!("dropped-{incarnation}"))
+}
+
+/// Incarnations in the names of files that were kept of segments or snapshots in `folder` of which `is_of` likes the
+/// name.
+fn dropped(
+    storage: &dyn Storage,
+    folder: &Path,
+    is_of: impl Fn(&str) -> bool,
+) -> Result<Vec<u32>, RecoveryError> {
+    let names = match storage.list(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed.map_err(disk_error("listing", folder))?,
+    };
+    let incarnation = |name: &String| {
+        let (of, incarnation) = name.split_once(".dropped-")?;
+        // A snapshot keeps the end of its name, a segment does not.
+        let is_known = is_of(of) || is_of(&format!("{of}.seg"));
+        incarnation.parse().ok().filter(|_| is_known)
+    };
+    Ok(names.iter().filter_map(incarnation).collect())
+}
+
+/// A file that has all that is left of the blocks from `from` to `to`, kept by an attempt before, which may have
+/// cleared a part of them since.
+fn kept_already(segments: &Segments, from: u64, to: u64) -> Result<Option<PathBuf>, RecoveryError> {
+    let number = from / segments.identity.segment_bytes;
+    let is_of = |name: &str| segment_number(name) == Some(number);
+    for incarnation in dropped(segments.storage.as_ref(), &segments.folder, is_of)? {
+        let kept = kept_path(segments, number, incarnation);
+        if has_all(segments, &kept, (from, to))? {
+            return Ok(Some(kept));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a kept file has every byte of the blocks that is not zero.
+fn has_all(
+    segments: &Segments,
+    kept: &Path,
+    (from, to): (u64, u64),
+) -> Result<bool, RecoveryError> {
+    let Ok(file) = segments.storage.open(kept) else { return Ok(false) };
+    let mut ours = aligned_buffer(CHUNK_BYTES)?;
+    let mut theirs = aligned_buffer(CHUNK_BYTES)?;
+    for (position, length) in chunks(from, to) {
+        let (ours, theirs) = (&mut ours[..length], &mut theirs[..length]);
+        segments.read(position, ours)?;
+        if file.read(position % segments.identity.segment_bytes, theirs).is_err() {
+            return Ok(false);
+        }
+        // What stands before `from` in its block is no part of it.
+        let before = from.saturating_sub(position) as usize;
+        if ours
+            .iter()
+            .zip(theirs.iter())
+            .skip(before)
+            .any(|(ours, kept)| *ours != 0 && ours != kept)
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Copies the blocks from `from` to `to` to a file beside their segment.

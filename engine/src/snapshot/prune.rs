@@ -84,7 +84,10 @@ pub fn prune(
 ) -> Result<Pruned, PruneError> {
     // Who only looks changes nothing, and may have no right to.
     let _lock = if dry_run { None } else { Some(lock(data)?) };
-    let segments = segments_for_reading(data)?;
+    let mut segments = segments_for_reading(data)?;
+    if !dry_run && take_back(&segments)? {
+        segments = segments_for_reading(data)?;
+    }
     let mut oldest = None;
     for listed in list_in(&segments, data)? {
         let (path, header) = (listed.path.clone(), listed.header.as_ref().ok().copied());
@@ -97,9 +100,6 @@ pub fn prune(
     let by_snapshot = (oldest.last_position / segment_bytes).max(segments.first);
     let (mut kept_for, first_kept) = needed(data, &segments, by_snapshot)?;
     let mut now = if dry_run { first_kept } else { segments.first };
-    if !dry_run {
-        finish_earlier(&segments)?;
-    }
     while now < first_kept {
         let path = segment_path(&segments.folder, now);
         if let Some(now_kept_for) = remove(data, &segments, (now, &path), by_snapshot)? {
@@ -178,16 +178,24 @@ fn remove(
     Ok((number >= first_kept).then_some(kept_for))
 }
 
-/// Removes what an earlier one has left that was killed between the two.
-fn finish_earlier(segments: &Segments) -> Result<(), DiskError> {
+/// Gives segments their names back that a prune has left without, which was killed before it had looked at the leases
+/// again; true if there were any. What is of no use any more, because its neighbour is gone or it is there itself, goes.
+fn take_back(segments: &Segments) -> Result<bool, DiskError> {
     let folder = &segments.folder;
-    for name in segments.storage.list(folder).map_err(disk_error("listing", folder))? {
-        let number =
-            name.strip_suffix(LEAVING).and_then(|number| segment_number(&format!("{number}seg")));
-        if number.is_some_and(|number| number < segments.first) {
-            let path = folder.join(name);
-            fs::remove_file(&path).map_err(disk_error("removing", &path))?;
+    let names = segments.storage.list(folder).map_err(disk_error("listing", folder))?;
+    let number = |name: &String| segment_number(name.strip_suffix(".leaving")?);
+    let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    let mut first = segments.first;
+    for number in numbers {
+        let path = segment_path(folder, number);
+        let leaving = path.with_extension(LEAVING);
+        if number + 1 == first {
+            fs::rename(&leaving, &path).map_err(disk_error("renaming", &leaving))?;
+            first = number;
+        } else {
+            fs::remove_file(&leaving).map_err(disk_error("removing", &leaving))?;
         }
     }
-    Ok(())
+    Ok(first < segments.first)
 }

@@ -247,6 +247,13 @@ fn recovery_may_break_off_after_any_disk_call() {
             let position = model.records[torn + 1].position;
             let name = format!("{:08}.dropped-2", position / SEGMENT);
             let kept = fs::read(place.options.data.join("log").join(name)).unwrap();
+            // Nor has another one kept the same again.
+            let names = place.names();
+            let of_segments = names.iter().filter_map(|name| name.split_once(".dropped-"));
+            let mut of_segments: Vec<_> = of_segments.map(|(segment, _)| segment).collect();
+            let files = of_segments.len();
+            of_segments.dedup();
+            assert_eq!(of_segments.len(), files, "{names:?}");
             let command = (position % SEGMENT) as usize + 48;
             let length = model.records[torn + 1].command.len();
             assert_eq!(kept[command..command + length], model.records[torn + 1].command);

@@ -131,25 +131,30 @@ fn a_second_engine_on_the_same_folder_is_refused() {
 }
 
 #[test]
-fn a_command_that_the_engine_died_of_is_kept() {
-    let place = Place::new();
-    let mut random = Random::new(4);
-    let mut venue = place.open();
-    venue.submit(&random.command(100));
-    let deadly = random.command(0);
-    let position = venue.log.writer.position();
-    venue.log.writer.begin(&deadly).unwrap()[..24].fill(0xff);
-    let (known, _) = venue.kill();
+fn a_command_that_the_engine_died_over_is_kept_and_called_fatal_if_it_panicked() {
+    for (panics, kind) in [(false, "bin"), (true, "fatal")] {
+        let place = Place::new();
+        let mut random = Random::new(4);
+        let mut venue = place.open();
+        venue.submit(&random.command(100));
+        let deadly = random.command(0);
+        let position = venue.log.writer.position();
+        venue.log.writer.begin(&deadly).unwrap()[..24].fill(0xff);
+        if panics {
+            venue.log.control.note_panic();
+        }
+        let (known, _) = venue.kill();
 
-    let venue = place.open();
-    let poison = venue.report().poison.clone().unwrap();
-    assert_eq!((poison.incarnation.0, poison.position), (1, position));
-    assert_eq!(poison.command, deadly);
-    assert_eq!(poison.path, place.options.data.join(format!("poison/1-{position}.bin")));
-    assert_eq!(fs::read(&poison.path).unwrap(), deadly);
-    assert_eq!(venue.model, known);
-    venue.kill();
-    assert_eq!(place.open().report().poison, None);
+        let venue = place.open();
+        let poison = venue.report().poison.clone().unwrap();
+        assert_eq!((poison.incarnation.0, poison.position), (1, position));
+        assert_eq!((poison.is_fatal, &poison.command), (panics, &deadly));
+        assert_eq!(poison.path, place.options.data.join(format!("poison/1-{position}.{kind}")));
+        assert_eq!(fs::read(&poison.path).unwrap(), deadly);
+        assert_eq!(venue.model, known);
+        venue.kill();
+        assert_eq!(place.open().report().poison, None);
+    }
 }
 
 #[test]

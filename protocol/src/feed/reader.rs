@@ -14,13 +14,10 @@ use crate::message::decode::{self, DecodeError, FeedMessage};
 use crate::message::enums::CloseReason;
 use crate::message::feed::{FeedGap, FeedOpened};
 use crate::units::FeedSequence;
-use crate::wait::Waiter;
+use crate::wait::{SHARED_SLEEP_MAX, Waiter};
 
 /// Snapshots that are asked for in one recovery: each was overtaken by the feed while it came.
 const ATTEMPTS: u32 = 5;
-
-/// Longest sleep over shared memory between two looks.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Why the feed gives no message.
 #[derive(Debug, thiserror::Error)]
@@ -348,8 +345,7 @@ impl FeedReader {
             };
             self.waiter.idle_or(|| match &self.source {
                 Source::Ring(ring) => {
-                    // Whoever maps the ring may move its sleepers to another word, and take wakes away.
-                    ring.memory().events().wait_changed(seen, left.min(LONGEST_SLEEP));
+                    ring.memory().events().wait_changed(seen, left.min(SHARED_SLEEP_MAX));
                 }
                 Source::Stream(_) => self.line.sleep(left),
             });

@@ -14,6 +14,7 @@
 //!     896     4   durable_event   u32  counts moves of durable and changes of state; a futex
 //!    1024     4   state           u32  LogState
 //!    1152     8   heartbeat_ns    u64  the duty thread's own sign of life, ns since the epoch
+//!    1536     4   panicked        u32  1 once the duty thread has panicked
 //! ```
 //!
 //! All else is zero; at 640, 768, 1280 and 1408 engines before kept words by which duty thread and keeper wake each
@@ -61,6 +62,9 @@ pub const STATE_OFFSET: usize = 1024;
 
 /// Offset of the u64 time at which the duty thread was last alive, ns since the epoch.
 pub const HEARTBEAT_NS_OFFSET: usize = 1152;
+
+/// Offset of the u32 that says whether the duty thread has panicked.
+pub const PANICKED_OFFSET: usize = 1536;
 
 /// What holds for the whole life of a control page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
@@ -150,6 +154,10 @@ const _: () = {
     assert!(APPENDED_OFFSET == 128 && DURABLE_OFFSET == 256);
     assert!(WINDOW_BASE_OFFSET == 384 && PREPARED_UNTIL_OFFSET == 512);
     assert!(DURABLE_EVENT_OFFSET == 896 && STATE_OFFSET == 1024);
-    assert!(HEARTBEAT_NS_OFFSET == 1152 && HEARTBEAT_NS_OFFSET + 8 <= CONTROL_BYTES);
+    assert!(
+        HEARTBEAT_NS_OFFSET == 1152
+            && PANICKED_OFFSET == 1536
+            && PANICKED_OFFSET + 4 <= CONTROL_BYTES
+    );
     assert!(LogState::Starting as u32 == 1 && LogState::Stopped as u32 == 4);
 };

@@ -39,6 +39,7 @@ use super::{
 use crate::{
     shm::ShmError,
     units::{Incarnation, Position},
+    wait::SHARED_SLEEP_MAX,
 };
 
 /// How often a reader without an engine looks for one, while it is asked to wait.
@@ -342,12 +343,12 @@ impl LogReader {
             let left = timeout.saturating_sub(begin.elapsed());
             let running = match &self.live {
                 Some(live) if live.state() != Some(LogState::Stopped) => {
-                    let seen = live.wait_changed(self.seen_event, left);
+                    let seen = live.wait_changed(self.seen_event, left.min(SHARED_SLEEP_MAX));
                     if seen != self.seen_event {
                         self.seen_event = seen;
                         return Ok(());
                     }
-                    true
+                    left <= SHARED_SLEEP_MAX
                 }
                 _ => {
                     std::thread::sleep(left.min(LOOK_AGAIN));

@@ -381,7 +381,7 @@ wire_enum! {
         UniqueKeyTaken = 62,
         /// The record owns others; `detail` is how many.
         RecordInUse = 63,
-        /// A command of this session by this key has ended an engine: refused, until an operator lets it back.
+        /// An engine has panicked of a command of this session by this key: refused, until an operator lets it back.
         Quarantined = 64,
     }
 }

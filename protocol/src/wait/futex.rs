@@ -101,14 +101,36 @@ mod kernel {
 
 #[cfg(loom)]
 mod model {
-    use std::time::Duration;
+    use std::{ptr, time::Duration};
 
-    use loom::sync::{Condvar, Mutex};
+    use loom::sync::{Condvar, Mutex, MutexGuard};
 
     use crate::sync::{AtomicU32, Ordering, ReadOnlyU32};
 
+    /// A thread that sleeps, or was woken and does not know it yet.
+    struct Sleeper {
+        number: u64,
+        /// Addresses of the words that it sleeps on.
+        words: Vec<usize>,
+        is_woken: bool,
+    }
+
+    #[derive(Default)]
+    struct Queue {
+        last: u64,
+        sleepers: Vec<Sleeper>,
+    }
+
     loom::lazy_static! {
-        static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+        static ref QUEUE: (Mutex<Queue>, Condvar) = (Mutex::new(Queue::default()), Condvar::new());
+    }
+
+    fn queue() -> MutexGuard<'static, Queue> {
+        QUEUE.0.lock().expect("no thread panics while it holds the lock")
+    }
+
+    fn address(word: &AtomicU32) -> usize {
+        ptr::from_ref(word).addr()
     }
 
     /// As the kernel's, but never out of time: a wake-up that is lost shows as a deadlock.
@@ -126,22 +148,30 @@ mod model {
         }
 
         pub(in crate::wait) fn wait(&self, _limit: Duration) {
-            let (lock, sleepers) = &*QUEUE;
-            let guard = lock.lock().expect("no thread panics while it holds the lock");
+            let mut queue = queue();
             // The kernel compares under the lock of its queue, as here.
-            let asleep =
-                self.words.iter().all(|(word, seen)| word.load(Ordering::Relaxed) == *seen);
-            if asleep {
-                drop(sleepers.wait(guard).expect("no thread panics while it holds the lock"));
+            if self.words.iter().any(|(word, seen)| word.load(Ordering::Relaxed) != *seen) {
+                return;
             }
+            queue.last += 1;
+            let number = queue.last;
+            let words = self.words.iter().map(|(word, _)| address(word)).collect();
+            queue.sleepers.push(Sleeper { number, words, is_woken: false });
+            while queue.sleepers.iter().any(|one| one.number == number && !one.is_woken) {
+                queue = QUEUE.1.wait(queue).expect("no thread panics while it holds the lock");
+            }
+            queue.sleepers.retain(|one| one.number != number);
         }
     }
 
-    /// Wakes the sleepers of every word: too many, which the contract allows.
-    pub(in crate::wait) fn wake(_word: &AtomicU32, _most: u32) {
-        let (lock, sleepers) = &*QUEUE;
-        let guard = lock.lock().expect("no thread panics while it holds the lock");
-        sleepers.notify_all();
-        drop(guard);
+    /// Wakes those who sleep on the word, who came first first, and at the most so many.
+    pub(in crate::wait) fn wake(word: &AtomicU32, most: u32) {
+        let mut queue = queue();
+        let sleepers = queue.sleepers.iter_mut();
+        sleepers
+            .filter(|one| !one.is_woken && one.words.contains(&address(word)))
+            .take(most as usize)
+            .for_each(|one| one.is_woken = true);
+        QUEUE.1.notify_all();
     }
 }

@@ -13,6 +13,10 @@ use crate::spot::paging::{Span, page_size};
 use crate::spot::responses::Decimal;
 use crate::spot::{TRADE_BYTES, json_list};
 
+/// So long an engine that runs may be without a sign of life, ms: it gives one every half second when it has nothing
+/// to do.
+const SILENCE_MS: u64 = 1_000;
+
 /// What is asked for.
 struct Wanted {
     interval: Interval,
@@ -30,9 +34,17 @@ pub(in crate::spot) fn klines(intake: &Intake<'_>) -> Result<Reply, ApiError> {
     let interval = Interval::named(name).ok_or(ApiError::invalid_interval())?;
     span.check_order()?;
     let wanted = Wanted { interval, span, limit };
-    let candles = of_named(intake, symbol, |history, now_ms| wanted.read(history, now_ms))?;
+    let candles = of_named(intake, symbol, |history, now_ms| {
+        wanted.read(history, now_ms.min(known_to(intake, history)))
+    })?;
     let shown = |(open_ms, filled): &(u64, _)| kline(*open_ms, interval.next(*open_ms) - 1, filled);
     json_list(TRADE_BYTES, candles.iter().map(shown))
+}
+
+/// Until when it is known that there are candles: while no engine runs there are none, and the next one's start will
+/// say so (facts §7 klines).
+fn known_to(intake: &Intake<'_>, history: &SymbolHistory<'_>) -> u64 {
+    intake.alive_ms().saturating_add(SILENCE_MS).max(history.last_traded_ms())
 }
 
 impl Wanted {

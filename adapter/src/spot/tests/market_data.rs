@@ -241,6 +241,29 @@ fn no_candle_lies_wholly_in_a_time_without_an_engine() {
     assert_eq!(opens(u32::MAX), [0, 3, 4].map(minute));
 }
 
+/// What the next start would take back is not shown before.
+#[test]
+fn there_are_no_candles_behind_the_last_sign_of_life() {
+    let mut log = old_venue();
+    log.time_ns = (minute(0) + 30_000) * 1_000_000;
+    log.trade(1, 100 * ONE, ONE);
+    let site = Site::new(log);
+    let opens = |alive_ms: u64, more: &str| -> Vec<u64> {
+        site.views.note_alive(alive_ms);
+        let found = text(&site, "klines", &format!("symbol=BTCUSDT&interval=1m{more}"));
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        found.as_array().unwrap().iter().map(|candle| candle[0].as_u64().unwrap()).collect()
+    };
+    for alive_ms in [u64::MAX, minute(4)] {
+        assert_eq!(opens(alive_ms, ""), [0, 1, 2, 3, 4].map(minute));
+    }
+    assert_eq!(opens(minute(2) - 1_001, ""), [0, 1].map(minute));
+    assert_eq!(opens(minute(2) - 1_000, ""), [0, 1, 2].map(minute), "it may be alive still");
+    assert_eq!(opens(minute(2), &format!("&startTime={}", minute(1))), [1, 2].map(minute));
+    assert_eq!(opens(minute(1), &format!("&startTime={}", minute(3))), [0; 0]);
+    assert_eq!(opens(0, ""), [minute(0)], "a trade is one");
+}
+
 #[test]
 fn every_interval_of_the_contract_is_served() {
     let site = traded();

@@ -107,6 +107,10 @@ impl Source for FakeLog {
         self.watermark
     }
 
+    fn alive_ms(&self) -> u64 {
+        u64::MAX
+    }
+
     fn engines(&self) -> u64 {
         self.engines
     }

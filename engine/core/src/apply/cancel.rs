@@ -73,11 +73,11 @@ impl Core {
     ) -> Result<(), Reject> {
         let account = self.trading_account(&message.command)?;
         let symbol = self.settled_symbol(message.symbol)?;
-        if message.new_quantity <= 0 {
-            return Err(RejectReason::InvalidQuantity.into());
-        }
         if symbol.status != SymbolStatus::Trading {
             return Err(RejectReason::SymbolNotTrading.into());
+        }
+        if message.new_quantity <= 0 {
+            return Err(RejectReason::InvalidQuantity.into());
         }
         filters::check_lot(&symbol.filters, message.new_quantity)?;
         let handle = self.own_order(account, message.symbol, message.order_id)?;

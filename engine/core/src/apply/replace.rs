@@ -28,14 +28,14 @@ impl Core {
     ) -> Result<(), Reject> {
         let account = self.placing_account(&message.command, message.symbol)?;
         let symbol = &self.symbols.list[message.symbol.0 as usize];
+        if symbol.status != SymbolStatus::Trading {
+            return Err(RejectReason::SymbolNotTrading.into());
+        }
         if message.new_price <= 0 {
             return Err(RejectReason::InvalidPrice.into());
         }
         if message.new_quantity <= 0 {
             return Err(RejectReason::InvalidQuantity.into());
-        }
-        if symbol.status != SymbolStatus::Trading {
-            return Err(RejectReason::SymbolNotTrading.into());
         }
         let handle = self.own_order(account, message.symbol, message.order_id)?;
         self.check_replaceable(handle, message)?;

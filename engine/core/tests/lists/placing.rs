@@ -264,7 +264,9 @@ fn fields_that_do_not_go_together() {
         status: SymbolStatus::Halt.to_wire(),
         ..Default::default()
     });
-    assert_eq!(reason(&mut venue, &sell_list()), Some((Why::SymbolNotTrading, 0)));
+    for message in [sell_list(), PlaceOrderList { price: -1, ..sell_list() }] {
+        assert_eq!(reason(&mut venue, &message), Some((Why::SymbolNotTrading, 0)));
+    }
 }
 
 #[test]

@@ -58,8 +58,8 @@ impl Model {
     pub(crate) fn reduce(&mut self, m: &ReduceOrder) -> Outcome {
         let account = self.client(&m.command)?;
         let symbol = self.ready(m.symbol)?;
-        check(m.new_quantity > 0, Why::InvalidQuantity)?;
         check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
+        check(m.new_quantity > 0, Why::InvalidQuantity)?;
         check(fits_lot(&self.symbol(symbol).filters, m.new_quantity), Why::LotSize)?;
         let order = self.named(account, symbol, m.order_id.0, ClientOrderId::EMPTY)?;
         self.reduce_to(order, m.new_quantity)

@@ -15,9 +15,9 @@ impl Model {
         let account = self.client(&m.command)?;
         let symbol = self.ready(m.symbol)?;
         self.may_place(account, symbol)?;
+        check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
         check(m.new_price > 0, Why::InvalidPrice)?;
         check(m.new_quantity > 0, Why::InvalidQuantity)?;
-        check(self.symbol(symbol).is_trading(), Why::SymbolNotTrading)?;
         let order = self.named(account, symbol, m.order_id.0, ClientOrderId::EMPTY)?;
         let alone = order.in_book() && self.list_of(&order).is_none();
         check(alone, Why::NotReplaceable)?;

@@ -80,6 +80,7 @@ fn every_reason() {
     venue.must(&SetSymbolStatus { symbol: ONE, status: 5, ..Default::default() });
     rejected(&mut venue, &replace(2, 11, 5), Why::SymbolNotTrading, 0);
     rejected(&mut venue, &replace(2, 10, 4), Why::SymbolNotTrading, 0);
+    rejected(&mut venue, &replace(2, -1, -1), Why::SymbolNotTrading, 0);
     venue.check_replay();
 }
 

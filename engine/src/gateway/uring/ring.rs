@@ -154,17 +154,19 @@ impl Ring {
         self.push(receive.flags(squeue::Flags::BUFFER_SELECT).user_data(user));
     }
 
-    /// Sends the buffer from `from` on; it is kept until the completion of `user`, which has no other send under way.
+    /// Sends the buffer from `from` on; it is kept until the completion of `user`.
+    ///
+    /// # Panics
+    /// If `user` has another send under way.
     pub(super) fn send(&mut self, user: u64, socket: BorrowedFd<'_>, buffer: Vec<u8>, from: usize) {
         let bytes = &buffer[from..];
         // Points into the buffer's heap memory, which does not move with the Vec and is neither changed
         // nor freed before `sent` takes it out of the table.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length);
-        if let Some(under_way) = self.sending.insert(user, buffer) {
-            // The kernel may still read it: better kept for ever than given back.
-            under_way.leak();
-        }
+        // Two would be told apart by nothing, and the wrong one be given back while the kernel reads it.
+        assert!(!self.sending.contains_key(&user), "a second send of {user} is under way");
+        self.sending.insert(user, buffer);
         self.push(send.flags(NO_SIGNAL).build().user_data(user));
     }
 
