@@ -5,7 +5,7 @@ use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::units::UNITS_PER_WHOLE;
 
 /// What is to be told of a symbol if a price times a quantity that its filters allow may be no multiple of 10⁻⁸;
-/// `None` of all others. A fill's quote amount is then cut to that, to nothing where it is less.
+/// `None` of all others. A fill's quote amount is then cut to that, and to nothing where it is less.
 #[must_use]
 pub fn finer_than_amounts(name: &str, filters: &SymbolFilters) -> Option<String> {
     let price = grid(filters.price_min, filters.tick_size);
@@ -13,8 +13,7 @@ pub fn finer_than_amounts(name: &str, filters: &SymbolFilters) -> Option<String>
     let is_exact = (price * quantity).is_multiple_of(UNITS_PER_WHOLE.unsigned_abs().into());
     (!is_exact).then(|| {
         format!(
-            "symbol {name}: a price times a quantity may need more than 8 decimals (tick_size, lot_step): what a \
-             fill is worth is cut to 0.00000001, and may be nothing"
+            "symbol {name}: tick_size times lot_step needs more than 8 decimals: what a fill is worth is cut to these"
         )
     })
 }
