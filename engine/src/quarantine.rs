@@ -65,12 +65,12 @@ impl Quarantine {
 
     fn add(&mut self, sender: (SessionId, KeyId)) -> String {
         let (session, key) = sender;
-        if self.senders.len() == SENDERS_MAX && !self.senders.contains(&sender) {
-            return format!(
-                "its sender, session {session} by key {key}, is not refused, because {SENDERS_MAX} others are"
-            );
-        }
         if !self.senders.contains(&sender) {
+            if self.senders.len() == SENDERS_MAX {
+                return format!(
+                    "its sender, session {session} by key {key}, is not refused, because {SENDERS_MAX} others are"
+                );
+            }
             self.senders.push(sender);
         }
         format!(
@@ -83,7 +83,7 @@ impl Quarantine {
     #[inline]
     #[must_use]
     pub fn holds(&self, header: &CommandHeader) -> bool {
-        !self.senders.is_empty() && self.senders.contains(&(header.session, header.key_id))
+        self.senders.contains(&(header.session, header.key_id))
     }
 }
 

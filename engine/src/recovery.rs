@@ -146,7 +146,7 @@ pub(crate) fn recover(
         window.retire()?;
     }
     put_aside(environment.storage.as_ref(), data, &aside)?;
-    tail::cut(&mut segments, walked.end, &beyond, incarnation)?;
+    tail::cut(&mut segments, (walked.end, &beyond), &findings.dropped, incarnation)?;
     let disk = disk_log(&environment.storage, &segments)?;
     Ok(Recovered {
         identity,
@@ -306,17 +306,20 @@ fn leave_mark(data: &Path, identity: &LogIdentity) {
         }
         return;
     }
-    let leave = || {
-        let unfinished = path.with_extension("new");
-        let mut file = File::create(&unfinished)?;
-        writeln!(file, "{id}")?;
-        file.sync_all()?;
-        fs::rename(&unfinished, &path)?;
-        File::open(data)?.sync_all()
-    };
-    if let Err(error) = leave() {
+    let line = format!("{id}\n");
+    if let Err(error) = put_whole(data, &path, line.as_bytes()) {
         alert!("log: cannot write {}: {error}", path.display());
     }
+}
+
+/// Makes a small file in `folder`, which is durable and has its name only as a whole.
+fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    File::open(folder)?.sync_all()
 }
 
 /// Refuses to begin a log where what goes with one says that there was one: its id, a snapshot, leases of its readers,
@@ -441,12 +444,7 @@ fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let Poison { path, command, .. } = poison;
     let save = || {
         fs::create_dir_all(&folder)?;
-        let unfinished = path.with_extension("new");
-        let mut file = File::create(&unfinished)?;
-        file.write_all(command)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
-        File::open(&folder)?.sync_all()?;
+        put_whole(&folder, path, command)?;
         File::open(data)?.sync_all()
     };
     save().map_err(disk_error("keeping the last command in", path))

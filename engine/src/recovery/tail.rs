@@ -70,13 +70,13 @@ fn part(end: u64, used: u64, segment_bytes: u64) -> Option<(u64, u64)> {
     (end < to).then_some((end, to))
 }
 
-/// Ends the log at `end`, as planned. An attempt that is broken off is followed by one with an incarnation of its
+/// Ends the log at `end`, as planned in `dropped`. An attempt that is broken off is followed by one with an incarnation of its
 /// own, which keeps what it still finds, unless a file has it already: no kept file is ever written to again, or
 /// takes the place of another one.
 pub(super) fn cut(
     segments: &mut Segments,
-    end: u64,
-    beyond: &Beyond,
+    (end, beyond): (u64, &Beyond),
+    dropped: &Dropped,
     incarnation: u32,
 ) -> Result<(), RecoveryError> {
     let Some(used) = beyond.used else { return remove_blank(segments, end) };
@@ -95,8 +95,10 @@ pub(super) fn cut(
         sync(segments)?;
     }
     if let Some((from, to)) = part(end, used, segment_bytes) {
-        if kept_already(segments, from, to)?.is_none() {
-            keep(segments, from, to, incarnation)?;
+        let own = kept_path(segments, from / segment_bytes, incarnation);
+        // Else an attempt before has kept it.
+        if dropped.kept_in.first() == Some(&own) {
+            keep(segments, (from, to), &own)?;
         }
         clear(segments, from, to)?;
     }
@@ -187,12 +189,10 @@ fn has_all(
 }
 
 /// Copies the blocks from `from` to `to` to a file beside their segment.
-fn keep(segments: &Segments, from: u64, to: u64, incarnation: u32) -> Result<(), RecoveryError> {
+fn keep(segments: &Segments, (from, to): (u64, u64), kept: &Path) -> Result<(), RecoveryError> {
     let segment_bytes = segments.identity.segment_bytes;
-    let number = from / segment_bytes;
-    let kept = kept_path(segments, number, incarnation);
     let storage = &segments.storage;
-    let unfinished = segments.unfinished(number);
+    let unfinished = segments.unfinished(from / segment_bytes);
     let file =
         storage.create(&unfinished, segment_bytes).map_err(disk_error("making", &unfinished))?;
     let mut buffer = aligned_buffer(CHUNK_BYTES)?;
@@ -203,7 +203,7 @@ fn keep(segments: &Segments, from: u64, to: u64, incarnation: u32) -> Result<(),
             .map_err(disk_error("writing", &unfinished))?;
     }
     file.sync().map_err(disk_error("syncing", &unfinished))?;
-    storage.rename(&unfinished, &kept).map_err(disk_error("naming", &kept))?;
+    storage.rename(&unfinished, kept).map_err(disk_error("naming", kept))?;
     Ok(sync(segments)?)
 }
 
