@@ -21,6 +21,8 @@ pub enum Security {
     Trade,
     /// API key, signature and timing.
     UserData,
+    /// The same, by a key that may trade as by one that may read the account.
+    Signed,
     /// A token in the `Authorization` header (jobs contract §5); no API key.
     Bearer,
 }
@@ -33,7 +35,7 @@ impl Security {
 
     /// Whether the request must be signed and timed.
     pub fn needs_signature(self) -> bool {
-        matches!(self, Self::Trade | Self::UserData)
+        matches!(self, Self::Trade | Self::UserData | Self::Signed)
     }
 }
 
@@ -450,6 +452,7 @@ mod tests {
             (Security::UserStream, true, false),
             (Security::Trade, true, true),
             (Security::UserData, true, true),
+            (Security::Signed, true, true),
             (Security::Bearer, false, false),
         ] {
             assert_eq!(security.needs_key(), key);

@@ -80,7 +80,8 @@ fn security(security: Security) -> &'static [&'static str] {
         Security::MarketData => &["MARKET_DATA"],
         Security::UserStream => &["USER_STREAM"],
         Security::Trade => &["TRADE"],
-        Security::UserData => &["USER_DATA", "SIGNED"],
+        Security::UserData => &["USER_DATA"],
+        Security::Signed => &["SIGNED"],
         Security::Bearer => &[],
     }
 }

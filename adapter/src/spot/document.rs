@@ -129,7 +129,7 @@ const fn tag(security: Security) -> &'static str {
     match security {
         Security::None | Security::MarketData | Security::Bearer => "market data",
         Security::Trade => "trading",
-        Security::UserData => "account",
+        Security::UserData | Security::Signed => "account",
         Security::UserStream => "user data stream",
     }
 }

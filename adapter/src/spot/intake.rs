@@ -60,7 +60,7 @@ impl<'a> Intake<'a> {
             None => None,
             Some(kind) => Some(caller(shared, request, (kind, address))?),
         };
-        let parameters = parameters(request)?;
+        let parameters = route.parameters(request)?;
         routes::check_forms(route, &parameters)?;
         Ok(Self { shared, request, parameters, caller })
     }
@@ -138,7 +138,7 @@ pub(super) fn parameters(request: &Request) -> Result<Parameters<'_>, ParameterE
     }
 }
 
-/// The permission that a key needs for a route.
+/// The permissions of which a key needs one for a route.
 const fn key_kind(security: Security) -> Option<u8> {
     match security {
         Security::None | Security::Bearer => None,
@@ -146,6 +146,8 @@ const fn key_kind(security: Security) -> Option<u8> {
         Security::UserStream => Some(KEY_USER_STREAM),
         Security::Trade => Some(KEY_TRADE),
         Security::UserData => Some(KEY_USER_DATA),
+        // The contract names no kind: it tells who places orders how many that may be.
+        Security::Signed => Some(KEY_TRADE | KEY_USER_DATA),
     }
 }
 

@@ -4,11 +4,11 @@
 
 use std::sync::LazyLock;
 
-use super::intake::Intake;
+use super::intake::{self, Intake};
 use super::{Submission, cancel, forms, market, market_data, place, query, streams};
 use crate::api_error::ApiError;
 use crate::http::Method::{self, Delete, Get, Post, Put};
-use crate::http::Reply;
+use crate::http::{Reply, Request};
 use crate::parameters::pattern::Form;
 use crate::parameters::{ParameterError, Parameters};
 use crate::route::{Route, RouteTable, Security, Weight};
@@ -90,6 +90,22 @@ pub fn operations() -> Vec<Operation> {
         parameters: route.handler.parameters.iter().copied().map(Parameter::read).collect(),
     };
     routes().into_iter().map(operation).collect()
+}
+
+impl Route<Handler> {
+    /// The parameters of a request. Of those that are more than any operation has, the refusal tells how many this
+    /// one knows.
+    pub(super) fn parameters<'a>(
+        &self,
+        request: &'a Request,
+    ) -> Result<Parameters<'a>, ParameterError> {
+        intake::parameters(request).map_err(|error| match error {
+            ParameterError::TooMany { received, .. } => {
+                ParameterError::TooMany { expected: self.handler.most, received }
+            }
+            other => other,
+        })
+    }
 }
 
 /// Refuses more parameters than the operation knows, and values that have not the form of their parameter: both
@@ -246,6 +262,7 @@ fn trading() -> Vec<Route<Handler>> {
 /// The account and its user data stream.
 fn account() -> Vec<Route<Handler>> {
     let user_data = |weight| (Security::UserData, Weight::Fixed(weight));
+    let signed = (Security::Signed, Weight::Fixed(20));
     let user_stream = (Security::UserStream, Weight::Fixed(1));
     let stream = "/api/v3/userDataStream";
     let order_counts = FromViews(query::order_counts);
@@ -258,7 +275,7 @@ fn account() -> Vec<Route<Handler>> {
             &["symbol!", "orderId", "startTime", "endTime", "fromId", "limit"],
             FromViews(query::past::trades),
         ),
-        row(Get, "/api/v3/rateLimit/order", user_data(20), &[], order_counts),
+        row(Get, "/api/v3/rateLimit/order", signed, &[], order_counts),
         row(Post, stream, user_stream, &[], FromViews(streams::open)),
         row(Put, stream, user_stream, &["listenKey!"], FromViews(streams::keep_alive)),
         row(Delete, stream, user_stream, &["listenKey!"], FromViews(streams::close)),

@@ -1,6 +1,7 @@
 //! GET /avgPrice, GET /ticker/24hr, GET /ticker/price, GET /ticker/bookTicker.
 
 use serde::Serialize;
+use touchline_protocol::message::command::SymbolFilters;
 use touchline_protocol::units::{SymbolId, UNITS_PER_WHOLE};
 
 use super::responses::{AveragePrice, BookTicker, Percent, PriceTicker, Statistics, Sum};
@@ -20,7 +21,7 @@ use crate::views::venue::Symbol;
 /// Length of the rolling window, ms.
 const WINDOW_MS: u64 = 86_400_000;
 
-/// Minutes of the average price where no filter of the symbol says otherwise (facts §6).
+/// Minutes of the average price where no filter of the symbol looks at one (facts §6).
 const AVERAGE_MINUTES: u32 = 5;
 
 pub(in crate::spot) fn average_price(intake: &Intake<'_>) -> Result<Reply, ApiError> {
@@ -28,13 +29,22 @@ pub(in crate::spot) fn average_price(intake: &Intake<'_>) -> Result<Reply, ApiEr
     intake.open()?;
     let mins = intake.read(|state| {
         let symbol = state.venue.symbol_named(name).ok_or(ApiError::invalid_symbol())?;
-        let set = [symbol.filters.percent_price_minutes, symbol.filters.min_notional_minutes];
-        let set = set.into_iter().find(|minutes| *minutes != 0);
-        Ok::<_, ApiError>(set.unwrap_or(AVERAGE_MINUTES))
+        Ok::<_, ApiError>(average_minutes(&symbol.filters))
     })?;
     let price = of_named(intake, name, |history, now_ms| history.average(now_ms, mins))?;
     let price = price.ok_or(ApiError::no_trading_window())?;
     json(&AveragePrice { mins, price: Decimal(price) })
+}
+
+/// How far back the average goes that a filter of the symbol looks at; 0: it is the last price (facts §6).
+const fn average_minutes(filters: &SymbolFilters) -> u32 {
+    if filters.percent_price_up | filters.percent_price_down != 0 {
+        filters.percent_price_minutes
+    } else if filters.min_notional != 0 && filters.min_notional_applies_to_market != 0 {
+        filters.min_notional_minutes
+    } else {
+        AVERAGE_MINUTES
+    }
 }
 
 pub(in crate::spot) fn statistics(intake: &Intake<'_>) -> Result<Reply, ApiError> {

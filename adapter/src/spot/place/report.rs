@@ -62,7 +62,9 @@ impl Placement {
     /// is the book that has too little (facts §5.2).
     fn refusal(&self, rejected: &Rejected) -> ApiError {
         match RejectReason::from_wire(rejected.reason) {
-            Some(RejectReason::LotSize) if self.is_by_quote => ApiError::liquidity_below_lot_size(),
+            Some(RejectReason::LotSize | RejectReason::MarketLotSize) if self.is_by_quote => {
+                ApiError::liquidity_below_lot_size()
+            }
             _ => reject::placement(rejected, self.choices.kind, &self.limits),
         }
     }

@@ -1,6 +1,8 @@
 //! What the market data's endpoints answer, as literal JSON, and what they refuse.
 
-use touchline_protocol::message::command::{EngineStarted, SetSymbolStatus};
+use touchline_protocol::message::command::{
+    ChangeSymbol, EngineStarted, SetSymbolStatus, SymbolFilters,
+};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::{Side, SymbolStatus};
 
@@ -292,6 +294,43 @@ fn the_average_is_that_of_the_last_minutes_or_the_last_price() {
     assert_eq!(text(&site, "avgPrice", "symbol=BTCUSDT"), expected);
 }
 
+#[test]
+fn the_average_goes_back_as_far_as_a_filter_that_looks_at_it() {
+    let percent = SymbolFilters { percent_price_up: 2 * ONE, ..SymbolFilters::default() };
+    let notional = SymbolFilters {
+        min_notional: 1,
+        min_notional_applies_to_market: 1,
+        percent_price_minutes: 7,
+        ..SymbolFilters::default()
+    };
+    let limit_orders_only = SymbolFilters { min_notional_applies_to_market: 0, ..notional };
+    for (filters, minutes, price) in [
+        // It goes by the last price.
+        (percent, 0, "102.00000000"),
+        (SymbolFilters { percent_price_minutes: 1, ..percent }, 1, "102.00000000"),
+        (
+            SymbolFilters { percent_price_minutes: 3, min_notional_minutes: 9, ..percent },
+            3,
+            "101.00000000",
+        ),
+        (SymbolFilters { min_notional_minutes: 3, ..notional }, 3, "101.00000000"),
+        (notional, 0, "102.00000000"),
+        // Nothing looks at an average.
+        (SymbolFilters { min_notional_minutes: 1, ..limit_orders_only }, 5, "101.00000000"),
+        (SymbolFilters { percent_price_minutes: 1, ..SymbolFilters::default() }, 5, "101.00000000"),
+    ] {
+        let mut log = old_venue();
+        let changed = ChangeSymbol { symbol: BTCUSDT, filters, ..Default::default() };
+        log.done(Command::ChangeSymbol(&changed), 0);
+        for (id, before_ms, price) in [(1, 120_001, 100 * ONE), (2, 1, 102 * ONE)] {
+            log.time_ns = (NOW_MS - before_ms) * 1_000_000;
+            log.trade(id, price, ONE);
+        }
+        let expected = format!(r#"{{"mins":{minutes},"price":"{price}"}}"#);
+        assert_eq!(text(&Site::new(log), "avgPrice", "symbol=BTCUSDT"), expected, "{filters:?}");
+    }
+}
+
 const UNTRADED: &str = concat!(
     r#"{"symbol":"ETHBTC","priceChange":"0.00000000","priceChangePercent":"0.000","#,
     r#""weightedAvgPrice":"0.00000000","prevClosePrice":"0.00000000","lastPrice":"0.00000000","#,
@@ -405,6 +444,7 @@ fn what_is_wrong_is_named() {
         }
     }
     let combination = "-1128 Combination of optional parameters invalid.";
+    let many = (0..70).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
     let reversed = "-1023 Start time is greater than end time.";
     for (path, query, expected) in [
         ("aggTrades", "fromId=1&startTime=1", combination),
@@ -427,6 +467,7 @@ fn what_is_wrong_is_named() {
             "-1104 Not all sent parameters were read; read '1' parameter(s) but was sent '2'.",
         ),
         ("avgPrice", "limit=5", "-1101 Too many parameters; expected '1' and received '2'."),
+        ("avgPrice", &many, "-1101 Too many parameters; expected '1' and received '71'."),
         ("ticker/24hr", "symbols=[\"BTCUSDT\"]", combination),
     ] {
         assert_error(&site, path, &format!("symbol=BTCUSDT&{query}"), expected);

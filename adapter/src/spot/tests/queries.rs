@@ -387,6 +387,10 @@ fn a_revoked_key_and_a_key_of_another_kind_read_nothing() {
             (401, r#"{"code":-2015,"msg":"Invalid API-key, IP, or permissions for action."}"#)
         );
     }
+    // Of a kind that the contract does not name: who places orders may ask how many.
+    let of_a_trader = touchline_protocol::units::KeyId(3);
+    let reply = site.reply(site.signed_by(of_a_trader, Get, "rateLimit/order", ""));
+    assert_eq!(reply.status, 200, "{}", body(&reply));
     let reply = site.reply(site.signed_by(BOBS_KEY, Post, "order", "symbol=BTCUSDT"));
     assert_eq!(reply.status, 401);
 }

@@ -163,7 +163,9 @@ fn an_order_waits_for_a_symbol_that_may_do_more_by_now() {
     site.views.arrive(Position(640));
     let decided = r#"{"code":-1013,"msg":"Filter failure: MARKET_LOT_SIZE"}"#;
     let refused = r#"{"code":-1013,"msg":"OCO orders are not supported for this symbol"}"#;
-    for (reply, expected) in waiting.iter().zip([decided, decided, refused]) {
+    // How much it is, the book says.
+    let by_quote = r#"{"code":-2010,"msg":"Order book liquidity is less than `LOT_SIZE` filter minimum quantity."}"#;
+    for (reply, expected) in waiting.iter().zip([decided, by_quote, refused]) {
         assert_eq!(body(&reply.try_recv().unwrap()), expected);
     }
 }
