@@ -9,6 +9,7 @@ mod absent;
 mod clients;
 mod connection;
 mod lanes;
+mod logons;
 mod presence;
 mod rate;
 mod replies;
@@ -21,15 +22,15 @@ use crate::clock::{Clock, ClockNotice};
 use crate::config::EngineSection;
 use crate::gateway::Mail;
 use crate::log::{BeginError, CloseError, Control, LogWriter};
-use crate::mailbox::{LogonLetter, StateLetter, ToDuty};
+use crate::mailbox::{StateLetter, ToDuty};
 use crate::notice::alert;
 use crate::quarantine::Quarantine;
 use absent::Absent;
 use clients::{ClientIndex, Clients};
 use connection::Connection;
+use logons::LogonsOwed;
 use rate::Debts;
 use replies::reply_events;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,8 +94,8 @@ pub struct Duty {
     /// Ends of connections for which there is no room yet: in the log, or for their cancels behind the pending
     /// work.
     ends_owed: Vec<ConnectionEnded>,
-    /// Logons for which the log has no room yet. The gateway bounds how many peers wait for a decision.
-    logons_owed: VecDeque<LogonLetter>,
+    /// Logons for which the log has no room yet.
+    logons_owed: LogonsOwed,
     /// Sessions whose connections ended with an earlier engine.
     absent: Absent,
     /// An order that has to be continued came before the cold lane was polled.
@@ -164,7 +165,7 @@ impl Duty {
             stop,
             clients,
             ends_owed: Vec::new(),
-            logons_owed: VecDeque::new(),
+            logons_owed: LogonsOwed::new(),
             absent,
             settings,
             next_hot: 0,
@@ -363,7 +364,7 @@ impl Duty {
             letters += 1;
             match letter {
                 ToDuty::Logon(letter) => {
-                    self.logons_owed.push_back(letter);
+                    self.logons_owed.add(letter);
                     self.let_in_owed();
                 }
                 ToDuty::State { ticket, session, epoch, account, correlation } => {

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use touchline_protocol::message::command::{LOGON_BRIEF, LOGON_TERSE, Logon};
 use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::SessionStarted;
@@ -90,16 +90,46 @@ impl Detail {
     }
 }
 
-/// A peer that proved who it is.
-pub struct LogonLetter {
-    /// Comes back in the answer.
-    pub ticket: usize,
+/// What a peer asks for that proved who it is.
+pub struct LogonRequest {
     /// The command to log.
     pub logon: Box<Logon>,
     /// The engine's end of the session's rings; none for a stream.
     pub end: Option<Box<SessionEnd>>,
     /// What is asked for beside it.
     pub wishes: Wishes,
+}
+
+/// A request for a logon, which is taken once: by the duty thread, which logs it, or back by the gateway, whose peer
+/// is gone or was told to come again. What was taken back is never logged: who comes again finds its session as it
+/// was.
+#[derive(Clone)]
+pub struct Asked(Arc<Mutex<Option<LogonRequest>>>);
+
+impl Asked {
+    /// One that nobody has taken.
+    #[must_use]
+    pub fn new(request: LogonRequest) -> Self {
+        Self(Arc::new(Mutex::new(Some(request))))
+    }
+
+    /// The request, unless it was taken before.
+    pub fn take(&self) -> Option<LogonRequest> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether it was taken.
+    pub fn is_taken(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+/// A peer that proved who it is.
+pub struct LogonLetter {
+    /// Comes back in the answer.
+    pub ticket: usize,
+    /// What it asks for.
+    pub asked: Asked,
 }
 
 /// From the gateway to the duty thread.
@@ -139,12 +169,14 @@ pub enum FromDuty {
         /// Positions before and behind the logon.
         logon: Range<Position>,
     },
-    /// The core rejected the logon.
+    /// The core rejected the logon. As of a connection that ended, the memory comes along.
     Refused {
         /// The ticket of the logon.
         ticket: usize,
         /// Why.
         reason: RejectReason,
+        /// The engine's end of the rings, if it was to have rings of its own.
+        end: Option<Box<SessionEnd>>,
     },
     /// The duty thread ended a connection: close its socket. The memory comes along because
     /// unmapping it is a system call, which the duty thread leaves to others.

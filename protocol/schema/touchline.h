@@ -187,7 +187,7 @@ enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */
     TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place at present for another connection or reader of the feed, in all or of its key. Not of a name too many, which is `Rejected`. */
     TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32 already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the end of the older connection is to cancel. */
-    TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log, or has not come to decide about the client in time: try again. */
+    TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log, or has not come to decide about the client in time: try again. It is not logged on later either. */
     TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told since `position` may not have happened. To go on, log on again without naming them. */
     TOUCHLINE_REFUSAL_REASON_NO_FEED = 10, /* There is no public feed, or it has ended. */
 };

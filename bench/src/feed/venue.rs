@@ -17,7 +17,7 @@ use touchline_engine::gateway::{self, Mail};
 use touchline_engine::genesis::Genesis;
 
 use touchline_engine::log::{self, Control, Environment, KeeperHandle, LogOptions, WindowPlace};
-use touchline_engine::mailbox::{FromDuty, LogonLetter, ToDuty, Wishes};
+use touchline_engine::mailbox::{Asked, FromDuty, LogonLetter, LogonRequest, ToDuty, Wishes};
 use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::feed::layout::SLOTS_MIN;
 use touchline_protocol::log::SEGMENT_BYTES_DEFAULT;
@@ -269,12 +269,9 @@ fn log_on(duty: &mut Duty, mail: &Mail) -> Result<(SessionEnd, SessionStarted)> 
     };
     logon.command.key_id = KeyId(1);
     let (logon, end) = (Box::new(logon), Some(Box::new(end)));
-    mail.to_duty.put(ToDuty::Logon(LogonLetter {
-        ticket: 1,
-        logon,
-        end,
-        wishes: Wishes::default(),
-    }));
+    let request = LogonRequest { logon, end, wishes: Wishes::default() };
+    let asked = Asked::new(request);
+    mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 1, asked }));
     duty.turn();
     match mail.from_duty.take() {
         Some(FromDuty::Opened { started, .. }) => Ok((client, started)),

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::transaction::{Refusal, transact};
 use super::{Duty, LETTERS_PER_TURN, OwnCommandError, is_answering};
 use crate::log::BeginError;
-use crate::mailbox::{FromDuty, LogonLetter, Wishes};
+use crate::mailbox::{FromDuty, LogonLetter, LogonRequest, Wishes};
 use crate::notice::alert;
 use touchline_core::Core;
 use touchline_protocol::message::command::{ConnectionEnded, Logon};
@@ -24,17 +24,19 @@ impl Duty {
         while count < LETTERS_PER_TURN
             && !self.logons_owed.is_empty()
             && is_answering(&self.writer)
-            && let Some(letter) = self.logons_owed.pop_front()
+            && let Some(LogonLetter { ticket, asked }) = self.logons_owed.next()
         {
-            self.log_on(letter);
             count += 1;
+            if let Some(request) = asked.take() {
+                self.log_on(ticket, request);
+            }
         }
         count
     }
 
     /// The logon is one logged command: it raises the epoch, which fences the session's older
     /// connection, whose end is dropped here. Without rings of its own it is a stream's.
-    fn log_on(&mut self, LogonLetter { ticket, logon, end, wishes }: LogonLetter) {
+    fn log_on(&mut self, ticket: usize, LogonRequest { logon, end, wishes }: LogonRequest) {
         let before = self.writer.position();
         match self.log_own(&logon) {
             Ok((started, position)) => {
@@ -48,7 +50,7 @@ impl Duty {
                 // What the end of the older connection took away.
                 self.tell_others(None, position);
             }
-            Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason }),
+            Err(reason) => self.mail.tell_gateway(FromDuty::Refused { ticket, reason, end }),
         }
     }
 

@@ -4,7 +4,7 @@
 use super::GatewayOptions;
 use super::backend::Listener;
 use super::stream::{Terms, bound_kernel};
-use crate::mailbox::{Detail, Wishes};
+use crate::mailbox::{Asked, Detail, Wishes};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendFlags, getpeername, send};
@@ -112,6 +112,8 @@ pub(super) struct Peer {
     socket: Arc<OwnedFd>,
     origin: Origin,
     state: State,
+    /// What it asked the duty thread for.
+    asked: Option<Asked>,
     since: Instant,
     buffer: [u64; BUFFER_WORDS],
     filled: usize,
@@ -123,6 +125,7 @@ impl Peer {
             socket,
             origin,
             state: State::AwaitHello,
+            asked: None,
             since: Instant::now(),
             buffer: [0; BUFFER_WORDS],
             filled: 0,
@@ -179,6 +182,17 @@ impl Peer {
             State::Open { session, epoch } => Some((session, epoch)),
             _ => None,
         }
+    }
+
+    /// This is what the duty thread is asked for.
+    pub(super) fn has_asked(&mut self, asked: Asked) {
+        self.asked = Some(asked);
+    }
+
+    /// Takes back what the duty thread was asked for, so that no logon is logged of a peer that is gone or was told to
+    /// come again. False if the duty thread has it already.
+    pub(super) fn withdraw(&self) -> bool {
+        self.asked.as_ref().is_none_or(|asked| asked.take().is_some())
     }
 
     /// Tells the peer that it is refused; it is to be dropped afterwards.

@@ -12,7 +12,7 @@ use super::refusals::Refusals;
 use super::sessions::Sessions;
 use super::{GatewayOptions, Mail};
 use crate::log::Control;
-use crate::mailbox::{FromDuty, LogonLetter, ToDuty};
+use crate::mailbox::{Asked, FromDuty, LogonLetter, LogonRequest, ToDuty};
 use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::Range;
@@ -291,7 +291,11 @@ impl Gateway {
             }
             Progress::LogOn { logon, end, wishes } => {
                 if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
-                    self.mail.tell_duty(ToDuty::Logon(LogonLetter { ticket, logon, end, wishes }));
+                    let asked = Asked::new(LogonRequest { logon, end, wishes });
+                    if let Some(peer) = self.peers.get_mut(&ticket) {
+                        peer.has_asked(asked.clone());
+                        self.mail.tell_duty(ToDuty::Logon(LogonLetter { ticket, asked }));
+                    }
                 } else if let Some(peer) = self.peers.get(&ticket) {
                     peer.refuse(RefusalReason::TooManySessions, None);
                     self.forget_peer(ticket);
@@ -312,6 +316,7 @@ impl Gateway {
 
     pub(super) fn forget_peer(&mut self, ticket: usize) -> Option<Peer> {
         let peer = self.peers.remove(&ticket)?;
+        peer.withdraw();
         self.backend.forget(ticket);
         self.history.forget(ticket);
         Some(peer)
@@ -334,7 +339,8 @@ impl Gateway {
                 FromDuty::Opened { ticket, started, logon } => {
                     self.welcome(ticket, &started, logon);
                 }
-                FromDuty::Refused { ticket, reason } => {
+                // The memory, if any, is unmapped here.
+                FromDuty::Refused { ticket, reason, end: _ } => {
                     if let Some(peer) = self.peers.get(&ticket) {
                         peer.refuse(RefusalReason::Rejected, Some(reason));
                         self.forget_peer(ticket);
@@ -429,9 +435,12 @@ impl Gateway {
         let is_late = |peer: &Peer| self.now.duration_since(peer.since()) > HANDSHAKE_LIMIT;
         let late = self.peers.iter().filter(|(_, peer)| !peer.is_open() && is_late(peer));
         for ticket in late.map(|(&ticket, _)| ticket).collect::<Vec<_>>() {
-            if let Some(peer) = self.peers.get(&ticket) {
-                peer.refuse(RefusalReason::LogUnavailable, None);
+            let Some(peer) = self.peers.get(&ticket) else { continue };
+            // What the duty thread has taken it decides at this moment, and its answer holds.
+            if !peer.withdraw() {
+                continue;
             }
+            peer.refuse(RefusalReason::LogUnavailable, None);
             self.refusals.print("refused a connection that nobody came to decide about within 5 s");
             self.remove(ticket);
         }

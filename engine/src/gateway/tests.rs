@@ -304,7 +304,7 @@ pub(super) mod peers {
             mail.arrivals.put(arrival);
             client
         };
-        let mut clients = [0, 1].map(come);
+        let mut clients = [0, 1, 0].map(come);
         let mut gateway = Gateway::new(
             Arc::clone(&options),
             log.control.clone(),
@@ -315,12 +315,20 @@ pub(super) mod peers {
         .unwrap();
         gateway.let_in_arrivals();
         gateway.close_late_peers();
-        assert_eq!(clients.each_mut().map(answer), [None; 2], "nobody is late yet");
+        assert_eq!(clients.each_mut().map(answer), [None; 3], "nobody is late yet");
+        let mut letters = std::iter::from_fn(|| match mail.to_duty.take()? {
+            ToDuty::Logon(letter) => Some(letter),
+            _ => panic!("no logon"),
+        });
+        let [first, third] = [letters.next(), letters.next()].map(|letter| letter.unwrap().asked);
+        // The duty thread begins with the third one at this moment.
+        assert!(third.take().is_some());
         gateway.now += 2 * HANDSHAKE_LIMIT;
         gateway.close_late_peers();
         let unavailable = Some(RefusalReason::LogUnavailable as u16);
-        assert_eq!(clients.each_mut().map(answer), [unavailable; 2]);
-        assert!(gateway.peers.is_empty());
+        assert_eq!(clients.each_mut().map(answer), [unavailable, unavailable, None]);
+        assert_eq!(gateway.peers.len(), 1);
+        assert!(first.is_taken(), "who is told to come again is not let in behind his back");
         log.keeper.stop();
     }
 

@@ -12,7 +12,7 @@ use touchline_engine::duty::{Duty, DutyOptions};
 use touchline_engine::gateway::{self, Mail};
 use touchline_engine::genesis::Genesis;
 use touchline_engine::log::{self, Environment, Log, LogOptions, LogWriter, WindowPlace};
-use touchline_engine::mailbox::{FromDuty, LogonLetter, ToDuty, Wishes};
+use touchline_engine::mailbox::{Asked, FromDuty, LogonLetter, LogonRequest, ToDuty, Wishes};
 use touchline_engine::recovery::NothingToReplay;
 use touchline_protocol::message::command::Logon;
 use touchline_protocol::message::enums::RejectReason;
@@ -94,7 +94,8 @@ impl DutyBench {
         end: Option<Box<SessionEnd>>,
     ) -> Result<SessionStarted, RejectReason> {
         let (logon, wishes) = (Box::new(logon), self.wishes);
-        self.mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 1, logon, end, wishes }));
+        let asked = Asked::new(LogonRequest { logon, end, wishes });
+        self.mail.to_duty.put(ToDuty::Logon(LogonLetter { ticket: 1, asked }));
         self.duty.turn();
         loop {
             match self.mail.from_duty.take() {

@@ -407,7 +407,7 @@ wire_enum! {
         /// end of the older connection is to cancel.
         Rejected = 7,
         /// The engine cannot read what the client saw last in its log, or has not come to decide about the client
-        /// in time: try again.
+        /// in time: try again. It is not logged on later either.
         LogUnavailable = 8,
         /// The log does not have the incarnation and position that the client saw last: what it was told
         /// since `position` may not have happened. To go on, log on again without naming them.
