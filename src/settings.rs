@@ -59,25 +59,34 @@ pub(crate) fn parse(arguments: &SettingsArguments, text: Option<&str>) -> Result
         _ => (REFERENCE, "built-in venue.toml".to_owned()),
     };
     let mut table: Table = text.parse().with_context(|| source.clone())?;
+    let mut settings = read(&table).context(source)?;
+    // One by one: what is wrong is named by where it stands.
     for assignment in &arguments.set {
-        set(&mut table, assignment).with_context(|| format!("--set {assignment}"))?;
+        let name = || format!("--set {assignment}");
+        set(&mut table, assignment).with_context(name)?;
+        settings = read(&table).with_context(name)?;
     }
-    let adapter: AdapterConfig = section(&mut table, "adapter", &source)?;
-    let jobs: JobsConfig = section(&mut table, "jobs", &source)?;
-    let engine: EngineConfig = table.try_into().with_context(|| source)?;
-    engine.validate()?;
-    Ok(Settings { engine, adapter, jobs })
+    settings.engine.validate()?;
+    Ok(settings)
+}
+
+fn read(table: &Table) -> Result<Settings> {
+    let mut table = table.clone();
+    let known: Table = REFERENCE.parse()?;
+    if let Some(unknown) = table.keys().find(|name| !known.contains_key(*name)) {
+        let known: Vec<_> = known.keys().map(String::as_str).collect();
+        bail!("unknown section `{unknown}`, expected one of {}", known.join(", "));
+    }
+    let adapter: AdapterConfig = section(&mut table, "adapter")?;
+    let jobs: JobsConfig = section(&mut table, "jobs")?;
+    Ok(Settings { engine: table.try_into()?, adapter, jobs })
 }
 
 /// Takes a section out of the table; without one every key has its default.
-fn section<T: Default + DeserializeOwned>(
-    table: &mut Table,
-    name: &str,
-    source: &str,
-) -> Result<T> {
+fn section<T: Default + DeserializeOwned>(table: &mut Table, name: &str) -> Result<T> {
     match table.remove(name) {
         None => Ok(T::default()),
-        Some(section) => section.try_into().with_context(|| format!("{source}, section [{name}]")),
+        Some(section) => section.try_into().with_context(|| format!("section [{name}]")),
     }
 }
 
@@ -172,18 +181,47 @@ mod tests {
             ("engine.wait", "KEY=VALUE"),
             ("wait=spin", "SECTION.KEY"),
             ("engine.weight=3", "weight"),
-            ("engine.wait=fast", "fast"),
-            ("motor.wait=spin", "motor"),
+            ("engine.wait=fast", "--set engine.wait=fast: unknown variant `fast`"),
+            (
+                "motor.wait=spin",
+                "--set motor.wait=spin: unknown section `motor`, expected one of accounts, adapter, ",
+            ),
             ("gateway.tcp=localhost", "localhost"),
             ("gateway.sessions=0", "gateway.sessions"),
             ("engine.connections=2", "engine.connections: 2 is not between 3 and 120"),
             ("log.window_mib=7", "log.window_mib"),
             ("log.segment_mib=3", "log.segment_mib"),
-            ("adapter.nothing=1", "nothing"),
+            ("limits.sessions=2", "limits.sessions: 2 is not between 3 and "),
+            (
+                "adapter.nothing=1",
+                "--set adapter.nothing=1: section [adapter]: unknown field `nothing`",
+            ),
             ("jobs.nothing=1", "nothing"),
         ] {
             let error = with(&[wrong]).err().map(|error| format!("{error:#}"));
             assert!(error.as_ref().is_some_and(|text| text.contains(named)), "{wrong}: {error:?}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_not_laid_at_anothers_door() {
+        let arguments = SettingsArguments {
+            config: Some("/own/venue.toml".into()),
+            set: vec!["engine.wait=spin".to_owned()],
+        };
+        for (text, told) in [
+            ("[engine]\nwait = \"fast\"\n", "/own/venue.toml: unknown variant `fast`"),
+            (
+                "[adapter]\nnothing = 1\n",
+                "/own/venue.toml: section [adapter]: unknown field `nothing`",
+            ),
+            ("[motor]\n", "/own/venue.toml: unknown section `motor`"),
+        ] {
+            let error = parse(&arguments, Some(text)).err().map(|error| format!("{error:#}"));
+            assert!(error.as_ref().is_some_and(|error| error.starts_with(told)), "{error:?}");
+        }
+        let wrong = SettingsArguments { set: vec!["engine.wait=fast".to_owned()], ..arguments };
+        let error = parse(&wrong, Some("[engine]\nwait = \"spin\"\n")).err().unwrap();
+        assert!(format!("{error:#}").starts_with("--set engine.wait=fast: "), "{error:#}");
     }
 }

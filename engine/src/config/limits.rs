@@ -1,6 +1,7 @@
 //! Section `[limits]` of `venue.toml`: capacities, which are part of the log. Read by a new venue's definition
 //! ([`crate::genesis`]) and by each start of the engine.
 
+use super::CONNECTIONS_MIN;
 use serde::Deserialize;
 use touchline_core::RecordLimits;
 use touchline_core::limits::{CELLS_MAX, MAXIMA, MINIMA, RECORD_BLOCKS_MAX, RECORDS_MAX};
@@ -132,7 +133,10 @@ impl LimitsSection {
         for (key, ((limit, least), most)) in
             KEYS.iter().zip(limits.into_iter().zip(least).zip(most))
         {
-            in_range(key, limit.into(), least.into(), most.into())?;
+            let least = u64::from(least);
+            // An adapter has two, and waits for them for ever where there are fewer.
+            let least = if *key == "limits.sessions" { CONNECTIONS_MIN } else { least };
+            in_range(key, limit.into(), least, most.into())?;
         }
         in_range("limits.records", self.records.into(), 0, RECORDS_MAX.into())?;
         in_range("limits.record_blocks", self.record_blocks.into(), 0, RECORD_BLOCKS_MAX.into())?;
