@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{self, Path};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::outlet;
@@ -38,8 +38,27 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
         alert!("touchline: {}", with_causes(error.as_ref()));
     }
     let example = Example::of(&names);
-    outlet::output(block(data, &environment, address, &credentials, example.as_ref())?);
+    let shows_secrets = is_demo(arguments, &names);
+    let shown = Shown { address, credentials: &credentials, shows_secrets };
+    outlet::output(block(data, &environment, shown, example.as_ref())?);
     Ok(())
+}
+
+/// Keys of the built-in venue's accounts.
+const DEMO_KEYS: [(&str, KeyId); 2] = [("A", KeyId(1)), ("B", KeyId(2))];
+
+/// True of the built-in venue as it was made, whose secrets are worth nothing to anybody. Those of another venue stay
+/// in `demo.env`: what a terminal shows ends up in journals.
+fn is_demo(arguments: &UpArguments, names: &Names) -> bool {
+    arguments.settings.config.is_none() && names.keys().eq(DEMO_KEYS)
+}
+
+/// What the block says of who may trade, and where.
+#[derive(Clone, Copy)]
+struct Shown<'shown> {
+    address: &'shown str,
+    credentials: &'shown [Credentials],
+    shows_secrets: bool,
 }
 
 /// Accounts that are shown.
@@ -85,8 +104,7 @@ fn write_environment(
 fn block(
     data: &Path,
     environment: &Path,
-    address: &str,
-    credentials: &[Credentials],
+    Shown { address, credentials, shows_secrets }: Shown<'_>,
     example: Option<&Example>,
 ) -> Result<String> {
     let mut text = String::new();
@@ -95,10 +113,13 @@ fn block(
     writeln!(text, "  data        {}", data.display())?;
     for Credentials { account, key_id, api_key, secret } in credentials {
         writeln!(text, "  account {account:<3} key     {api_key}")?;
-        writeln!(text, "              secret  {secret}")?;
+        if shows_secrets {
+            writeln!(text, "              secret  {secret}")?;
+        }
         writeln!(text, "              key id  {key_id}")?;
     }
-    writeln!(text, "  variables   {}\n", environment.display())?;
+    let has_secrets = if shows_secrets { "" } else { " (with the secrets)" };
+    writeln!(text, "  variables   {}{has_secrets}\n", environment.display())?;
     if let Some(Example { symbol, order }) = example {
         writeln!(text, "Look at a book:\n")?;
         writeln!(text, "  curl 'http://{address}/api/v3/depth?symbol={symbol}'\n")?;
@@ -131,11 +152,11 @@ fn order_line(environment: &Path, symbol: &str, order: Figures) -> String {
     )
 }
 
-/// A path as the shell's `.` takes it, which looks for a name alone elsewhere, and for options in what begins
-/// like one.
+/// A path as the shell's `.` takes it in whatever folder: it looks for a name alone elsewhere, and for options in
+/// what begins like one.
 fn quoted(path: &Path) -> String {
-    let says_where = path.is_absolute() || path.starts_with(".");
-    let path = if says_where { path.to_owned() } else { Path::new(".").join(path) };
+    // Where the current folder is gone there is nothing better.
+    let path = path::absolute(path).unwrap_or_else(|_| Path::new(".").join(path));
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
@@ -145,21 +166,39 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_shell_finds_the_variables_wherever_the_data_are() {
+    fn a_shell_finds_the_variables_wherever_it_stands() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["plain", "it's", "'", "a b", "$HOME", "-p", "\"x\\", "`x`", "new\nline"] {
             fs::create_dir(folder.path().join(name)).unwrap();
-            let relative = Path::new(name).join("demo.env");
-            let path = folder.path().join(&relative);
+            let path = folder.path().join(name).join("demo.env");
             write_environment(&path, "example.org", "X-SVC", &[]).unwrap();
-            let from_here = Path::new(".").join(&relative);
-            assert_eq!(quoted(&from_here), quoted(&relative), "what says where is left as it is");
-            for shown in [relative, from_here, path] {
-                let line = format!(". {} && printf %s \"$BASE_URL\"", quoted(&shown));
-                let mut shell = Command::new("sh");
-                let ran = shell.args(["-c", &line]).current_dir(folder.path()).output().unwrap();
-                assert_eq!(ran.stdout, b"http://example.org", "{line}: {ran:?}");
-            }
+            let line = format!(". {} && printf %s \"$BASE_URL\"", quoted(&path));
+            let ran = Command::new("sh").args(["-c", &line]).current_dir("/").output().unwrap();
+            assert_eq!(ran.stdout, b"http://example.org", "{line}: {ran:?}");
         }
+        let here = std::env::current_dir().unwrap();
+        for relative in ["-p/demo.env", "./-p/demo.env"] {
+            let shown = format!("'{}'", here.join("-p/demo.env").display());
+            assert_eq!(quoted(Path::new(relative)), shown);
+        }
+    }
+
+    #[test]
+    fn secrets_are_shown_where_they_are_worth_nothing() {
+        let one = Credentials {
+            account: "X".to_owned(),
+            key_id: KeyId(1),
+            api_key: "public".to_owned(),
+            secret: "hidden".to_owned(),
+        };
+        let text = |shows_secrets| {
+            let credentials = std::slice::from_ref(&one);
+            let shown = Shown { address: "127.0.0.1:1", credentials, shows_secrets };
+            block(Path::new("d"), Path::new("d/demo.env"), shown, None).unwrap()
+        };
+        let (demo, own) = (text(true), text(false));
+        assert!(demo.contains("secret  hidden") && !demo.contains("with the secrets"), "{demo}");
+        assert!(!own.contains("hidden") && own.contains("d/demo.env (with the secrets)"), "{own}");
+        assert!(own.contains("key     public") && own.contains("key id  1"), "{own}");
     }
 }
