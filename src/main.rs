@@ -71,6 +71,7 @@ fn run_engine(arguments: &cli::EngineArguments) -> anyhow::Result<()> {
     touchline_engine::run(touchline_engine::EngineOptions {
         data: arguments.data.data.clone(),
         config: settings.engine,
+        is_own_definition: arguments.settings.config.is_some(),
         accept_loss: arguments.start.accept_loss,
         must_exist: arguments.must_exist,
         allow_clock_behind: arguments.start.allow_clock_behind,

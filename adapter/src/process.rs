@@ -7,7 +7,7 @@ mod open_files;
 
 use crate::notice::alert;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -195,12 +195,19 @@ fn serve(
 ) -> Result<(), RunError> {
     options.config.validate()?;
     options.jobs.validate()?;
+    check_free(options.http)?;
     let Some(files) = wait_for_engine_files(options, notices)? else { return Ok(()) };
     let _claim = Claim::take(&options.data, &options.config.instance)?;
     let parts = Parts::start(options, files, sender.clone())?;
     let outcome = parts.watch(notices, out);
     parts.end();
     outcome
+}
+
+/// Whether one could listen there at this moment. Before anything is made: the lease of an instance that never
+/// served would hold the log for ever.
+fn check_free(address: SocketAddr) -> Result<(), FrontError> {
+    TcpListener::bind(address).map(drop).map_err(|source| FrontError::Listen { address, source })
 }
 
 /// What the engine leaves in its data folder for an adapter.

@@ -209,13 +209,14 @@ fn start_over(
     mail: Arc<Mail>,
     rings: SessionEnd,
 ) -> io::Result<GatewayHandle> {
+    // Where it cannot listen there it leaves no socket behind.
+    let tcp = options.settings.tcp.0.map(listen_tcp).transpose()?;
     let local = listen(&options.socket).map_err(|error| {
         io::Error::new(error.kind(), format!("the socket {}: {error}", options.socket.display()))
     })?;
     backends.door.listen(Listener::Local, local)?;
     let mut chosen = format!("gateway: {}", backends.gateway.name());
-    if let Some(address) = options.settings.tcp.0 {
-        let (listener, bound) = listen_tcp(address)?;
+    if let Some((listener, bound)) = tcp {
         backends.door.listen(Listener::Tcp, listener)?;
         chosen.push_str(&format!(" tcp={bound}"));
     }
@@ -299,6 +300,14 @@ fn listen(socket: &Path) -> io::Result<OwnedFd> {
     fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
     Ok(listener.into())
+}
+
+/// Whether a gateway could listen there at this moment.
+///
+/// # Errors
+/// What keeps it from that.
+pub(crate) fn check_tcp(address: SocketAddr) -> io::Result<()> {
+    listen_tcp(address).map(drop)
 }
 
 fn listen_tcp(address: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {

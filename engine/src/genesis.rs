@@ -5,8 +5,10 @@
 //! cut off goes on where it stopped.
 
 mod rounding;
+mod untaken;
 
 pub use rounding::finer_than_amounts;
+pub(crate) use untaken::untaken;
 
 use crate::config::{AccountSection, ConfigError, EngineConfig, SymbolSection, limit_key};
 use std::collections::HashMap;

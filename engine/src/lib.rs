@@ -15,6 +15,7 @@ pub mod huge_pages;
 pub mod inspect;
 pub mod log;
 pub mod mailbox;
+mod master_key;
 mod notice;
 pub mod open_files;
 #[cfg(test)]

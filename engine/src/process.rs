@@ -6,10 +6,11 @@ use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
 use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, StreamRings};
-use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters};
+use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters, untaken};
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
 use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
+use crate::master_key;
 use crate::notice::{alert, say};
 use crate::open_files;
 use crate::pid_file::PidFile;
@@ -20,8 +21,7 @@ use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct EngineOptions {
     pub data: PathBuf,
     /// Its part of `venue.toml`.
     pub config: EngineConfig,
+    /// Its definition is one that somebody wrote, and not the built-in one.
+    pub is_own_definition: bool,
     /// Open a damaged log by dropping what lies behind the damage.
     pub accept_loss: bool,
     /// Begin no new venue, and make no folder: there was one here.
@@ -122,6 +124,12 @@ pub fn run(options: EngineOptions) -> Result<()> {
         options.data.display()
     );
     let genesis = check_definition(&options.config, &options.data)?;
+    if !has_log(&options.data)
+        && let Some(address) = options.config.gateway.tcp.0
+    {
+        // Before there is a venue, which is made for good.
+        gateway::check_tcp(address)?;
+    }
     // A write beyond a limit on the size of files is to fail as any other does, and not to end the process.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     // What has started this process may have told it to ignore the ends of children: it would hear of none.
@@ -134,12 +142,18 @@ pub fn run(options: EngineOptions) -> Result<()> {
     // Here, and not by the first thread that has something to say: that one may have a core of its own.
     outlet::begin();
     open_files::make_room(&options.config);
-    let master_key = master_key(&options.data)?;
+    let master_key = master_key::load(&options.data)?;
     use_huge_pages(options.config.engine.huge_pages);
     let table_seed = getrandom::u64().context("no random table seed")?;
     let mut core = Core::with_table_seed(table_seed);
     let (mail, rings) = gateway::mail()?;
     let (log, defined) = open_log(&options, &mut core, table_seed)?;
+    if options.is_own_definition
+        && defined.is_whole
+        && let Some(told) = untaken(&options.config, &core)
+    {
+        alert!("engine: {told}");
+    }
     let stop = Arc::new(AtomicBool::new(false));
     // A signal that nobody takes ends the process where it is, and the file would stay. One that comes from here
     // on ends the engine when it has started, however long the disk takes for that.
@@ -340,26 +354,6 @@ pub fn check_definition(
         genesis.try_out()?;
     }
     Ok(Some(genesis))
-}
-
-/// A new venue gets a new master key, before its log. A venue without its key is refused: with another
-/// one every API key and secret of it would be void.
-fn master_key(data: &Path) -> Result<MasterKey> {
-    let path = data.join("master.key");
-    if has_log(data) {
-        return MasterKey::load(&path)
-            .context("the venue's keys come from its master key: put the file back");
-    }
-    // Else the key would be there, and another one, when the log is brought back.
-    if !path.exists() {
-        check_new_log(data)?;
-    }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
-        .with_context(|| format!("cannot make the data folder {}", data.display()))?;
-    Ok(MasterKey::load_or_create(&path)?)
 }
 
 /// Whether a log may be begun in a data folder without one, or one was there that is lost.

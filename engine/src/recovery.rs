@@ -313,7 +313,7 @@ fn leave_mark(data: &Path, identity: &LogIdentity) {
 }
 
 /// Makes a small file in `folder`, which is durable and has its name only as a whole.
-fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("new");
     let mut file = File::create(&unfinished)?;
     file.write_all(bytes)?;

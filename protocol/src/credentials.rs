@@ -18,6 +18,7 @@ use thiserror::Error;
 /// Characters of an API key and of a secret.
 pub const CREDENTIAL_CHARACTERS: usize = 64;
 
+const MARK_CHARACTERS: usize = 16;
 const MASTER_KEY_BYTES: usize = 32;
 const MAC_CHARACTERS: usize = 53;
 const NUMBER_CHARACTERS: usize = CREDENTIAL_CHARACTERS - MAC_CHARACTERS;
@@ -183,6 +184,12 @@ impl MasterKey {
         self.derive("secret", &key.0.to_le_bytes(), CREDENTIAL_CHARACTERS)
     }
 
+    /// By which this key is told from others: 16 letters and digits, that tell nothing of what comes from it.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        self.derive("mark", &[], MARK_CHARACTERS)
+    }
+
     fn number_mask(&self, mac: &[u8]) -> u64 {
         let block = self.block("number", mac, 0);
         let mut first = [0; 8];
@@ -252,6 +259,15 @@ mod tests {
         assert_ne!(master.secret(KeyId(1)), master.secret(KeyId(2)));
         assert_ne!(master.secret(KeyId(1)), master.api_key(KeyId(1)));
         assert_eq!(master.secret(KeyId(1)).len(), 64);
+    }
+
+    #[test]
+    fn a_mark_tells_one_key_from_another() {
+        let (one, other) = (MasterKey::new([7; 32]), MasterKey::new([8; 32]));
+        assert_eq!(one.mark(), MasterKey::new([7; 32]).mark());
+        assert_ne!(one.mark(), other.mark());
+        assert_eq!(one.mark().len(), 16);
+        assert!(!one.secret(KeyId(0)).starts_with(&one.mark()));
     }
 
     #[test]

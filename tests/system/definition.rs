@@ -11,10 +11,11 @@ use super::trader::{Balances, Trader, balances_of};
 use super::venue::{Venue, borrowed};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -165,6 +166,8 @@ fn a_venue_is_what_its_first_start_defined_whatever_later_ones_are_given() {
     configuration.set(Definition::Dogs);
     venue.start_up();
     assert_eq!(picture_of(&venue), defined, "started with another file");
+    let told = |line: &str| line.contains("this venue does not have ");
+    venue.supervisor().wait_for(0, "word of a definition that is not taken", told);
     assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
 
     let arguments = venue.arguments("up", true);
@@ -309,9 +312,20 @@ fn a_venue_without_its_master_key_is_refused_and_nothing_is_made() {
         assert_eq!(files(venue.data()), before, "{command} made something");
         assert_eq!(windows(venue.data()), 0, "{command} left a live window in memory");
     }
+    fs::write(&key, [7; 32]).expect("the folder is ours");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("it is ours");
+    let before = files(venue.data());
+    let output = refused(&venue.arguments("up", true));
+    assert!(output.contains("master.mark") && output.contains("another one"), "{output}");
+    assert_eq!(files(venue.data()), before, "a start with another key made something");
     fs::rename(&aside, &key).expect("it is there");
+    // A venue of an earlier build has no mark.
+    let mark = venue.data().join("master.mark");
+    let made = fs::read_to_string(&mark).expect("the first start made it");
+    fs::remove_file(&mark).expect("it is there");
     venue.start_up();
     assert_eq!((venue.key_a().secret, venue.key_b().secret), keys);
+    assert_eq!(fs::read_to_string(&mark).expect("it is made again"), made);
 }
 
 #[test]
@@ -341,6 +355,28 @@ fn a_definition_that_the_core_refuses_is_told_before_anything_is_made() {
         "{output}"
     );
     assert!(!data.exists(), "what is made of a wrong definition takes no other one");
+}
+
+/// Else the venue would be the built-in one for good, whatever the next start is given.
+#[test]
+fn a_first_start_that_cannot_listen_makes_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let data = folder.path().join("data");
+    let name = data.to_str().expect("temporary folders have plain names");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let tcp = format!("gateway.tcp={address}");
+    for (arguments, named) in [
+        (vec!["up", "--data", name, "--http", &address], "--http"),
+        (vec!["up", "--data", name, "--http", "127.0.0.1:0", "--set", &tcp], "gateway.tcp"),
+        (vec!["engine", "--data", name, "--set", &tcp], "gateway.tcp"),
+    ] {
+        let arguments: Vec<_> = arguments.into_iter().map(str::to_owned).collect();
+        let output = refused(&arguments);
+        assert!(output.contains(&address) && output.contains(named), "{output}");
+        // `up` makes the folder in front of what it starts.
+        assert!(!data.exists() || files(&data).is_empty(), "{output}");
+    }
 }
 
 #[test]

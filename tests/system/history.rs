@@ -10,6 +10,7 @@ use super::units::units;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use rustix::process::Signal;
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::decode::Event;
@@ -340,4 +341,20 @@ fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew()
     venue.start_adapter();
     assert_eq!(told(&mut venue, "is damaged"), 1);
     assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
+}
+
+/// A lease holds the log, and nobody comes to end that of an instance that never served.
+#[test]
+fn an_adapter_that_cannot_listen_leaves_nothing_behind() {
+    let venue = Venue::up(&[]);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let data = venue.data().to_str().expect("a plain name");
+    let second = ["adapter", "--data", data, "--http", &address];
+    let mut second = Process::start(&[&second[..], &["--set", "adapter.instance=second"]].concat());
+    assert_eq!(second.wait_for_end().code(), Some(1));
+    assert!(second.lines().iter().any(|line| line.contains(&address)), "{:?}", second.lines());
+    for made in ["leases/history-second.lease", "history/second"] {
+        assert!(!venue.data().join(made).exists(), "{made}");
+    }
 }

@@ -22,6 +22,7 @@ fn options(folder: &TempDir, keys: u32, gateway: &str) -> EngineOptions {
     EngineOptions {
         data: folder.path().to_owned(),
         config: toml::from_str(&text).expect("a sound venue.toml"),
+        is_own_definition: true,
         accept_loss: false,
         must_exist: false,
         allow_clock_behind: false,
@@ -81,6 +82,7 @@ fn a_start_that_is_refused_closes_the_log() {
         let error = outcome.err().expect("the port is taken").to_string();
         assert!(error.contains("gateway.tcp"), "{error}");
         assert!(!folder.path().join(LIVE_FOLDER).exists(), "no window is left");
+        assert!(!folder.path().join(SOCKET_NAME).exists(), "nor a socket");
     }
     let (report, outcome) = start_once(&options(&folder, 1, ""));
     assert!(report.clean);
