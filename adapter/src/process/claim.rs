@@ -7,13 +7,19 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use thiserror::Error;
 
+use super::LOOK_AGAIN;
 use crate::config::INSTANCE;
 use crate::notice::alert;
+
+/// How long an adapter that may be ending is waited for: one whose supervisor was killed ends behind it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why an instance name cannot be claimed.
 #[derive(Debug, Error)]
@@ -48,19 +54,23 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Locks `adapter-INSTANCE.lock` in the data folder and then writes the process id to
+    /// Locks `adapter-INSTANCE.lock` in the data folder, for which another one may be on its way out, and then writes the process id to
     /// `adapter.pid`, or `adapter-INSTANCE.pid` for any but the default instance. That is for people: if it
     /// cannot be written, on a full disk above all, it is told.
     pub(super) fn take(data: &Path, instance: &str) -> Result<Self, ClaimError> {
         let path = data.join(format!("adapter-{instance}.lock"));
         let lock = File::create(&path)
             .map_err(|source| ClaimError::File { path: path.clone(), source })?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(ClaimError::Taken { instance: instance.to_owned(), path });
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK) if Instant::now() < limit => thread::sleep(LOOK_AGAIN),
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(ClaimError::Taken { instance: instance.to_owned(), path });
+                }
+                Err(errno) => return Err(ClaimError::File { path, source: errno.into() }),
             }
-            Err(errno) => return Err(ClaimError::File { path, source: errno.into() }),
         }
         let pid_file = data.join(pid_file_name(instance));
         if let Err(error) = fs::write(&pid_file, format!("{}\n", std::process::id())) {
@@ -101,9 +111,10 @@ mod tests {
         assert!(error.contains("instance \"adapter\""), "{error}");
         assert!(error.contains("adapter.instance"), "{error}");
         assert_eq!(fs::read_to_string(&pid_file).unwrap(), "first", "left alone");
+        let folder = data.path().to_owned();
+        let waiting = thread::spawn(move || Claim::take(&folder, "adapter").unwrap());
         drop(first);
-        assert!(!pid_file.exists());
-        let _again = Claim::take(data.path(), "adapter").unwrap();
+        let _again = waiting.join().unwrap();
         assert_eq!(fs::read_to_string(&pid_file).unwrap(), format!("{}\n", std::process::id()));
     }
 
