@@ -248,6 +248,7 @@ impl<T: Traffic> Submit<T> for Link<T> {
                 SendError::Disconnected
                 | SendError::Ring(_)
                 | SendError::StreamOnly
+                | SendError::Unframed
                 | SendError::NoSequence => NotSent::Disconnected,
             };
             (why, self.shared.pending.withdraw(correlation))

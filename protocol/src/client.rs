@@ -36,7 +36,7 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -154,6 +154,10 @@ impl ClientOptions {
 struct Line {
     socket: UnixStream,
     closed: AtomicBool,
+    /// The client has said that it sends nothing more.
+    logged_out: AtomicBool,
+    /// How often the request ring was full.
+    refusals: AtomicU32,
 }
 
 impl Line {

@@ -325,7 +325,12 @@ fn assemble(
     control: &ReadOnlyRegion,
     socket: UnixStream,
 ) -> Result<Client, ShmError> {
-    let line = Arc::new(Line { socket, closed: AtomicBool::new(false) });
+    let line = Arc::new(Line {
+        socket,
+        closed: AtomicBool::new(false),
+        logged_out: AtomicBool::new(false),
+        refusals: AtomicU32::new(0),
+    });
     let sender = Sender {
         outlet: Outlet::Rings {
             output: end.output,
@@ -345,6 +350,7 @@ fn assemble(
             durable: control.u64_at(control::DURABLE_OFFSET)?,
             durable_event: control.u32_at(control::DURABLE_EVENT_OFFSET)?,
             state: control.u32_at(control::STATE_OFFSET)?,
+            heartbeat_ns: control.u64_at(control::HEARTBEAT_NS_OFFSET)?,
         },
         acknowledgement: options.acknowledgement,
         waiter: Waiter::new(options.wait),
@@ -353,7 +359,9 @@ fn assemble(
         parked_for_durable: AtomicU32::new(0),
         own_bell: Arc::default(),
         polls: 0,
+        polls_between: 0,
         checked: Instant::now(),
+        beat: (0, Instant::now()),
         unreported: None,
         ended: None,
     };

@@ -11,7 +11,7 @@ use crate::wait::{EventCounter, ParkingLine, Waiter};
 use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Replies held back for the durable watermark. When they are as many, the ring is not read and the
@@ -22,17 +22,22 @@ pub(super) const HELD_MAX: usize = 65_536;
 const LINE_CHECK: Duration = Duration::from_millis(100);
 
 /// So long behind the connection's end the disk may take for what was answered before; an engine that is
-/// gone writes nothing more.
+/// gone writes nothing more. Behind a logout it is waited for as long as the engine lives.
 const DISK_LIMIT: Duration = Duration::from_millis(300);
 
-/// Polls that find nothing between two looks at the clock, for a look at the socket: who polls may never wait.
-const POLLS: u32 = 64;
+/// An engine whose heartbeat does not move for so long is gone or stands still: it moves twice a second.
+pub(super) const SILENCE: Duration = Duration::from_secs(10);
+
+/// Most polls that find nothing between two looks at the clock, for a look at the socket: who polls may never wait.
+/// There are fewer between those of a client that polls seldom.
+pub(super) const POLLS: u32 = 64;
 
 /// The log's watermarks, as the engine publishes them in its control page.
 pub(super) struct Watermarks {
     pub(super) durable: SharedReadOnly<AtomicU64>,
     pub(super) durable_event: SharedReadOnly<AtomicU32>,
     pub(super) state: SharedReadOnly<AtomicU32>,
+    pub(super) heartbeat_ns: SharedReadOnly<AtomicU64>,
 }
 
 /// Reads the reply ring and holds replies back for the durable watermark.
@@ -50,10 +55,14 @@ pub(super) struct RingReceiver {
     pub(super) parked_for_durable: AtomicU32,
     /// The bell that this process rings.
     pub(super) own_bell: Arc<AtomicU32>,
-    /// Polls that have found nothing.
+    /// Polls that have found nothing since one looked at the clock.
     pub(super) polls: u32,
+    /// So many may, before the next look.
+    pub(super) polls_between: u32,
     /// When a poll last looked at the socket.
     pub(super) checked: Instant,
+    /// The engine's heartbeat as it was last seen, and since when it is that.
+    pub(super) beat: (u64, Instant),
     /// What is wrong behind replies that are handed out first: bytes that are no message come no second time.
     pub(super) unreported: Option<ReceiveError>,
     /// When the connection was found to have ended while replies were held back.
@@ -104,6 +113,32 @@ impl RingReceiver {
         error != ReceiveError::Disconnected
             || self.held.is_empty()
             || self.ended.get_or_insert_with(Instant::now).elapsed() >= DISK_LIMIT
+                && !(self.line.logged_out.load(Ordering::Relaxed)
+                    && self.is_writing()
+                    && self.is_alive())
+    }
+
+    /// The engine's log goes on.
+    fn is_writing(&self) -> bool {
+        // SYNC: orders nothing: the watermark is looked at again, whatever this says.
+        LogState::from_word(self.watermarks.state.view().load_relaxed()) == Some(LogState::Running)
+    }
+
+    /// The engine's heartbeat has moved not long ago.
+    fn is_alive(&mut self) -> bool {
+        // SYNC: orders nothing.
+        let beat = self.watermarks.heartbeat_ns.view().load_relaxed();
+        if beat != self.beat.0 {
+            self.beat = (beat, Instant::now());
+        }
+        self.beat.1.elapsed() < SILENCE
+    }
+
+    /// Looks whether the engine is there: at its socket, and at its heartbeat.
+    fn check_line(&mut self) {
+        if !self.line.check() && !self.is_alive() {
+            self.line.closed.store(true, Ordering::Relaxed);
+        }
     }
 
     fn next_durable(&mut self) -> Option<Reply> {
@@ -147,10 +182,17 @@ impl RingReceiver {
     }
 
     fn check_line_sometimes(&mut self) {
-        self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS) && self.checked.elapsed() >= LINE_CHECK {
+        if self.polls < self.polls_between {
+            self.polls += 1;
+            return;
+        }
+        self.polls = 0;
+        if self.checked.elapsed() < LINE_CHECK {
+            self.polls_between = POLLS.min(2 * self.polls_between + 1);
+        } else {
+            self.polls_between /= 4;
             self.checked = Instant::now();
-            self.line.check();
+            self.check_line();
         }
     }
 
@@ -173,7 +215,7 @@ impl RingReceiver {
         };
         self.waiter = waiter;
         if !found {
-            self.line.check();
+            self.check_line();
         }
     }
 

@@ -17,6 +17,7 @@ use crate::ring::layout::SLOT_BYTES;
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
 use crate::units::{Epoch, Position, Sequence, SessionId};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use thiserror::Error;
 
 /// A command that a client may send.
@@ -86,6 +87,15 @@ impl ClientCommand for RecordWrite {
 /// Slots that are brought near for the next command: those of an order, the longest that is sent in a hurry.
 const ORDER_SLOTS: u64 = size_of::<NewOrder>().div_ceil(SLOT_BYTES) as u64;
 
+/// Refusals by a full ring between two looks at the socket, each of which is a system call.
+const REFUSALS: u32 = 64;
+
+/// Whether the header says how long the message is: it is the caller's, who may have changed it.
+fn states_its_length(message: &[u8]) -> bool {
+    let block_length = message.first_chunk().map(|bytes| usize::from(u16::from_le_bytes(*bytes)));
+    block_length.is_some_and(|length| message.len() == MessageHeader::BYTES + length)
+}
+
 /// Why a command did not leave. It was not sent and took no sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendError {
@@ -98,6 +108,9 @@ pub enum SendError {
     /// The engine's ring index cannot be right: the connection is of no more use.
     #[error("request ring: {0}")]
     Ring(RingFault),
+    /// The command's header does not say how long it is.
+    #[error("the command's header states another length than it has")]
+    Unframed,
     /// The engine answers this on a stream only.
     #[error("over shared memory there is no such request: read the log")]
     StreamOnly,
@@ -133,7 +146,8 @@ impl Outlet {
     #[inline]
     fn stage(&mut self, bytes: &[u8], shortens: bool) -> Result<(), SendError> {
         let (output, line) = match self {
-            Self::Stream(line) => return line.stage(bytes),
+            Self::Stream(line) if states_its_length(bytes) => return line.stage(bytes),
+            Self::Stream(_) => return Err(SendError::Unframed),
             Self::Rings { output, line, .. } => (output, line),
         };
         if line.is_closed() {
@@ -145,9 +159,14 @@ impl Outlet {
             None => output.stage(bytes),
         };
         staged.map_err(|error| match error {
-            PushError::Full { .. } => SendError::Full,
+            PushError::Full { .. } => {
+                // The ring of an engine that is gone stays full.
+                let refusals = line.refusals.fetch_add(1, Ordering::Relaxed);
+                let is_over = refusals % REFUSALS == REFUSALS - 1 && line.check();
+                if is_over { SendError::Disconnected } else { SendError::Full }
+            }
             PushError::Peer(fault) => SendError::Ring(fault),
-            PushError::Unframed { .. } => unreachable!("every message states its own length"),
+            PushError::Unframed { .. } => SendError::Unframed,
         })
     }
 
@@ -242,6 +261,9 @@ impl Sender {
         let mut logout = Logout::default();
         (logout.command.session, logout.command.epoch) = (self.session, self.epoch);
         self.outlet.stage(bytemuck::bytes_of(&logout), false)?;
+        if let Outlet::Rings { line, .. } = &self.outlet {
+            line.logged_out.store(true, Ordering::Relaxed);
+        }
         self.outlet.publish();
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Connecting, to engines that are made up here.
 
 use super::*;
-use crate::client::rings::HELD_MAX;
+use crate::client::rings::{HELD_MAX, POLLS, SILENCE};
 use crate::client::{ReceiveError, Reply, SendError};
 use crate::log::control::LogState;
 use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder, SHORT_ORDER_BYTES};
@@ -336,4 +336,97 @@ fn orders_leave_in_their_short_form_where_the_engine_takes_it() {
         client.sender().publish();
         assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
     }
+}
+
+fn rings(client: &mut Client) -> &mut RingReceiver {
+    match &mut client.receiver().0 {
+        Inlet::Rings(rings) => rings,
+        Inlet::Stream(_) => panic!("it is a stream"),
+    }
+}
+
+fn long_ago() -> Instant {
+    Instant::now().checked_sub(2 * SILENCE).expect("the machine runs for longer")
+}
+
+#[test]
+fn behind_a_logout_the_disk_is_waited_for_as_long_as_the_engine_lives() {
+    let (mut client, mut engine, page, far) = over_rings(Acknowledgement::Durable);
+    let beat = page.u64_at(control::HEARTBEAT_NS_OFFSET).unwrap();
+    page.u32_at(control::STATE_OFFSET).unwrap().store(LogState::Running as u32, Ordering::Release);
+    beat.store(7, Ordering::Relaxed);
+    answer(&mut engine);
+    client.sender().log_out().unwrap();
+    drop(far);
+    assert!(!client.receiver().is_connected());
+    assert!(matches!(client.receiver().poll(), Ok(None)), "it is not on disk");
+    // However long the disk takes.
+    rings(&mut client).ended = Some(long_ago());
+    rings(&mut client).beat = (6, long_ago());
+    assert!(matches!(client.receiver().poll(), Ok(None)), "an engine that lives writes on");
+    page.u64_at(control::DURABLE_OFFSET).unwrap().store(64, Ordering::Release);
+    assert!(matches!(client.receiver().poll(), Ok(Some(_))));
+    answer_as_of(&mut engine, Position(128));
+    assert!(matches!(client.receiver().poll(), Ok(None)));
+    rings(&mut client).beat = (7, long_ago());
+    let given_up = client.receiver().poll();
+    assert!(matches!(given_up, Err(ReceiveError::Disconnected)), "it is gone: {given_up:?}");
+}
+
+#[test]
+fn an_engine_that_stands_still_is_given_up() {
+    let (mut client, _engine, page, _far) = over_rings(Acknowledgement::Appended);
+    let beat = page.u64_at(control::HEARTBEAT_NS_OFFSET).unwrap();
+    beat.store(5, Ordering::Relaxed);
+    let mut poll_later = |seen| {
+        rings(&mut client).beat = (seen, long_ago());
+        rings(&mut client).checked = long_ago();
+        client.receiver().poll()
+    };
+    assert!(matches!(poll_later(4), Ok(None)), "it has moved since");
+    assert!(matches!(poll_later(5), Err(ReceiveError::Disconnected)));
+}
+
+#[test]
+fn who_polls_seldom_learns_of_the_end_by_the_first_poll() {
+    let (mut client, _engine, _page, far) = over_rings(Acknowledgement::Appended);
+    // At first it polls often.
+    for _ in 0..10_000 {
+        assert!(matches!(client.receiver().poll(), Ok(None)));
+    }
+    let mut poll_later = || {
+        rings(&mut client).checked = long_ago();
+        client.receiver().poll()
+    };
+    // By then it is known to poll seldom.
+    (0..2 * POLLS).for_each(|_| assert!(matches!(poll_later(), Ok(None))));
+    drop(far);
+    assert!(matches!(poll_later(), Err(ReceiveError::Disconnected)));
+}
+
+#[test]
+fn a_sender_whose_ring_is_full_learns_that_the_engine_is_gone() {
+    let (mut client, _engine, _page, far) = over_rings(Acknowledgement::Appended);
+    while client.sender().send(&mut NewOrder::default()).is_ok() {}
+    for _ in 0..1000 {
+        assert_eq!(client.sender().send(&mut NewOrder::default()), Err(SendError::Full));
+    }
+    drop(far);
+    let mut sent = (0..1000).map(|_| client.sender().send(&mut NewOrder::default()));
+    assert!(sent.any(|outcome| outcome == Err(SendError::Disconnected)));
+}
+
+#[test]
+fn a_command_that_states_another_length_does_not_leave() {
+    let (mut client, mut engine, _page, _far) = over_rings(Acknowledgement::Appended);
+    let mut order = NewOrder::default();
+    for block_length in [0, order.header.block_length - 8, order.header.block_length + 8, u16::MAX]
+    {
+        order.header.block_length = block_length;
+        assert_eq!(client.sender().send(&mut order), Err(SendError::Unframed), "{block_length}");
+    }
+    let sequence = client.sender().send(&mut NewOrder::default()).unwrap();
+    assert_eq!(sequence.0, 1, "what did not leave takes no sequence");
+    let mut buffer = MessageBuffer::new();
+    assert_eq!(engine.input.poll(&mut buffer), Ok(Some(size_of::<NewOrder>())));
 }
