@@ -297,7 +297,9 @@ impl Parts {
             Follow::Appended => &appended,
             Follow::Durable => &durable,
         });
-        let views = Arc::new(Views::new(state, move || watermark.now()));
+        let in_window = Arc::clone(&appended);
+        let views = Views::new(state, move || watermark.now());
+        let views = Arc::new(views.with_appended(move || in_window.now()));
         let gate = Arc::new(Gate::default());
         let orders = link(options, log_id, "hot", Lane::Hot)?;
         let (on_disk, session) = (Arc::clone(&durable), Arc::clone(&orders));

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
 use touchline_protocol::credentials::MasterKey;
-use touchline_protocol::units::Position;
+use touchline_protocol::units::{KeyId, Position};
 
 use crate::api_error::ApiError;
 use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
@@ -37,6 +37,7 @@ use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
 use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit, Terminal};
 use crate::route::{Route, Security, Weight, open_to_any_origin};
+use crate::views::doubts::{Owner, Unsettled};
 use crate::views::{NotReached, Views};
 pub use document::document;
 use intake::Intake;
@@ -130,7 +131,8 @@ impl Service for Spot {
         };
         let admission = shared.limits.admit(address, weight(route, &request), now_ms);
         let deadline = request.arrived + shared.config.deadline;
-        Exchange { shared, route, request, address, admission, deadline, done }.begin();
+        let appended = Position(0);
+        Exchange { shared, route, request, address, admission, appended, deadline, done }.begin();
     }
 
     fn body_limit(&self, _path: &str) -> usize {
@@ -210,6 +212,11 @@ fn may_be_outdated(refusal: &ApiError) -> bool {
     .contains(refusal)
 }
 
+/// True for what says that there is no such order or list.
+fn is_not_there(refusal: &ApiError) -> bool {
+    [ApiError::order_not_found(), ApiError::order_list_not_found()].contains(refusal)
+}
+
 /// What the checks and the handler came to.
 enum Next {
     /// The answer.
@@ -234,28 +241,68 @@ struct Exchange {
     /// Whose request it is.
     address: IpAddr,
     admission: Admission,
+    /// Up to where the live window went when a request came that an account's views answer.
+    appended: Position,
     deadline: Instant,
     done: Completion,
 }
 
 impl Exchange {
-    fn begin(self) {
+    fn begin(mut self) {
         if let Some(refusal) = self.admission.refusal {
             return self.answer(Err(refusal.into()));
         }
         match self.route.handler.serve {
             Serve::AtOnce(_) => self.run(),
             Serve::ByEngine(_) => self.run_at_once(),
-            Serve::FromViews(_) => {
-                let current = self.shared.views.current();
-                self.run_when_reached(current);
+            Serve::FromViews(_) if self.route.security.needs_signature() => {
+                self.appended = self.shared.views.appended();
+                match self.unsettled() {
+                    Some(unsettled) => self.run_when_settled(&unsettled),
+                    None => self.run_when_current(),
+                }
             }
+            Serve::FromViews(_) => self.run_when_current(),
         }
+    }
+
+    /// What is in doubt of the account whose request it is.
+    fn unsettled(&self) -> Option<Unsettled> {
+        if !self.shared.views.has_doubts() {
+            return None;
+        }
+        let account = intake::account(&self.shared, self.route, &self.request, self.address)?;
+        self.shared.views.unsettled(Owner::Account(account))
+    }
+
+    /// Shows the account what became of its commands, if that can be known soon: an engine that comes back finds it.
+    fn run_when_settled(self, unsettled: &Unsettled) {
+        let until = unsettled.until.min(self.deadline);
+        if until <= Instant::now() {
+            return self.run_when_current();
+        }
+        let views = Arc::clone(&self.shared.views);
+        views.when_reached(unsettled.position, until, move |_| {
+            self.resume(Self::run_when_current);
+        });
+    }
+
+    fn run_when_current(self) {
+        let current = self.shared.views.current();
+        self.run_when_reached(current);
     }
 
     fn run(self) {
         let next = self.attempt();
-        self.proceed(next);
+        let appended = self.appended;
+        if !next.as_ref().is_err_and(is_not_there) || self.shared.views.reached() >= appended {
+            return self.proceed(next);
+        }
+        // It may be there in a moment, or when an engine is back: who is told that it is not sends it again.
+        self.when_reached(appended, |exchange| {
+            let next = exchange.attempt();
+            exchange.proceed(next);
+        });
     }
 
     /// An order need not wait for the views: the engine decides. Only when they are what refuses it, it
@@ -265,8 +312,7 @@ impl Exchange {
         if !next.as_ref().is_err_and(may_be_outdated) {
             return self.proceed(next);
         }
-        let current = self.shared.views.current();
-        self.run_when_reached(current);
+        self.run_when_current();
     }
 
     fn proceed(self, next: Result<Next, ApiError>) {
@@ -278,13 +324,17 @@ impl Exchange {
     }
 
     fn run_when_reached(self, position: Position) {
+        self.when_reached(position, Self::run);
+    }
+
+    fn when_reached(self, position: Position, then: impl FnOnce(Self) + Send + 'static) {
         if self.shared.views.reached() >= position {
-            return self.run();
+            return then(self);
         }
         let views = Arc::clone(&self.shared.views);
         views.when_reached(position, self.deadline, move |outcome| {
             self.resume(move |exchange| match outcome {
-                Ok(()) => exchange.run(),
+                Ok(()) => then(exchange),
                 Err(not_reached) => {
                     let refusal = exchange.not_reached(&not_reached);
                     exchange.answer(Err(refusal));
@@ -306,9 +356,9 @@ impl Exchange {
 
     /// Goes on with the request on the thread that serves its connection.
     fn resume(self, then: impl FnOnce(Self) + Send + 'static) {
-        let Self { shared, route, request, address, admission, deadline, done } = self;
+        let Self { shared, route, request, address, admission, appended, deadline, done } = self;
         done.resume(move |done| {
-            then(Self { shared, route, request, address, admission, deadline, done });
+            then(Self { shared, route, request, address, admission, appended, deadline, done });
         });
     }
 
@@ -328,8 +378,10 @@ impl Exchange {
         let client = (address, request.arrived_ms());
         drop(request);
         let engine = Arc::clone(&shared.engine);
-        let Submission { command, report, deadline_first } = submission;
-        let submitted = Submitted { shared, client, admission, deadline, report, deadline_first };
+        let Submission { mut command, report, deadline_first } = submission;
+        let key = command.header_mut().key_id;
+        let submitted =
+            Submitted { shared, client, key, admission, deadline, report, deadline_first };
         let tell = move |outcome| {
             done.resume(move |done| submitted.conclude(outcome, done));
         };
@@ -351,6 +403,8 @@ struct Submitted {
     shared: Arc<Shared>,
     /// Whose request it was, and when it arrived, ms since the epoch.
     client: (IpAddr, u64),
+    /// Whose key sent it.
+    key: KeyId,
     admission: Admission,
     deadline: Instant,
     report: Box<dyn Report>,
@@ -371,11 +425,15 @@ impl Submitted {
             Outcome::NotSent(NotSent::Busy) => {
                 return self.answer(Err(queued_in_vain()), done);
             }
-            Outcome::Unknown(Doubt::Timeout) => {
-                return self.answer(Err(ApiError::engine_timeout()), done);
-            }
-            Outcome::Unknown(Doubt::ConnectionLost | Doubt::UnexpectedReply) => {
-                return self.answer(Err(ApiError::unexpected_response()), done);
+            Outcome::Unknown(doubt) => {
+                self.note_doubt();
+                let answer = match doubt {
+                    Doubt::Timeout => ApiError::engine_timeout(),
+                    Doubt::ConnectionLost | Doubt::UnexpectedReply => {
+                        ApiError::unexpected_response()
+                    }
+                };
+                return self.answer(Err(answer), done);
             }
         };
         self.shared.views.acknowledge(decision.position);
@@ -391,6 +449,15 @@ impl Submitted {
                     });
                 });
             }
+        }
+    }
+
+    /// Before the client hears of it, who is to ask what became of the command.
+    fn note_doubt(&self) {
+        let views = &self.shared.views;
+        let account = views.read(|state| state.accounts.key(self.key).map(|record| record.account));
+        if let Some(account) = account {
+            views.doubt(Owner::Account(account), self.shared.config.deadline);
         }
     }
 

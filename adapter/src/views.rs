@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod book;
+pub mod doubts;
 pub mod error;
 pub mod lists;
 pub(crate) mod looking;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use touchline_protocol::units::Position;
 
+use doubts::{Doubts, Owner, Unsettled};
 use looking::Looking;
 use state::State;
 
@@ -79,6 +81,9 @@ pub struct Views {
     /// When the engine was last alive, ms since the epoch.
     alive_ms: AtomicU64,
     watermark: Box<dyn Fn() -> Position + Send + Sync>,
+    /// Up to where the log stands in the live window; `None`: where `watermark` says.
+    appended: Option<Box<dyn Fn() -> Position + Send + Sync>>,
+    doubts: Doubts,
     stopped: AtomicBool,
     waiters: Mutex<Waiters>,
     /// Somebody waits who did not before.
@@ -96,10 +101,18 @@ impl Views {
             acknowledged: AtomicU64::new(0),
             alive_ms: AtomicU64::new(u64::MAX),
             watermark: Box::new(watermark),
+            appended: None,
+            doubts: Doubts::default(),
             stopped: AtomicBool::new(false),
             waiters: Mutex::new(Waiters::default()),
             begun: Condvar::new(),
         }
+    }
+
+    /// `appended` tells at any moment up to where the log stands in the live window, on disk or not.
+    #[must_use]
+    pub fn with_appended(self, appended: impl Fn() -> Position + Send + Sync + 'static) -> Self {
+        Self { appended: Some(Box::new(appended)), ..self }
     }
 
     /// Looks at the state. The tailer waits meanwhile, and everybody else with it: copy out what is needed
@@ -127,6 +140,30 @@ impl Views {
         self.acknowledged.fetch_max(position.0, Ordering::AcqRel);
     }
 
+    /// All that was done by now, acknowledged or not: an engine that ends leaves it to the next one.
+    #[must_use]
+    pub fn appended(&self) -> Position {
+        self.appended.as_ref().map_or_else(|| (self.watermark)(), |appended| appended())
+    }
+
+    /// Nobody knows what became of a command of the owner's. Its readers wait for that, until `patience` is over.
+    pub fn doubt(&self, owner: Owner, patience: Duration) {
+        let until = Instant::now() + patience;
+        self.doubts.add(owner, Unsettled { position: self.appended(), until }, self.reached());
+    }
+
+    /// Whether anything is in doubt.
+    #[must_use]
+    pub fn has_doubts(&self) -> bool {
+        self.doubts.any()
+    }
+
+    /// What is in doubt of the owner.
+    #[must_use]
+    pub fn unsettled(&self, owner: Owner) -> Option<Unsettled> {
+        if self.has_doubts() { self.doubts.of(owner, self.reached()) } else { None }
+    }
+
     /// The engine was alive then.
     pub(crate) fn note_alive(&self, time_ms: u64) {
         // SYNC: orders nothing; a time to be compared with.
@@ -146,6 +183,8 @@ impl Views {
         let acknowledged = self.acknowledged.load(Ordering::Acquire);
         // Looked at behind the line above: what the new engine has acknowledged by then is below it.
         let end = watermark().0;
+        // What the engine before had appended is on disk by now, or nowhere.
+        self.doubts.end_at(Position(end));
         if acknowledged > end {
             let _more_since = self.acknowledged.compare_exchange(
                 acknowledged,
@@ -378,5 +417,22 @@ mod tests {
         assert_eq!(views.current(), Position(40));
         views.another_engine(|| Position(33));
         assert_eq!(views.current(), Position(33), "the rest is lost");
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_known_when_another_engine_has_begun() {
+        let owner = Owner::User([7; 12]);
+        let views = views().with_appended(|| Position(70));
+        views.move_to(Position(30));
+        assert_eq!((views.appended(), views.current()), (Position(70), Position(30)));
+        assert_eq!(views.unsettled(owner), None);
+        views.doubt(owner, Duration::ZERO);
+        assert_eq!(views.unsettled(owner).map(|one| one.position), Some(Position(70)));
+        // A power cut has taken the rest.
+        views.another_engine(|| Position(50));
+        assert_eq!(views.unsettled(owner).map(|one| one.position), Some(Position(50)));
+        views.move_to(Position(50));
+        assert_eq!(views.unsettled(owner), None);
+        assert!(!views.has_doubts());
     }
 }

@@ -18,6 +18,7 @@ use crate::http::{Completion, Method, Reply, Request};
 use crate::limits::counts::Charge;
 use crate::link::{NotSent, Outcome, RecordCommand, RecordTerminal, Records, Traffic};
 use crate::route::Route;
+use crate::views::doubts::Owner;
 use crate::views::records::{NOBODY, Record, RecordId};
 
 /// A request and who is behind it.
@@ -134,9 +135,13 @@ impl Exchange {
             .ok_or_else(|| self.no_job())
     }
 
-    /// Goes on once the views hold all that was acknowledged by now.
+    /// Goes on once the views hold all that was acknowledged by now, and all that is in doubt of the user: who looks
+    /// what became of a write, and sees nothing of it, does it again.
     pub(super) fn when_current(self, then: impl FnOnce(Self) + Send + 'static) {
-        let current = self.shared.views.current();
+        let views = &self.shared.views;
+        let unsettled = views.unsettled(Owner::User(self.user));
+        let unsettled = unsettled.map_or(Position(0), |unsettled| unsettled.position);
+        let current = views.current().max(unsettled);
         self.when_reached(current, then);
     }
 
@@ -193,7 +198,12 @@ impl Exchange {
             Outcome::NotSent(NotSent::Disconnected | NotSent::Busy) => {
                 return self.refuse(&Refusal::Busy);
             }
-            Outcome::Unknown(_) => return self.refuse(&Refusal::Unknown),
+            Outcome::Unknown(_) => {
+                if self.user != NOBODY {
+                    self.shared.views.doubt(Owner::User(self.user), self.shared.deadline);
+                }
+                return self.refuse(&Refusal::Unknown);
+            }
         };
         self.shared.views.acknowledge(decision.position);
         let outcome = match decision.terminal {

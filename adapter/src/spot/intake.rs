@@ -151,6 +151,17 @@ const fn key_kind(security: Security) -> Option<u8> {
     }
 }
 
+/// Whose account a request on a route is about, if its key may be used for that.
+pub(super) fn account(
+    shared: &Shared,
+    route: &Route<Handler>,
+    request: &Request,
+    address: IpAddr,
+) -> Option<AccountId> {
+    let kind = key_kind(route.security)?;
+    caller(shared, request, (kind, address)).ok().map(|(caller, _)| caller.account)
+}
+
 /// Whose key a request of this kind carries, if it may be used for it and from that address.
 fn caller(
     shared: &Shared,

@@ -1,5 +1,6 @@
 //! The spot service against a made-up log and an engine that answers as it is told.
 
+mod doubts;
 mod errors;
 mod failures;
 mod fixture;

@@ -51,6 +51,8 @@ pub(super) struct Site {
     pub(super) views: Arc<Views>,
     pub(super) engine: Arc<FakeEngine>,
     pub(super) watermark: Arc<AtomicU64>,
+    /// How far the live window goes, if that is further.
+    pub(super) appended: Arc<AtomicU64>,
     pub(super) keys: MasterKey,
 }
 
@@ -71,6 +73,11 @@ impl Site {
         let watermark = Arc::new(AtomicU64::new(0));
         let level = Arc::clone(&watermark);
         let views = Views::new(log.state, move || Position(level.load(Ordering::SeqCst)));
+        let appended = Arc::new(AtomicU64::new(0));
+        let levels = [Arc::clone(&watermark), Arc::clone(&appended)];
+        let highest =
+            move || levels.each_ref().map(|level| level.load(Ordering::SeqCst)).into_iter().max();
+        let views = views.with_appended(move || Position(highest().unwrap_or(0)));
         let views = Arc::new(views);
         let engine = Arc::new(FakeEngine::default());
         let keys = || MasterKey::new([7; 32]);
@@ -81,7 +88,7 @@ impl Site {
             engine.clone(),
             keys(),
         );
-        Self { spot, views, engine, watermark, keys: keys() }
+        Self { spot, views, engine, watermark, appended, keys: keys() }
     }
 
     /// What the engine says to the next command.

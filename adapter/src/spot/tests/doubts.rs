@@ -1,0 +1,82 @@
+//! What an account is told while nobody knows what became of a command of its own.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use touchline_protocol::message::enums::Side;
+use touchline_protocol::units::Position;
+
+use super::fixture::{ALICES_KEY, BOBS_KEY, Site, body, config, open};
+use crate::http::Method::{Get, Post};
+use crate::link::{Doubt, Outcome};
+use crate::spot::SpotConfig;
+use crate::views::fixture::{ALICE, Log, ONE};
+
+const PLACE: &str =
+    "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=2&price=100&newClientOrderId=a";
+const LOOK: &str = "symbol=BTCUSDT&origClientOrderId=a";
+const UNKNOWN: &str = r#"{"code":-1007,"msg":"Timeout waiting for response from backend server. Send status unknown; execution status unknown."}"#;
+const NOT_THERE: &str = r#"{"code":-2013,"msg":"Order does not exist."}"#;
+
+/// An engine that dies with an order of Alice's in the live window, not on disk: nobody knows of it.
+fn in_doubt(site: &Site, doubt: Doubt) {
+    site.appended.store(640, Ordering::SeqCst);
+    site.expect(Outcome::Unknown(doubt));
+    let reply = site.reply(site.signed(Post, "order", PLACE));
+    assert!(reply.status >= 500, "{}", body(&reply));
+}
+
+#[test]
+fn what_is_in_doubt_is_answered_once_it_is_known_and_to_its_account_alone() {
+    for doubt in [Doubt::ConnectionLost, Doubt::Timeout, Doubt::UnexpectedReply] {
+        let site = Site::new(Log::venue());
+        in_doubt(&site, doubt);
+        let waiting = [("order", LOOK), ("openOrders", ""), ("account", "")]
+            .map(|(path, query)| site.send(site.signed(Get, path, query)));
+        assert!(waiting.iter().all(|reply| reply.try_recv().is_err()), "{doubt:?}");
+        let reply = site.reply(site.signed_by(BOBS_KEY, Get, "account", ""));
+        assert_eq!(reply.status, 200, "it is not Bob's");
+        assert_eq!(site.reply(open(Get, "depth", "symbol=BTCUSDT")).status, 200);
+        // Another engine has found the order.
+        site.views.arrive(Position(640));
+        let statuses = waiting.map(|reply| reply.try_recv().unwrap().status);
+        assert_eq!(statuses, [400, 200, 200], "{doubt:?}");
+        let reply = site.reply(site.signed(Get, "order", LOOK));
+        assert_eq!(body(&reply), NOT_THERE, "now that is certain");
+    }
+}
+
+#[test]
+fn while_no_engine_comes_back_lists_are_as_far_as_they_are_known_and_nothing_is_denied() {
+    let mut log = Log::venue();
+    log.rest(ALICE, Side::Buy, 1, 100 * ONE, ONE);
+    // Whoever comes behind the time that the command had.
+    let site = Site::with(log, SpotConfig { deadline: Duration::ZERO, ..config() });
+    in_doubt(&site, Doubt::ConnectionLost);
+    let open_orders = site.reply(site.signed(Get, "openOrders", ""));
+    assert_eq!(open_orders.status, 200, "reads go on");
+    let known = site.reply(site.signed(Get, "order", "symbol=BTCUSDT&orderId=1"));
+    assert_eq!(known.status, 200);
+    let unknown = site.send(site.signed(Get, "order", LOOK));
+    assert!(unknown.try_recv().is_err());
+    site.views.expire_now();
+    let unknown = unknown.try_recv().unwrap();
+    assert_eq!((unknown.status, body(&unknown)), (504, UNKNOWN));
+}
+
+/// Also of a command of which this adapter knows nothing: another one sent it, or this one was started again since.
+#[test]
+fn an_order_is_denied_only_where_all_that_was_appended_is_known() {
+    let site = Site::new(Log::venue());
+    site.appended.store(640, Ordering::SeqCst);
+    let requests =
+        [("order", LOOK), ("orderList", "orderListId=7")].map(|(path, query)| (path, query));
+    let waiting =
+        requests.map(|(path, query)| site.send(site.signed_by(ALICES_KEY, Get, path, query)));
+    assert!(waiting.iter().all(|reply| reply.try_recv().is_err()));
+    assert_eq!(site.reply(site.signed(Get, "openOrders", "")).status, 200);
+    site.views.arrive(Position(640));
+    for reply in waiting {
+        assert_eq!(reply.try_recv().unwrap().status, 400);
+    }
+}
