@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     settings.check_adapter()?;
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
-    if !has_log(data) {
+    if !has_log(data)? {
         check_free(arguments.front.http)
             .context("the adapter would not start: choose another address with --http")?;
     }

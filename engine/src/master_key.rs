@@ -20,7 +20,7 @@ const MARK_FILE: &str = "master.mark";
 /// API key and secret of it would be void.
 pub(crate) fn load(data: &Path) -> Result<MasterKey> {
     let path = data.join(FILE);
-    if has_log(data) {
+    if has_log(data)? {
         let key = MasterKey::load(&path)
             .context("the venue's keys come from its master key: put the file back")?;
         check_mark(data, &key)?;

@@ -1,7 +1,7 @@
 //! The life of the engine process: start, serve, end.
 
 use crate::clock::{Clock, SystemTime};
-use crate::config::{ConfigError, EngineConfig, FeedFollow, WindowPlace, limit_key};
+use crate::config::{EngineConfig, FeedFollow, WindowPlace, limit_key};
 use crate::cores;
 use crate::duty::{Duty, DutyOptions, OwnCommandError};
 use crate::feed::{self, FeedHandle, FeedOptions};
@@ -9,7 +9,8 @@ use crate::gateway::{self, GatewayHandle, GatewayOptions, Mail, ReaderLimits, St
 use crate::genesis::{Genesis, finer_than_amounts, is_whole_in, symbol_filters, untaken};
 use crate::huge_pages::use_huge_pages;
 use crate::inspect::reapply;
-use crate::log::{self, KeeperHandle, Log, LogOptions, LogWriter};
+use crate::log::disk::disk_error;
+use crate::log::{self, DiskError, KeeperHandle, Log, LogOptions, LogWriter};
 use crate::master_key;
 use crate::notice::{alert, say};
 use crate::open_files;
@@ -21,7 +22,8 @@ use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,13 +120,13 @@ pub fn run(options: EngineOptions) -> Result<()> {
     options.config.validate()?;
     check_data_path(&options.data)?;
     ensure!(
-        !options.must_exist || has_log(&options.data),
+        !options.must_exist || has_log(&options.data)?,
         "the log of this venue is not in {} any more; no new venue is begun in its place: bring the folder back, \
          or the disk that it lies on",
         options.data.display()
     );
     let genesis = check_definition(&options.config, &options.data)?;
-    if !has_log(&options.data)
+    if !has_log(&options.data)?
         && let Some(address) = options.config.gateway.tcp.0
     {
         // Before there is a venue, which is made for good.
@@ -340,12 +342,9 @@ pub fn check_data_path(data: &Path) -> Result<()> {
 /// then whatever `config` says of it is not used.
 ///
 /// # Errors
-/// Names what such a start would refuse.
-pub fn check_definition(
-    config: &EngineConfig,
-    data: &Path,
-) -> Result<Option<Genesis>, ConfigError> {
-    let is_new = !has_log(data);
+/// Names what such a start would refuse, or what keeps the log from being looked for.
+pub fn check_definition(config: &EngineConfig, data: &Path) -> Result<Option<Genesis>> {
+    let is_new = !has_log(data)?;
     if !is_new && is_whole_in(data) {
         return Ok(None);
     }
@@ -365,12 +364,17 @@ pub fn check_new_log(data: &Path) -> Result<(), RecoveryError> {
 }
 
 /// True if the data folder has a segment; its first ones may have been removed.
-#[must_use]
-pub fn has_log(data: &Path) -> bool {
-    let names = fs::read_dir(data.join(SEGMENT_FOLDER)).into_iter().flatten().flatten();
-    names
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .any(|name| segment_number(&name).is_some())
+///
+/// # Errors
+/// If the folder cannot be looked into: what this user may not see may well be there.
+pub fn has_log(data: &Path) -> Result<bool, DiskError> {
+    let folder = data.join(SEGMENT_FOLDER);
+    let names = log::Environment::default().storage.list(&folder);
+    match names {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(disk_error("listing", &folder)(error)),
+        Ok(names) => Ok(names.iter().any(|name| segment_number(name).is_some())),
+    }
 }
 
 fn open_log(options: &EngineOptions, core: &mut Core, table_seed: u64) -> Result<(Log, Defined)> {

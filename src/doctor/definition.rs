@@ -6,6 +6,7 @@ use std::path::Path;
 use touchline_engine::config::{EngineConfig, SymbolSection};
 use touchline_engine::genesis::{finer_than_amounts, symbol_filters};
 use touchline_engine::{check_definition, check_new_log, has_log};
+use touchline_protocol::causes::with_causes;
 use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::message::enums::OrderType;
 
@@ -14,10 +15,12 @@ const NAME: &str = "definition";
 
 /// Whether a start takes it, and what of it would be of no use in a new venue.
 pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
-    if let Err(error) = check_definition(config, data) {
-        return vec![Finding::wrong(NAME, error.to_string(), "")];
-    }
-    if has_log(data) {
+    let is_there = check_definition(config, data).and_then(|_| Ok(has_log(data)?));
+    let is_there = match is_there {
+        Err(error) => return vec![Finding::wrong(NAME, with_causes(error.as_ref()), "")],
+        Ok(is_there) => is_there,
+    };
+    if is_there {
         if let Some(finding) = unusable_log(data) {
             return vec![finding];
         }

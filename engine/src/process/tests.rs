@@ -89,6 +89,22 @@ fn a_start_that_is_refused_closes_the_log() {
     outcome.and_then(Running::join).expect("it starts, and ends as it was told to");
 }
 
+/// As when the folder is another user's, with whose permissions a test of root would meet no error.
+#[test]
+fn a_log_that_cannot_be_looked_for_is_not_said_to_be_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(!has_log(folder.path()).expect("it may be looked into"));
+    std::fs::write(folder.path().join(SEGMENT_FOLDER), "").expect("the folder is ours");
+    for must_exist in [false, true] {
+        let refused = run(EngineOptions { must_exist, ..options(&folder, 1, "") });
+        let why = refused.expect_err("there is no folder of segments").to_string();
+        assert!(why.contains("listing") && why.contains("Not a directory"), "{why}");
+    }
+    let key = master_key::load(folder.path()).map(|_| ()).expect_err("there may be a log");
+    assert!(key.to_string().contains("Not a directory"), "{key}");
+    assert!(!folder.path().join("master.key").exists(), "no new venue is begun");
+}
+
 /// What each start in the log tells of the time before it.
 fn times_off(options: &EngineOptions) -> Vec<u32> {
     let mut reader = LogReader::open(&options.data, Follow::Durable).expect("there is a log");
