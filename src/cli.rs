@@ -36,6 +36,10 @@ pub(crate) enum Command {
     Log(LogArguments),
     /// Look at this machine: what it can do for a venue and what could be better. Exit code 3: one will
     /// not run here
+    ///
+    /// Of a venue that is there it looks at the settings, its keys, which segments and snapshots there are, and what
+    /// else lies in the data folder. It does not look at the bytes of the log, which `log verify` does, nor at
+    /// whether limits were set to less than what the venue has in use, which only a start finds.
     Doctor(DoctorArguments),
 }
 

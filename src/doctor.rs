@@ -3,6 +3,7 @@
 //!
 //! Exit codes: 0 a venue will run here; 1 the doctor could not look; 3 it will not run, or not safely.
 
+mod beside;
 mod definition;
 mod host;
 mod place;
@@ -63,6 +64,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let mut findings = Host::this().look(&settings.engine);
     findings.extend(place::look(&arguments.data, &settings.engine));
     findings.extend(definition::look(&arguments.data, &settings.engine));
+    findings.extend(beside::look(&arguments.data, &settings.adapter.instance));
     let is_wrong = findings.iter().any(|finding| finding.state == State::Wrong);
     if arguments.json {
         notice::say!("{}", serde_json::json!({ "findings": findings, "ready": !is_wrong }));

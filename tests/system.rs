@@ -16,6 +16,7 @@ mod system {
     mod crash;
     mod crowds;
     mod definition;
+    mod doctor;
     mod error_codes;
     mod examples;
     mod failed_disk;

@@ -5,6 +5,7 @@ use crate::pruned::missing_beginning;
 use std::path::Path;
 use touchline_engine::config::{EngineConfig, SymbolSection};
 use touchline_engine::genesis::{finer_than_amounts, symbol_filters};
+use touchline_engine::snapshot::list;
 use touchline_engine::{check_definition, check_new_log, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::log::reader::{Follow, LogReader};
@@ -24,7 +25,8 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
         if let Some(finding) = unusable_log(data) {
             return vec![finding];
         }
-        let found = "of the log that is there, whatever the settings say";
+        let found = "of the log that is there, whatever the settings say; `touchline log verify` \
+                     checks each frame of it";
         return vec![Finding::good(NAME, found)];
     }
     if let Err(error) = check_new_log(data) {
@@ -40,17 +42,15 @@ pub(super) fn look(data: &Path, config: &EngineConfig) -> Vec<Finding> {
     vec![Finding::good(NAME, format!("{assets} assets, {symbols} symbols, {accounts} accounts"))]
 }
 
-/// What keeps a start from taking the definition out of the log: a first segment that is none, or a beginning that
-/// was pruned and whose snapshots are gone.
+/// What keeps a start from taking the definition out of the log: segments or snapshots that cannot be listed, one
+/// that is missing between others, a first one that is none, or a beginning that was pruned and whose snapshots are
+/// gone.
 fn unusable_log(data: &Path) -> Option<Finding> {
-    let reader = match LogReader::open(data, Follow::Durable) {
-        Ok(reader) => reader,
-        Err(error) if error.is_damage() => {
-            return Some(Finding::wrong(NAME, error.to_string(), "bring it back from a copy"));
-        }
-        // What cannot be read now is told by who looks at the folder.
-        Err(_) => return None,
-    };
+    if let Err(error) = list(data) {
+        return Some(Finding::wrong(NAME, error.to_string(), ""));
+    }
+    // What keeps a reader alone from it keeps no engine from it.
+    let reader = LogReader::open(data, Follow::Durable).ok()?;
     let why = missing_beginning(data, reader.position()).ok().flatten()?;
     let advice = "bring back a snapshot, or the segments before it, from a copy";
     Some(Finding::wrong(NAME, why, advice))

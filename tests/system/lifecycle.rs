@@ -472,8 +472,12 @@ pub(crate) fn definition_of(name: &str, keys: &str) -> String {
 fn the_doctor_tells_of_a_definition_that_a_start_would_refuse() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let (file, new, old) = ("venue.toml", "new", "old");
-    fs::create_dir_all(folder.path().join("old/log")).expect("the folder is ours");
-    fs::write(folder.path().join("old/log/00000000.seg"), "").expect("the folder is ours");
+    let small = ["--set", "log.segment_mib=4", "--set", "log.window_mib=8"];
+    let arguments = [&["engine", "--data", old][..], &small].concat();
+    let mut engine = Process::start_in(folder.path(), &arguments);
+    engine.wait_for(0, "ready line", |line| line.starts_with("engine ready"));
+    engine.signal(Signal::TERM);
+    assert!(engine.wait_for_end().success());
     let no_asset = "[[symbols]]\nname = \"AB\"\nbase = \"A\"\nquote = \"B\"\n".to_owned();
     let no_price = definition_of("AB", "price_min = \"2\"\nprice_max = \"1\"\n");
     let named = "venue.toml symbols.base: \"A\" is not the name of an asset";

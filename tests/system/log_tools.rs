@@ -1,6 +1,7 @@
 //! `touchline log` as an operator uses it: beside a running engine, on a copy, on a damaged copy.
 
 use super::admin::admin;
+use super::doctor::doctor;
 use super::json::Json;
 use super::process::{eventually, send_signal};
 use super::readers::Load;
@@ -68,6 +69,8 @@ fn copy_of(venue: &Venue) -> (TempDir, PathBuf) {
     for entry in fs::read_dir(venue.data().join("log")).expect("the log is there").flatten() {
         fs::copy(entry.path(), copy.join("log").join(entry.file_name())).expect("it can be copied");
     }
+    // Without which no start goes on with it.
+    fs::copy(venue.data().join("master.key"), copy.join("master.key")).expect("it can be copied");
     (folder, copy)
 }
 
@@ -296,14 +299,6 @@ fn a_damaged_header_of_a_segment_is_told_by_every_tool() {
         assert_tools_tell_damage(&copy, "00000000.seg offset 0");
         assert_no_snapshot(&copy, "00000000.seg offset 0");
     }
-}
-
-/// Exit code and output of the doctor.
-fn doctor(data: &Path) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline"));
-    command.arg("doctor").arg("--data").arg(data);
-    let Output { status, stdout, .. } = run(&mut command).expect("the executable runs");
-    (status.code(), String::from_utf8(stdout).expect("it prints text"))
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! What lies beside the log in a data folder, as a start takes it: the venue's keys, and what must be a file or a
+//! folder there. Called by [`super`].
+
+use super::Finding;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use touchline_adapter::auth::keys::{FILE_NAME, KeyRing};
+use touchline_adapter::limits::key_addresses::{
+    KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses,
+};
+use touchline_engine::has_log;
+use touchline_protocol::causes::with_causes;
+use touchline_protocol::client::SOCKET_NAME;
+use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::log::lease::LEASE_FOLDER;
+use touchline_protocol::log::place::{HISTORY_FOLDER, LIVE_FOLDER};
+
+/// What this is about, in findings.
+const NAME: &str = "files";
+
+/// What an engine, or the adapter of this name, would not start with. Nothing is told of a folder that is yet to
+/// be made.
+pub(super) fn look(data: &Path, instance: &str) -> Vec<Finding> {
+    if !data.is_dir() {
+        return Vec::new();
+    }
+    let keys = [master_key(data), token_keys(data), key_addresses(data)];
+    let told = keys.into_iter().filter_map(Result::err).map(|error| with_causes(error.as_ref()));
+    let wrong: Vec<_> = told.chain(of_another_kind(data, instance)).collect();
+    if wrong.is_empty() {
+        let found = "what lies beside the log is as a start takes it";
+        return vec![Finding::good(NAME, found)];
+    }
+    wrong.into_iter().map(|found| Finding::wrong(NAME, found, "")).collect()
+}
+
+/// Whether there is a file, which can be read without waiting for anybody.
+fn is_file(path: &Path) -> Result<bool> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+        Ok(found) => {
+            ensure!(found.is_file(), "{} is there and is no file", path.display());
+            Ok(true)
+        }
+    }
+}
+
+/// A new venue makes its own.
+fn master_key(data: &Path) -> Result<()> {
+    let path = data.join("master.key");
+    // Where the log cannot be looked for is told of the definition.
+    if is_file(&path)? || has_log(data).unwrap_or(false) {
+        MasterKey::load(&path)
+            .context("the venue's keys come from its master key: put the file back")?;
+    }
+    Ok(())
+}
+
+/// The adapter makes them where there are none.
+fn token_keys(data: &Path) -> Result<()> {
+    let path = data.join(FILE_NAME);
+    if is_file(&path)? {
+        KeyRing::open(path)?;
+    }
+    Ok(())
+}
+
+fn key_addresses(data: &Path) -> Result<()> {
+    let path = data.join(KEY_ADDRESSES_FILE);
+    if !is_file(&path)? {
+        return Ok(());
+    }
+    let shown = || path.display().to_string();
+    let text = fs::read_to_string(&path).with_context(shown)?;
+    ensure!(
+        text.len() <= KEY_ADDRESSES_BYTES_MAX,
+        "{}: longer than {KEY_ADDRESSES_BYTES_MAX} bytes",
+        path.display()
+    );
+    KeyAddresses::from_text(&text).with_context(shown)?;
+    Ok(())
+}
+
+/// Folders under the names of files, and the other way round. Of those of the log and of snapshots is told where
+/// they are listed.
+fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
+    let files = [
+        "lock".to_owned(),
+        SOCKET_NAME.to_owned(),
+        format!("adapter-{instance}.lock"),
+        format!("bans-{instance}"),
+    ];
+    let folders = [
+        LIVE_FOLDER.to_owned(),
+        LEASE_FOLDER.to_owned(),
+        HISTORY_FOLDER.to_owned(),
+        format!("{HISTORY_FOLDER}/{instance}"),
+    ];
+    let is_folder = files.iter().map(|name| data.join(name)).filter(|path| path.is_dir());
+    let is_none = folders
+        .iter()
+        .map(|name| data.join(name))
+        // A link that leads nowhere has the name, too.
+        .filter(|path| path.symlink_metadata().is_ok() && !path.is_dir());
+    let folder = is_folder.map(|path| format!("{} is there and is a folder", path.display()));
+    let none = is_none.map(|path| format!("{} is there and is no folder", path.display()));
+    folder.chain(none).collect()
+}

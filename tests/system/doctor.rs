@@ -1,0 +1,99 @@
+//! `touchline doctor` beside what a start makes of the same data folder and the same settings.
+
+use super::process::Process;
+use super::readers::Load;
+use super::venue::{UNLIMITED, Venue, borrowed};
+use crate::patience::run;
+use rustix::process::Signal;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Exit code of a doctor that has found something on which a start fails.
+pub(crate) const FOUND_WRONG: i32 = 3;
+
+/// Exit code and output of the doctor.
+pub(crate) fn doctor(data: &Path) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_touchline"));
+    outcome(command.arg("doctor").arg("--data").arg(data))
+}
+
+fn outcome(command: &mut Command) -> (Option<i32>, String) {
+    let Output { status, stdout, .. } = run(command).expect("the executable runs");
+    (status.code(), String::from_utf8(stdout).expect("it prints text"))
+}
+
+/// What becomes of something in a data folder.
+#[derive(Clone, Copy, Debug)]
+enum Become {
+    Gone,
+    File(&'static str),
+    Folder,
+    Mode(u32),
+}
+
+/// Does that, and gives it back as it was behind `meanwhile`.
+fn with(path: &Path, what: Become, meanwhile: impl FnOnce()) {
+    if let Become::Mode(mode) = what {
+        let set = |mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        let before = fs::metadata(path).expect("it is there").permissions().mode();
+        set(mode).expect("it is ours");
+        meanwhile();
+        return set(before).expect("it is ours");
+    }
+    let aside = path.with_extension("aside");
+    let was_there = fs::rename(path, &aside).is_ok();
+    match what {
+        Become::File(text) => {
+            fs::write(path, text).expect("the folder is ours");
+            fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
+        }
+        Become::Folder => fs::create_dir(path).expect("the folder is ours"),
+        Become::Gone | Become::Mode(_) => {}
+    }
+    meanwhile();
+    let _gone = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    if was_there {
+        fs::rename(&aside, path).expect("the folder is ours");
+    }
+}
+
+#[test]
+fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
+    let mut venue = Venue::up(&[&UNLIMITED[..], &["--set", "log.segment_mib=2"]].concat());
+    Load::new(&venue).pass(5 << 20);
+    assert!(venue.stop_up(Signal::TERM).success());
+    let (code, text) = doctor(venue.data());
+    assert!(code == Some(0) && text.contains("`touchline log verify`"), "{text}");
+    for (name, what, told) in [
+        ("master.key", Become::Mode(0o644), "mode 644"),
+        ("master.key", Become::Gone, "put the file back"),
+        ("master.key", Become::File(""), "0 bytes, expected 32"),
+        ("token-keys.json", Become::File(""), "not a list of keys"),
+        ("key-addresses", Become::File("x ::1"), "line 1 of the list"),
+        ("log/00000001.seg", Become::Gone, "00000001.seg is missing"),
+        ("log", Become::File(""), "log: Not a directory"),
+        ("lock", Become::Folder, "lock"),
+        ("engine.sock", Become::Folder, "engine.sock"),
+        ("adapter-adapter.lock", Become::Folder, "adapter-adapter.lock"),
+        ("bans-adapter", Become::Folder, "bans-adapter"),
+        ("snapshots", Become::File(""), "snapshots"),
+        ("history", Become::File(""), "history"),
+        ("history/adapter", Become::File(""), "history/adapter"),
+        ("leases", Become::File(""), "leases"),
+        ("live", Become::File(""), "live"),
+    ] {
+        with(&venue.data().join(name), what, || {
+            let (code, text) = doctor(venue.data());
+            assert_eq!(code, Some(FOUND_WRONG), "{name} {what:?}: {text}");
+            let is_told = |line: &str| line.starts_with("WRONG") && line.contains(told);
+            assert!(text.lines().any(is_told), "{name} {what:?}: {text}");
+            let mut up = Process::start(&borrowed(&venue.arguments("up", true)));
+            assert_eq!(up.wait_for_end().code(), Some(1), "{name} {what:?}: {:?}", up.lines());
+        });
+    }
+    let (code, text) = doctor(venue.data());
+    assert_eq!(code, Some(0), "{text}");
+    venue.start_up();
+}
