@@ -61,7 +61,7 @@ impl Finding {
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let settings = settings::load(&arguments.settings)?;
     settings.check_adapter()?;
-    let mut findings = Host::this().look(&settings.engine);
+    let mut findings = Host::this().look(&settings.engine, &settings.adapter);
     findings.extend(place::look(&arguments.data, &settings.engine));
     findings.extend(definition::look(&arguments.data, &settings.engine));
     findings.extend(beside::look(&arguments.data, &settings.adapter.instance));

@@ -5,11 +5,17 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
+use touchline_adapter::config::AdapterConfig;
+use touchline_adapter::front::FrontKind;
 use touchline_engine::config::{EngineConfig, Wait};
 use touchline_engine::open_files;
 
 /// Cores that are busy at once when all spins: duty thread, gateway, one client.
 const CORES_TO_SPIN: usize = 3;
+/// Files that an adapter keeps for all but workers and clients.
+const ADAPTER_OWN_FILES: usize = 128;
+/// Files of each worker of an adapter.
+const ADAPTER_FILES_PER_WORKER: usize = 3;
 /// Clock sources that are read without a system call.
 const FAST_CLOCKS: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
 
@@ -34,12 +40,12 @@ impl Host {
         }
     }
 
-    pub(super) fn look(&self, config: &EngineConfig) -> Vec<Finding> {
+    pub(super) fn look(&self, config: &EngineConfig, adapter: &AdapterConfig) -> Vec<Finding> {
         let mut findings = vec![self.waiting(config)];
         findings.extend(self.clock());
         findings.extend(self.governor());
         findings.extend(self.pages());
-        findings.push(self.open_files(config));
+        findings.push(self.open_files(config, adapter));
         findings
     }
 
@@ -130,8 +136,9 @@ impl Host {
         })
     }
 
-    fn open_files(&self, config: &EngineConfig) -> Finding {
-        let needed = open_files::needed(config);
+    /// Engine and adapter are a process each, under a limit each.
+    fn open_files(&self, config: &EngineConfig, adapter: &AdapterConfig) -> Finding {
+        let needed = open_files::needed(config).max(needed_by_adapter(adapter));
         let found = format!("{} at once per process", self.files);
         if self.files < needed {
             let advice = format!("ulimit -Hn {needed}: that many may the settings take");
@@ -140,6 +147,18 @@ impl Host {
             Finding::good("open files", found)
         }
     }
+}
+
+/// Files that an adapter with these settings may have open at once: those of its connections, of its workers and
+/// of all else, as it counts them itself at its start.
+fn needed_by_adapter(config: &AdapterConfig) -> u64 {
+    let of_connection = match config.front {
+        FrontKind::Hyper => 1,
+        FrontKind::May => 2,
+    };
+    let of_clients = config.connections.saturating_mul(of_connection);
+    let of_workers = config.workers.saturating_mul(ADAPTER_FILES_PER_WORKER);
+    of_clients.saturating_add(of_workers).saturating_add(ADAPTER_OWN_FILES) as u64
 }
 
 /// Whether a core is in a list such as `1,4-7`.
@@ -178,7 +197,11 @@ mod tests {
         fn look(&self, config: &EngineConfig) -> Vec<(&'static str, State)> {
             let root = self.folder.path().to_owned();
             let host = Host { root, cores: self.cores, files: 4096 };
-            host.look(config).into_iter().map(|finding| (finding.name, finding.state)).collect()
+            let adapter = AdapterConfig { connections: 1000, ..AdapterConfig::default() };
+            host.look(config, &adapter)
+                .into_iter()
+                .map(|finding| (finding.name, finding.state))
+                .collect()
         }
     }
 
@@ -229,6 +252,21 @@ mod tests {
         assert_eq!(with(10, true), State::Good);
         assert_eq!((with(3008, false), with(3009, false)), (State::Good, State::Could));
         assert_eq!((with(2944, true), with(2945, true)), (State::Good, State::Could));
+    }
+
+    #[test]
+    fn the_adapter_needs_files_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = Host { root: folder.path().to_owned(), cores: 2, files: 4096 };
+        let state = |connections, front, workers| {
+            let adapter = AdapterConfig { connections, front, workers, ..AdapterConfig::default() };
+            host.open_files(&EngineConfig::default(), &adapter).state
+        };
+        let hyper = |connections, workers| state(connections, FrontKind::Hyper, workers);
+        assert_eq!((hyper(3965, 1), hyper(3966, 1)), (State::Good, State::Could));
+        assert_eq!((hyper(3959, 3), hyper(3960, 3)), (State::Good, State::Could));
+        let may = |connections| state(connections, FrontKind::May, 1);
+        assert_eq!((may(1982), may(1983)), (State::Good, State::Could));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::process::Process;
 use super::readers::Load;
-use super::venue::{UNLIMITED, Venue, borrowed};
+use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use crate::patience::run;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -96,4 +96,38 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
     let (code, text) = doctor(venue.data());
     assert_eq!(code, Some(0), "{text}");
     venue.start_up();
+}
+
+/// Files that the adapter of the test may have open.
+const FILES: u64 = 3000;
+
+/// As many as then fit, beside what the adapter has open for itself and its one worker.
+const FITTING: usize = 3000 - 128 - 3;
+
+#[test]
+fn the_doctor_counts_the_files_of_the_adapter_as_that_does() {
+    for (connections, fit) in [(FITTING, true), (FITTING + 1, false)] {
+        let setting = format!("adapter.connections={connections}");
+        let options = ["--set", &setting, "--set", "adapter.front=hyper"];
+        let mut venue = Venue::up(&options);
+        let limit = Rlimit { current: Some(FILES), maximum: Some(FILES) };
+        let supervisor = venue.supervisor().pid().try_into().expect("a process id");
+        prlimit(Pid::from_raw(supervisor), Resource::Nofile, limit).expect("its user may lower it");
+        let heard = venue.supervisor().lines().len();
+        venue.kill9(Part::Adapter);
+        let is_back = |line: &str| line.contains("the adapter is back");
+        venue.supervisor().wait_for(heard, "restart", is_back);
+        let lines = venue.supervisor().lines();
+        let is_told = lines.iter().any(|line| line.contains("open files are allowed"));
+        assert_eq!(is_told, !fit, "{lines:?}");
+
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &format!("ulimit -n {FILES} && exec \"$0\" \"$@\"")]);
+        limited.args([env!("CARGO_BIN_EXE_touchline"), "doctor"]).args(options);
+        let (code, text) = outcome(limited.arg("--data").arg(venue.data()));
+        assert_eq!(code, Some(0), "{text}");
+        let line = text.lines().find(|line| line.contains("open files"));
+        let expected = if fit { "good" } else { "could" };
+        assert!(line.is_some_and(|line| line.starts_with(expected)), "{text}");
+    }
 }
