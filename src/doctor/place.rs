@@ -3,6 +3,7 @@
 
 use super::Finding;
 use super::taken::Taken;
+use rustix::fs::{FsWord, statfs, statvfs};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use touchline_protocol::log::{WINDOW_BYTES_AUTO, WINDOW_BYTES_MIN};
 const WRITES: usize = 200;
 /// A median above is a disk that acknowledgements will be felt on.
 const SLOW_WRITE: Duration = Duration::from_millis(1);
+/// The file systems tmpfs and ramfs, by their numbers.
+const OF_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58f6];
 /// Segments that must find room: the present one, the next one, and two that a snapshot leaves.
 const SEGMENTS: u64 = 4;
 const MIB: u64 = 1 << 20;
@@ -107,6 +110,11 @@ fn free_for_window(shared_memory: &Path, taken: &Taken) -> io::Result<u64> {
     Ok(free_bytes(shared_memory)?.saturating_add(taken.window_in_memory))
 }
 
+/// True of a file system that is kept in memory alone.
+fn is_memory(folder: &Path) -> bool {
+    statfs(folder).is_ok_and(|disk| OF_MEMORY.contains(&disk.f_type))
+}
+
 fn disk(folder: &Path) -> Finding {
     let name = "disk";
     let trial = match host::try_disk(folder, WRITES) {
@@ -116,6 +124,12 @@ fn disk(folder: &Path) -> Finding {
     let at = |share: usize| trial.writes[(trial.writes.len() - 1) * share / 100];
     let (median, late) = (at(50), at(99));
     let found = format!("a durable write of 4 KiB takes {median:.0?}, one in a hundred {late:.0?}");
+    if is_memory(folder) {
+        let found = format!("{} is memory, and no disk: {found}", folder.display());
+        let advice = "nothing that is kept here outlives the machine's next start, whatever is acknowledged as \
+                      durable: for anything but tests name another --data folder";
+        return Finding::could(name, found, advice);
+    }
     if !trial.is_direct {
         let advice = "direct writes are refused here, so each is followed by a sync: a file system \
                       such as ext4 or xfs grants them";
@@ -127,6 +141,21 @@ fn disk(folder: &Path) -> Finding {
         return Finding::could(name, found, advice);
     }
     Finding::good(name, found)
+}
+
+/// Bytes, whole MiB, that shared memory must have in all so that the window finds its room beside what others have
+/// there.
+fn size_for_window(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> u64 {
+    let wanted = match config.log.window_mib {
+        0 => 4 * WINDOW_BYTES_AUTO,
+        mib => mib.saturating_mul(MIB),
+    };
+    let of_others = statvfs(shared_memory).map_or(0, |memory| {
+        let bytes = memory.f_blocks.saturating_mul(memory.f_frsize);
+        let free = memory.f_bavail.saturating_mul(memory.f_frsize);
+        bytes.saturating_sub(free).saturating_sub(taken.window_in_memory)
+    });
+    of_others.saturating_add(wanted).div_ceil(MIB).saturating_mul(MIB)
 }
 
 fn window(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> Finding {
@@ -146,7 +175,10 @@ fn window(shared_memory: &Path, (config, taken): (&EngineConfig, &Taken)) -> Fin
             Finding::could(name, found, advice)
         }
     };
-    let more = || format!("mount -o remount,size=256M {}", shared_memory.display());
+    let more = || {
+        let mib = size_for_window(shared_memory, (config, taken)) / MIB;
+        format!("mount -o remount,size={mib}M {}", shared_memory.display())
+    };
     let free = match free_for_window(shared_memory, taken) {
         Ok(free) => free,
         Err(error) => return refused(format!("{}: {error}", shared_memory.display()), more()),
@@ -240,6 +272,28 @@ mod tests {
     }
 
     #[test]
+    fn so_much_memory_is_advised_as_the_window_takes() {
+        let of = |mib| config(|config| config.log.window_mib = mib);
+        let nothing = Taken::default();
+        // Nobody has anything there.
+        for (mib, told) in [(0, "size=256M "), (1024, "size=1024M ")] {
+            let advice = window(Path::new("/nowhere/at/all"), (&of(mib), &nothing)).advice;
+            assert!(advice.contains(told), "{advice}");
+        }
+        // What others have there stays, and what the window has is its own.
+        let folder = tempfile::tempdir().unwrap();
+        let disk = statvfs(folder.path()).unwrap();
+        let total = disk.f_blocks * disk.f_frsize / MIB;
+        let wanted = total + 1024;
+        let size = |taken: &Taken| size_for_window(folder.path(), (&of(wanted), taken)) / MIB;
+        let beside_others = size(&nothing);
+        assert!((wanted..=wanted + total + 1).contains(&beside_others), "{beside_others}");
+        assert_eq!(beside_others > wanted, disk.f_bavail < disk.f_blocks);
+        let all = Taken { window_in_memory: (total + 1) * MIB, ..nothing };
+        assert_eq!(size(&all), wanted);
+    }
+
+    #[test]
     fn what_is_no_folder_cannot_be_the_data_folder() {
         let folder = tempfile::tempdir().unwrap();
         let state = |name: &str| data_folder(&folder.path().join(name)).state;
@@ -305,6 +359,14 @@ mod tests {
         let free = |taken| free_for_window(folder.path(), &taken).unwrap();
         let in_memory = Taken { window_in_memory: MIB << 40, ..Taken::default() };
         assert!(free(in_memory) >= MIB << 40 && free(Taken::default()) < MIB << 40);
+    }
+
+    #[test]
+    fn a_folder_in_memory_is_no_good_disk() {
+        let in_memory = tempfile::tempdir_in(SHARED_MEMORY).unwrap();
+        let Finding { state, found, .. } = disk(in_memory.path());
+        assert_eq!(state, State::Could, "{found}");
+        assert!(found.contains("is memory, and no disk"), "{found}");
     }
 
     #[test]
