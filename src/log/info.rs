@@ -41,12 +41,13 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "engine": engine_name(found.window.as_ref()),
                 "runningDurable": found.window.filter(WindowSeen::is_running)
                     .map(|window| window.durable.0),
+                "logFailed": found.window.is_some_and(|window| window.has_failed),
                 "windowAppended": found.window.map(|window| window.appended.0),
                 "incarnation": found.incarnation.0,
                 "transactions": found.transactions,
                 "firstTimeNs": first_time_ns,
                 "lastTimeNs": found.last_time_ns,
-                "cleanEnd": found.closed,
+                "cleanEnd": has_clean_end(&found),
                 "whole": incomplete.is_none(),
                 "snapshots": snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
                 "leases": leases.iter().map(lease_object).collect::<Vec<_>>(),
@@ -106,14 +107,25 @@ fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u6
     notice::say!("verdict       {}", verdict_text(&found.verdict));
 }
 
+/// Whether the log's last end was clean; `None` where damage hides that.
+const fn has_clean_end(found: &Inspection) -> Option<bool> {
+    match found.verdict {
+        Verdict::Damaged { .. } => None,
+        Verdict::Sound | Verdict::UnfinishedTail { .. } => Some(found.closed),
+    }
+}
+
 /// Whether an engine runs; one that does not may have left its live window, from which the next start goes on.
 fn engine_text(found: &Inspection) -> String {
-    let Some(WindowSeen { engine, durable, appended }) = &found.window else {
-        let text =
-            if found.closed { "ended cleanly" } else { "not running; its last end was not clean" };
+    let Some(WindowSeen { engine, durable, appended, has_failed }) = &found.window else {
+        let text = match has_clean_end(found) {
+            Some(true) => "ended cleanly",
+            Some(false) => "not running; its last end was not clean",
+            None => "not running; how it ended lies behind the damage",
+        };
         return text.to_owned();
     };
-    match engine {
+    let state = match engine {
         EngineState::Running => format!("running, durable up to {durable}"),
         EngineState::Silent { pid, silent_for } => format!(
             "no sign of life for {} s, though there is a process {pid}; the live window holds what was \
@@ -123,7 +135,10 @@ fn engine_text(found: &Inspection) -> String {
         EngineState::Gone => {
             format!("not running; the live window holds what was appended up to {appended}")
         }
-    }
+    };
+    let failed =
+        "; THE LOG HAS FAILED: its disk refused a write, and every command is refused since";
+    if *has_failed { format!("{state}{failed}") } else { state }
 }
 
 /// The same in one word.

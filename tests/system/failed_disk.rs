@@ -2,6 +2,8 @@
 //! was acknowledged is there after the repair.
 
 use super::binary::{KEY_A, KEY_B};
+use super::json::Json;
+use super::log_tools::log;
 use super::process::{Process, eventually};
 use super::stream_client::{Member, limit, options, unix};
 use super::trader::Trader;
@@ -36,6 +38,15 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
             Member::open(&wishes).expect("an honest client is let in")
         });
     members.iter_mut().for_each(Member::assert_alive);
+    let info = |venue: &Venue| {
+        let (code, object, errors) = log(venue.data(), &["info", "--json"]);
+        assert_eq!(code, Some(0), "{errors}");
+        let object = Json::parse(&object);
+        assert_eq!(object.text_at("engine"), "running");
+        (object.at("logFailed").clone(), log(venue.data(), &["info"]).1)
+    };
+    let (has_failed, text) = info(&venue);
+    assert!(has_failed == Json::Bool(false) && !text.contains("FAILED"), "{text}");
     let_write(&mut venue, Part::Engine, false);
     // The answers to these are held back, and never come.
     for member in &mut members {
@@ -43,6 +54,8 @@ fn a_failed_disk_is_told_at_once_to_everybody_who_waits_for_it() {
     }
     let failed = |line: &str| line.starts_with("log failed");
     venue.part(Part::Engine).wait_for(0, "word of the failed log", failed);
+    let (has_failed, text) = info(&venue);
+    assert!(has_failed == Json::Bool(true) && text.contains("THE LOG HAS FAILED"), "{text}");
     for member in &mut members {
         let refused = member.call(limit(Side::Buy, 10, 1)).map(|reply| reply.envelope);
         let reason = RejectReason::LogUnavailable;

@@ -217,6 +217,11 @@ fn no_tool_takes_damage_for_the_end_of_a_log_without_an_engine() {
     let (_folder, copy) = copy_of(&venue);
     damage(&copy, bad);
     assert_tools_tell_damage(&copy, &bad.0.to_string());
+    // Its end was clean, and lies where nobody comes to.
+    let (_, text, _) = log(&copy, &["info"]);
+    assert!(text.contains("how it ended lies behind the damage"), "{text}");
+    let (_, text, _) = log(&copy, &["info", "--json"]);
+    assert_eq!(Json::parse(&text).at("cleanEnd"), &Json::parse("null"));
     // What was asked for lies before it.
     let until = bad.0.to_string();
     for arguments in [["replay", "--until", &until], ["dump", "--to", &until]] {

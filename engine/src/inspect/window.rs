@@ -12,7 +12,10 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 use touchline_protocol::{
-    log::reader::{LogReader, SignsOfLife},
+    log::{
+        control::LogState,
+        reader::{LogReader, SignsOfLife},
+    },
     units::Position,
 };
 
@@ -52,6 +55,8 @@ pub struct WindowSeen {
     pub durable: Position,
     /// Behind the last frame that it holds, by its engine or for the next start.
     pub appended: Position,
+    /// The disk has failed its engine: nothing more was made durable, and every command refused.
+    pub has_failed: bool,
 }
 
 impl WindowSeen {
@@ -62,7 +67,8 @@ impl WindowSeen {
         let engine = judge(&signs, exists, SystemTime.real_ns(), || is_heard(reader, &signs));
         // Behind the wait, so that one that goes on meanwhile is told as it is.
         let SignsOfLife { durable, appended, .. } = reader.signs_of_life()?;
-        Some(Self { engine, durable, appended })
+        let has_failed = reader.state() == Some(LogState::LogFailed);
+        Some(Self { engine, durable, appended, has_failed })
     }
 
     /// True if an engine writes it.
