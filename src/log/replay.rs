@@ -13,13 +13,16 @@ use touchline_engine::inspect::Replica;
 use touchline_protocol::log::reader::{Follow, LogReader};
 
 pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCode> {
-    let begun = Instant::now();
     let mut reader = LogReader::open(data, Follow::Durable)?;
     let mut replica = Replica::new();
     if reader.position().0 > 0 {
         replica = pruned::replica(data, &mut reader)?;
         notice::alert!("the log was pruned: from the snapshot at position {}", replica.position());
     }
+    // What is in a snapshot was not replayed.
+    let snapshot =
+        (replica.transactions() > 0).then(|| (replica.position(), replica.transactions()));
+    let begun = Instant::now();
     let mut pass = Pass::judging(reader, data);
     if let Some(until) = until {
         pass.stop_at(until);
@@ -36,12 +39,16 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
         }
         progress(transaction.end());
     }
-    let (count, hash) = (replica.transactions(), replica.core().state_hash());
+    let before = snapshot.map_or(0, |(_, transactions)| transactions);
+    let (count, hash) = (replica.transactions() - before, replica.core().state_hash());
     if json {
         notice::say!(
             "{}",
             json!({
                 "transactions": count,
+                "snapshot": snapshot.map(|(position, transactions)| {
+                    json!({"position": position.0, "transactions": transactions})
+                }),
                 "position": replica.position().0,
                 "stateHash": format!("{hash:016x}"),
                 "different": different.as_ref().map(|(position, why)| {
@@ -51,8 +58,11 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
         );
     } else {
         let rate = count as f64 / begun.elapsed().as_secs_f64();
+        let from = snapshot.map_or_else(String::new, |(position, transactions)| {
+            format!(" behind the snapshot at position {position}, which stands for {transactions},")
+        });
         notice::say!(
-            "{count} transactions up to position {}, state hash {hash:016x}, {rate:.0} per second",
+            "{count} transactions{from} up to position {}, state hash {hash:016x}, {rate:.0} per second",
             replica.position()
         );
     }

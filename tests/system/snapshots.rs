@@ -87,6 +87,7 @@ fn a_growing_log_gets_snapshots_and_a_killed_engine_starts_from_one() {
     let replayed = object(data, &["replay", "--until", &until]);
     assert_eq!(replayed.text_at("stateHash"), made.text_at("stateHash"));
     assert_eq!(replayed.integer_at("transactions"), made.integer_at("transactions"));
+    assert_eq!(replayed.at("snapshot"), &Json::parse("null"), "from the log's beginning");
     let verified = object(data, &["verify"]);
     assert_eq!(verified.at("snapshots").items().len(), 2);
     assert_eq!(snapshots(data).len(), 2);
@@ -253,9 +254,19 @@ fn a_pruned_log_goes_on_and_starts_and_an_adapter_whose_history_ends_before_it_s
     assert_eq!(info.at("snapshots").items().len(), 1);
     let after = object(data, &["replay"]);
     assert!(after.integer_at("transactions") > before.integer_at("transactions"));
+    // What the snapshot stands for was not replayed, and is told apart.
+    let stands = after.at("snapshot");
+    assert_eq!(stands.at("position"), &info.at("snapshots").items()[0]);
+    let replayed = object(data, &["verify"]).integer_at("transactions");
+    assert!(after.integer_at("transactions") <= replayed, "{after:?}");
+    let told = format!(" behind the snapshot at position {}", stands.integer_at("position"));
+    let (_, text, _) = log(data, &["replay"]);
+    let count = after.integer_at("transactions").to_string();
+    assert!(text.starts_with(&count) && text.contains(&told), "{text}");
     // The next snapshot is made from the one that stands for what is gone.
     let made = object(data, &["snapshot"]);
-    assert_eq!(made.integer_at("transactions"), after.integer_at("transactions"));
+    let in_all = stands.integer_at("transactions") + after.integer_at("transactions");
+    assert_eq!(made.integer_at("transactions"), in_all);
     assert_eq!(made.text_at("stateHash"), after.text_at("stateHash"));
     assert_eq!(log(data, &["verify"]).0, Some(0));
     // What was defined in the removed segments is still known by name.
