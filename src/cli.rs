@@ -153,23 +153,27 @@ pub(crate) struct LogArguments {
 
 #[derive(Subcommand, Debug, Clone)]
 pub(crate) enum LogAction {
-    /// Which log it is, what it holds and how it ends. Exit code 3: damaged, or its beginning is missing
+    /// Which log it is, what it holds and how it ends. Exit code 3: damaged, or its beginning is missing and no
+    /// snapshot stands for it
     Info,
-    /// Check every durable frame and segment header; names the first bad one. Exit code 3: damaged
+    /// Check every durable frame and segment header; names the first bad one. Exit code 3: damaged, or its
+    /// beginning is missing and no snapshot stands for it
     ///
     /// All of a frame is checked by its checksum, and so are the fields of each segment's header; each snapshot is
     /// read to its end. What fills a header up to 4096 bytes, a frame up to the next multiple of 64, and a window
     /// segment behind its last frame carries nothing: no reader looks at it, and neither does this.
     Verify,
-    /// Print transactions as JSON lines. Exit code 3: the log is damaged behind them, or its beginning is missing
+    /// Print transactions as JSON lines. Exit code 3: the log is damaged behind them, or, without --from, its
+    /// beginning is missing and no snapshot stands for it
     Dump(DumpArguments),
     /// Find the first transaction at which two logs part. Exit code 3: they do, or one is damaged
     Diff {
         /// Data folder of the other log
         other: PathBuf,
     },
-    /// Apply every command again and compare every event. Exit code 3: this build decides otherwise, or the
-    /// log is damaged
+    /// Apply every command again and compare every event; behind the oldest snapshot where the beginning was pruned.
+    /// Exit code 3: this build decides otherwise, the log is damaged, or its beginning is missing and no snapshot
+    /// stands for it
     Replay {
         /// Stop in front of this position
         #[arg(long, value_name = "POSITION")]
@@ -216,7 +220,7 @@ pub(crate) struct PruneArguments {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct DumpArguments {
-    /// From this position on; one that a dump has shown
+    /// From this position on; one that a dump has shown, its last `end` too: behind that there may be nothing yet
     #[arg(long, value_name = "POSITION")]
     pub(crate) from: Option<u64>,
     /// Up to this position

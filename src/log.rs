@@ -1,8 +1,8 @@
 //! `touchline log`: looks at a venue's log, on a copy or beside a running engine. Only `snapshot` and
 //! `prune` write to the data folder.
 //!
-//! Exit codes: 0 as asked and nothing is wrong; 1 it could not be done; 3 the log is damaged, or the
-//! two logs differ.
+//! Exit codes: 0 as asked and nothing is wrong; 1 it could not be done; 3 the log is damaged, its beginning is
+//! missing and no snapshot stands for it, or the two logs differ.
 
 mod check;
 mod diff;
@@ -30,7 +30,7 @@ use touchline_protocol::log::reader::{LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::units::Position;
 
-/// The log is damaged, or two logs differ.
+/// The log is damaged or without its beginning, or two logs differ.
 const FOUND_WRONG: u8 = 3;
 
 /// One pass over a log: up to what was durable when the pass began, so that it ends beside the busiest
@@ -91,9 +91,9 @@ fn check_end(data: &Path, last: Position) -> Result<()> {
     }
 }
 
-/// The log is damaged: where, and what is wrong there.
+/// The log is damaged: where, and what is wrong there. Or its beginning is missing, which it needs.
 #[derive(Debug)]
-struct FoundDamage(String);
+pub(crate) struct FoundDamage(pub(crate) String);
 
 impl fmt::Display for FoundDamage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

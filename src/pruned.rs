@@ -1,6 +1,7 @@
 //! What stands for the removed beginning of a log, or is read in its place: its snapshots. Called by
 //! `log replay`, `log info`, `log dump` and the doctor, and by [`crate::names`].
 
+use crate::log::FoundDamage;
 use anyhow::{Result, bail};
 use std::path::Path;
 use touchline_engine::inspect::Replica;
@@ -18,7 +19,7 @@ pub(crate) fn replica(data: &Path, reader: &mut LogReader) -> Result<Replica> {
     let oldest_first = list(data)?.into_iter().rev();
     match first(reader, oldest_first, |listed| load(data, listed).ok())? {
         Some(replica) => Ok(replica),
-        None => bail!(unknown(begin)),
+        None => bail!(FoundDamage(unknown(begin))),
     }
 }
 

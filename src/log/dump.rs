@@ -73,16 +73,26 @@ fn go_to(data: &Path, reader: &mut LogReader, from: u64, may_be_end: bool) -> Re
         }
         found => found?.is_some(),
     };
-    if !is_there && reader.incarnation().is_none() {
-        // What looks like a wrong place may be damage.
-        let found = inspect(data, &mut |_| {})?;
-        if let verdict @ Verdict::Damaged { .. } = found.verdict {
-            bail!(FoundDamage(verdict_text(&verdict)));
-        }
-    }
-    anyhow::ensure!(is_there || may_be_end, "at position {from} there is no transaction");
+    let is_end = !is_there && is_end(data, reader, Position(from))?;
+    anyhow::ensure!(is_there || is_end || may_be_end, "at position {from} there is no transaction");
     reader.seek(Position(from));
     Ok(())
+}
+
+/// Whether the log ends at `from`, where there is no transaction. Beside an engine a place before the end that is none
+/// was told already.
+fn is_end(data: &Path, reader: &LogReader, from: Position) -> Result<bool> {
+    if reader.incarnation().is_some() {
+        return Ok(from <= reader.watermark());
+    }
+    let mut last = None;
+    let found = inspect(data, &mut |transaction| last = Some(transaction.end()))?;
+    // What looks like a wrong place may be damage.
+    if let verdict @ Verdict::Damaged { .. } = found.verdict {
+        bail!(FoundDamage(verdict_text(&verdict)));
+    }
+    // Behind the last transaction an engine says that it ends.
+    Ok(from == found.end || last == Some(from))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

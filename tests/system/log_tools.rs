@@ -129,6 +129,37 @@ fn a_dump_shows_what_was_asked_for() {
     assert_eq!(lines(data, &["dump", "--since", "1"]).len(), all.len());
 }
 
+/// Whoever goes on from the last `end` that was shown finds nothing until there is something, and no error.
+#[test]
+fn a_dump_from_the_end_of_the_log_is_empty() {
+    let mut venue = traded();
+    let end = |venue: &Venue| {
+        let all = lines(venue.data(), &["dump"]);
+        all.last().expect("the log is not empty").integer_at("end").to_string()
+    };
+    let from = |venue: &Venue, position: &str| lines(venue.data(), &["dump", "--from", position]);
+    let beyond = |position: &str| {
+        let position: u64 = position.parse().expect("a position");
+        (position + 64).to_string()
+    };
+    let running = end(&venue);
+    assert_eq!(from(&venue, &running), []);
+    let (code, _, errors) = log(venue.data(), &["dump", "--from", &beyond(&running)]);
+    assert!(code == Some(1) && errors.contains("there is no transaction"), "{errors}");
+    venue.a().limit("BTCUSDT", "SELL", "0.03", "21000");
+    assert_eq!(messages(&from(&venue, &running)), ["NewOrder"]);
+
+    assert!(venue.stop_up(Signal::TERM).success());
+    let ended = end(&venue);
+    assert_eq!(from(&venue, &ended), []);
+    // Behind the last transaction stands that the log ends there.
+    let whole = object(venue.data(), &["info", "--json"]).integer_at("end").to_string();
+    assert_ne!(ended, whole);
+    assert_eq!(from(&venue, &whole), []);
+    let (code, _, errors) = log(venue.data(), &["dump", "--from", &beyond(&whole)]);
+    assert!(code == Some(1) && errors.contains("there is no transaction"), "{errors}");
+}
+
 #[test]
 fn wrong_arguments_are_named() {
     let mut venue = traded();
@@ -329,7 +360,7 @@ fn a_log_without_its_beginning_is_whole_only_with_a_snapshot() {
     let first = lines(&copy, &["dump"])[0].integer_at("position").to_string();
     fs::remove_dir_all(copy.join("snapshots")).expect("it is there");
     let told = format!("begins at position {begin}, and no snapshot stands for what was before it");
-    for arguments in [["info"], ["verify"], ["dump"]] {
+    for arguments in [["info"], ["verify"], ["dump"], ["replay"]] {
         let (code, output, errors) = log(&copy, &arguments);
         assert_eq!(code, Some(FOUND_WRONG), "{arguments:?}: {output}{errors}");
         assert!(output.contains(&told) || errors.contains(&told), "{arguments:?}: {errors}");
