@@ -20,8 +20,9 @@ pub(super) enum Listener {
 pub(super) const READ_BYTES: usize = 16 << 10;
 
 /// Most connections that a turn accepts of one listener: who knocks faster than is listened to waits in the
-/// kernel's queue, where it costs no descriptor.
-pub(super) const ACCEPTS_MAX: usize = 64;
+/// kernel's queue, where it costs no descriptor. A quarter of those that the door keeps of one kind, which so live
+/// through the turns that it takes to read of them.
+pub(super) const ACCEPTS_MAX: usize = 16;
 
 /// What a turn found.
 #[derive(Debug)]

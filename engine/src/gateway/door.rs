@@ -5,7 +5,7 @@
 use super::backend::{Backend, Happened, Listener};
 use super::bell::Bell;
 use super::crowd::Crowd;
-use super::peer::{Origin, Peer, Progress};
+use super::peer::{Origin, Peer, Progress, Said};
 use super::refusals::Refusals;
 use super::{GatewayOptions, Mail};
 use rustc_hash::FxHashMap;
@@ -20,10 +20,14 @@ use std::time::{Duration, Instant};
 
 /// A peer that has not finished its handshake by then is closed.
 pub(super) const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
-/// Peers at the door at once; one more closes the oldest of the address that has most of them.
+/// Peers at the door at once; one more closes the oldest of the address that has most that have said the same.
 pub(super) const PEERS_MAX: usize = 256;
-/// Peers at the door at once of one address; one more closes the oldest of them. So whoever only knocks
-/// keeps nobody out who comes from elsewhere.
+/// Peers at the door at once of one address that have said equally much: nothing, a part of a Hello, or all of
+/// it. One more closes the oldest of these, and of those who owe a proof the oldest of the key that most of them
+/// name. So whoever only knocks keeps nobody out who comes from elsewhere, or who says more than that.
+///
+/// None is kept longer for a mere beginning: they would be in the way of those who have not been read of yet. So
+/// many come in four turns, which is what it takes at the most to read of all: who brings a Hello is heard in time.
 const PEERS_PER_ORIGIN: usize = PEERS_MAX / 4;
 /// Those that the gateway has not taken yet, at the most: each may have brought memory for its rings.
 pub(super) const ARRIVALS_MAX: usize = 64;
@@ -142,15 +146,17 @@ impl Door {
         if let Err(error) = self.backend.watch(ticket, Arc::clone(&socket)) {
             return self.refusals.print(&format!("cannot watch a connection: {error}"));
         }
-        self.make_place(origin);
+        self.make_place(ticket, origin, Said::Nothing);
         self.peers.insert(ticket, Peer::new(socket, origin));
     }
 
-    /// Closes a connection if there are too many of them.
-    fn make_place(&mut self, origin: Origin) {
-        let crowd = Crowd::of(self.peers.iter().map(|(&ticket, peer)| (ticket, peer.origin())));
-        let own = crowd.full(&origin, PEERS_PER_ORIGIN);
-        if let Some(oldest) = own.or_else(|| crowd.too_many(PEERS_MAX)) {
+    /// Closes a connection if there are too many beside this one, which comes from here and has said this.
+    fn make_place(&mut self, ticket: usize, origin: Origin, said: Said) {
+        let others = self.peers.iter().filter(|(other, _)| **other != ticket);
+        let groups = others.map(|(&other, peer)| (other, (peer.origin(), peer.said())));
+        let alike = groups.clone().filter(|(_, (from, has))| *from == origin && has.is_like(&said));
+        let full = Crowd::of(alike).too_many(PEERS_PER_ORIGIN);
+        if let Some(oldest) = full.or_else(|| Crowd::of(groups).too_many(PEERS_MAX)) {
             self.refusals.print("closed a connection: too many are in their handshake");
             self.remove(oldest);
         }
@@ -158,8 +164,14 @@ impl Door {
 
     fn received(&mut self, ticket: usize, at: &Range<usize>, stop: &AtomicBool) {
         let Some(peer) = self.peers.get_mut(&ticket) else { return };
+        let before = peer.said();
         match peer.received(self.backend.bytes(at), &self.options) {
-            Progress::Waiting => {}
+            Progress::Waiting => {
+                let (origin, said) = (peer.origin(), peer.said());
+                if said != before {
+                    self.make_place(ticket, origin, said);
+                }
+            }
             Progress::Gone(why) => {
                 if let Some(why) = why {
                     self.refusals.print(&why);
@@ -201,32 +213,4 @@ impl Door {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::{Failing, peers};
-    use super::*;
-    use std::net::{IpAddr, Ipv4Addr};
-    use std::os::unix::net::UnixStream;
-
-    /// Who holds a silent connection from each of very many networks does not have those closed who come last.
-    #[test]
-    fn of_many_networks_the_oldest_peer_goes() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (mail, _rings) = super::super::mail().expect("memory for the rings");
-        let mut door = Door::new(
-            Arc::new(peers::options(folder.path())),
-            Box::new(Failing { turns: 0 }),
-            Arc::new(Bell::new().expect("a bell")),
-            mail,
-        );
-        let (socket, _far) = UnixStream::pair().expect("two sockets");
-        let socket = Arc::new(OwnedFd::from(socket));
-        for ticket in 0..300 {
-            let origin = Origin::Remote(IpAddr::V4(Ipv4Addr::from(ticket as u32)));
-            door.make_place(origin);
-            door.peers.insert(ticket, Peer::new(Arc::clone(&socket), origin));
-        }
-        let mut kept: Vec<_> = door.peers.keys().copied().collect();
-        kept.sort_unstable();
-        assert_eq!(kept, (300 - PEERS_MAX..300).collect::<Vec<_>>());
-    }
-}
+mod tests;

@@ -21,6 +21,8 @@ const LOCAL: Token = Token(usize::MAX);
 const TCP: Token = Token(usize::MAX - 1);
 const BELL: Token = Token(usize::MAX - 2);
 
+/// Events taken per turn: of everybody at the door, and some more.
+const EVENTS: usize = 512;
 /// Sockets read per turn.
 const READS: usize = 64;
 
@@ -59,7 +61,7 @@ impl Epoll {
         poll.registry().register(&mut SourceFd(&event), BELL, Interest::READABLE)?;
         Ok(Self {
             poll,
-            events: Events::with_capacity(256),
+            events: Events::with_capacity(EVENTS),
             bell,
             listeners: Vec::new(),
             again: Vec::new(),
@@ -101,14 +103,19 @@ impl Epoll {
 
     /// Reads each queued socket once, as far as there are buffers.
     fn read(&mut self, happened: &mut Vec<Happened>) {
-        let mut used = 0;
-        for _ in 0..self.queue.len().min(READS) {
+        let (mut used, mut looks) = (0, 0);
+        // No more than were there: some come back. Those that are gone or held take no other's place.
+        for _ in 0..self.queue.len() {
+            if looks == READS {
+                return;
+            }
             let Some(ticket) = self.queue.pop_front() else { return };
             let Some(watched) = self.sockets.get_mut(&ticket) else { continue };
             watched.is_queued = false;
             if watched.is_held {
                 continue;
             }
+            looks += 1;
             let into = &mut self.buffer[used..used + READ_BYTES];
             match recv(&watched.socket, into, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => happened.push(Happened::Ended(ticket)),
@@ -242,10 +249,11 @@ impl Backend for Epoll {
             }
         }
         self.events = events;
+        // What was said comes before those who have just come: they may take the place of who says nothing.
+        self.read(happened);
         for which in std::mem::take(&mut self.again) {
             self.accept(which, happened);
         }
-        self.read(happened);
         Ok(())
     }
 

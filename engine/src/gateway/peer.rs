@@ -10,6 +10,7 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendFlags, getpeername, send};
 use rustix::process::geteuid;
 use std::io;
+use std::mem::discriminant;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -108,6 +109,24 @@ impl Origin {
     }
 }
 
+/// What a peer has said at the door.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Said {
+    /// Not a byte.
+    Nothing,
+    /// The beginning of a Hello.
+    Part,
+    /// A Hello of this key, which is to be proved.
+    Hello(KeyId),
+}
+
+impl Said {
+    /// True if both have said equally much, whatever keys they name.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        discriminant(self) == discriminant(other)
+    }
+}
+
 pub(super) struct Peer {
     socket: Arc<OwnedFd>,
     origin: Origin,
@@ -135,6 +154,17 @@ impl Peer {
     /// Where it comes from.
     pub(super) const fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// What it has said so far.
+    pub(super) fn said(&self) -> Said {
+        match &self.state {
+            State::AwaitHello if self.filled == 0 => Said::Nothing,
+            State::AwaitHello => Said::Part,
+            State::AwaitProof { hello, .. } => Said::Hello(hello.key_id),
+            // It has proved who it is, and is not at the door any more.
+            _ => Said::Hello(KeyId::default()),
+        }
     }
 
     pub(super) const fn is_open(&self) -> bool {

@@ -193,7 +193,7 @@ pub(super) mod peers {
         }
     }
 
-    fn hello(key: KeyId, seen: u32) -> Hello {
+    pub(in crate::gateway) fn hello(key: KeyId, seen: u32) -> Hello {
         let local = key.0 == 0;
         Hello {
             protocol_major: PROTOCOL_MAJOR,

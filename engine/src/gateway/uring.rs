@@ -28,7 +28,7 @@ const SEND: u64 = 5;
 
 /// Accepts under way of a listener, each of one connection: one of many shots goes on while nobody looks, and
 /// whoever knocks then takes a descriptor.
-const ACCEPTS: usize = ACCEPTS_MAX / 4;
+const ACCEPTS: usize = ACCEPTS_MAX;
 
 /// Completions that are looked at per turn.
 const COMPLETIONS_PER_TURN: usize = 1024;
