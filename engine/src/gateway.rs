@@ -31,13 +31,13 @@ use crate::notice::say;
 use backend::{Backend, Listener};
 use door::{Arrival, Door};
 pub use readers::ReaderLimits;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use service::Gateway;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +46,7 @@ use std::time::{Duration, Instant};
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::ring::layout::MAX_SLOTS;
 use touchline_protocol::ring::{RingCapacities, SessionEnd};
+use touchline_protocol::shm::descriptors::refuse_descriptors;
 use touchline_protocol::units::Incarnation;
 use touchline_protocol::wait::LocalSignal;
 
@@ -296,10 +297,15 @@ fn listen(socket: &Path) -> io::Result<OwnedFd> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let listener = UnixListener::bind(socket)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // Before anybody can come. A kernel that cannot do it leaves the engine's own user one more way to harm it.
+    let _refuses = refuse_descriptors(&listener)?;
+    bind(&listener, &SocketAddrUnix::new(socket)?)?;
     fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener.into())
+    // As many may wait as the system allows.
+    rustix::net::listen(&listener, i32::MAX)?;
+    Ok(listener)
 }
 
 /// Whether a gateway could listen there at this moment.

@@ -9,11 +9,14 @@ use super::raw_session::{
 };
 use super::trader::Balances;
 use super::venue::{UNLIMITED, Venue};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use touchline_protocol::client::Client;
 use touchline_protocol::message::enums::{RejectReason, Side};
+use touchline_protocol::shm::descriptors::{PassError, send_with_descriptors};
 
 #[test]
 fn garbage_on_the_socket_ends_that_connection_only() {
@@ -88,6 +91,39 @@ fn a_hello_that_cannot_be_meant_is_refused_even_with_a_good_proof() {
         assert!(is_closed(&mut stream), "{what}");
     }
     assert_alive(&mut connect(&venue, "honest", KEY_A, &key));
+}
+
+/// True of the kernels that can be told to let no descriptor through.
+fn kernel_keeps_descriptors_out() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok).expect("a version");
+    (next(), next()) >= (6, 16)
+}
+
+/// Whoever closes the last descriptor of a socket waits for its peer as long as its owner wishes.
+#[test]
+fn no_descriptor_is_passed_to_the_engine() {
+    if !kernel_keeps_descriptors_out() {
+        println!("skipped: the kernel lets descriptors through");
+        return;
+    }
+    let venue = Venue::up(&[]);
+    let mut honest = connect(&venue, "honest", KEY_B, &venue.key_b());
+    let pass = |stream: &UnixStream, bytes: &[u8]| {
+        send_with_descriptors(stream, bytes, &[stream.as_fd()]).expect_err("it comes through")
+    };
+    let is_forbidden = |error: PassError| matches!(error, PassError::System(error) if error.kind() == ErrorKind::PermissionDenied);
+    let hello = Hello::trader(KEY_A, "passes").bytes();
+    let mut stream = dial(&socket(&venue));
+    assert!(is_forbidden(pass(&stream, &hello)), "at the door");
+    // Nothing of it has come, so it may still say this much.
+    stream.write_all(&hello).expect("the engine reads the hello");
+    let challenge = read_message(&mut stream).expect("a challenge");
+    assert_eq!(template(&challenge), CHALLENGE);
+    let session = RawSession::open(&socket(&venue), KEY_A, &venue.key_a(), "in");
+    assert!(is_forbidden(pass(session.socket(), &[0])), "of a session");
+    assert_alive(&mut honest);
 }
 
 /// What strangers' records must not change.

@@ -191,6 +191,11 @@ impl RawSession {
         (self.session, self.epoch)
     }
 
+    /// The socket that it came by.
+    pub(crate) const fn socket(&self) -> &UnixStream {
+        &self.socket
+    }
+
     /// The sequence of the last command that [`Self::command`] made.
     pub(crate) const fn last_sequence(&self) -> u64 {
         self.sequence

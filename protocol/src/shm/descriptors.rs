@@ -1,10 +1,11 @@
-//! Passing descriptors over a Unix socket (`SCM_RIGHTS`). Used by the handshake on both sides.
+//! Passing descriptors over a Unix socket (`SCM_RIGHTS`). Used by the handshake on both sides; and refusing them,
+//! by the engine where it listens: it passes some to its clients and takes none of them.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::{
-        fd::{BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
 };
@@ -21,6 +22,9 @@ use rustix::{
 pub const MAX_DESCRIPTORS: usize = 8;
 
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
+
+/// `SO_PASSRIGHTS`, as Linux has it on all machines but those of SPARC and PA-RISC.
+const PASS_RIGHTS: libc::c_int = 83;
 
 /// Why descriptors did not pass. The stream's state is then unknown: close it.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +54,7 @@ impl From<Errno> for PassError {
 /// # Errors
 /// If `bytes` is empty, there are too many descriptors, or the system refuses.
 pub fn send_with_descriptors(
-    stream: &impl std::os::fd::AsFd,
+    stream: &impl AsFd,
     bytes: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> Result<(), PassError> {
@@ -71,6 +75,32 @@ pub fn send_with_descriptors(
         sent += retry(|| send(stream, &bytes[sent..], SendFlags::NOSIGNAL))?;
     }
     Ok(())
+}
+
+/// Lets no descriptor come over the connections that a Unix socket will accept, which is to be called before it
+/// listens: who passes one is told that he may not (`EPERM`), and nothing of his message comes. False where the
+/// kernel cannot do that, which Linux can from 6.16 on.
+///
+/// Who receives without asking for descriptors is given none, but it is he who closes them, and the last one of
+/// a socket is closed when that has told its peer all, if its owner wishes so.
+///
+/// # Errors
+/// If the system refuses for another reason.
+pub fn refuse_descriptors(listener: &impl AsFd) -> io::Result<bool> {
+    let (no, length) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    let value = (&raw const no).cast();
+    let socket = listener.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads `length` bytes at `value`, an integer that outlives the call, and writes none; the
+    // descriptor is borrowed for as long, and of another kind of file the call fails.
+    #[allow(unsafe_code, reason = "no safe wrapper knows the option")]
+    let outcome = unsafe { libc::setsockopt(socket, libc::SOL_SOCKET, PASS_RIGHTS, value, length) };
+    if outcome == 0 {
+        return Ok(true);
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(false),
+        error => Err(error),
+    }
 }
 
 /// Receives up to `into.len()` bytes and the descriptors that came with them, at most `allowed`
@@ -113,7 +143,7 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> Result<T, Errno>
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixListener;
 
     use rustix::io::{FdFlags, fcntl_getfd};
 
@@ -202,6 +232,36 @@ mod tests {
         assert!(
             matches!(nothing, Err(PassError::System(e)) if e.kind() == io::ErrorKind::WouldBlock)
         );
+    }
+
+    #[test]
+    fn a_listener_that_refuses_descriptors_takes_bytes_and_passes_descriptors_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        if !refuse_descriptors(&listener).unwrap() {
+            println!("skipped: the kernel lets descriptors through");
+            return;
+        }
+        let near = UnixStream::connect(&path).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let refused = send_with_descriptors(&near, b"x", &[file.as_fd()]);
+        let is_forbidden = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        assert!(matches!(refused, Err(PassError::System(error)) if is_forbidden(&error)));
+        send_with_descriptors(&near, b"plain", &[]).unwrap();
+        send_with_descriptors(&far, b"back", &[file.as_fd()]).unwrap();
+
+        let mut into = [0; 64];
+        let (length, received) = receive_with_descriptors(&far, &mut into, 1).unwrap();
+        assert_eq!((&into[..length], received.len()), (&b"plain"[..], 0));
+        let (length, received) = receive_with_descriptors(&near, &mut into, 1).unwrap();
+        assert_eq!((&into[..length], received.len()), (&b"back"[..], 1));
+    }
+
+    #[test]
+    fn only_a_unix_socket_can_refuse_descriptors() {
+        assert!(refuse_descriptors(&tempfile::tempfile().unwrap()).is_err());
     }
 
     #[test]
