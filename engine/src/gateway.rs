@@ -12,6 +12,7 @@ mod door;
 mod epoll;
 mod hear_out;
 mod history;
+mod logons;
 mod peer;
 mod readers;
 mod refusals;
@@ -68,6 +69,8 @@ pub struct GatewayOptions {
     pub feed: Option<(Arc<FeedDesk>, ReaderLimits)>,
     /// Section `[gateway]`.
     pub settings: GatewaySection,
+    /// Commands, and logons of a key, per second; 0: unlimited.
+    pub commands_per_second: u32,
     /// So long a stream's commands may wait for its reader.
     pub reader_stall: Duration,
     /// The data folder, whose log sessions may ask for.

@@ -291,6 +291,7 @@ fn serve(
         feed: feed.as_ref().map(|feed| (feed.desk(), ReaderLimits::of(&options.config.feed))),
         connections_max: options.config.engine.connections,
         settings: options.config.gateway.clone(),
+        commands_per_second: options.config.engine.commands_per_second,
         reader_stall: Duration::from_secs(options.config.engine.reader_stall_seconds.into()),
         data: options.data.clone(),
         engine_stop: stop,

@@ -169,7 +169,7 @@ enum touchline_reject_reason {
     TOUCHLINE_REJECT_REASON_NOTHING_CHANGED = 55, /* Price and quantity are what they were. */
     TOUCHLINE_REJECT_REASON_NOT_REPLACEABLE = 56, /* The order belongs to a list or waits for its trigger: it can be cancelled, not changed. */
     TOUCHLINE_REJECT_REASON_SYMBOL_IN_USE = 57, /* Orders are open or the symbol is trading: this cannot be changed now. */
-    TOUCHLINE_REJECT_REASON_RATE_EXCEEDED = 58, /* The session sends more commands a second than it may. */
+    TOUCHLINE_REJECT_REASON_RATE_EXCEEDED = 58, /* The session sends more commands a second than it may, or its key logs on more often. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_RECORD = 59, /* No such record, or not of this kind or owner. */
     TOUCHLINE_REJECT_REASON_UNKNOWN_OWNER = 60, /* No record has the owner's id. */
     TOUCHLINE_REJECT_REASON_RECORD_VERSION = 61, /* A record has another version than the command names; `detail` is the one that it has. A put of version 0 that meets a record of its id is rejected so. */
@@ -186,7 +186,7 @@ enum touchline_refusal_reason {
     TOUCHLINE_REFUSAL_REASON_ROLE_NOT_PERMITTED = 4, /* The role is for the engine's own user, over shared memory. */
     TOUCHLINE_REFUSAL_REASON_INVALID_HELLO = 5, /* A field of the Hello is out of its range. */
     TOUCHLINE_REFUSAL_REASON_TOO_MANY_SESSIONS = 6, /* No place at present for another connection or reader of the feed, in all or of its key. Not of a name too many, which is `Rejected`. */
-    TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32 already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the end of the older connection is to cancel. */
+    TOUCHLINE_REFUSAL_REASON_REJECTED = 7, /* The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32 already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the end of the older connection is to cancel. `RateExceeded`: the key logs on more often than `engine.commands_per_second` has it: try again behind a pause. */
     TOUCHLINE_REFUSAL_REASON_LOG_UNAVAILABLE = 8, /* The engine cannot read what the client saw last in its log, or has not come to decide about the client in time: try again. It is not logged on later either. */
     TOUCHLINE_REFUSAL_REASON_HISTORY_LOST = 9, /* The log does not have the incarnation and position that the client saw last: what it was told since `position` may not have happened. To go on, log on again without naming them. */
     TOUCHLINE_REFUSAL_REASON_NO_FEED = 10, /* There is no public feed, or it has ended. */

@@ -14,7 +14,8 @@ use super::venue::{Part, Venue};
 use crate::patience::join;
 use std::time::{Duration, Instant};
 use touchline_protocol::client::{
-    Acknowledgement, CallError, ClientOptions, ConnectError, Endpoint, Notice,
+    Acknowledgement, Back, CallError, Client, ClientOptions, ConnectError, Endpoint, Notice,
+    SteadyClient, Told,
 };
 use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::reader::{Follow, LogReader};
@@ -347,6 +348,51 @@ fn who_logs_on_anew_may_send_no_more_for_it() {
     assert!(range.contains(&taken), "{taken} taken while {paid} were paid");
 }
 
+#[test]
+fn who_logs_on_too_often_is_refused_and_keeps_nobody_out() {
+    const AT_ONCE: u64 = 64;
+    let venue = venue(&["engine.commands_per_second=1"]);
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let mut steady = SteadyClient::connect(options(tcp(&venue), "steady", (KEY_A, &a)))
+        .expect("an honest client is let in");
+    let often = options(tcp(&venue), "often", (KEY_A, &a));
+    let begin = Instant::now();
+    // The first one is the steady client's.
+    let mut taken = 1;
+    for _ in 0..500 {
+        match Member::open(&often) {
+            Ok(_) => taken += 1,
+            Err(ConnectError::Refused { reason, reject }) => {
+                let told = (reason, reject);
+                assert_eq!(told, (Some(RefusalReason::Rejected), Some(RejectReason::RateExceeded)));
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let paid = begin.elapsed().as_secs();
+    let range = AT_ONCE..=AT_ONCE + paid + 1;
+    assert!(range.contains(&taken), "{taken} taken while {paid} were paid");
+    // Another key, and the engine's own user, who has none.
+    Member::connect(tcp(&venue), "other", (KEY_B, &b));
+    let admin = Name::new("admin").expect("a short name");
+    let shared = Endpoint::SharedMemory(venue.data().join("engine.sock"));
+    for _ in 0..AT_ONCE + 8 {
+        let own = ClientOptions::new(shared.clone(), Role::Admin, Lane::Cold, admin);
+        Client::connect(&own).expect("the engine's own user is let in");
+    }
+    // Of the same key, who is patient comes back.
+    steady.log_out().expect("it is connected");
+    let begin = Instant::now();
+    loop {
+        match steady.poll().expect("what passes is no error") {
+            Some(Told::Connection(Back::Returned { .. })) => break,
+            Some(_) => {}
+            None => steady.wait(WATCHDOG),
+        }
+        assert!(begin.elapsed() < WATCHDOG, "it does not come back");
+    }
+}
+
 /// Asks for the state; true if it comes, false if the session is told that it asks too often.
 fn asks_for_state(member: &mut Member, correlation: u64) -> bool {
     member.client.sender().request_state(correlation).expect("it is connected");
@@ -514,6 +560,7 @@ over_epoll!(
     a_session_that_waits_for_the_disk_misses_nothing_that_is_not_there_yet,
     a_client_that_saw_more_than_the_log_has_is_told,
     a_session_sends_no_faster_than_it_may,
+    who_logs_on_too_often_is_refused_and_keeps_nobody_out,
     who_logs_on_again_and_reads_nothing_leaves_places_to_others,
     asking_for_the_state_counts_as_a_command,
     what_may_not_come_over_a_socket_is_refused_with_a_reason,

@@ -6,6 +6,7 @@ use super::crowd::Crowd;
 use super::door::{ARRIVALS_MAX, Arrival, HANDSHAKE_LIMIT, PEERS_MAX};
 use super::hear_out::hear_out;
 use super::history::{Answer, History};
+use super::logons::Logons;
 use super::peer::{Peer, Progress, Welcomed};
 use super::readers::Readers;
 use super::refusals::Refusals;
@@ -19,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use touchline_protocol::message::enums::CloseReason;
+use touchline_protocol::message::enums::{CloseReason, RejectReason};
 use touchline_protocol::message::event::SessionStarted;
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::ring::SessionEnd;
@@ -59,6 +60,7 @@ pub(super) struct Gateway {
     /// On the way to their session, or with rings of their own.
     pub(super) peers: FxHashMap<usize, Peer>,
     open: FxHashMap<(SessionId, Epoch), usize>,
+    logons: Logons,
     pub(super) sessions: Sessions,
     pub(super) readers: Readers,
     next_ticket: usize,
@@ -78,6 +80,7 @@ impl Gateway {
         rings: SessionEnd,
     ) -> io::Result<Self> {
         let now = Instant::now();
+        let logons = Logons::new(options.commands_per_second);
         Ok(Self {
             readers: Readers::new(options.feed.clone()).map_err(io::Error::other)?,
             history: History::start(&options.data, log.shared_memory_root(), mail.bell())?,
@@ -87,6 +90,7 @@ impl Gateway {
             mail,
             peers: FxHashMap::default(),
             open: FxHashMap::default(),
+            logons,
             sessions: Sessions::new(rings),
             next_ticket: 0,
             refusals: Refusals::default(),
@@ -290,18 +294,22 @@ impl Gateway {
                 self.history.check(ticket, incarnation, position);
             }
             Progress::LogOn { logon, end, wishes } => {
-                if self.has_place(logon.command.key_id.0 == 0, end.is_none()) {
+                let key = logon.command.key_id;
+                if !self.has_place(key.0 == 0, end.is_none()) {
+                    let setting =
+                        if end.is_none() { "gateway.sessions" } else { "engine.connections" };
+                    let why = format!("refused a session: {setting} are in use");
+                    self.refuse_logon(ticket, RefusalReason::TooManySessions, None, &why);
+                } else if !self.logons.admit(key, self.now) {
+                    let why = format!("refused a logon: key {key} logs on too often");
+                    let reject = Some(RejectReason::RateExceeded);
+                    self.refuse_logon(ticket, RefusalReason::Rejected, reject, &why);
+                } else {
                     let asked = Asked::new(LogonRequest { logon, end, wishes });
                     if let Some(peer) = self.peers.get_mut(&ticket) {
                         peer.has_asked(asked.clone());
                         self.mail.tell_duty(ToDuty::Logon(LogonLetter { ticket, asked }));
                     }
-                } else if let Some(peer) = self.peers.get(&ticket) {
-                    peer.refuse(RefusalReason::TooManySessions, None);
-                    self.forget_peer(ticket);
-                    let setting =
-                        if end.is_none() { "gateway.sessions" } else { "engine.connections" };
-                    self.refusals.print(&format!("refused a session: {setting} are in use"));
                 }
             }
             Progress::Subscribe(key) => self.subscribe(ticket, key),
@@ -311,6 +319,20 @@ impl Gateway {
                 }
                 self.remove(ticket);
             }
+        }
+    }
+
+    fn refuse_logon(
+        &mut self,
+        ticket: usize,
+        reason: RefusalReason,
+        reject: Option<RejectReason>,
+        why: &str,
+    ) {
+        if let Some(peer) = self.peers.get(&ticket) {
+            peer.refuse(reason, reject);
+            self.forget_peer(ticket);
+            self.refusals.print(why);
         }
     }
 

@@ -160,6 +160,7 @@ pub(super) mod peers {
     use super::*;
     use crate::config::FeedSection;
     use crate::feed::{FromFeed, ToFeed};
+    use std::collections::HashMap;
     use std::io::Read;
     use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
@@ -187,6 +188,7 @@ pub(super) mod peers {
             connections_max: 16,
             feed: None,
             settings: GatewaySection::default(),
+            commands_per_second: 0,
             reader_stall: Duration::from_secs(5),
             data: folder.to_owned(),
             engine_stop: Arc::new(AtomicBool::new(false)),
@@ -290,6 +292,44 @@ pub(super) mod peers {
         assert_eq!(answer(&mut one_more), too_many, "the key has 64 already");
         assert_eq!(answer(&mut crowd[0]), too_many, "the oldest makes place for the fifth");
         assert!(crowd[1..].iter_mut().all(|client| answer(client).is_none()));
+        log.keeper.stop();
+    }
+
+    /// One trader of a key logs on again and again, others behind him once.
+    #[test]
+    fn who_logs_on_too_often_is_refused_before_the_log_hears_of_it_and_keeps_nobody_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mail, rings) = mail().unwrap();
+        let log = log_in(folder.path());
+        let options = GatewayOptions { commands_per_second: 1, ..options(folder.path()) };
+        let options = Arc::new(options);
+        crate::open_files::make_room(&crate::config::EngineConfig::default());
+        let come = |key: u64| {
+            let (client, arrival) = comes(&options, KeyId(key), 0, key as u8);
+            mail.arrivals.put(arrival);
+            client
+        };
+        let mut clients: Vec<_> = [7; 70].into_iter().chain([8, 0]).map(come).collect();
+        let mut gateway = Gateway::new(
+            Arc::clone(&options),
+            log.control.clone(),
+            Box::new(Failing { turns: u32::MAX }),
+            Arc::clone(&mail),
+            rings.gateway,
+        )
+        .unwrap();
+        gateway.let_in_arrivals();
+        let mut told = HashMap::new();
+        while let Some(letter) = mail.to_duty.take() {
+            if let ToDuty::Logon(letter) = letter {
+                *told
+                    .entry(letter.asked.take().expect("it is not taken").logon.command.key_id.0)
+                    .or_insert(0) += 1;
+            }
+        }
+        assert_eq!(told, HashMap::from([(7, 64), (8, 1), (0, 1)]));
+        let reasons = clients.iter_mut().filter_map(refusal).map(|refused| refused.reject_reason);
+        assert_eq!(reasons.collect::<Vec<_>>(), [RejectReason::RateExceeded.to_wire(); 6]);
         log.keeper.stop();
     }
 

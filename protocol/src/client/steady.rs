@@ -205,7 +205,7 @@ impl SteadyClient {
     /// # Errors
     /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there, or goes away in
     /// the handshake, is no error, and neither is one that has no place or no room in its log, or cannot read
-    /// that, for the first 200 s.
+    /// that, or is logged on to too often, for the first 200 s.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
         let Some(client) = &mut self.client else { return self.come_back() };
         if let Some(notice) = client.receiver.next_notice() {
@@ -348,10 +348,15 @@ impl SteadyClient {
             ConnectError::Refused { reason: Some(reason), reject } => {
                 let may_pass = match reason {
                     RefusalReason::TooManySessions | RefusalReason::LogUnavailable => true,
-                    // The disk does not keep up, or what the lost connection leaves to cancel has no room.
+                    // The disk does not keep up, what the lost connection leaves to cancel has no room, or the
+                    // key has logged on too often.
                     RefusalReason::Rejected => matches!(
                         reject,
-                        Some(RejectReason::LogUnavailable | RejectReason::CapacityReached)
+                        Some(
+                            RejectReason::LogUnavailable
+                                | RejectReason::CapacityReached
+                                | RejectReason::RateExceeded
+                        )
                     ),
                     _ => false,
                 };

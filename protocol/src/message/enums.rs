@@ -368,7 +368,7 @@ wire_enum! {
         NotReplaceable = 56,
         /// Orders are open or the symbol is trading: this cannot be changed now.
         SymbolInUse = 57,
-        /// The session sends more commands a second than it may.
+        /// The session sends more commands a second than it may, or its key logs on more often.
         RateExceeded = 58,
         /// No such record, or not of this kind or owner.
         UnknownRecord = 59,
@@ -404,7 +404,8 @@ wire_enum! {
         TooManySessions = 6,
         /// The core rejected the logon: see `reject_reason`. `CapacityReached`: the name is new and its key has 32
         /// already, or all keys have `limits.sessions`, which no waiting mends; or there is no room now for what the
-        /// end of the older connection is to cancel.
+        /// end of the older connection is to cancel. `RateExceeded`: the key logs on more often than
+        /// `engine.commands_per_second` has it: try again behind a pause.
         Rejected = 7,
         /// The engine cannot read what the client saw last in its log, or has not come to decide about the client
         /// in time: try again. It is not logged on later either.

@@ -29,6 +29,7 @@ fn options() -> GatewayOptions {
         connections_max: 8,
         feed: None,
         settings: GatewaySection::default(),
+        commands_per_second: 0,
         reader_stall: Duration::from_secs(5),
         data: PathBuf::new(),
         engine_stop: Arc::new(AtomicBool::new(false)),

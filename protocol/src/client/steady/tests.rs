@@ -93,6 +93,7 @@ fn a_logon_that_finds_no_room_now_is_tried_again() {
     for (reason, passes) in [
         (RejectReason::LogUnavailable, true),
         (RejectReason::CapacityReached, true),
+        (RejectReason::RateExceeded, true),
         (RejectReason::UnknownKey, false),
     ] {
         let refused = Refused {

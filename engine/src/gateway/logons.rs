@@ -1,0 +1,84 @@
+//! How many logons a key may have: each is two transactions of the log, and so it is paced as commands are, by
+//! `engine.commands_per_second`. Called by the gateway for every logon in front of the duty thread.
+
+use rustc_hash::FxHashMap;
+use std::time::{Duration, Instant};
+use touchline_protocol::units::KeyId;
+
+/// So many at once a key has at the least after a pause: twice as many as it may have sessions, which all come back
+/// at once when an engine does, and may have to come twice.
+const AT_ONCE_MIN: u32 = 64;
+
+/// What the keys have still to pay.
+pub(super) struct Logons {
+    /// Time that one logon takes up; zero: unlimited.
+    interval: Duration,
+    /// So far ahead of its payment a key may be.
+    credit: Duration,
+    /// When each key will have paid for all of its logons; of those who have, nothing is kept.
+    paid: FxHashMap<KeyId, Instant>,
+}
+
+impl Logons {
+    /// So many a second of each key; 0: unlimited.
+    pub(super) fn new(per_second: u32) -> Self {
+        let interval = Duration::from_secs(1).checked_div(per_second).unwrap_or_default();
+        let credit = interval * per_second.max(AT_ONCE_MIN);
+        Self { interval, credit, paid: FxHashMap::default() }
+    }
+
+    /// True if one more logon of the key may be decided; it is counted then. The engine's own user, who has no
+    /// key, always may.
+    pub(super) fn admit(&mut self, key: KeyId, now: Instant) -> bool {
+        if self.interval.is_zero() || key.0 == 0 {
+            return true;
+        }
+        self.paid.retain(|_, paid| *paid > now);
+        let paid = self.paid.get(&key).copied().unwrap_or(now) + self.interval;
+        let admits = paid <= now + self.credit;
+        if admits {
+            self.paid.insert(key, paid);
+        }
+        admits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// How many of very many logons of a key are admitted at one moment.
+    fn admitted(logons: &mut Logons, key: u64, now: Instant) -> usize {
+        (0..10_000).filter(|_| logons.admit(KeyId(key), now)).count()
+    }
+
+    #[test]
+    fn a_key_that_has_spent_its_logons_is_paced_and_no_other_is() {
+        let (mut logons, begin) = (Logons::new(10), Instant::now());
+        assert_eq!(admitted(&mut logons, 1, begin), 64);
+        assert_eq!(admitted(&mut logons, 2, begin), 64);
+        let later = begin + SECOND;
+        assert_eq!(admitted(&mut logons, 1, later), 10);
+        // As many as all sessions of a key need after a pause, and not more than that.
+        let much_later = later + 100 * SECOND;
+        assert_eq!(admitted(&mut logons, 1, much_later), 64);
+        assert_eq!(logons.paid.len(), 1, "who has paid is forgotten");
+    }
+
+    #[test]
+    fn who_may_send_many_commands_may_log_on_as_often() {
+        let (mut logons, begin) = (Logons::new(1000), Instant::now());
+        assert_eq!(admitted(&mut logons, 1, begin), 1000);
+        assert_eq!(admitted(&mut logons, 1, begin + SECOND), 1000);
+    }
+
+    #[test]
+    fn the_engines_own_user_is_never_kept_waiting_nor_anybody_without_a_limit() {
+        let (mut limited, mut unlimited) = (Logons::new(1), Logons::new(0));
+        let now = Instant::now();
+        assert_eq!(admitted(&mut limited, 0, now), 10_000);
+        assert_eq!(admitted(&mut unlimited, 1, now), 10_000);
+    }
+}
