@@ -387,6 +387,8 @@ impl Gateway {
                 stream.fail(durable);
             }
             self.sessions.mark_dirty(ticket);
+            // Commands may have waited behind answers that wait no more: no socket tells of it.
+            self.sessions.mark_ready(ticket);
         }
     }
 
@@ -448,3 +450,6 @@ impl Gateway {
         self.flush();
     }
 }
+
+#[cfg(test)]
+mod tests;
