@@ -57,6 +57,7 @@ mod system {
     mod stream_ends;
     mod streams;
     mod streams_hostile;
+    mod streams_patience;
     mod structure;
     mod stuck_output;
     mod trader;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use rustix::net::sockopt::set_socket_send_buffer_size;
@@ -122,6 +122,11 @@ impl Readers {
         if let Some(reader) = self.readers.get_mut(&ticket) {
             reader.progressed(now);
         }
+    }
+
+    /// Counts nothing against anybody that was the gateway's own pause.
+    pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
+        self.readers.values_mut().for_each(|reader| reader.forgive(lost, now));
     }
 
     fn queue_up(&mut self, ticket: usize) {

@@ -40,6 +40,9 @@ const WAITING_PER_KEY: usize = WAITING_MAX / 4;
 pub const SESSIONLESS_MAX: usize = 2 * ACCEPTS_MAX + PEERS_MAX + 3 * ARRIVALS_MAX + WAITING_MAX;
 /// How often deadlines are looked at while there are any.
 const TICK: Duration = Duration::from_millis(250);
+/// Longer between two looks at deadlines while there are any is a pause of the gateway's own: the process was
+/// stopped, or had no core.
+const PAUSE: Duration = Duration::from_millis(2 * TICK.as_millis() as u64);
 /// Longest sleep: nothing depends on it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// Sleep while the duty thread's ring is full: nobody tells of room in it.
@@ -134,7 +137,7 @@ impl Gateway {
     }
 
     /// One turn; gives whether there was anything to do.
-    fn turn(&mut self, limit: Duration) -> io::Result<bool> {
+    pub(super) fn turn(&mut self, limit: Duration) -> io::Result<bool> {
         let mut happened = std::mem::take(&mut self.happened);
         self.backend.turn(limit, &mut happened)?;
         self.mail.bell.unpark();
@@ -153,13 +156,25 @@ impl Gateway {
         worked |= self.pass_on();
         worked |= self.sessions.drain(&self.mail);
         self.flush();
-        if self.now.duration_since(self.ticked) >= TICK {
+        let since = self.now.duration_since(self.ticked);
+        if since >= TICK {
             self.ticked = self.now;
             self.close_late_peers();
+            // What came meanwhile is not read yet.
+            self.forgive(since.saturating_sub(PAUSE));
             self.tick_sessions();
             self.tick_readers();
         }
         Ok(worked)
+    }
+
+    /// The gateway has not looked for so long: that is no silence of its clients, and no time in which they
+    /// read nothing.
+    fn forgive(&mut self, lost: Duration) {
+        if !lost.is_zero() {
+            self.sessions.forgive(lost, self.now);
+            self.readers.forgive(lost, self.now);
+        }
     }
 
     /// One turn that waits for what comes.

@@ -11,7 +11,7 @@ use crate::mailbox::{StateLetter, ToDuty};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use touchline_protocol::log::MAX_FRAME_BYTES;
 use touchline_protocol::log::control::LogState;
 use touchline_protocol::message::enums::CloseReason;
@@ -149,6 +149,11 @@ impl Sessions {
             stream.is_dirty = true;
             self.dirty.push(ticket);
         }
+    }
+
+    /// Counts nothing against anybody that was the gateway's own pause.
+    pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
+        self.streams.values_mut().for_each(|stream| stream.forgive(lost, now));
     }
 
     fn find(&self, session: SessionId, epoch: Epoch) -> Option<usize> {

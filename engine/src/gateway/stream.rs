@@ -429,6 +429,14 @@ impl Stream {
         self.closing.is_some()
     }
 
+    /// The gateway did not look for so long: nothing of that is counted against the client. Its own silence is
+    /// one: the client hears of it as soon as it may.
+    pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
+        let later = |then: Instant| now.min(then + lost);
+        self.heard = later(self.heard);
+        self.stalled = self.stalled.map(later);
+    }
+
     /// Looks at the time: says something after a silence, and gives up a peer that is silent or does not
     /// read.
     pub(super) fn tick(

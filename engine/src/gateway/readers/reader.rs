@@ -224,6 +224,18 @@ impl Reader {
         self.moved = now;
     }
 
+    /// The gateway did not look for so long: nothing of that is counted against the reader.
+    pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
+        let later = |then: Instant| now.min(then + lost);
+        self.moved = later(self.moved);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.since = later(leaving.since);
+        }
+        if let Some(stream) = &mut self.stream {
+            stream.heard = later(stream.heard);
+        }
+    }
+
     /// Looks at the time: why the reader is to be closed, if it is.
     pub(super) fn tick(&mut self, now: Instant, stall_limit: Duration) -> Option<Close> {
         self.messages = 0;

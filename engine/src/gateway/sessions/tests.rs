@@ -1,17 +1,46 @@
-//! What a session is owed when the log behind it fails.
+//! What a session is owed when the log behind it fails, and behind a pause of the gateway.
 
 use super::*;
 use crate::gateway;
 use crate::gateway::StreamRings;
 use crate::gateway::tests::{Failing, log_in, peers};
+use crate::log::Log;
+use crate::patience::eventually;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use tempfile::TempDir;
 use touchline_protocol::message::command::{CancelOrder, CommandHeader};
 use touchline_protocol::message::decode::{ENVELOPED_BYTES_MAX, enclose};
 use touchline_protocol::message::event::{Done, ENVELOPE_TERMINAL, Envelope};
 use touchline_protocol::message::handshake::ACKNOWLEDGE_DURABLE;
 
 const TICKET: usize = 3;
+
+/// A gateway with one session, which waits for the disk, and the test for a duty thread.
+struct Site {
+    gateway: Gateway,
+    duty: SessionEnd,
+    log: Log,
+    _folder: TempDir,
+}
+
+impl Site {
+    fn open(unsent_bytes: usize, heartbeat: Duration) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = log_in(folder.path());
+        let (mail, StreamRings { gateway: end, duty }) = gateway::mail().expect("memory for rings");
+        let options = Arc::new(peers::options(folder.path()));
+        let backend = Box::new(Failing { turns: u32::MAX });
+        let mut gateway =
+            Gateway::new(options, log.control.clone(), backend, mail, end).expect("it starts");
+        let started =
+            SessionStarted { session: SessionId(1), epoch: Epoch(1), ..Default::default() };
+        let terms = Terms { acknowledgement: ACKNOWLEDGE_DURABLE, heartbeat, unsent_bytes };
+        let durable = log.control.durable();
+        gateway.sessions.open(TICKET, &started, terms, (durable..durable, gateway.now));
+        Self { gateway, duty, log, _folder: folder }
+    }
+}
 
 /// One more command comes of the session; gives how many the duty thread then has.
 fn pass_on_one(gateway: &mut Gateway, duty: &mut SessionEnd) -> usize {
@@ -39,23 +68,13 @@ fn passed_on(gateway: &mut Gateway, duty: &mut SessionEnd) -> usize {
 /// Its socket says nothing more: the client waits for answers to what it has sent.
 #[test]
 fn what_waits_behind_answers_that_a_failed_disk_has_taken_along_goes_on_at_once() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let log = log_in(folder.path());
-    let (mail, StreamRings { gateway: end, mut duty }) = gateway::mail().expect("memory for rings");
-    let options = Arc::new(peers::options(folder.path()));
-    let backend = Box::new(Failing { turns: u32::MAX });
-    let mut gateway =
-        Gateway::new(options, log.control.clone(), backend, mail, end).expect("it starts");
-    let started = SessionStarted { session: SessionId(1), epoch: Epoch(1), ..Default::default() };
-    let heartbeat = Duration::from_secs(60);
-    let terms = Terms { acknowledgement: ACKNOWLEDGE_DURABLE, heartbeat, unsent_bytes: 4096 };
-    let durable = log.control.durable();
-    gateway.sessions.open(TICKET, &started, terms, (durable..durable, gateway.now));
+    let mut site = Site::open(4096, Duration::from_secs(60));
+    let Site { gateway, duty, log, .. } = &mut site;
 
     // Answers that wait for a disk until there is no room for one more.
-    let position = Position(durable.0 + 64);
+    let position = Position(log.control.durable().0 + 64);
     let mut answered = 0;
-    while pass_on_one(&mut gateway, &mut duty) == 1 {
+    while pass_on_one(gateway, duty) == 1 {
         let envelope = Envelope { position, flags: ENVELOPE_TERMINAL, ..Default::default() };
         let mut enclosed = [0; ENVELOPED_BYTES_MAX];
         let done = Done::default();
@@ -67,10 +86,28 @@ fn what_waits_behind_answers_that_a_failed_disk_has_taken_along_goes_on_at_once(
         assert!(answered < 100, "there is room without end");
     }
     assert!(answered > 0, "there is room for none");
-    assert_eq!(passed_on(&mut gateway, &mut duty), 0, "it waits");
+    assert_eq!(passed_on(gateway, duty), 0, "it waits");
 
     log.control.fail("the test says so");
     gateway.look_at_log();
-    assert_eq!(passed_on(&mut gateway, &mut duty), 1, "who decides it is told of it");
-    log.keeper.stop();
+    assert_eq!(passed_on(gateway, duty), 1, "who decides it is told of it");
+    site.log.keeper.stop();
+}
+
+/// Nothing of it is read in the turn that ends the pause: the kernel has it.
+#[test]
+fn a_pause_of_the_gateway_is_no_silence_and_a_silence_is_one() {
+    // Three of them are longer than a turn may be late, and no pause.
+    let mut site = Site::open(4096, Duration::from_millis(300));
+    let is_closing = |site: &Site| site.gateway.sessions.streams[&TICKET].is_closing();
+    site.gateway.turn(Duration::ZERO).expect("a turn");
+    thread::sleep(Duration::from_secs(2));
+    site.gateway.turn(Duration::ZERO).expect("a turn");
+    assert!(!is_closing(&site), "the gateway did not listen");
+    let is_given_up = || {
+        site.gateway.turn(Duration::ZERO).expect("a turn");
+        is_closing(&site)
+    };
+    assert!(eventually(is_given_up), "it is silent");
+    site.log.keeper.stop();
 }

@@ -196,3 +196,24 @@ fn a_session_whose_disk_has_failed_is_refused_what_it_would_wait_for_in_vain() {
     assert!(appended.received(bytemuck::bytes_of(&request), now));
     assert!(matches!(appended.next(), Next::State { correlation: 7 }));
 }
+
+#[test]
+fn a_pause_of_the_gateway_is_no_silence_and_no_stall_of_its_clients() {
+    let (begin, marks) = (Instant::now(), Default::default());
+    let mut stream = stream(0, begin);
+    let limit = stream.heartbeat * SILENT_INTERVALS;
+    fill(&mut stream, Position(0), begin);
+    assert!(stream.take(Position(0), begin).is_some());
+    assert!(stream.tick(begin, STALL, marks).is_none());
+    // It was heard of a moment before a pause that is longer than either limit.
+    let now = begin + 2 * limit;
+    stream.forgive(2 * limit - STALL / 2, now);
+    assert!(stream.tick(now, STALL, marks).is_none());
+    let ended = stream.tick(now + STALL, STALL, marks);
+    assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
+    // Nobody is forgiven anything ahead.
+    stream.progressed(1);
+    stream.forgive(2 * limit, now);
+    let ended = stream.tick(now + limit, STALL, marks);
+    assert!(matches!(ended, Some((CloseReason::Silent, _))), "{ended:?}");
+}

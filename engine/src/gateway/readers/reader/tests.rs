@@ -143,3 +143,18 @@ fn who_asks_while_its_snapshot_comes_is_closed() {
     let closed = reader.received(bytemuck::bytes_of(&request), now);
     assert_eq!(closed.map_err(|(reason, _)| reason), Err(CloseReason::Malformed));
 }
+
+#[test]
+fn a_pause_of_the_gateway_is_held_against_no_reader() {
+    let begin = Instant::now();
+    let mut reader = reader(begin);
+    reader.answer(snapshot(1 << 19), begin);
+    let _taken = reader.next_piece(None, NOTHING_NEW, begin).expect("the snapshot");
+    // Longer than it may be silent, take nothing, or have its snapshot.
+    let pause = Duration::from_secs(3 * 3600) + STALL;
+    let now = begin + pause;
+    reader.forgive(pause, now);
+    assert_eq!(reader.tick(now + STALL, STALL), None);
+    let closed = reader.tick(now + 2 * STALL, STALL);
+    assert_eq!(closed.map(|(reason, _)| reason), Some(CloseReason::ReaderStalled));
+}
