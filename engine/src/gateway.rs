@@ -18,6 +18,7 @@ mod readers;
 mod refusals;
 mod service;
 mod sessions;
+mod stall;
 mod stream;
 mod uring;
 

@@ -65,6 +65,10 @@ pub(super) trait Backend {
     /// Sends all of the buffer. To be called again for the same ticket only after [`Happened::Sent`].
     fn send(&mut self, ticket: usize, buffer: Vec<u8>, happened: &mut Vec<Happened>);
 
+    /// What a socket has taken and its peer has not, if the kernel says so: it becomes less while the peer reads,
+    /// long before there is room for more.
+    fn unread(&self, ticket: usize) -> Option<u64>;
+
     /// Forgets a socket; what is not sent is given up.
     fn forget(&mut self, ticket: usize);
 

@@ -3,6 +3,7 @@
 
 use super::backend::{ACCEPTS_MAX, Backend, Happened, Listener, READ_BYTES};
 use super::bell::Bell;
+use super::uring::unread;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustc_hash::FxHashMap;
@@ -10,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -210,6 +211,10 @@ impl Backend for Epoll {
             watched.unsent = Some((buffer, 0));
             self.write(ticket, happened);
         }
+    }
+
+    fn unread(&self, ticket: usize) -> Option<u64> {
+        unread(self.sockets.get(&ticket)?.socket.as_fd())
     }
 
     fn forget(&mut self, ticket: usize) {

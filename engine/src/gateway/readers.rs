@@ -226,7 +226,7 @@ impl Gateway {
                 send_with_descriptors(&socket, opened, &[memory]).is_ok()
             }
             Some(heartbeat) => {
-                let reader = reader.over_stream(sequence, heartbeat);
+                let reader = reader.over_stream(sequence, heartbeat, self.now);
                 self.readers.readers.insert(ticket, reader);
                 self.readers.queue_up(ticket);
                 set_socket_send_buffer_size(&socket, KERNEL_BYTES).is_ok() && peer.write(opened)
@@ -345,8 +345,10 @@ impl Gateway {
     pub(super) fn tick_readers(&mut self) {
         self.readers.wake_caught_up();
         let (now, limit) = (self.now, self.options.reader_stall);
-        let ended = self.readers.readers.iter_mut();
-        let ended = ended.filter_map(|(ticket, reader)| Some((*ticket, reader.tick(now, limit)?)));
+        let ended = self.readers.readers.iter_mut().filter_map(|(&ticket, reader)| {
+            let unread = if reader.is_sending() { self.backend.unread(ticket) } else { None };
+            Some((ticket, reader.tick(now, limit, unread)?))
+        });
         for (ticket, close) in ended.collect::<Vec<_>>() {
             self.close_readers(vec![ticket], close);
         }

@@ -445,8 +445,9 @@ impl Gateway {
         let tickets: Vec<usize> = self.sessions.streams.keys().copied().collect();
         for ticket in tickets {
             let Some(stream) = self.sessions.streams.get_mut(&ticket) else { continue };
+            let unread = if stream.is_waited_for() { self.backend.unread(ticket) } else { None };
             if let Some((reason, why)) =
-                stream.tick(self.now, self.options.reader_stall, watermarks)
+                stream.tick(self.now, self.options.reader_stall, watermarks, unread)
             {
                 self.end_session(ticket, reason, &why);
             }

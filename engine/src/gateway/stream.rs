@@ -22,6 +22,7 @@ use touchline_protocol::message::{Message, MessageHeader};
 use touchline_protocol::units::{AccountId, Epoch, Position, SessionId};
 
 use super::backend::READ_BYTES;
+use super::stall::Stall;
 
 /// Room for what came and is not passed on yet.
 const INPUT_BYTES: usize = 2 * READ_BYTES;
@@ -104,8 +105,8 @@ pub(super) struct Stream {
     heartbeat: Duration,
     heard: Instant,
     said: Instant,
-    /// Since when commands wait for a client that takes nothing.
-    stalled: Option<Instant>,
+    /// Commands wait for a client that takes nothing.
+    stalled: Option<Stall>,
     /// The socket is not read.
     pub(super) is_held: bool,
     /// It is among those whose output is to be looked at.
@@ -432,18 +433,28 @@ impl Stream {
     /// The gateway did not look for so long: nothing of that is counted against the client. Its own silence is
     /// one: the client hears of it as soon as it may.
     pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
-        let later = |then: Instant| now.min(then + lost);
-        self.heard = later(self.heard);
-        self.stalled = self.stalled.map(later);
+        self.heard = now.min(self.heard + lost);
+        if let Some(stall) = &mut self.stalled {
+            stall.forgive(lost, now);
+        }
+    }
+
+    /// True while something waits for it to read: then [`tick`](Self::tick) is to know what it has left unread.
+    pub(super) fn is_waited_for(&self) -> bool {
+        // What a replay holds open is of use to others too.
+        let is_wanted = self.replaying == Replaying::Hungry
+            || !self.outgoing.has_credit() && !self.input.is_empty();
+        is_wanted && self.outgoing.waits_for_reader()
     }
 
     /// Looks at the time: says something after a silence, and gives up a peer that is silent or does not
-    /// read.
+    /// read; `unread` is what its socket keeps for it.
     pub(super) fn tick(
         &mut self,
         now: Instant,
         stall_limit: Duration,
         (appended, durable): (Position, Position),
+        unread: Option<u64>,
     ) -> Option<(CloseReason, String)> {
         if self.closing.is_some() {
             return None;
@@ -459,15 +470,13 @@ impl Stream {
             let why = format!("nothing came for {} s", silence.as_secs());
             return Some((CloseReason::Silent, why));
         }
-        // What a replay holds open is of use to others too.
-        let is_waited_for = self.replaying == Replaying::Hungry
-            || !self.outgoing.has_credit() && !self.input.is_empty();
-        if !(is_waited_for && self.outgoing.waits_for_reader()) {
+        if !self.is_waited_for() {
             self.stalled = None;
             return None;
         }
-        let since = *self.stalled.get_or_insert(now);
-        (now.duration_since(since) >= stall_limit).then(|| {
+        let stall = self.stalled.get_or_insert(Stall::new(now));
+        stall.look(unread, now);
+        (stall.lasts(now) >= stall_limit).then(|| {
             let why = format!("it has read none of its replies for {} s", stall_limit.as_secs());
             (CloseReason::ReaderStalled, why)
         })

@@ -31,6 +31,10 @@ impl Backend for Failing {
 
     fn send(&mut self, _: usize, _: Vec<u8>, _: &mut Vec<Happened>) {}
 
+    fn unread(&self, _: usize) -> Option<u64> {
+        None
+    }
+
     fn forget(&mut self, _: usize) {}
 
     fn turn(&mut self, _: Duration, _: &mut Vec<Happened>) -> io::Result<()> {
@@ -79,6 +83,10 @@ impl Backend for Counting {
 
     fn send(&mut self, ticket: usize, buffer: Vec<u8>, happened: &mut Vec<Happened>) {
         self.backend.send(ticket, buffer, happened);
+    }
+
+    fn unread(&self, ticket: usize) -> Option<u64> {
+        self.backend.unread(ticket)
     }
 
     fn forget(&mut self, ticket: usize) {

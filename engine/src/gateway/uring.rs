@@ -6,6 +6,7 @@ mod ring;
 
 use super::backend::{ACCEPTS_MAX, Backend, Happened, Listener, READ_BYTES};
 use super::bell::Bell;
+pub(super) use ring::unread;
 use ring::{Completion, Ring};
 use rustc_hash::FxHashMap;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -281,6 +282,10 @@ impl Backend for Uring {
             watched.sending = Some(0);
             self.ring.send(name(SEND, ticket), watched.socket.as_fd(), buffer, 0);
         }
+    }
+
+    fn unread(&self, ticket: usize) -> Option<u64> {
+        unread(self.sockets.get(&ticket)?.socket.as_fd())
     }
 
     fn forget(&mut self, ticket: usize) {

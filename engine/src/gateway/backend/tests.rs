@@ -5,9 +5,11 @@ use super::super::{epoll::Epoll, uring::Uring};
 use super::*;
 use crate::patience::PATIENCE;
 use rustix::io::Errno;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, shutdown, socketpair,
 };
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Instant;
 
@@ -171,6 +173,56 @@ fn nothing_is_read_of_a_held_socket_and_nothing_is_lost() {
         shutdown(&far, rustix::net::Shutdown::Both).expect("an end");
         let happened = all(backend);
         assert!(matches!(happened[..], [Happened::Ended(FLOOD)]), "{happened:?}");
+    }
+}
+
+/// Two ends of a connection over TCP, the second of which takes little.
+fn connection() -> (OwnedFd, OwnedFd) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+    set_socket_recv_buffer_size(&listener, 4096).expect("it may be small");
+    let near = TcpStream::connect(listener.local_addr().expect("an address")).expect("a listener");
+    let (far, _) = listener.accept().expect("a connection");
+    (near.into(), far.into())
+}
+
+#[test]
+fn what_a_peer_has_left_unread_becomes_less_before_there_is_room_for_more() {
+    for mut backend in backends() {
+        let backend = backend.as_mut();
+        let flags = SocketFlags::CLOEXEC;
+        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        for (ticket, (near, far)) in
+            [pair.expect("two sockets"), connection()].into_iter().enumerate()
+        {
+            set_socket_send_buffer_size(&near, 128 << 10).expect("it may be bounded");
+            backend.watch(ticket, Arc::new(near)).expect("it is watched");
+            let mut happened = Vec::new();
+            backend.send(ticket, vec![7; 4 << 20], &mut happened);
+            // As much of it as finds room, wherever that is.
+            let (mut left, mut looks) = (None, 0);
+            while looks < 20 {
+                backend.turn(Duration::from_millis(10), &mut happened).expect("a turn");
+                let now_left = backend.unread(ticket);
+                looks = if now_left == left && happened.is_empty() { looks + 1 } else { 0 };
+                left = now_left;
+                happened.clear();
+            }
+            assert!(left.is_some_and(|left| left > 64 << 10), "{left:?}");
+            let mut read = 0;
+            let is_seen = turns().any(|()| {
+                match recv(&far, &mut [0; 512], RecvFlags::DONTWAIT) {
+                    Ok((count, _)) => read += count,
+                    Err(Errno::AGAIN) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                backend.turn(Duration::from_millis(1), &mut happened).expect("a turn");
+                backend.unread(ticket) < left
+            });
+            let what = format!("{}, socket {ticket}, {read} bytes", backend.name());
+            assert!(is_seen, "{what}: nothing is seen of it");
+            assert!(happened.is_empty(), "{what}: the socket tells of it itself");
+        }
+        assert_eq!(backend.unread(7), None, "nobody's");
     }
 }
 

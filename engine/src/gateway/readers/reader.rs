@@ -14,6 +14,7 @@ use touchline_protocol::units::{FeedSequence, KeyId, Position};
 use super::PIECE_BYTES;
 use super::live::Live;
 use crate::feed::{FeedPlace, Snapshot};
+use crate::gateway::stall::Stall;
 
 /// Messages that a reader may send between two ticks of the gateway.
 const MESSAGES_PER_TICK: u32 = 64;
@@ -68,8 +69,8 @@ pub(super) struct Reader {
     messages: u32,
     /// A buffer to go on with, while the socket has none.
     spare: Option<Vec<u8>>,
-    /// When the socket last took something, or was given something.
-    moved: Instant,
+    /// The socket was given something, and takes nothing.
+    stall: Stall,
     /// It is among those who are to be looked at.
     pub(super) is_queued: bool,
     _place: FeedPlace,
@@ -87,16 +88,15 @@ impl Reader {
             input: FrameBuffer::new(0),
             messages: 0,
             spare: Some(Vec::new()),
-            moved: now,
+            stall: Stall::new(now),
             is_queued: false,
             _place: place,
         }
     }
 
     /// The same over a stream, for what comes behind message `last`.
-    pub(super) fn over_stream(self, last: FeedSequence, heartbeat: Duration) -> Self {
-        let (heard, said) = (self.moved, self.moved);
-        Self { stream: Some(Stream { last, heartbeat, heard, said }), ..self }
+    pub(super) fn over_stream(self, last: FeedSequence, heartbeat: Duration, now: Instant) -> Self {
+        Self { stream: Some(Stream { last, heartbeat, heard: now, said: now }), ..self }
     }
 
     pub(super) const fn is_stream(&self) -> bool {
@@ -173,7 +173,7 @@ impl Reader {
             self.spare = Some(buffer);
             return None;
         }
-        self.moved = now;
+        self.stall = Stall::new(now);
         if let Some(stream) = &mut self.stream {
             stream.said = now;
         }
@@ -215,19 +215,19 @@ impl Reader {
 
     /// The socket has taken some of what it was given.
     pub(super) const fn progressed(&mut self, now: Instant) {
-        self.moved = now;
+        self.stall = Stall::new(now);
     }
 
     /// The socket has taken all that it was given.
     pub(super) fn sent(&mut self, buffer: Vec<u8>, now: Instant) {
         self.spare = Some(buffer);
-        self.moved = now;
+        self.stall = Stall::new(now);
     }
 
     /// The gateway did not look for so long: nothing of that is counted against the reader.
     pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
         let later = |then: Instant| now.min(then + lost);
-        self.moved = later(self.moved);
+        self.stall.forgive(lost, now);
         if let Some(leaving) = &mut self.leaving {
             leaving.since = later(leaving.since);
         }
@@ -237,9 +237,16 @@ impl Reader {
     }
 
     /// Looks at the time: why the reader is to be closed, if it is.
-    pub(super) fn tick(&mut self, now: Instant, stall_limit: Duration) -> Option<Close> {
+    /// `unread` is what its socket keeps for it, while the socket [has something to take](Self::is_sending).
+    pub(super) fn tick(
+        &mut self,
+        now: Instant,
+        stall_limit: Duration,
+        unread: Option<u64>,
+    ) -> Option<Close> {
         self.messages = 0;
-        if self.is_sending() && now.duration_since(self.moved) > stall_limit {
+        self.stall.look(unread, now);
+        if self.is_sending() && self.stall.lasts(now) > stall_limit {
             return Some((CloseReason::ReaderStalled, "it takes nothing of what it is sent"));
         }
         if self.leaving.as_ref().is_some_and(|leaving| leaving.is_overdue(now, stall_limit)) {

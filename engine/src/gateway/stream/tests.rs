@@ -67,11 +67,11 @@ fn a_client_is_blamed_for_what_it_does_not_read_and_not_for_a_late_disk() {
     let mut durable = stream(ACKNOWLEDGE_DURABLE, now);
     fill(&mut durable, Position(64), now);
     assert!(durable.take(Position(0), now).is_none(), "nothing is on disk");
-    assert!(durable.tick(now, STALL, marks).is_none());
-    assert!(durable.tick(later, STALL, marks).is_none(), "the disk is late, not the client");
+    assert!(durable.tick(now, STALL, marks, None).is_none());
+    assert!(durable.tick(later, STALL, marks, None).is_none(), "the disk is late, not the client");
     assert!(durable.take(Position(64), later).is_some());
-    assert!(durable.tick(later, STALL, marks).is_none());
-    let ended = durable.tick(later + STALL, STALL, marks);
+    assert!(durable.tick(later, STALL, marks, None).is_none());
+    let ended = durable.tick(later + STALL, STALL, marks, None);
     assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
 }
 
@@ -107,11 +107,11 @@ fn a_client_hears_of_its_engine_while_the_disk_is_late() {
         }
         now += durable.heartbeat;
         durable.heard = now;
-        assert!(durable.tick(now, STALL, marks).is_none());
+        assert!(durable.tick(now, STALL, marks, None).is_none());
         let leaving = durable.take(on_disk, now).expect("a sign of life");
         let expected = Heartbeat { appended: Position(16), durable: on_disk, ..Default::default() };
         assert_eq!(leaving, bytemuck::bytes_of(&expected));
-        assert!(durable.tick(now, STALL, marks).is_none());
+        assert!(durable.tick(now, STALL, marks, None).is_none());
         durable.sent(Vec::new());
         assert!(durable.take(on_disk, now).is_none(), "one for each interval");
     }
@@ -125,11 +125,14 @@ fn a_client_that_does_not_read_its_replay_is_ended() {
     let mut stream = stream(0, now);
     stream.put_as_of(Position(0), &[0; 64]);
     assert!(stream.take(Position(0), now).is_some());
-    assert!(stream.tick(now, STALL, Default::default()).is_none());
-    assert!(stream.tick(now + STALL, STALL, Default::default()).is_none(), "nobody waits for it");
+    assert!(stream.tick(now, STALL, Default::default(), None).is_none());
+    assert!(
+        stream.tick(now + STALL, STALL, Default::default(), None).is_none(),
+        "nobody waits for it"
+    );
     stream.replaying = Replaying::Hungry;
-    assert!(stream.tick(now + STALL, STALL, Default::default()).is_none());
-    let ended = stream.tick(now + 2 * STALL, STALL, Default::default());
+    assert!(stream.tick(now + STALL, STALL, Default::default(), None).is_none());
+    let ended = stream.tick(now + 2 * STALL, STALL, Default::default(), None);
     assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
 }
 
@@ -204,16 +207,39 @@ fn a_pause_of_the_gateway_is_no_silence_and_no_stall_of_its_clients() {
     let limit = stream.heartbeat * SILENT_INTERVALS;
     fill(&mut stream, Position(0), begin);
     assert!(stream.take(Position(0), begin).is_some());
-    assert!(stream.tick(begin, STALL, marks).is_none());
+    assert!(stream.tick(begin, STALL, marks, None).is_none());
     // It was heard of a moment before a pause that is longer than either limit.
     let now = begin + 2 * limit;
     stream.forgive(2 * limit - STALL / 2, now);
-    assert!(stream.tick(now, STALL, marks).is_none());
-    let ended = stream.tick(now + STALL, STALL, marks);
+    assert!(stream.tick(now, STALL, marks, None).is_none());
+    let ended = stream.tick(now + STALL, STALL, marks, None);
     assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
     // Nobody is forgiven anything ahead.
     stream.progressed(1);
     stream.forgive(2 * limit, now);
-    let ended = stream.tick(now + limit, STALL, marks);
+    let ended = stream.tick(now + limit, STALL, marks, None);
     assert!(matches!(ended, Some((CloseReason::Silent, _))), "{ended:?}");
+}
+
+/// Its socket has no room all the while.
+#[test]
+fn who_reads_slowly_is_kept_and_who_reads_nothing_more_is_not() {
+    let (mut now, marks) = (Instant::now(), Default::default());
+    let mut stream = stream(0, now);
+    fill(&mut stream, Position(0), now);
+    assert!(stream.take(Position(0), now).is_some());
+    for unread in (7..=100).rev() {
+        assert!(stream.is_waited_for());
+        assert!(stream.tick(now, STALL, marks, Some(unread)).is_none(), "{unread} are left");
+        now += STALL * 2 / 3;
+        assert!(stream.received(bytemuck::bytes_of(&Heartbeat::default()), now));
+    }
+    // What has become more was read by nobody, and what is not known neither.
+    now -= STALL * 2 / 3;
+    for unread in [Some(8), None] {
+        now += STALL / 3;
+        assert!(stream.tick(now, STALL, marks, unread).is_none());
+    }
+    let ended = stream.tick(now + STALL / 2, STALL, marks, Some(8));
+    assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
 }

@@ -1,5 +1,5 @@
 //! io_uring with safe edges: whatever the kernel may still write to or read from belongs to this module
-//! until the kernel says that it is done. Called by [`super::Uring`] alone.
+//! until the kernel says that it is done. Called by [`super::Uring`] alone; [`unread`] by the other backend too.
 //!
 //! Two kinds of memory are lent to the kernel. The pool that receives are written into is leaked when the
 //! ring is made, so it outlives any request; a part of it is shown only between the completion that names
@@ -11,6 +11,7 @@ use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, ioctl};
 use std::collections::VecDeque;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -29,6 +30,8 @@ const BUFFERS: u16 = 256;
 const GROUP: u16 = 0;
 /// Readable, as poll(2) says it.
 const READABLE: u32 = 1;
+/// What [`unread`] asks, `SIOCOUTQ` by its other name.
+const UNREAD: Opcode = 0x5411;
 const NO_SIGNAL: i32 = 0x4000;
 const CLOSE_ON_EXEC: i32 = 0x80000;
 
@@ -37,6 +40,16 @@ pub(super) fn accepted(descriptor: u32) -> OwnedFd {
     // SAFETY: the kernel has just opened it for the completion that names it, and each completion is
     // taken once; so nobody else owns it, and nobody else closes it.
     unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
+}
+
+/// Bytes that a socket has taken and its peer has not, as the kernel counts them; none if it does not say. Over TCP
+/// the peer has what its kernel has acknowledged. Of a Unix socket a piece counts, and somewhat more than it has,
+/// until all of it is read.
+pub(in super::super) fn unread(socket: BorrowedFd<'_>) -> Option<u64> {
+    // SAFETY: of a socket, or of anything else that knows it, this request writes one int, and fails otherwise.
+    let asked = unsafe { Getter::<UNREAD, i32>::new() };
+    // SAFETY: the int that it writes is that request's own, and nothing is lent beyond the call.
+    u64::try_from(unsafe { ioctl(socket, asked) }.ok()?).ok()
 }
 
 /// What a request came to.

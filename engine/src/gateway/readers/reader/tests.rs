@@ -20,7 +20,7 @@ fn reader(now: Instant) -> Reader {
     let place = desk.reader(true);
     let heartbeat = Duration::from_secs(3600);
     let reader = Reader::new(KeyId(1), Arc::new(near.into()), place, now);
-    reader.over_stream(FeedSequence(0), heartbeat)
+    reader.over_stream(FeedSequence(0), heartbeat, now)
 }
 
 fn snapshot(bytes: usize) -> Arc<Snapshot> {
@@ -53,11 +53,11 @@ fn who_takes_a_snapshot_by_the_drop_does_not_keep_it() {
     let mut now = begin;
     // Two and a half paces of it take three times the limit.
     while now < begin + 3 * STALL {
-        assert_eq!(reader.tick(now, STALL), None);
+        assert_eq!(reader.tick(now, STALL, None), None);
         now += Duration::from_secs(1);
         reader.progressed(now);
     }
-    let closed = reader.tick(now + Duration::from_secs(1), STALL);
+    let closed = reader.tick(now + Duration::from_secs(1), STALL, None);
     assert_eq!(closed.map(|(reason, _)| reason), Some(CloseReason::ReaderStalled));
 }
 
@@ -69,7 +69,7 @@ fn who_says_more_than_it_may_between_two_ticks_is_closed() {
     let (one, all) = (bytemuck::bytes_of(&heartbeats[0]), bytemuck::cast_slice(&heartbeats));
     for _ in 0..3 {
         assert_eq!(reader.received(all, now), Ok(false));
-        assert_eq!(reader.tick(now, STALL), None);
+        assert_eq!(reader.tick(now, STALL, None), None);
     }
     assert_eq!(reader.received(all, now), Ok(false));
     let closed = reader.received(one, now);
@@ -154,7 +154,22 @@ fn a_pause_of_the_gateway_is_held_against_no_reader() {
     let pause = Duration::from_secs(3 * 3600) + STALL;
     let now = begin + pause;
     reader.forgive(pause, now);
-    assert_eq!(reader.tick(now + STALL, STALL), None);
-    let closed = reader.tick(now + 2 * STALL, STALL);
+    assert_eq!(reader.tick(now + STALL, STALL, None), None);
+    let closed = reader.tick(now + 2 * STALL, STALL, None);
+    assert_eq!(closed.map(|(reason, _)| reason), Some(CloseReason::ReaderStalled));
+}
+
+/// Its socket has no room all the while.
+#[test]
+fn who_takes_the_feed_slowly_is_kept_and_who_takes_nothing_more_is_not() {
+    let mut now = Instant::now();
+    let mut reader = reader(now);
+    reader.answer(snapshot(5 << 20), now);
+    let _taken = reader.next_piece(None, NOTHING_NEW, now).expect("the snapshot");
+    for unread in [400, 300, 200, 100] {
+        assert_eq!(reader.tick(now, STALL, Some(unread)), None, "{unread} are left");
+        now += STALL;
+    }
+    let closed = reader.tick(now + Duration::from_secs(1), STALL, Some(100));
     assert_eq!(closed.map(|(reason, _)| reason), Some(CloseReason::ReaderStalled));
 }

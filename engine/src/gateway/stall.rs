@@ -1,0 +1,40 @@
+//! For how long a peer has taken nothing of what it is sent. A socket that has no room tells only when it has
+//! room for much again: whoever reads slowly takes long for that. So what the kernel still keeps for the peer is
+//! looked at too. Kept by [`super::stream`] and [`super::readers`], which ask at each tick.
+
+use std::time::{Duration, Instant};
+
+/// Since when a peer has taken nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stall {
+    since: Instant,
+    /// What the kernel kept for it at the last look.
+    unread: Option<u64>,
+}
+
+impl Stall {
+    /// It begins now.
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { since: now, unread: None }
+    }
+
+    /// The kernel keeps so much for the peer by now, if it says so: less than before is progress.
+    pub(super) fn look(&mut self, unread: Option<u64>, now: Instant) {
+        if let (Some(unread), Some(before)) = (unread, self.unread)
+            && unread < before
+        {
+            self.since = now;
+        }
+        self.unread = unread.or(self.unread);
+    }
+
+    /// So long it has lasted.
+    pub(super) fn lasts(&self, now: Instant) -> Duration {
+        now.duration_since(self.since)
+    }
+
+    /// So much of it is not the peer's.
+    pub(super) fn forgive(&mut self, lost: Duration, now: Instant) {
+        self.since = now.min(self.since + lost);
+    }
+}
