@@ -5,7 +5,7 @@ use super::binary::KEY_A;
 use super::process::{send_signal, stop};
 use super::raw_session::{limit_body, message};
 use super::stream_client::{
-    HEARTBEAT, RawStream, address, arguments, over_epoll, send, tcp, venue,
+    HEARTBEAT, LOGOUT, RawStream, address, arguments, over_epoll, send, tcp, venue,
 };
 use super::units::WHOLE;
 use super::venue::{Part, Venue};
@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use std::io::Write;
 use std::time::Duration;
 use touchline_protocol::client::Endpoint;
+use touchline_protocol::message::enums::CloseReason;
 
 /// An order to buy that is answered, as `quantity` says with a rejection or not.
 fn order(client: &mut RawStream, quantity: i64) -> Vec<u8> {
@@ -78,4 +79,38 @@ fn who_reads_slowly_is_not_given_up() {
     join(sending, "the sending").expect("all of it was taken");
 }
 
-over_epoll!(a_pause_of_the_engine_is_no_silence_of_its_clients, who_reads_slowly_is_not_given_up,);
+/// Sends so many orders that no socket has room for all answers, and a logout behind them.
+fn leave(venue: &Venue, count: u64) -> RawStream {
+    let a = venue.key_a();
+    let mut leaving = RawStream::open(&tcp(venue), (KEY_A, &a), "leaving", (60, 4096));
+    set_socket_recv_buffer_size(&leaving.socket, 4096).expect("it may be small");
+    let orders: Vec<u8> = (0..count).flat_map(|_| order(&mut leaving, 0)).collect();
+    let logout = leaving.command(LOGOUT, &[]);
+    send(&mut leaving.socket, &[orders, logout].concat(), 1 << 16);
+    leaving
+}
+
+#[test]
+fn who_logs_out_and_reads_late_gets_every_answer() {
+    let venue = venue(&["engine.reader_stall_seconds=60", "gateway.unsent_kib=4096"]);
+    let mut leaving = leave(&venue, 9_000);
+    // Longer than one that is ended for another reason may take to read it.
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(leaving.read_answers(9_000), (1..=9_000).collect::<Vec<_>>());
+    assert_eq!(leaving.closed(), Some(CloseReason::LoggedOut.to_wire()));
+}
+
+#[test]
+fn answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told() {
+    let venue = venue(&["engine.reader_stall_seconds=1", "gateway.unsent_kib=4096"]);
+    let _deaf = leave(&venue, 9_000);
+    let told = |line: &str| line.contains("had not read when it logged out are lost");
+    venue.supervisor().wait_for(0, "word of the lost answers", told);
+}
+
+over_epoll!(
+    a_pause_of_the_engine_is_no_silence_of_its_clients,
+    who_reads_slowly_is_not_given_up,
+    who_logs_out_and_reads_late_gets_every_answer,
+    answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told,
+);

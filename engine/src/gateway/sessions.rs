@@ -221,7 +221,7 @@ impl Gateway {
         self.sessions.routes[session.0 as usize] = None;
         self.end_lingering(session, ticket);
         if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
-            stream.close(reason, self.now);
+            stream.close(reason, self.options.reader_stall, self.now);
             self.sessions.mark_dirty(ticket);
         }
     }
@@ -233,7 +233,7 @@ impl Gateway {
         self.sessions.are_closed = true;
         for ticket in self.sessions.streams.keys().copied().collect::<Vec<_>>() {
             if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
-                stream.close(reason, self.now);
+                stream.close(reason, self.options.reader_stall, self.now);
             }
             self.sessions.mark_dirty(ticket);
         }
@@ -247,16 +247,25 @@ impl Gateway {
         let older = streams.find(|&(&ticket, stream)| {
             stream.session == session && stream.is_closing() && ticket != newer
         });
-        if let Some((&ticket, _)) = older {
+        if let Some((&ticket, stream)) = older {
+            let was_owed = stream.is_owed();
             self.session_ended(ticket);
+            if was_owed {
+                self.tell_of_lost_answers(session, "a newer connection of it has ended");
+            }
         }
+    }
+
+    fn tell_of_lost_answers(&mut self, session: SessionId, why: &str) {
+        let what = "answers that it had not read when it logged out are lost";
+        self.refusals.print(&format!("session {session}: {what}: {why}"));
     }
 
     /// Ends a session from this side.
     fn end_session(&mut self, ticket: usize, reason: CloseReason, why: &str) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
         let (session, epoch) = (stream.session, stream.epoch);
-        stream.close(reason, self.now);
+        stream.close(reason, self.options.reader_stall, self.now);
         self.end_lingering(session, ticket);
         self.refusals.print(&format!("session {session} ended: {why}"));
         self.sessions.routes[session.0 as usize] = None;
@@ -421,7 +430,15 @@ impl Gateway {
                 self.sessions.holding.push(ticket);
             }
             if stream.is_over(self.now) && !self.sessions.are_closed {
+                let (session, was_owed) = (stream.session, stream.is_owed());
                 self.session_ended(ticket);
+                if was_owed {
+                    let seconds = self.options.reader_stall.as_secs();
+                    self.tell_of_lost_answers(
+                        session,
+                        &format!("it reads nothing for {seconds} s"),
+                    );
+                }
             }
             for one in sent.drain(..) {
                 self.take(one);

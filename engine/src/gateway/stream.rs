@@ -2,8 +2,10 @@
 //! gateway hands it bytes, asks it for the next message to pass on, and takes what is to leave. Every byte
 //! from the client is hostile, and costs nobody but its sender: input and output are bounded.
 
+mod closing;
 mod outgoing;
 
+use closing::Closing;
 use outgoing::{LostEnd, Outgoing};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use std::ops::{Range, RangeInclusive};
@@ -33,8 +35,6 @@ const COMMAND_HEADER: Range<usize> =
 const COMMANDS: RangeInclusive<u16> = 1..=99;
 /// Intervals without a sign of life after which a peer counts as gone.
 const SILENT_INTERVALS: u32 = 3;
-/// So long a session that is ended may take to read why.
-const LINGER: Duration = Duration::from_secs(2);
 
 /// Of what a session sends, and of what it is told, the kernel is asked to keep no more than this; it doubles it
 /// for its own needs. Left alone it keeps some MiB for a client over TCP that reads nothing, and all that fits is
@@ -105,7 +105,7 @@ pub(super) struct Stream {
     heartbeat: Duration,
     heard: Instant,
     said: Instant,
-    /// Commands wait for a client that takes nothing.
+    /// Commands, or its end, wait for a client that takes nothing.
     stalled: Option<Stall>,
     /// The socket is not read.
     pub(super) is_held: bool,
@@ -124,8 +124,8 @@ pub(super) struct Stream {
     pub(super) replay: u64,
     /// It has said that it sends nothing more.
     has_logged_out: bool,
-    /// Until when its last words may take.
-    closing: Option<Instant>,
+    /// It is ended, and only its last words are left.
+    closing: Option<Closing>,
 }
 
 impl Stream {
@@ -410,19 +410,27 @@ impl Stream {
         self.outgoing.awaits_durable()
     }
 
-    /// Says why the session ends; nothing is said behind that.
-    pub(super) fn close(&mut self, reason: CloseReason, now: Instant) {
+    /// Says why the session ends; nothing is said behind that. Who has logged out may take as long as it wants to
+    /// read the rest, and for `stall_limit` nothing.
+    pub(super) fn close(&mut self, reason: CloseReason, stall_limit: Duration, now: Instant) {
         if self.closing.is_none() {
             self.outgoing.announce_owed_gap();
             let closed = SessionClosed { reason: reason.to_wire(), ..Default::default() };
             self.outgoing.put_plain(bytemuck::bytes_of(&closed));
-            self.closing = Some(now + LINGER);
+            self.closing = Some(Closing::of(reason, stall_limit, now));
+            self.stalled = None;
         }
     }
 
     /// True when nothing is left to say, or its time is over.
     pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.closing.is_some_and(|end| now >= end || self.outgoing.used() == 0)
+        self.closing
+            .is_some_and(|closing| self.outgoing.used() == 0 || closing.is_late(self.stalled, now))
+    }
+
+    /// True when it has logged out and is owed answers that it has not taken.
+    pub(super) const fn is_owed(&self) -> bool {
+        matches!(self.closing, Some(Closing::Owed(_))) && self.outgoing.used() > 0
     }
 
     /// True when it is ended and only its last words are left.
@@ -437,10 +445,16 @@ impl Stream {
         if let Some(stall) = &mut self.stalled {
             stall.forgive(lost, now);
         }
+        if let Some(closing) = &mut self.closing {
+            closing.forgive(lost);
+        }
     }
 
     /// True while something waits for it to read: then [`tick`](Self::tick) is to know what it has left unread.
     pub(super) fn is_waited_for(&self) -> bool {
+        if self.closing.is_some() {
+            return self.outgoing.is_under_way();
+        }
         // What a replay holds open is of use to others too.
         let is_wanted = self.replaying == Replaying::Hungry
             || !self.outgoing.has_credit() && !self.input.is_empty();
@@ -456,6 +470,7 @@ impl Stream {
         (appended, durable): (Position, Position),
         unread: Option<u64>,
     ) -> Option<(CloseReason, String)> {
+        let stalled = self.look(unread, now);
         if self.closing.is_some() {
             return None;
         }
@@ -470,16 +485,21 @@ impl Stream {
             let why = format!("nothing came for {} s", silence.as_secs());
             return Some((CloseReason::Silent, why));
         }
+        (stalled? >= stall_limit).then(|| {
+            let why = format!("it has read none of its replies for {} s", stall_limit.as_secs());
+            (CloseReason::ReaderStalled, why)
+        })
+    }
+
+    /// Looks whether it reads; gives for how long it has read nothing of what is waited for.
+    fn look(&mut self, unread: Option<u64>, now: Instant) -> Option<Duration> {
         if !self.is_waited_for() {
             self.stalled = None;
             return None;
         }
         let stall = self.stalled.get_or_insert(Stall::new(now));
         stall.look(unread, now);
-        (stall.lasts(now) >= stall_limit).then(|| {
-            let why = format!("it has read none of its replies for {} s", stall_limit.as_secs());
-            (CloseReason::ReaderStalled, why)
-        })
+        Some(stall.lasts(now))
     }
 }
 

@@ -113,7 +113,12 @@ impl Outgoing {
     /// True when what there is waits for the client to read, and neither for the engine's answers nor for
     /// its disk.
     pub(super) const fn waits_for_reader(&self) -> bool {
-        self.in_flight == 0 && self.under_way > 0
+        self.in_flight == 0 && self.is_under_way()
+    }
+
+    /// True while the socket has something to take.
+    pub(super) const fn is_under_way(&self) -> bool {
+        self.under_way > 0
     }
 
     /// Room beside what answers to commands under way need.

@@ -243,3 +243,44 @@ fn who_reads_slowly_is_kept_and_who_reads_nothing_more_is_not() {
     let ended = stream.tick(now + STALL / 2, STALL, marks, Some(8));
     assert!(matches!(ended, Some((CloseReason::ReaderStalled, _))), "{ended:?}");
 }
+
+#[test]
+fn who_has_logged_out_may_read_its_answers_slowly_and_is_given_up_when_it_reads_none() {
+    let (mut now, marks) = (Instant::now(), Default::default());
+    let mut stream = stream(0, now);
+    fill(&mut stream, Position(0), now);
+    stream.close(CloseReason::LoggedOut, STALL, now);
+    let mut left = stream.take(Position(0), now).expect("answers, and the last word").len();
+    // The socket says so, or what it keeps becomes less; the time of both is far longer than a stall.
+    for unread in (0..20).rev() {
+        stream.progressed(1000);
+        left -= 1000;
+        for unread in [2 * unread + 1, 2 * unread] {
+            assert!(stream.tick(now, STALL, marks, Some(unread)).is_none());
+            assert!(!stream.is_over(now), "{left} bytes are left");
+            now += STALL * 2 / 3;
+        }
+    }
+    assert!(stream.is_owed());
+    assert!(stream.tick(now, STALL, marks, Some(0)).is_none());
+    now += STALL;
+    assert!(stream.tick(now, STALL, marks, Some(0)).is_none(), "it is ended already");
+    assert!(stream.is_over(now), "it reads nothing more");
+}
+
+#[test]
+fn who_has_logged_out_is_not_blamed_for_a_late_disk() {
+    let (now, marks) = (Instant::now(), Default::default());
+    let mut durable = stream(ACKNOWLEDGE_DURABLE, now);
+    fill(&mut durable, Position(64), now);
+    durable.close(CloseReason::LoggedOut, STALL, now);
+    let later = now + 10 * STALL;
+    for now in [now, later] {
+        assert!(durable.take(Position(0), now).is_none(), "nothing is on disk");
+        assert!(durable.tick(now, STALL, marks, None).is_none());
+        assert!(!durable.is_over(now));
+    }
+    let answers = durable.take(Position(64), later).expect("answers, and the last word");
+    durable.sent(answers);
+    assert!(durable.is_over(later) && !durable.is_owed());
+}
