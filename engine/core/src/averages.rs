@@ -13,7 +13,8 @@ use touchline_protocol::units::{Price, SymbolId};
 /// The longest window, in minutes: buckets per symbol.
 pub const AVERAGE_MINUTES_MAX: u32 = 60;
 
-const NS_PER_MINUTE: u64 = 60_000_000_000;
+/// What buckets are of.
+pub(crate) const NS_PER_MINUTE: u64 = 60_000_000_000;
 
 /// The trades of one minute. Sums saturate, which takes some 10¹¹ trades of the largest amount.
 #[derive(Clone, Copy, Default, Debug)]

@@ -184,16 +184,6 @@ pub(crate) fn check_order(
     }
 }
 
-/// As [`check_order`], for a LIMIT order that has nothing but its price and quantity: whether it passes.
-#[inline(always)]
-pub(crate) fn allow_limit(filters: &SymbolFilters, price: i64, quantity: i64) -> bool {
-    price > 0
-        && quantity > 0
-        && is_in_grid(price, filters.price_min, filters.price_max, filters.tick_size)
-        && check_lot(filters, quantity).is_ok()
-        && check_notional(filters, price, quantity).is_ok()
-}
-
 /// MARKET_LOT_SIZE: of MARKET orders, and of stops that become one at that moment (facts §6).
 pub(crate) fn check_market_lot(filters: &SymbolFilters, quantity: i64) -> Result<(), Reject> {
     let SymbolFilters { market_lot_min, market_lot_max, market_lot_step, .. } = *filters;

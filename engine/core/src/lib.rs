@@ -24,6 +24,7 @@ mod apply;
 mod assets;
 mod averages;
 pub mod book;
+mod bounds;
 mod by_quote;
 mod calendar;
 mod chains;

@@ -14,7 +14,7 @@ pub const AMOUNT_MAX: i64 = i64::MAX / 2;
 
 /// A notional at 10⁻¹⁶ divided by 10⁸, truncated.
 #[inline(always)]
-const fn per_whole(notional: u128) -> u128 {
+pub(crate) const fn per_whole(notional: u128) -> u128 {
     // 10⁸ is 2⁸ × 390,625.
     if notional >> 72 == 0 {
         ((notional >> 8) as u64 / 390_625) as u128
@@ -23,26 +23,29 @@ const fn per_whole(notional: u128) -> u128 {
     }
 }
 
+/// Price × quantity, both at least zero, in 10⁻¹⁶ of the quote asset.
+#[inline(always)]
+pub(crate) const fn notional(price: i64, quantity: i64) -> u128 {
+    price.cast_unsigned() as u128 * quantity.cast_unsigned() as u128
+}
+
 /// Quote amount of `quantity` at `price`, both above zero, truncated to 10⁻⁸. `None` beyond `i64`.
 #[inline(always)]
 pub(crate) fn quote_truncated(price: i64, quantity: i64) -> Option<i64> {
-    let notional = u128::from(price.cast_unsigned()) * u128::from(quantity.cast_unsigned());
-    i64::try_from(per_whole(notional)).ok()
+    i64::try_from(per_whole(notional(price, quantity))).ok()
 }
 
 /// Quote amount of `quantity` at `price`, both above zero, rounded up to 10⁻⁸. `None` beyond `i64`.
 #[inline(always)]
 pub(crate) fn quote_rounded_up(price: i64, quantity: i64) -> Option<i64> {
-    let notional = u128::from(price.cast_unsigned()) * u128::from(quantity.cast_unsigned());
-    i64::try_from(per_whole(notional + UNITS_PER_WHOLE as u128 - 1)).ok()
+    i64::try_from(per_whole(notional(price, quantity) + UNITS_PER_WHOLE as u128 - 1)).ok()
 }
 
 /// As [`quote_rounded_up`], of an order whose notional was checked when it was placed. Of any other price
 /// and quantity it is no amount.
 #[inline(always)]
 pub(crate) fn known_quote_rounded_up(price: i64, quantity: i64) -> i64 {
-    let notional = u128::from(price.cast_unsigned()) * u128::from(quantity.cast_unsigned());
-    per_whole(notional.wrapping_add(UNITS_PER_WHOLE as u128 - 1)) as i64
+    per_whole(notional(price, quantity).wrapping_add(UNITS_PER_WHOLE as u128 - 1)) as i64
 }
 
 /// The most that `amount` pays for at `price`, both at least zero and the price above: its quote amount rounded up
@@ -63,7 +66,7 @@ pub(crate) const fn commission(amount: i64, rate: i64) -> i64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use touchline_protocol::units::{Amount, Price, Qty, notional};
+    use touchline_protocol::units::{Amount, Price, Qty, notional as exact_notional};
 
     proptest! {
         #[test]
@@ -71,7 +74,7 @@ mod tests {
             price in prop_oneof![1..=i64::MAX, 1..1_000_000_000_000i64],
             quantity in prop_oneof![1..=i64::MAX, 1..1_000_000_000_000i64],
         ) {
-            let exact = notional(Price(price), Qty(quantity));
+            let exact = exact_notional(Price(price), Qty(quantity));
             let truncated = Amount::from_notional_truncated(exact).map(|amount| amount.0);
             let raised = Amount::from_notional_rounded_up(exact).map(|amount| amount.0);
             prop_assert_eq!(quote_truncated(price, quantity), truncated);
@@ -83,7 +86,7 @@ mod tests {
 
         #[test]
         fn commission_is_at_most_the_amount(amount in 0..=i64::MAX, rate in 0..=UNITS_PER_WHOLE) {
-            let exact = notional(Price(amount), Qty(rate));
+            let exact = exact_notional(Price(amount), Qty(rate));
             let truncated = Amount::from_notional_truncated(exact).unwrap().0;
             prop_assert_eq!(commission(amount, rate), truncated);
             prop_assert!(commission(amount, rate) <= amount);

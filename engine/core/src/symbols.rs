@@ -2,6 +2,7 @@
 
 use crate::averages::Averages;
 use crate::book::SymbolBook;
+use crate::bounds::{Bounds, has_percent_price};
 use crate::fees::FeeRates;
 use crate::hash::{Seed, StateHash};
 use crate::table::Table;
@@ -49,6 +50,8 @@ pub(crate) struct Symbol {
     pub(crate) fired: u32,
     /// The call of `apply` that last counted a removal from the book; no state.
     pub(crate) counted_in: u64,
+    /// What its filters allow plain orders; no state.
+    pub(crate) bounds: Bounds,
 }
 
 impl Symbol {
@@ -146,6 +149,22 @@ impl Symbols {
             }
         }
         self.list[at].filters = *filters;
+        self.list[at].bounds = Bounds::of(filters);
+    }
+
+    /// Makes a symbol's bounds those of a time; false if nothing is allowed at all.
+    #[inline(never)]
+    pub(crate) fn renew_bounds(&mut self, id: SymbolId, time_ns: u64) -> bool {
+        let symbol = &mut self.list[id.0 as usize];
+        let average = if has_percent_price(&symbol.filters) {
+            let last = (symbol.last_price != Price::ZERO).then_some(symbol.last_price);
+            let minutes = symbol.filters.percent_price_minutes;
+            self.averages.prepared(id, time_ns, minutes).or(last)
+        } else {
+            None
+        };
+        symbol.bounds.renew(&symbol.filters, average, time_ns);
+        symbol.bounds.hold(time_ns)
     }
 
     /// Definitions, counters and status; books are hashed with the orders.
@@ -206,6 +225,7 @@ mod tests {
             last_price: Price::ZERO,
             fired: NONE,
             counted_in: 0,
+            bounds: Bounds::of(&coarse),
         });
         let fine = SymbolFilters { tick_size: 10_000, ..coarse };
         symbols.set_filters(id, &fine);

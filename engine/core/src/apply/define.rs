@@ -3,6 +3,7 @@
 use super::Reject;
 use crate::Core;
 use crate::accounts::{Account, OrderWindow};
+use crate::bounds::Bounds;
 use crate::fees::FeeRates;
 use crate::filters;
 use crate::keys::Key;
@@ -95,6 +96,7 @@ impl Core {
             last_price: Price::ZERO,
             fired: NONE,
             counted_in: 0,
+            bounds: Bounds::of(&message.filters),
         });
         done(outbox, id.0.into());
         Ok(())

@@ -14,7 +14,7 @@ use super::trigger::has_triggered;
 use crate::Core;
 use crate::accounts::{Account, OrderWindow};
 use crate::book::Handle;
-use crate::filters::{self, OrderKind};
+use crate::filters::OrderKind;
 use crate::money;
 use crate::open_counts::OpenCounts;
 use crate::orders::PlainOrder;
@@ -81,16 +81,13 @@ impl Core {
         let name_hash = self.orders.name_hash(account, id, &message.client_order_id);
         let namesake = self.orders.first_namesake(name_hash);
         let present = self.calendar.turned_to(context.time_ns, &self.limits);
-        let filters = &self.symbols.list[id.0 as usize].filters;
-        let mut average = None;
-        let has_percent_price = (filters.percent_price_up | filters.percent_price_down) != 0;
-        if has_percent_price {
-            let minutes = filters.percent_price_minutes;
-            average = self.symbols.averages.prepared(id, context.time_ns, minutes);
+        if !self.symbols.list[id.0 as usize].bounds.hold(context.time_ns)
+            && !self.symbols.renew_bounds(id, context.time_ns)
+        {
+            return None;
         }
         let site = self.site(account, id);
         let Site { symbol, book, .. } = site;
-        let filters = &symbol.filters;
         let takes_limit = OrderType::Limit.is_in(symbol.order_types);
         if !takes_limit || symbol.status != SymbolStatus::Trading {
             return None;
@@ -99,14 +96,8 @@ impl Core {
         if has_triggered(symbol, site.triggers) || !takes && !kind.may_rest() {
             return None;
         }
-        if !filters::allow_limit(filters, price, quantity) {
+        if !symbol.bounds.allow(price, quantity, money::notional(price, quantity)) {
             return None;
-        }
-        if has_percent_price {
-            let last = (symbol.last_price != Price::ZERO).then_some(symbol.last_price);
-            if let Some(average) = average.or(last) {
-                filters::check_percent_price(filters, price, average).ok()?;
-            }
         }
         if !self.allows_one_more(site.account, present) {
             return None;
@@ -158,7 +149,7 @@ impl Core {
         if position > position_most(&symbol.filters, is_buy) {
             return None;
         }
-        let quote_amount = money::quote_rounded_up(price, quantity)?;
+        let quote_amount = money::known_quote_rounded_up(price, quantity);
         let (locked, free) =
             if is_buy { (quote_amount, quote.free.0) } else { (quantity, base.free.0) };
         (locked <= free).then_some(locked)

@@ -70,6 +70,7 @@ impl Sink for Settlement<'_, '_, '_> {
         if let Some(averages) = &mut self.averages {
             averages.add(self.active.symbol, self.time_ns, fill.price, quantity);
         }
+        self.symbol.bounds.forget_average();
         let [upwards, downwards] = self.stops;
         self.is_interrupted |= upwards.is_some_and(|stop| fill.price >= stop)
             || downwards.is_some_and(|stop| fill.price <= stop);

@@ -4,6 +4,7 @@ use super::SnapshotError;
 use super::stream::Reader;
 use crate::accounts::{Account, OrderWindow};
 use crate::apply::{ACCOUNT_FLAGS, PERMISSIONS};
+use crate::bounds::Bounds;
 use crate::fees::FeeRates;
 use crate::keys::Key;
 use crate::limits::{self, SESSIONS_PER_KEY_MAX};
@@ -150,6 +151,7 @@ impl<'source, E> Reading<'source, E> {
                 last_price: Price(record.last_price),
                 fired: NONE,
                 counted_in: 0,
+                bounds: Bounds::of(&record.filters),
             });
             self.reader.step();
         }
