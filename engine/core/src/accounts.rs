@@ -39,12 +39,6 @@ impl OrderWindow {
     pub(crate) const fn count_in(&self, present: u64) -> u32 {
         if self.window == present { self.count } else { 0 }
     }
-
-    /// Counts an order in the window that is now.
-    #[inline(always)]
-    pub(crate) const fn count_one_more(&mut self, present: u64) {
-        *self = Self { window: present, count: self.count_in(present).saturating_add(1) };
-    }
 }
 
 /// One account.
@@ -203,10 +197,10 @@ impl Accounts {
         self.balances.at(account.0, asset.0)
     }
 
-    /// All balances of an account that exists, by asset.
+    /// An account that exists, and all its balances by asset.
     #[inline(always)]
-    pub(crate) fn balances_of(&self, account: AccountId) -> &[Balance] {
-        self.balances.row(account.0)
+    pub(crate) fn with_balances(&mut self, account: AccountId) -> (&mut Account, &mut [Balance]) {
+        (&mut self.list[account.0 as usize], self.balances.row_mut(account.0))
     }
 
     #[inline(always)]

@@ -41,7 +41,7 @@ pub(crate) use trigger::RUN_STEPS;
 use crate::Core;
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Waiter};
-use touchline_protocol::message::command::CommandHeader;
+use touchline_protocol::message::command::{CancelOrder, CommandHeader, NewOrder};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{Position, SessionId};
@@ -105,39 +105,42 @@ impl Core {
         command: &Command<'_>,
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
-        assert!(
-            context.time_ns >= self.last_time_ns,
-            "time goes back from {} to {}",
-            self.last_time_ns,
-            context.time_ns
-        );
-        self.call += 1;
-        // What is asked of a command's kind costs the two that nearly all are nothing: here it is known.
         match command {
-            Command::NewOrder(message) => {
-                let header = &message.command;
-                self.check_sender(context, command)?;
-                outbox.set_replier(header.session);
-                if let Some(passed) = self.pass_plain(context, message) {
-                    self.place_plain(context, message, &passed, outbox);
-                } else if self.new_order(context, message, outbox)? == Applied::Valid {
-                    return Ok(Applied::Valid);
-                }
-                self.note_decided(context, header);
-                Ok(Applied::Committed)
-            }
-            Command::CancelOrder(message) => {
-                let header = &message.command;
-                self.check_sender(context, command)?;
-                outbox.set_replier(header.session);
-                self.cancel_order(message, outbox)?;
-                self.note_decided(context, header);
-                Ok(Applied::Committed)
-            }
+            Command::NewOrder(message) => self.apply_order(context, (command, message), outbox),
+            Command::CancelOrder(message) => self.apply_cancel(context, (command, message), outbox),
             _ => self.apply_any(context, command, outbox),
         }
     }
 
+    /// A new order: by the short way if it goes that.
+    #[inline(never)]
+    fn apply_order(
+        &mut self,
+        context: &Context,
+        (command, message): (&Command<'_>, &NewOrder),
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        if self.place_plain(context, message, outbox) {
+            return Ok(Applied::Committed);
+        }
+        self.apply_any(context, command, outbox)
+    }
+
+    /// As [`apply_order`](Self::apply_order), a cancel.
+    #[inline(never)]
+    fn apply_cancel(
+        &mut self,
+        context: &Context,
+        (command, message): (&Command<'_>, &CancelOrder),
+        outbox: &mut Outbox<'_>,
+    ) -> Result<Applied, Reject> {
+        if self.cancel_plain(context, message, outbox) {
+            return Ok(Applied::Committed);
+        }
+        self.apply_any(context, command, outbox)
+    }
+
+    /// Any command, by the long way.
     #[inline(never)]
     fn apply_any(
         &mut self,
@@ -145,6 +148,13 @@ impl Core {
         command: &Command<'_>,
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
+        assert!(
+            context.time_ns >= self.last_time_ns,
+            "time goes back from {} to {}",
+            self.last_time_ns,
+            context.time_ns
+        );
+        self.call += 1;
         self.check_sender(context, command)?;
         outbox.set_replier(self.replier(command));
         let applied = self.dispatch(context, command, outbox)?;
@@ -155,7 +165,6 @@ impl Core {
     }
 
     /// Notes that a command was accepted.
-    #[inline(always)]
     fn note_decided(&mut self, context: &Context, header: &CommandHeader) {
         self.last_time_ns = context.time_ns;
         match self.sessions.get_mut(header.session) {

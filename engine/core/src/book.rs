@@ -386,8 +386,7 @@ impl SymbolBook {
     /// Takes a resting order of this book out.
     #[inline(always)]
     pub fn remove(&mut self, pools: &mut BookPools, handle: Handle) {
-        self.detach(pools, handle);
-        pools.orders.release(handle.0);
+        self.take_away(pools, handle);
     }
 
     /// Takes the order of a side that would trade first out; its slot stays taken. The side has one.
@@ -402,11 +401,20 @@ impl SymbolBook {
         named(self.side(side).best).map(|level| Handle(pools.levels[level].first))
     }
 
-    /// Takes a resting order of this book out; its slot stays taken.
+    /// As [`remove`](Self::remove); gives the order's price and what it had open.
     #[inline(always)]
-    pub(crate) fn detach(&mut self, pools: &mut BookPools, handle: Handle) {
+    pub(crate) fn take_away(&mut self, pools: &mut BookPools, handle: Handle) -> (Price, Qty) {
+        let taken = self.detach(pools, handle);
+        pools.orders.release(handle.0);
+        taken
+    }
+
+    /// Takes a resting order of this book out; its slot stays taken. Gives its price and what it had open.
+    #[inline(always)]
+    pub(crate) fn detach(&mut self, pools: &mut BookPools, handle: Handle) -> (Price, Qty) {
         let RestingOrder { remaining, next, previous, level: at, .. } = pools.orders[handle.0];
         let level = &mut pools.levels[at];
+        let price = level.price;
         level.total -= u128::from(remaining.0.cast_unsigned());
         level.orders -= 1;
         if previous == NONE {
@@ -423,6 +431,7 @@ impl SymbolBook {
             let side = if level.is_bid { Side::Buy } else { Side::Sell };
             self.side_mut(side).remove(&mut pools.nodes, &mut pools.levels, at);
         }
+        (price, remaining)
     }
 
     /// Lowers what a resting order of this book has open to `remaining`, above zero; it keeps its

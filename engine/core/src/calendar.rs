@@ -37,13 +37,6 @@ impl Calendar {
         }
     }
 
-    /// As [`turn_to`](Self::turn_to); gives the windows too.
-    #[inline(always)]
-    pub(crate) fn turned_to(&mut self, time_ns: u64, limits: &Limits) -> [u64; 2] {
-        self.turn_to(time_ns, limits);
-        self.windows
-    }
-
     /// The windows that were turned to last.
     #[inline(always)]
     pub(crate) const fn present(&self) -> [u64; 2] {

@@ -116,11 +116,12 @@ impl Chains {
         ends: &mut Ends,
         (order, placed): (Handle, Position),
     ) {
-        self.link_last(orders, ends, (order.0, placed));
+        let previous = core::mem::replace(&mut ends.last, order.0);
+        self.set_next(orders, ends, (previous, order.0));
+        *orders[order.0 as usize].node_mut() = Node { next: NONE, previous, placed };
     }
 
-    /// As [`append`](Self::append), of a place whose node is known.
-    #[inline(always)]
+    /// As [`append`](Self::append), of any place.
     pub(crate) fn link_last<S: Standing>(
         &mut self,
         orders: &mut [S],

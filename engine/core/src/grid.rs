@@ -49,8 +49,8 @@ impl<T: Copy + Default> Grid<T> {
 
     /// All cells of a row below what the table was grown to.
     #[inline(always)]
-    pub(crate) fn row(&self, row: u32) -> &[T] {
-        &self.cells[row as usize * self.columns..][..self.columns]
+    pub(crate) fn row_mut(&mut self, row: u32) -> &mut [T] {
+        &mut self.cells[row as usize * self.columns..][..self.columns]
     }
 
     /// As [`at`](Self::at), to change.

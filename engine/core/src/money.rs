@@ -45,7 +45,13 @@ pub(crate) fn quote_rounded_up(price: i64, quantity: i64) -> Option<i64> {
 /// and quantity it is no amount.
 #[inline(always)]
 pub(crate) fn known_quote_rounded_up(price: i64, quantity: i64) -> i64 {
-    per_whole(notional(price, quantity).wrapping_add(UNITS_PER_WHOLE as u128 - 1)) as i64
+    rounded_up(notional(price, quantity))
+}
+
+/// As [`known_quote_rounded_up`], of a notional.
+#[inline(always)]
+pub(crate) const fn rounded_up(notional: u128) -> i64 {
+    per_whole(notional.wrapping_add(UNITS_PER_WHOLE as u128 - 1)) as i64
 }
 
 /// The most that `amount` pays for at `price`, both at least zero and the price above: its quote amount rounded up

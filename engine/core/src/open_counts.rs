@@ -29,6 +29,22 @@ impl OpenCounts {
     /// Of a pair that has nothing open.
     const NOTHING: Self = Self { all: 0, icebergs: 0, algos: 0, sells: 0, bought: 0 };
 
+    /// Counts an order that has nothing but its record.
+    #[inline(always)]
+    pub(crate) fn add_plain(&mut self, side: Side, quantity: i64) {
+        self.all += 1;
+        self.sells += u32::from(side == Side::Sell);
+        self.bought += bought_plain(side, quantity);
+    }
+
+    /// Undoes [`add_plain`](Self::add_plain).
+    #[inline(always)]
+    pub(crate) fn remove_plain(&mut self, side: Side, quantity: i64) {
+        self.all -= 1;
+        self.sells -= u32::from(side == Side::Sell);
+        self.bought -= bought_plain(side, quantity);
+    }
+
     /// Those of a side.
     pub(crate) const fn of(&self, side: Side) -> u32 {
         match side {
@@ -36,6 +52,14 @@ impl OpenCounts {
             Side::Sell => self.sells,
         }
     }
+}
+
+/// What an order that has nothing but its record adds to its account's position if it is filled. Which side it is
+/// cannot be guessed.
+#[inline(always)]
+fn bought_plain(side: Side, quantity: i64) -> u128 {
+    let quantity = core::hint::select_unpredictable(side == Side::Buy, quantity, 0);
+    u128::from(quantity.cast_unsigned())
 }
 
 /// An account and a symbol, and what it has open there.

@@ -393,16 +393,9 @@ impl Orders {
     /// Forgets an order that has ended.
     #[inline(always)]
     pub(crate) fn remove(&mut self, handle: Handle, account: AccountId) {
-        self.remove_flagged(handle, account, self.record(handle).flags);
-    }
-
-    /// As [`remove`](Self::remove), of an order whose flags are known, maybe to the compiler.
-    #[inline(always)]
-    fn remove_flagged(&mut self, handle: Handle, account: AccountId, flags: u8) {
-        debug_assert_eq!(flags, self.record(handle).flags);
         let ends = &mut self.by_account[account.0 as usize].ends;
         self.chains.remove(&mut self.slots, ends, handle);
-        self.take_out(handle, account, flags);
+        self.take_out(handle, account);
     }
 
     /// Forgets an order that takes (again) and may come to rest, or that is put back; its place is kept:
@@ -410,15 +403,15 @@ impl Orders {
     pub(crate) fn suspend(&mut self, handle: Handle, account: AccountId) -> u32 {
         let ends = &mut self.by_account[account.0 as usize].ends;
         let kept = self.chains.keep(&mut self.slots, ends, handle);
-        self.take_out(handle, account, self.record(handle).flags);
+        self.take_out(handle, account);
         kept
     }
 
     #[inline(always)]
-    fn take_out(&mut self, handle: Handle, account: AccountId, flags: u8) {
+    fn take_out(&mut self, handle: Handle, account: AccountId) {
         let Slot { record, client_order_id, .. } = &self.slots[handle.0 as usize];
-        let OrderRecord { session, pair, kind, .. } = *record;
-        let bought = bought(&OrderRecord { flags, ..*record });
+        let OrderRecord { session, pair, kind, flags, .. } = *record;
+        let bought = bought(record);
         let has_name = !client_order_id.is_empty();
         self.by_session[session.0 as usize] -= 1;
         self.by_id.forget(&mut self.slots, handle.0);

@@ -124,8 +124,9 @@ impl<'buffer> Outbox<'buffer> {
     pub fn push<M: Message>(&mut self, event: &M) {
         const { assert!(size_of::<M>().is_multiple_of(WORD)) };
         let (event, _) = bytemuck::bytes_of(event).as_chunks();
-        words::copy(event, &mut self.words[self.length..]);
-        self.length += event.len();
+        let end = self.length + event.len();
+        words::copy(event, &mut self.words[self.length..end]);
+        self.length = end;
         self.count += 1;
     }
 

@@ -23,11 +23,7 @@ impl Core {
         let account = self.trading_account(&message.command)?;
         self.settled_symbol(message.symbol)?;
         let handle = self.own_order(account, message.symbol, message.order_id)?;
-        if self.orders.is_plain(handle) {
-            self.cancel_plain(handle, outbox);
-        } else {
-            self.cancel(handle, outbox);
-        }
+        self.cancel(handle, outbox);
         Ok(())
     }
 

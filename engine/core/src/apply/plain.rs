@@ -8,322 +8,436 @@
 //! long way.
 
 use super::Context;
-use super::place::Terms;
-use super::site::Site;
 use super::trigger::has_triggered;
 use crate::Core;
-use crate::accounts::{Account, OrderWindow};
-use crate::book::Handle;
+use crate::accounts::{Account, Balance, OrderWindow};
+use crate::book::{BookPools, SymbolBook};
 use crate::filters::OrderKind;
 use crate::money;
-use crate::open_counts::OpenCounts;
-use crate::orders::PlainOrder;
+use crate::orders::{Orders, PlainOrder};
 use crate::outbox::Outbox;
+use crate::pending::ActiveOrder;
 use crate::pool::NONE;
-use crate::symbols::SymbolCounters;
-use touchline_protocol::message::command::{NewOrder, SymbolFilters};
+use crate::sessions::Session;
+use crate::symbols::Symbol;
+use touchline_protocol::message::command::{CancelOrder, NewOrder, SymbolFilters};
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
 use touchline_protocol::message::event::{OrderAccepted, OrderCanceled, OrderResult};
-use touchline_protocol::units::{AccountId, OrderListId, Price, Qty};
+use touchline_protocol::units::{AccountId, OrderId, OrderListId, Price, Qty, SessionId};
 
-/// What is known of an order that passes everything.
-pub(super) struct Passed {
-    account: AccountId,
+/// An order that passes everything: what is known of it, and what it changes, looked up once.
+struct Passed<'core> {
+    account_id: AccountId,
     kind: OrderKind,
     /// It can take at once.
     takes: bool,
     /// Amount to lock: quote for a buy, base for a sell.
     locked: i64,
-    /// Hash of its client order id, for one that rests at once.
+    /// The account's order counts with it.
+    windows: [OrderWindow; 2],
+    /// Hash of its client order id.
     name_hash: u32,
-    /// Slot of the counts of its account and symbol, or none; likewise.
+    /// Slot of the counts of its account and symbol, or none.
     pair: u32,
+    /// Of the sender.
+    session: &'core mut Session,
+    last_time_ns: &'core mut u64,
+    account: &'core mut Account,
+    /// The balance that it is paid from.
+    means: &'core mut Balance,
+    symbol: &'core mut Symbol,
+    book: &'core mut SymbolBook,
+    pools: &'core mut BookPools,
+    orders: &'core mut Orders,
 }
+
+/// What was accepted.
+#[derive(Clone, Copy)]
+struct Accepted {
+    order_id: OrderId,
+    account: AccountId,
+    kind: OrderKind,
+    locked: i64,
+    order_counts: [u32; 2],
+}
+
+/// The least that the side, type, time in force and flags of a plain order are; the side and the time in force
+/// may be one more. (Whether the whole of an FOK order can be filled is a question of its own.)
+const LEAST: [u8; 4] =
+    [Side::Buy.to_wire(), OrderType::Limit.to_wire(), TimeInForce::Gtc.to_wire(), 0];
+
+const _: () = assert!(Side::Sell.to_wire() == LEAST[0] + 1);
+const _: () = assert!(TimeInForce::Ioc.to_wire() == LEAST[2] + 1);
 
 /// The kind of an order that is LIMIT, GTC or IOC, and nothing else.
 #[inline(always)]
 fn plain_kind(message: &NewOrder) -> Option<OrderKind> {
     let special = message.quote_quantity | message.stop_price | message.iceberg_quantity;
+    // Four bytes as they lie in the message, beyond the least that each may be. The first that is below that makes
+    // 255 of itself, whatever it does to those behind it.
+    let bytes = [message.side, message.order_type, message.time_in_force, message.flags];
+    let beyond = u32::from_le_bytes(bytes).wrapping_sub(u32::from_le_bytes(LEAST));
     let is_plain = special == 0
-        && message.order_type == OrderType::Limit.to_wire()
-        && message.flags | message.self_trade_prevention == 0;
-    if !is_plain {
-        return None;
-    }
-    let side = Side::from_wire(message.side)?;
-    let time_in_force = match TimeInForce::from_wire(message.time_in_force)? {
-        plain @ (TimeInForce::Gtc | TimeInForce::Ioc) => plain,
-        // Whether the whole of it can be filled is a question of its own.
-        TimeInForce::Fok => return None,
-    };
-    Some(OrderKind { side, order_type: OrderType::Limit, time_in_force })
+        && message.self_trade_prevention == 0
+        && beyond & !u32::from_le_bytes([1, 0, 1, 0]) == 0;
+    let [sells, _, is_immediate, _] = beyond.to_le_bytes();
+    is_plain.then_some(OrderKind {
+        side: if sells == 0 { Side::Buy } else { Side::Sell },
+        order_type: OrderType::Limit,
+        time_in_force: if is_immediate == 0 { TimeInForce::Gtc } else { TimeInForce::Ioc },
+    })
 }
 
-/// What a position may be for certain: MAX_POSITION for a buy. Without any such bound it is so much that a
-/// position beyond, which there may be, is left to the long way.
+/// True when an account may place LIMIT orders on a symbol now.
 #[inline(always)]
-fn position_most(filters: &SymbolFilters, is_buy: bool) -> u128 {
+fn is_open_to(symbol: &Symbol, account: &Account) -> bool {
+    symbol.status == SymbolStatus::Trading
+        && OrderType::Limit.is_in(symbol.order_types)
+        && !symbol.has_pending
+        && symbol.permissions & account.permissions != 0
+        && !account.is_killed
+}
+
+/// True when there are fewer than `most`; 0: there may be any number.
+#[inline(always)]
+const fn is_below(count: u32, most: u32) -> bool {
+    count <= most.wrapping_sub(1)
+}
+
+/// True for a position, above zero, that there may be for certain: up to MAX_POSITION if it is a buy that makes it.
+#[inline(always)]
+const fn may_have_position(filters: &SymbolFilters, is_buy: bool, position: u64) -> bool {
     // One less, so that 0 becomes the most there is.
     let less_one = filters.max_position.cast_unsigned().wrapping_sub(1);
-    let unbound = u64::from(!is_buy).wrapping_neg();
-    u128::from(less_one | unbound) + 1
+    let unbound = (!is_buy as u64).wrapping_neg();
+    position.wrapping_sub(1) <= less_one | unbound
 }
 
 impl Core {
-    /// All checks of an order that goes the short way; `None` of any other. No state changes.
-    #[inline(never)]
-    pub(super) fn pass_plain(&mut self, context: &Context, message: &NewOrder) -> Option<Passed> {
-        let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let kind = plain_kind(message)?;
-        let side = kind.side;
-        let account = self.placing_account(&message.command, id).ok()?;
-        // Asked for first, since it is what takes longest to come.
-        let name_hash = self.orders.name_hash(account, id, &message.client_order_id);
-        let namesake = self.orders.first_namesake(name_hash);
-        let present = self.calendar.turned_to(context.time_ns, &self.limits);
-        if !self.symbols.list[id.0 as usize].bounds.hold(context.time_ns)
-            && !self.symbols.renew_bounds(id, context.time_ns)
-        {
-            return None;
-        }
-        let site = self.site(account, id);
-        let Site { symbol, book, .. } = site;
-        let takes_limit = OrderType::Limit.is_in(symbol.order_types);
-        if !takes_limit || symbol.status != SymbolStatus::Trading {
-            return None;
-        }
-        let takes = book.crosses(side, Price(price));
-        if has_triggered(symbol, site.triggers) || !takes && !kind.may_rest() {
-            return None;
-        }
-        if !symbol.bounds.allow(price, quantity, money::notional(price, quantity)) {
-            return None;
-        }
-        if !self.allows_one_more(site.account, present) {
-            return None;
-        }
-        if !self.has_room(takes) {
-            return None;
-        }
-        let pair = self.orders.pair_of(account, id);
-        let open = self.orders.counts_at(pair);
-        let added = OpenCounts { all: 1, ..OpenCounts::default() };
-        self.check_open_counts(&site, open, &added).ok()?;
-        let locked = self.afford_plain(&site, open, (side, price, quantity))?;
-        let named = (account, id, &message.client_order_id);
-        if namesake != NONE && self.orders.is_among_namesakes(&self.pools, named, name_hash) {
-            return None;
-        }
-        Some(Passed { account, kind, takes, locked, name_hash, pair })
-    }
-
-    /// True when there certainly is room for an order: for its rest in the book, or for what it cannot take at
-    /// once.
-    #[inline(always)]
-    fn has_room(&self, takes: bool) -> bool {
-        if takes {
-            self.has_room_for_pending()
-        } else {
-            self.check_open_orders(1).is_ok() && self.check_levels(1).is_ok()
-        }
-    }
-
-    /// What an order locks, if the account has as much and may have the position that it makes. Which side it
-    /// is cannot be guessed, so nothing branches on it.
-    #[inline(always)]
-    fn afford_plain(
-        &self,
-        site: &Site<'_>,
-        open: &OpenCounts,
-        (side, price, quantity): (Side, i64, i64),
-    ) -> Option<i64> {
-        let Site { account_id, symbol, .. } = *site;
-        let balances = self.accounts.balances_of(account_id);
-        let [base, quote] = [symbol.base, symbol.quote].map(|asset| &balances[asset.0 as usize]);
-        let is_buy = side == Side::Buy;
-        let position = open.bought
-            + [base.free.0, base.locked.0, quantity]
-                .map(|part| u128::from(part.cast_unsigned()))
-                .iter()
-                .sum::<u128>();
-        if position > position_most(&symbol.filters, is_buy) {
-            return None;
-        }
-        let quote_amount = money::known_quote_rounded_up(price, quantity);
-        let (locked, free) =
-            if is_buy { (quote_amount, quote.free.0) } else { (quantity, base.free.0) };
-        (locked <= free).then_some(locked)
-    }
-
-    /// True when the limits allow an account one order more, in the windows that are now.
-    #[inline(always)]
-    fn allows_one_more(&self, account: &Account, present: [u64; 2]) -> bool {
-        let [first, second] = &account.windows;
-        let is_within = |most, count| most == 0 || count < most;
-        is_within(self.limits.orders_per_interval_0, first.count_in(present[0]))
-            && is_within(self.limits.orders_per_interval_1, second.count_in(present[1]))
-    }
-
-    /// Places an order that passes everything.
+    /// Places an order that goes the short way; false for any other, of which nothing has happened.
     #[inline(always)]
     pub(super) fn place_plain(
         &mut self,
         context: &Context,
         message: &NewOrder,
-        passed: &Passed,
         outbox: &mut Outbox<'_>,
-    ) {
+    ) -> bool {
+        let Some(mut passed) = self.pass_plain(context, message) else { return false };
+        outbox.set_replier(message.command.session);
+        passed.session.last_sequence = message.command.sequence;
+        *passed.last_time_ns = context.time_ns;
         if passed.takes {
-            self.take_plain(context, message, passed, outbox);
+            let accepted = passed.accept(message, outbox);
+            self.take_plain(context, message, &accepted, outbox);
         } else {
-            self.rest_plain(context, message, passed, outbox);
+            passed.rest(context, message, outbox);
         }
+        true
     }
 
-    /// All that an order changes that comes to rest.
-    #[inline(never)]
-    fn rest_plain(
-        &mut self,
-        context: &Context,
-        message: &NewOrder,
-        passed: &Passed,
-        outbox: &mut Outbox<'_>,
-    ) {
-        let Passed { account, kind, locked, name_hash, pair, .. } = *passed;
-        let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let (at, side) = (id.0 as usize, kind.side);
-        let symbol = &mut self.symbols.list[at];
-        symbol.counters.order.0 += 1;
-        symbol.counters.book_update.0 += 1;
-        let symbol_counters = symbol.counters;
-        let order_id = symbol_counters.order;
-        let asset = symbol.paid_with(side);
-        self.accounts.lock(account, asset, locked);
-        let counts = self.count_order(account).map(|window| window.count);
-        self.report_plain(message, passed, (symbol_counters, counts), outbox);
-        let (price, owner) = (Price(price), (order_id, account.0));
-        let book = &mut self.symbols.books[at];
-        let handle = book.rest(&mut self.pools, side, price, Qty(quantity), owner);
-        let plain = PlainOrder {
-            order_id,
-            account,
-            symbol: id,
-            side,
-            quantity,
-            placed: context.position,
-            session: message.command.session,
-            pair,
-            name_hash,
-        };
-        self.orders.insert_plain(handle, &plain, &message.client_order_id);
-    }
-
-    /// Counts an order of an account in the windows that are now.
+    /// All checks of an order that goes the short way; `None` of any other. No state changes.
     #[inline(always)]
-    fn count_order(&mut self, account: AccountId) -> [OrderWindow; 2] {
-        let windows = &mut self.accounts.list[account.0 as usize].windows;
-        for (window, present) in windows.iter_mut().zip(self.calendar.present()) {
-            window.count_one_more(present);
+    fn pass_plain(&mut self, context: &Context, message: &NewOrder) -> Option<Passed<'_>> {
+        let NewOrder { symbol: id, price, quantity, .. } = *message;
+        let (kind, at) = (plain_kind(message)?, id.0 as usize);
+        let account_id = self.plain_sender(context, &message.command)?;
+        // Asked for first, since it is what takes longest to come.
+        let name_hash = self.orders.name_hash(account_id, id, &message.client_order_id);
+        let namesake = self.orders.first_namesake(name_hash);
+        self.calendar.turn_to(context.time_ns, &self.limits);
+        if !self.symbols.list.get(at)?.bounds.hold(context.time_ns)
+            && !self.symbols.renew_bounds(id, context.time_ns)
+        {
+            return None;
         }
-        *windows
+        let takes = self.symbols.books[at].crosses(kind.side, Price(price));
+        if !takes && !kind.may_rest() || !self.has_room(account_id, takes) {
+            return None;
+        }
+        let symbol = &mut self.symbols.list[at];
+        let (account, balances) = self.accounts.with_balances(account_id);
+        if !is_open_to(symbol, account)
+            || self.pending.is_of_every_symbol()
+            || has_triggered(symbol, &self.symbols.triggers[at])
+        {
+            return None;
+        }
+        let notional = money::notional(price, quantity);
+        if !symbol.bounds.allow(price, quantity, notional) {
+            return None;
+        }
+        let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
+        let windows = one_more(&account.windows, self.calendar.present(), most)?;
+        let pair = self.orders.pair_of(account_id, id);
+        let open = self.orders.counts_at(pair);
+        if !is_below(open.all, symbol.filters.max_orders) {
+            return None;
+        }
+        let is_buy = kind.side == Side::Buy;
+        let base = &balances[symbol.base.0 as usize];
+        // All that there is of an asset is no more than half of what `i64` holds.
+        let with_it = base.free.0.wrapping_add(base.locked.0).wrapping_add(quantity);
+        let bought = u64::try_from(open.bought).ok()?;
+        let position = with_it.cast_unsigned().checked_add(bought)?;
+        if !may_have_position(&symbol.filters, is_buy, position) {
+            return None;
+        }
+        let paid_with = [symbol.base, symbol.quote][usize::from(is_buy)];
+        let means = &mut balances[paid_with.0 as usize];
+        // Both are reckoned, since which it is cannot be guessed.
+        let amount = money::rounded_up(notional);
+        let locked = core::hint::select_unpredictable(is_buy, amount, quantity);
+        let named = (account_id, id, &message.client_order_id);
+        if locked > means.free.0
+            || namesake != NONE && self.orders.is_among_namesakes(&self.pools, named, name_hash)
+        {
+            return None;
+        }
+        Some(Passed {
+            account_id,
+            kind,
+            takes,
+            locked,
+            windows,
+            name_hash,
+            pair,
+            session: self.sessions.get_mut(message.command.session)?,
+            last_time_ns: &mut self.last_time_ns,
+            account,
+            means,
+            symbol,
+            book: &mut self.symbols.books[at],
+            pools: &mut self.pools,
+            orders: &mut self.orders,
+        })
     }
 
-    /// Accepts an order that takes at once, and lets it.
+    /// True when there certainly is room for an order: for its rest in the book, or for what it cannot take at
+    /// once; and among what its account has open on all symbols.
+    #[inline(always)]
+    fn has_room(&self, account: AccountId, takes: bool) -> bool {
+        if self.max_orders != 0 && !self.has_room_on_all_symbols(account) {
+            return false;
+        }
+        if takes {
+            return self.has_room_for_pending();
+        }
+        self.check_open_orders(1).is_ok() && self.check_levels(1).is_ok()
+    }
+
+    /// EXCHANGE_MAX_NUM_ORDERS.
+    #[inline(never)]
+    fn has_room_on_all_symbols(&self, account: AccountId) -> bool {
+        let [open, _] = self.orders.totals(account);
+        // One that is taking on another symbol, and may rest, is open too.
+        open + self.pending.may_rest_of(account) < self.max_orders
+    }
+
+    /// Lets an order take that is accepted and can at once.
     #[inline(never)]
     fn take_plain(
         &mut self,
         context: &Context,
         message: &NewOrder,
-        passed: &Passed,
+        accepted: &Accepted,
         outbox: &mut Outbox<'_>,
     ) {
-        let Passed { account, kind, locked, .. } = *passed;
-        let windows = self.count_order(account);
-        let terms = Terms { quantity: message.quantity, locked, ran_dry: false };
-        let order = (account, message, kind);
-        let active = self.admit(context, order, (&terms, windows), OrderListId::NONE, outbox);
+        let Accepted { order_id, account, kind, locked, order_counts } = *accepted;
+        let active = ActiveOrder {
+            order_id,
+            account,
+            symbol: message.symbol,
+            kind,
+            price: Price(message.price),
+            stop_price: Price::ZERO,
+            quantity: message.quantity,
+            remaining: message.quantity,
+            executed_quote: 0,
+            locked,
+            has_own_lock: false,
+            iceberg: 0,
+            order_list_id: OrderListId::NONE,
+            ran_dry: false,
+            prevention: None,
+            prevention_now: self.prevention(account, None),
+            prevented: 0,
+            priority: context.position,
+            placed: context.position,
+            place: NONE,
+            last_fill_price: Price::ZERO,
+            last_fill_time_ns: 0,
+            order_counts,
+            placed_by: message.command.session,
+            session: message.command.session,
+            epoch: message.command.epoch,
+            correlation: message.command.correlation,
+            sequence: message.command.sequence,
+            client_order_id: message.client_order_id,
+        };
         self.begin_taking(context, active, outbox);
     }
 
-    /// Reports that an order is accepted and rests.
+    /// Cancels by number what is open and has nothing but its record; false of any other, of which nothing has
+    /// happened.
     #[inline(always)]
-    fn report_plain(
-        &self,
-        message: &NewOrder,
-        passed: &Passed,
-        (counters, order_counts): (SymbolCounters, [u32; 2]),
+    pub(super) fn cancel_plain(
+        &mut self,
+        context: &Context,
+        message: &CancelOrder,
         outbox: &mut Outbox<'_>,
-    ) {
-        let Passed { account, kind, locked, .. } = *passed;
-        let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let session = message.command.session;
-        // It is the sender's own: nobody but who watches the account is to be told besides.
-        let is_watched = self.accounts.is_watched(account);
-        if is_watched {
-            outbox.address(session, account, is_watched);
+    ) -> bool {
+        let &CancelOrder { symbol: id, order_id, .. } = message;
+        let Some(account) = self.plain_sender(context, &message.command) else { return false };
+        let at = id.0 as usize;
+        let (symbol, books) = (self.symbols.list.get_mut(at), &mut self.symbols.books);
+        let Some(symbol) = symbol else { return false };
+        if symbol.has_pending || self.pending.is_of_every_symbol() {
+            return false;
         }
-        outbox.push(&OrderAccepted {
-            order_id: counters.order,
+        let Some(open) = self.orders.find_plain(&self.pools, (account, id, order_id)) else {
+            return false;
+        };
+        outbox.set_replier(message.command.session);
+        if let Some(session) = self.sessions.get_mut(message.command.session) {
+            session.last_sequence = message.command.sequence;
+        }
+        self.last_time_ns = context.time_ns;
+        let (price, remaining) = books[at].take_away(&mut self.pools, open.handle);
+        let record = open.record();
+        let (kind, released) = (record.kind, record.locked(price, remaining.0));
+        self.accounts.release(account, symbol.paid_with(kind.side), released);
+        symbol.counters.book_update.0 += 1;
+        outbox.address(record.session, account, self.accounts.is_watched(account));
+        outbox.push(&OrderCanceled {
+            order_id,
             account,
             symbol: id,
+            price: price.0,
+            quantity: record.quantity,
+            executed_quantity: record.quantity - remaining.0,
+            executed_quote: record.executed_quote,
+            released,
+            book_update_id: symbol.counters.book_update,
+            order_list_id: OrderListId::NONE,
+            status: OrderStatus::Canceled.to_wire(),
+            side: kind.side.to_wire(),
+            order_type: kind.order_type.to_wire(),
+            time_in_force: kind.time_in_force.to_wire(),
+            client_order_id: *open.client_order_id(),
+            ..Default::default()
+        });
+        open.forget();
+        true
+    }
+}
+
+/// Puts an order into the book and among the open ones. Apart, so that what it needs is at hand and not
+/// what the checks did.
+#[inline(never)]
+fn put(
+    book: &mut SymbolBook,
+    pools: &mut BookPools,
+    orders: &mut Orders,
+    plain: &PlainOrder,
+    message: &NewOrder,
+) {
+    let owner = (plain.order_id, plain.account.0);
+    let price = Price(message.price);
+    let handle = book.rest(pools, plain.side, price, Qty(plain.quantity), owner);
+    orders.insert_plain(handle, plain, &message.client_order_id);
+}
+
+/// An account's order counts with one order more, in the windows that are now; `None` if it would be more than
+/// `most`.
+#[inline(always)]
+fn one_more(
+    windows: &[OrderWindow; 2],
+    present: [u64; 2],
+    most: [u32; 2],
+) -> Option<[OrderWindow; 2]> {
+    let counts = [windows[0].count_in(present[0]), windows[1].count_in(present[1])];
+    if !is_below(counts[0], most[0]) || !is_below(counts[1], most[1]) {
+        return None;
+    }
+    let [first, second] = counts.map(|count| count.saturating_add(1));
+    let [window_0, window_1] = present;
+    Some([
+        OrderWindow { window: window_0, count: first },
+        OrderWindow { window: window_1, count: second },
+    ])
+}
+
+impl Passed<'_> {
+    /// Accepts the order: it has its number, its lock, and its place among the counted ones.
+    #[inline(always)]
+    fn accept(&mut self, message: &NewOrder, outbox: &mut Outbox<'_>) -> Accepted {
+        let Self { account_id, kind, locked, windows, .. } = *self;
+        let NewOrder { symbol, price, quantity, .. } = *message;
+        let session = message.command.session;
+        self.symbol.counters.order.0 += 1;
+        let order_id = self.symbol.counters.order;
+        self.means.free.0 -= locked;
+        self.means.locked.0 += locked;
+        self.account.windows = windows;
+        self.address(session, outbox);
+        outbox.push(&OrderAccepted {
+            order_id,
+            account: account_id,
+            symbol,
             locked,
             price,
             quantity,
             order_list_id: OrderListId::NONE,
             side: kind.side.to_wire(),
             order_type: OrderType::Limit.to_wire(),
-            time_in_force: TimeInForce::Gtc.to_wire(),
+            time_in_force: kind.time_in_force.to_wire(),
             session,
             ..Default::default()
         });
-        if is_watched {
-            outbox.address(session, account, is_watched);
-        }
+        let order_counts = windows.map(|window| window.count);
+        Accepted { order_id, account: account_id, kind, locked, order_counts }
+    }
+
+    /// Accepts the order and puts it to rest.
+    #[inline(always)]
+    fn rest(mut self, context: &Context, message: &NewOrder, outbox: &mut Outbox<'_>) {
+        let Accepted { order_id, account, order_counts, .. } = self.accept(message, outbox);
+        let NewOrder { symbol: id, quantity, .. } = *message;
+        let session = message.command.session;
+        self.symbol.counters.book_update.0 += 1;
+        self.address(session, outbox);
         outbox.push(&OrderResult {
-            order_id: counters.order,
+            order_id,
             account,
             symbol: id,
             quantity,
-            book_update_id: counters.book_update,
+            book_update_id: self.symbol.counters.book_update,
             order_list_id: OrderListId::NONE,
             order_count_0: order_counts[0],
             order_count_1: order_counts[1],
             status: OrderStatus::New.to_wire(),
             ..Default::default()
         });
+        let plain = PlainOrder {
+            order_id,
+            account,
+            symbol: id,
+            side: self.kind.side,
+            quantity,
+            placed: context.position,
+            session,
+            pair: self.pair,
+            name_hash: self.name_hash,
+        };
+        put(self.book, self.pools, self.orders, &plain, message);
     }
 
-    /// Cancels an open order that has nothing but its record.
+    /// Notes whom the event that is pushed next concerns. It is the sender's own: nobody but who watches the
+    /// account is to be told besides.
     #[inline(always)]
-    pub(super) fn cancel_plain(&mut self, handle: Handle, outbox: &mut Outbox<'_>) {
-        let order = self.pools.order(handle);
-        let record = self.orders.record(handle);
-        let account = AccountId(order.owner);
-        let released = record.locked(order.price, order.remaining.0);
-        let at = record.symbol.0 as usize;
-        let symbol = &mut self.symbols.list[at];
-        symbol.count_removal(self.call);
-        self.accounts.release(account, symbol.paid_with(record.kind.side), released);
-        outbox.address(record.session, account, self.accounts.is_watched(account));
-        outbox.push(&OrderCanceled {
-            order_id: order.id,
-            account,
-            symbol: record.symbol,
-            price: order.price.0,
-            quantity: record.quantity,
-            executed_quantity: record.quantity - order.remaining.0,
-            executed_quote: record.executed_quote,
-            released,
-            book_update_id: symbol.counters.book_update,
-            order_list_id: OrderListId::NONE,
-            status: OrderStatus::Canceled.to_wire(),
-            side: record.kind.side.to_wire(),
-            order_type: record.kind.order_type.to_wire(),
-            time_in_force: record.kind.time_in_force.to_wire(),
-            client_order_id: *self.orders.client_order_id(handle),
-            ..Default::default()
-        });
-        self.symbols.books[at].remove(&mut self.pools, handle);
-        self.orders.remove_plain(handle, account);
+    fn address(&self, session: SessionId, outbox: &mut Outbox<'_>) {
+        if self.account.watchers > 0 {
+            outbox.address(session, self.account_id, true);
+        }
     }
 }

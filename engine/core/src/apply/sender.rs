@@ -87,7 +87,6 @@ const fn least_rules(command: &Command<'_>) -> u32 {
 
 impl Core {
     /// Session, epoch, sequence, role, lane, rules version, not-after, and the key of cold commands.
-    #[inline(always)]
     pub(super) fn check_sender(
         &self,
         context: &Context,
@@ -125,14 +124,39 @@ impl Core {
         Ok(())
     }
 
+    /// The session that sends an order or cancel and the account that this is for, if all that
+    /// [`check_sender`](Self::check_sender) and [`trading_account`](Self::trading_account) look at is in order;
+    /// `None` otherwise, and of the engine's own.
+    #[inline(always)]
+    pub(super) fn plain_sender(
+        &self,
+        context: &Context,
+        header: &CommandHeader,
+    ) -> Option<AccountId> {
+        let session = self.sessions.get(header.session)?;
+        let key = self.keys.live(header.key_id)?;
+        let needed = session.rights.key_permission;
+        let may_trade = self.accounts.get(key.account)?.flags & ACCOUNT_CAN_TRADE != 0;
+        let is_late = header.not_after_ns != 0 && context.time_ns > header.not_after_ns;
+        let passes = header.epoch == session.epoch
+            && header.sequence > session.last_sequence
+            && session.may_send(Family::Hot, header.key_id)
+            && self.rules != 0
+            && context.time_ns >= self.last_time_ns
+            && !is_late
+            && key.permissions & needed == needed
+            && may_trade;
+        passes.then_some(key.account)
+    }
+
     /// The account that an order or cancel is for: its key lives and is permitted the session's way in,
     /// and the account may trade. The engine itself needs no permission of the key.
     #[inline(always)]
     pub(super) fn trading_account(&self, header: &CommandHeader) -> Result<AccountId, Reject> {
         let key = self.keys.live(header.key_id).ok_or(RejectReason::UnknownKey)?;
         let session = self.sessions.get(header.session);
-        let needed = session.map_or(0, |session| session.rights.key_permission);
-        if key.permissions & needed != needed {
+        let key_permission = session.map_or(0, |session| session.rights.key_permission);
+        if key.permissions & key_permission != key_permission {
             return Err(RejectReason::KeyNotPermitted.into());
         }
         if self.accounts.list[key.account.0 as usize].flags & ACCOUNT_CAN_TRADE == 0 {

@@ -3,9 +3,12 @@
 
 use super::Orders;
 use super::record::OrderRecord;
+use super::slot::{ById, ByName, OfAccount, Slot};
 use crate::book::{BookPools, Handle};
+use crate::chains::Chains;
 use crate::filters::OrderKind;
-use crate::pool::NONE;
+use crate::open_counts::Pairs;
+use crate::table::Heads;
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
 use touchline_protocol::text::ClientOrderId;
 use touchline_protocol::units::{AccountId, OrderId, Position, SessionId, SymbolId};
@@ -54,22 +57,27 @@ impl Orders {
         name: &ClientOrderId,
     ) {
         let PlainOrder { order_id, account, symbol, side, quantity, placed, session, .. } = *order;
-        let mut record = OrderRecord {
+        self.by_session[session.0 as usize] += 1;
+        let pair = self.open.take_found((account, symbol), order.pair);
+        self.open.at_mut(pair).add_plain(side, quantity);
+        let of_account = &mut self.by_account[account.0 as usize];
+        of_account.last_pair = pair;
+        of_account.totals[0] += 1;
+        // One view of all slots, so that which there are is looked at once.
+        let slots = &mut self.slots[..];
+        self.chains.append(slots, &mut of_account.ends, (handle, placed));
+        let slot = &mut slots[handle.0 as usize];
+        slot.record = OrderRecord {
             quantity,
             executed_quote: 0,
             priority: placed,
             symbol,
             session,
-            pair: NONE,
+            pair,
             kind: OrderKind { side, order_type: OrderType::Limit, time_in_force: TimeInForce::Gtc },
             flags: 0,
             prevention: None,
         };
-        record.pair = self.add_to_counts(&record, (account, order.pair));
-        let ends = &mut self.by_account[account.0 as usize].ends;
-        self.chains.append(&mut self.slots, ends, (handle, placed));
-        let slot = &mut self.slots[handle.0 as usize];
-        slot.record = record;
         slot.by_id = self.by_id.insert_made(self.seed.order(symbol.0, order_id.0), handle.0);
         slot.client_order_id = *name;
         if !name.is_empty() {
@@ -77,16 +85,81 @@ impl Orders {
         }
     }
 
-    /// True for an open order that has nothing but its record: it rests, whole, alone and by a lock that
-    /// follows from its price.
+    /// An order by number, if it is open, of an account and has nothing but its record.
     #[inline(always)]
-    pub(crate) fn is_plain(&self, handle: Handle) -> bool {
-        self.record(handle).flags == 0
+    pub(crate) fn find_plain(
+        &mut self,
+        pools: &BookPools,
+        (account, symbol, id): (AccountId, SymbolId, OrderId),
+    ) -> Option<OpenPlain<'_>> {
+        // One view of all slots, so that which there are is looked at once.
+        let slots = &mut self.slots[..];
+        let hash = self.seed.order(symbol.0, id.0);
+        let at = self
+            .by_id
+            .find(slots, hash, |at, slot| pools.id(at) == id && slot.record.symbol == symbol)?;
+        if slots[at as usize].record.flags != 0 || pools.owner(at) != account.0 {
+            return None;
+        }
+        Some(OpenPlain {
+            handle: Handle(at),
+            account,
+            slots,
+            by_id: &mut self.by_id,
+            by_client_order_id: &mut self.by_client_order_id,
+            by_account: &mut self.by_account,
+            by_session: &mut self.by_session,
+            open: &mut self.open,
+            chains: &mut self.chains,
+        })
+    }
+}
+
+/// An open order that has nothing but its record, and whatever it stands in.
+pub(crate) struct OpenPlain<'orders> {
+    pub(crate) handle: Handle,
+    account: AccountId,
+    slots: &'orders mut [Slot],
+    by_id: &'orders mut Heads<ById>,
+    by_client_order_id: &'orders mut Heads<ByName>,
+    by_account: &'orders mut [OfAccount],
+    by_session: &'orders mut [u32],
+    open: &'orders mut Pairs,
+    chains: &'orders mut Chains,
+}
+
+impl OpenPlain<'_> {
+    /// Its record.
+    #[inline(always)]
+    pub(crate) fn record(&self) -> &OrderRecord {
+        &self.slots[self.handle.0 as usize].record
     }
 
-    /// As [`remove`](Self::remove), of an order that has nothing but its record.
+    /// Its client order id; empty for none.
     #[inline(always)]
-    pub(crate) fn remove_plain(&mut self, handle: Handle, account: AccountId) {
-        self.remove_flagged(handle, account, 0);
+    pub(crate) fn client_order_id(&self) -> &ClientOrderId {
+        &self.slots[self.handle.0 as usize].client_order_id
+    }
+
+    /// Forgets it: it has ended.
+    #[inline(always)]
+    pub(crate) fn forget(self) {
+        let Self { handle, account, slots, .. } = self;
+        let Slot { record, client_order_id, .. } = &slots[handle.0 as usize];
+        let OrderRecord { session, pair, kind, quantity, .. } = *record;
+        let has_name = !client_order_id.is_empty();
+        self.by_session[session.0 as usize] -= 1;
+        self.by_id.forget(slots, handle.0);
+        if has_name {
+            self.by_client_order_id.forget(slots, handle.0);
+        }
+        let of_account = &mut self.by_account[account.0 as usize];
+        self.chains.remove(slots, &mut of_account.ends, handle);
+        of_account.totals[0] -= 1;
+        let counts = self.open.at_mut(pair);
+        counts.remove_plain(kind.side, quantity);
+        if counts.all == 0 {
+            self.open.release(&mut of_account.last_pair, pair);
+        }
     }
 }
