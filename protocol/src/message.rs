@@ -73,6 +73,12 @@ pub trait Message: Pod + fields::Fields {
     fn is_well_formed(&self) -> bool;
 }
 
+/// True for what has no bit set. (As a whole: byte by byte it is many steps.)
+#[inline(always)]
+pub(crate) fn is_zero<T: Pod>(value: &T) -> bool {
+    bytemuck::bytes_of(value) == bytemuck::bytes_of(&T::zeroed())
+}
+
 /// Declares a message: the struct, its template id, and asserts of its size and of each offset, so
 /// that no edit can move a field on the wire unnoticed.
 macro_rules! message {
@@ -104,7 +110,7 @@ macro_rules! message {
             const NAME: &'static str = stringify!($name);
 
             fn is_well_formed(&self) -> bool {
-                $( bytemuck::bytes_of(&self.$reserved).iter().fold(0, |all, &byte| all | byte) == 0 && )*
+                $( $crate::message::is_zero(&self.$reserved) && )*
                 $( self.$text.is_valid() && )*
                 true
             }

@@ -110,6 +110,17 @@ fn fault_of_header(bytes: &[u8]) -> DecodeError {
     too_short(MessageHeader::BYTES + usize::from(header.block_length))
 }
 
+/// Views `bytes` as the message `M` if they begin with the header that this build writes, and it is sound.
+#[inline(always)]
+fn at_sight<M: Message>(bytes: &[u8]) -> Option<&M> {
+    let (head, _) = bytes.split_first_chunk::<{ MessageHeader::BYTES }>()?;
+    if *head != bytemuck::cast::<_, [u8; MessageHeader::BYTES]>(MessageHeader::of::<M>()) {
+        return None;
+    }
+    let message: &M = bytemuck::try_from_bytes(bytes.get(..size_of::<M>())?).ok()?;
+    message.is_well_formed().then_some(message)
+}
+
 /// Views `bytes` as the message `M`, all checks made.
 ///
 /// # Errors
@@ -141,7 +152,7 @@ fn as_announced<M: Message>(header: MessageHeader, bytes: &[u8]) -> Result<&M, D
 /// Declares a borrowed sum of messages with its decoder.
 macro_rules! sum {
     (
-        $(#[$doc:meta])* $sum:ident, $decode:ident { $($module:ident :: $name:ident),* $(,)? }
+        $(#[$doc:meta])* $sum:ident, $visible:vis $decode:ident { $($module:ident :: $name:ident),* $(,)? }
         $( with bytes { $($long_module:ident :: $long:ident),* $(,)? } )?
     ) => {
         $(#[$doc])*
@@ -197,7 +208,8 @@ macro_rules! sum {
         ///
         /// # Errors
         /// See [`DecodeError`].
-        pub fn $decode(bytes: &[u8]) -> Result<$sum<'_>, DecodeError> {
+        #[inline(never)]
+        $visible fn $decode(bytes: &[u8]) -> Result<$sum<'_>, DecodeError> {
             let Some(header) = sound_header(bytes) else { return Err(fault_of_header(bytes)) };
             match header.template_id {
                 $( $module::$name::TEMPLATE => as_announced(header, bytes).map($sum::$name), )*
@@ -211,7 +223,7 @@ macro_rules! sum {
 
 sum! {
     /// Any command.
-    Command, command {
+    Command, any_command {
         command::NewOrder, command::CancelOrder, command::CancelOrderNamed, command::ReduceOrder,
         command::ReplaceOrder, command::CancelReplace, command::PlaceOrderList,
         command::CancelOrderList, command::CancelAll, command::MassCancel, command::KillAccount,
@@ -223,6 +235,20 @@ sum! {
         command::EngineStarted, command::Logon, command::ConnectionEnded, command::RunPending,
     }
     with bytes { command::PutRecord }
+}
+
+/// Decodes any command; the bytes behind it are not looked at. The two that nearly all are are known at sight.
+///
+/// # Errors
+/// See [`DecodeError`].
+pub fn command(bytes: &[u8]) -> Result<Command<'_>, DecodeError> {
+    if let Some(message) = at_sight(bytes) {
+        return Ok(Command::NewOrder(message));
+    }
+    if let Some(message) = at_sight(bytes) {
+        return Ok(Command::CancelOrder(message));
+    }
+    any_command(bytes)
 }
 
 impl Command<'_> {
@@ -269,7 +295,7 @@ impl Command<'_> {
 
 sum! {
     /// Any event, as it stands in the log or, of what is never there, behind an envelope.
-    Event, event {
+    Event, pub event {
         event::OrderAccepted, event::Trade, event::OrderResult, event::OrderCanceled,
         event::OrderReduced, event::OrderContinues, event::OrderValid, event::OrderTriggered,
         event::OrderListChanged, event::OrderRefilled, event::Done, event::SessionStarted,
@@ -281,7 +307,7 @@ sum! {
 
 sum! {
     /// Any message of the handshake.
-    Handshake, handshake {
+    Handshake, pub handshake {
         handshake::Hello, handshake::Challenge, handshake::Proof, handshake::Welcome,
         handshake::Refused,
     }
@@ -289,7 +315,7 @@ sum! {
 
 sum! {
     /// Any message of a stream session that is no command and no event.
-    Stream, stream {
+    Stream, pub stream {
         session::Logout, session::Heartbeat, session::SessionClosed, session::ReplayRequest,
         session::ReplayEnd, session::StateRequest, session::BalanceState, session::OrderState,
         session::StateEnd,
@@ -298,7 +324,7 @@ sum! {
 
 sum! {
     /// Any message of the public feed.
-    FeedMessage, feed {
+    FeedMessage, pub feed {
         feed::FeedOrderAdded, feed::FeedOrderReduced, feed::FeedOrderDeleted,
         feed::FeedOrderReplaced, feed::FeedTrade, feed::FeedSymbolChanged,
     }
@@ -306,7 +332,7 @@ sum! {
 
 sum! {
     /// Any message of a feed connection's own conversation.
-    FeedTalk, feed_talk {
+    FeedTalk, pub feed_talk {
         feed::FeedOpened, feed::FeedRequest, feed::FeedSnapshot, feed::FeedGap,
     }
 }
