@@ -439,8 +439,8 @@ impl Orders {
         self.open.checked_len(self.by_account.iter().map(|of_account| of_account.last_pair))
     }
 
-    /// Entries of the two tables: all orders, and those with a client order id.
-    pub(crate) const fn table_lengths(&self) -> (u32, u32) {
-        (self.by_id.len(), self.by_client_order_id.len())
+    /// Entries of the two tables: all orders, and those with a client order id. Counted one by one.
+    pub(crate) fn table_lengths(&self) -> (u32, u32) {
+        (self.by_id.count(&self.slots), self.by_client_order_id.count(&self.slots))
     }
 }

@@ -7,7 +7,7 @@
 //! since only it has them; the hash is kept with the link so that most mismatches cost no further
 //! cache line and growth needs no keys.
 
-use crate::pool::NONE;
+use crate::pool::{NONE, named};
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -70,14 +70,13 @@ impl LinkOf<Link> for Alone {
 pub(crate) struct Heads<L> {
     /// The first entry of each place; a power of two in number, or none. At least two for each entry.
     places: Vec<u32>,
-    used: u32,
     links: PhantomData<L>,
 }
 
 impl<L> Heads<L> {
     /// A table without any room.
     pub(crate) const fn new() -> Self {
-        Self { places: Vec::new(), used: 0, links: PhantomData }
+        Self { places: Vec::new(), links: PhantomData }
     }
 
     /// Makes room for `entries` in all. Never shrinks.
@@ -109,9 +108,14 @@ impl<L> Heads<L> {
         Ok(())
     }
 
-    /// Entries.
-    pub(crate) const fn len(&self) -> u32 {
-        self.used
+    /// Entries, counted one by one: for checks that all fits together.
+    pub(crate) fn count<T>(&self, items: &[T]) -> u32
+    where
+        L: LinkOf<T>,
+    {
+        let next = |&at: &u32| named(L::link(&items[at as usize]).next);
+        let of_place = |&first: &u32| core::iter::successors(named(first), next).count() as u32;
+        self.places.iter().map(of_place).sum()
     }
 
     #[inline(always)]
@@ -164,36 +168,20 @@ impl<L> Heads<L> {
 
     /// Adds an entry whose key is not in the table.
     #[inline(always)]
-    pub(crate) fn insert<T>(&mut self, items: &mut [T], hash: u32, handle: u32)
-    where
-        L: LinkOf<T>,
-    {
-        self.used += 1;
-        self.chain(items, hash, handle);
-    }
-
-    #[inline(always)]
     fn chain<T>(&mut self, items: &mut [T], hash: u32, handle: u32)
     where
         L: LinkOf<T>,
     {
-        *L::link_mut(&mut items[handle as usize]) = self.head(hash, handle);
+        *L::link_mut(&mut items[handle as usize]) = self.insert_made(hash, handle);
     }
 
-    /// Puts an entry in front of its place; gives the link that it is to have.
+    /// Adds an entry whose key is not in the table and whose item is just being made: gives the link that is to be
+    /// in it.
     #[inline(always)]
-    fn head(&mut self, hash: u32, handle: u32) -> Link {
+    pub(crate) fn insert_made(&mut self, hash: u32, handle: u32) -> Link {
         let place = self.place(hash);
         let next = core::mem::replace(&mut self.places[place], handle);
         Link { hash, next }
-    }
-
-    /// As [`insert`](Self::insert), of an entry whose item is just being made: gives the link that is to
-    /// be in it.
-    #[inline(always)]
-    pub(crate) fn insert_made(&mut self, hash: u32, handle: u32) -> Link {
-        self.used += 1;
-        self.head(hash, handle)
     }
 
     /// Removes the entry under `hash` that `is_it` recognises and gives its handle.
@@ -226,7 +214,6 @@ impl<L> Heads<L> {
     where
         L: LinkOf<T>,
     {
-        self.used -= 1;
         if before == NONE {
             let place = self.place(hash);
             self.places[place] = next;
@@ -243,7 +230,6 @@ impl<L> Heads<L> {
     {
         let Link { hash, next } = *L::link(&items[handle as usize]);
         let place = self.place(hash);
-        self.used -= 1;
         let mut at = self.places[place];
         if at == handle {
             self.places[place] = next;
@@ -266,12 +252,13 @@ impl<L> Heads<L> {
 pub(crate) struct Table {
     heads: Heads<Alone>,
     links: Vec<Link>,
+    used: u32,
 }
 
 impl Table {
     /// A table without any room.
     pub(crate) const fn new() -> Self {
-        Self { heads: Heads::new(), links: Vec::new() }
+        Self { heads: Heads::new(), links: Vec::new(), used: 0 }
     }
 
     /// Makes room for `entries` in all, with handles below that. Never shrinks.
@@ -296,7 +283,7 @@ impl Table {
 
     /// Entries.
     pub(crate) const fn len(&self) -> u32 {
-        self.heads.len()
+        self.used
     }
 
     /// See [`Heads::first_guess`].
@@ -319,19 +306,23 @@ impl Table {
     /// Adds an entry whose key is not in the table.
     #[inline(always)]
     pub(crate) fn insert(&mut self, hash: u32, handle: u32) {
-        self.heads.insert(&mut self.links, hash, handle);
+        self.used += 1;
+        self.heads.chain(&mut self.links, hash, handle);
     }
 
     /// Removes the entry under `hash` that `is_it` recognises and gives its handle.
     #[inline]
     pub(crate) fn take(&mut self, hash: u32, is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.heads.take(&mut self.links, hash, is_it)
+        let taken = self.heads.take(&mut self.links, hash, is_it);
+        self.used -= u32::from(taken.is_some());
+        taken
     }
 
     /// Removes the entry of `hash` and `handle`, which must be there.
     #[inline]
     pub(crate) fn remove(&mut self, hash: u32, handle: u32) {
         debug_assert_eq!(self.links[handle as usize].hash, hash, "removed under another hash");
+        self.used -= 1;
         self.heads.forget(&mut self.links, handle);
     }
 }

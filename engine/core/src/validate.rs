@@ -311,13 +311,13 @@ impl Core {
         let places = found.len() + kept.len();
         if found.len() != self.pools.orders() as usize
             || kept != of_pending
-            || places != self.orders.places() as usize
+            || places != self.orders.places(&self.pools) as usize
         {
             return Err(format!(
                 "{} orders and {} pending works have places, of {}",
                 found.len(),
                 kept.len(),
-                self.orders.places()
+                self.orders.places(&self.pools)
             ));
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! taking, stops, replacements and sweeps.
 
 use super::Orders;
-use crate::book::Handle;
+use crate::book::{BookPools, Handle};
 use crate::pool::NONE;
 use touchline_protocol::units::{AccountId, Position};
 
@@ -70,9 +70,9 @@ impl Orders {
         self.slots[handle.0 as usize].node.placed()
     }
 
-    /// Places of all accounts: of orders, and kept ones.
-    pub(crate) const fn places(&self) -> u32 {
-        self.by_id.len() + self.chains.kept()
+    /// Places of all accounts: of orders, each of which is open between commands, and kept ones.
+    pub(crate) const fn places(&self, pools: &BookPools) -> u32 {
+        pools.orders() + self.chains.kept()
     }
 
     /// True when the places of an account are linked both ways and go by placement, and none is lost.

@@ -202,7 +202,7 @@ impl Core {
     /// The places among the orders of each account; gives their numbers.
     pub(super) fn write_places<E>(&self, to: &mut Writer<'_, E>) -> Result<Places, E> {
         let orders = &self.orders;
-        to.begin(records::PLACES, orders.places().into())?;
+        to.begin(records::PLACES, orders.places(&self.pools).into())?;
         let (mut numbers, mut next) = (Places::default(), 0);
         for account in (0..self.accounts.len()).map(AccountId) {
             let mut at = NONE;
