@@ -207,10 +207,11 @@ impl Chains {
         ends: &mut Ends,
         (place, next): (u32, u32),
     ) {
-        if place == NONE {
-            ends.first = next;
-        } else {
-            self.node_mut(orders, place).next = next;
+        // No order has the number of a kept place, or none: nearly all places are told from these by the look-up.
+        match orders.get_mut(place as usize) {
+            Some(order) => order.node_mut().next = next,
+            None if place == NONE => ends.first = next,
+            None => self.kept[place & !KEPT].next = next,
         }
     }
 
@@ -222,10 +223,10 @@ impl Chains {
         ends: &mut Ends,
         (place, previous): (u32, u32),
     ) {
-        if place == NONE {
-            ends.last = previous;
-        } else {
-            self.node_mut(orders, place).previous = previous;
+        match orders.get_mut(place as usize) {
+            Some(order) => order.node_mut().previous = previous,
+            None if place == NONE => ends.last = previous,
+            None => self.kept[place & !KEPT].previous = previous,
         }
     }
 
