@@ -60,31 +60,46 @@ fn words<const N: usize, const P: usize>(text: &Text<N, P>) -> impl Iterator<Ite
 /// cores with different seeds behave alike; a seed that clients do not know keeps them from choosing
 /// names that all fall into one place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seed(u64);
+pub(crate) struct Seed {
+    key: u64,
+    /// What the pairs of words of a text are mixed with: keys that differ by place, and each turned round.
+    pairs: [[u64; 2]; PAIRS],
+}
+
+/// Pairs of words of the longest text, a scope included.
+const PAIRS: usize = 3;
 
 impl Seed {
     /// A seed from any number.
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed ^ STEP)
+        let key = seed ^ STEP;
+        let mut pairs = [[0; 2]; PAIRS];
+        let mut at = 0;
+        while at < PAIRS {
+            let of_place = key.wrapping_add(STEP.wrapping_mul(at as u64));
+            pairs[at] = [of_place, of_place.rotate_left(32)];
+            at += 1;
+        }
+        Self { key, pairs }
     }
 
     /// Of an order's number within a symbol. Sixteen neighbouring numbers lie side by side in the table, which in a
     /// large one is a cache line: the next order's was just written, and most cancels name a young order. Which lies
     /// where differs from sixteen to sixteen, so that nobody can leave orders open that all have the same place there.
-    pub(crate) const fn order(self, symbol: u32, order_id: u64) -> u32 {
-        let block = fold(self.0 ^ (symbol as u64) << 40 ^ order_id >> 4, STEP);
+    pub(crate) const fn order(&self, symbol: u32, order_id: u64) -> u32 {
+        let block = fold(self.key ^ (symbol as u64) << 40 ^ order_id >> 4, STEP);
         (block as u32) << 4 | (order_id ^ block >> 32) as u32 & 15
     }
 
     /// Of an account and a symbol.
-    pub(crate) const fn pair(self, account: u32, symbol: u32) -> u32 {
-        fold(self.0 ^ ((account as u64) << 32 | symbol as u64), STEP) as u32
+    pub(crate) const fn pair(&self, account: u32, symbol: u32) -> u32 {
+        fold(self.key ^ ((account as u64) << 32 | symbol as u64), STEP) as u32
     }
 
     /// Of a client order id, which is unique among the open orders, or lists, of an account on a symbol.
     #[inline(always)]
     pub(crate) fn client_order_id(
-        self,
+        &self,
         account: AccountId,
         symbol: SymbolId,
         name: &ClientOrderId,
@@ -93,39 +108,41 @@ impl Seed {
     }
 
     /// Of a record's id.
-    pub(crate) fn record_id(self, id: &[u8; 12]) -> u32 {
+    pub(crate) fn record_id(&self, id: &[u8; 12]) -> u32 {
         let [low, middle, high] =
             bytemuck::cast::<_, [u32; 3]>(*id).map(u32::from_le).map(u64::from);
         self.words(high, [middle << 32 | low].into_iter())
     }
 
     /// Of a unique key, of which there is one per kind of record.
-    pub(crate) fn unique_key(self, kind: u32, key: &[u8; 32]) -> u32 {
+    pub(crate) fn unique_key(&self, kind: u32, key: &[u8; 32]) -> u32 {
         let words = key.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk));
         self.words(kind.into(), words)
     }
 
     /// Of a text that is unique within `scope`.
     #[inline(always)]
-    pub(crate) fn text<const N: usize, const P: usize>(self, scope: u64, text: &Text<N, P>) -> u32 {
-        // Pairs of words are mixed each for itself, so that no multiplication waits for another, with
-        // keys that differ by place.
-        let (pairs, rest) = bytemuck::bytes_of(text).as_chunks::<16>();
-        let mut key = self.0;
+    pub(crate) fn text<const N: usize, const P: usize>(
+        &self,
+        scope: u64,
+        text: &Text<N, P>,
+    ) -> u32 {
+        // Pairs of words are mixed each for itself, so that no multiplication waits for another.
+        let (whole, rest) = bytemuck::bytes_of(text).as_chunks::<16>();
+        const { assert!(size_of::<Text<N, P>>() / 16 < PAIRS) };
         let mut mixed = 0;
-        for pair in pairs {
+        for (pair, [key, turned]) in whole.iter().zip(self.pairs) {
             let [low, high] = halves(*pair);
-            mixed ^= fold(low ^ key, high ^ key.rotate_left(32));
-            key = key.wrapping_add(STEP);
+            mixed ^= fold(low ^ key, high ^ turned);
         }
         let rest = rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        mixed ^= fold(rest ^ key, scope ^ key.rotate_left(32));
-        fold(mixed ^ self.0, STEP) as u32
+        let [key, turned] = self.pairs[whole.len()];
+        (mixed ^ fold(rest ^ key, scope ^ turned)) as u32
     }
 
-    fn words(self, scope: u64, words: impl Iterator<Item = u64>) -> u32 {
-        let mixed = words.fold(fold(self.0 ^ scope, STEP), |state, word| {
-            fold(state ^ word, self.0 | 1) ^ state.rotate_left(32)
+    fn words(&self, scope: u64, words: impl Iterator<Item = u64>) -> u32 {
+        let mixed = words.fold(fold(self.key ^ scope, STEP), |state, word| {
+            fold(state ^ word, self.key | 1) ^ state.rotate_left(32)
         });
         fold(mixed, STEP) as u32
     }
