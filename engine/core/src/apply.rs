@@ -41,7 +41,7 @@ pub(crate) use trigger::RUN_STEPS;
 use crate::Core;
 use crate::outbox::Outbox;
 use crate::pending::{Pending, Waiter};
-use touchline_protocol::message::command::{CancelOrder, CommandHeader, NewOrder};
+use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::units::{Position, SessionId};
@@ -106,38 +106,14 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> Result<Applied, Reject> {
         match command {
-            Command::NewOrder(message) => self.apply_order(context, (command, message), outbox),
-            Command::CancelOrder(message) => self.apply_cancel(context, (command, message), outbox),
+            Command::NewOrder(message) if self.place_plain(context, message, outbox) => {
+                Ok(Applied::Committed)
+            }
+            Command::CancelOrder(message) if self.cancel_plain(context, message, outbox) => {
+                Ok(Applied::Committed)
+            }
             _ => self.apply_any(context, command, outbox),
         }
-    }
-
-    /// A new order: by the short way if it goes that.
-    #[inline(never)]
-    fn apply_order(
-        &mut self,
-        context: &Context,
-        (command, message): (&Command<'_>, &NewOrder),
-        outbox: &mut Outbox<'_>,
-    ) -> Result<Applied, Reject> {
-        if self.place_plain(context, message, outbox) {
-            return Ok(Applied::Committed);
-        }
-        self.apply_any(context, command, outbox)
-    }
-
-    /// As [`apply_order`](Self::apply_order), a cancel.
-    #[inline(never)]
-    fn apply_cancel(
-        &mut self,
-        context: &Context,
-        (command, message): (&Command<'_>, &CancelOrder),
-        outbox: &mut Outbox<'_>,
-    ) -> Result<Applied, Reject> {
-        if self.cancel_plain(context, message, outbox) {
-            return Ok(Applied::Committed);
-        }
-        self.apply_any(context, command, outbox)
     }
 
     /// Any command, by the long way.

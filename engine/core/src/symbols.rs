@@ -152,19 +152,21 @@ impl Symbols {
         self.list[at].bounds = Bounds::of(filters);
     }
 
-    /// Makes a symbol's bounds those of a time; false if nothing is allowed at all.
-    #[inline(never)]
-    pub(crate) fn renew_bounds(&mut self, id: SymbolId, time_ns: u64) -> bool {
-        let symbol = &mut self.list[id.0 as usize];
-        let average = if has_percent_price(&symbol.filters) {
-            let last = (symbol.last_price != Price::ZERO).then_some(symbol.last_price);
-            let minutes = symbol.filters.percent_price_minutes;
-            self.averages.prepared(id, time_ns, minutes).or(last)
-        } else {
-            None
-        };
-        symbol.bounds.renew(&symbol.filters, average, time_ns);
-        symbol.bounds.hold(time_ns)
+    /// A symbol whose bounds are those of a time, its book and its waiting stops; `None` if there is none or
+    /// nothing is allowed on it at all.
+    #[inline(always)]
+    pub(crate) fn at_time(
+        &mut self,
+        id: SymbolId,
+        time_ns: u64,
+    ) -> Option<(&mut Symbol, &mut SymbolBook, &SymbolBook)> {
+        let at = id.0 as usize;
+        let symbol = self.list.get_mut(at)?;
+        if !symbol.bounds.hold(time_ns) && !renew_bounds((id, symbol), &mut self.averages, time_ns)
+        {
+            return None;
+        }
+        Some((symbol, self.books.get_mut(at)?, self.triggers.get(at)?))
     }
 
     /// Definitions, counters and status; books are hashed with the orders.
@@ -197,6 +199,23 @@ impl Symbols {
             }
         }
     }
+}
+
+/// Makes a symbol's bounds those of a time; false if nothing is allowed at all.
+#[inline(never)]
+fn renew_bounds(
+    (id, symbol): (SymbolId, &mut Symbol),
+    averages: &mut Averages,
+    time_ns: u64,
+) -> bool {
+    let average = if has_percent_price(&symbol.filters) {
+        let last = (symbol.last_price != Price::ZERO).then_some(symbol.last_price);
+        averages.prepared(id, time_ns, symbol.filters.percent_price_minutes).or(last)
+    } else {
+        None
+    };
+    symbol.bounds.renew(&symbol.filters, average, time_ns);
+    symbol.bounds.hold(time_ns)
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ const fn may_have_position(filters: &SymbolFilters, is_buy: bool, position: u64)
 
 impl Core {
     /// Places an order that goes the short way; false for any other, of which nothing has happened.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn place_plain(
         &mut self,
         context: &Context,
@@ -139,47 +139,50 @@ impl Core {
     #[inline(always)]
     fn pass_plain(&mut self, context: &Context, message: &NewOrder) -> Option<Passed<'_>> {
         let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let (kind, at) = (plain_kind(message)?, id.0 as usize);
+        let kind = plain_kind(message)?;
         let account_id = self.plain_sender(context, &message.command)?;
-        // Asked for first, since it is what takes longest to come.
+        if self.max_orders != 0 && !self.has_room_on_all_symbols(account_id) {
+            return None;
+        }
         let name_hash = self.orders.name_hash(account_id, id, &message.client_order_id);
-        let namesake = self.orders.first_namesake(name_hash);
-        self.calendar.turn_to(context.time_ns, &self.limits);
-        if !self.symbols.list.get(at)?.bounds.hold(context.time_ns)
-            && !self.symbols.renew_bounds(id, context.time_ns)
+        let named = (account_id, id, &message.client_order_id);
+        if self.orders.first_namesake(name_hash) != NONE
+            && self.orders.is_among_namesakes(&self.pools, named, name_hash)
         {
             return None;
         }
-        let takes = self.symbols.books[at].crosses(kind.side, Price(price));
-        if !takes && !kind.may_rest() || !self.has_room(account_id, takes) {
-            return None;
-        }
-        let symbol = &mut self.symbols.list[at];
+        let (symbol, book, triggers) = self.symbols.at_time(id, context.time_ns)?;
         let (account, balances) = self.accounts.with_balances(account_id);
         if !is_open_to(symbol, account)
             || self.pending.is_of_every_symbol()
-            || has_triggered(symbol, &self.symbols.triggers[at])
+            || has_triggered(symbol, triggers)
         {
             return None;
         }
+        let takes = book.crosses(kind.side, Price(price));
+        let has_room = if takes {
+            self.pending.ordinary() < self.limits.pending_work
+        } else {
+            let kept = u64::from(self.pending.reserved());
+            let levels = u64::from(self.pools.levels()) + u64::from(self.orders.reserved()) + kept;
+            kind.may_rest()
+                && u64::from(self.pools.orders()) + kept < u64::from(self.limits.open_orders)
+                && levels < u64::from(self.limits.price_levels)
+        };
         let notional = money::notional(price, quantity);
-        if !symbol.bounds.allow(price, quantity, notional) {
+        if !has_room || !symbol.bounds.allow(price, quantity, notional) {
             return None;
         }
-        let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
-        let windows = one_more(&account.windows, self.calendar.present(), most)?;
         let pair = self.orders.pair_of(account_id, id);
         let open = self.orders.counts_at(pair);
-        if !is_below(open.all, symbol.filters.max_orders) {
-            return None;
-        }
         let is_buy = kind.side == Side::Buy;
         let base = &balances[symbol.base.0 as usize];
         // All that there is of an asset is no more than half of what `i64` holds.
         let with_it = base.free.0.wrapping_add(base.locked.0).wrapping_add(quantity);
-        let bought = u64::try_from(open.bought).ok()?;
-        let position = with_it.cast_unsigned().checked_add(bought)?;
-        if !may_have_position(&symbol.filters, is_buy, position) {
+        let position = with_it.cast_unsigned().checked_add(u64::try_from(open.bought).ok()?)?;
+        if !is_below(open.all, symbol.filters.max_orders)
+            || !may_have_position(&symbol.filters, is_buy, position)
+        {
             return None;
         }
         let paid_with = [symbol.base, symbol.quote][usize::from(is_buy)];
@@ -187,18 +190,17 @@ impl Core {
         // Both are reckoned, since which it is cannot be guessed.
         let amount = money::rounded_up(notional);
         let locked = core::hint::select_unpredictable(is_buy, amount, quantity);
-        let named = (account_id, id, &message.client_order_id);
-        if locked > means.free.0
-            || namesake != NONE && self.orders.is_among_namesakes(&self.pools, named, name_hash)
-        {
+        if locked > means.free.0 {
             return None;
         }
+        self.calendar.turn_to(context.time_ns, &self.limits);
+        let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
         Some(Passed {
             account_id,
             kind,
             takes,
             locked,
-            windows,
+            windows: one_more(&account.windows, self.calendar.present(), most)?,
             name_hash,
             pair,
             session: self.sessions.get_mut(message.command.session)?,
@@ -206,23 +208,10 @@ impl Core {
             account,
             means,
             symbol,
-            book: &mut self.symbols.books[at],
+            book,
             pools: &mut self.pools,
             orders: &mut self.orders,
         })
-    }
-
-    /// True when there certainly is room for an order: for its rest in the book, or for what it cannot take at
-    /// once; and among what its account has open on all symbols.
-    #[inline(always)]
-    fn has_room(&self, account: AccountId, takes: bool) -> bool {
-        if self.max_orders != 0 && !self.has_room_on_all_symbols(account) {
-            return false;
-        }
-        if takes {
-            return self.has_room_for_pending();
-        }
-        self.check_open_orders(1).is_ok() && self.check_levels(1).is_ok()
     }
 
     /// EXCHANGE_MAX_NUM_ORDERS.
@@ -279,7 +268,7 @@ impl Core {
 
     /// Cancels by number what is open and has nothing but its record; false of any other, of which nothing has
     /// happened.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn cancel_plain(
         &mut self,
         context: &Context,

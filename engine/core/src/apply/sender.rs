@@ -127,7 +127,7 @@ impl Core {
     /// The session that sends an order or cancel and the account that this is for, if all that
     /// [`check_sender`](Self::check_sender) and [`trading_account`](Self::trading_account) look at is in order;
     /// `None` otherwise, and of the engine's own.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn plain_sender(
         &self,
         context: &Context,
