@@ -134,19 +134,24 @@ impl Core {
         header: &CommandHeader,
     ) -> Option<AccountId> {
         let session = self.sessions.get(header.session)?;
+        if header.epoch != session.epoch
+            || header.sequence <= session.last_sequence
+            || !session.may_send(Family::Hot, header.key_id)
+        {
+            return None;
+        }
+        // One less, so that 0 becomes the last time there is.
+        let last_ns = header.not_after_ns.wrapping_sub(1);
+        if self.rules == 0
+            || context.time_ns < self.last_time_ns
+            || context.time_ns.wrapping_sub(1) > last_ns
+        {
+            return None;
+        }
         let key = self.keys.live(header.key_id)?;
-        let needed = session.rights.key_permission;
-        let may_trade = self.accounts.get(key.account)?.flags & ACCOUNT_CAN_TRADE != 0;
-        let is_late = header.not_after_ns != 0 && context.time_ns > header.not_after_ns;
-        let passes = header.epoch == session.epoch
-            && header.sequence > session.last_sequence
-            && session.may_send(Family::Hot, header.key_id)
-            && self.rules != 0
-            && context.time_ns >= self.last_time_ns
-            && !is_late
-            && key.permissions & needed == needed
-            && may_trade;
-        passes.then_some(key.account)
+        let lacking = session.rights.key_permission & !key.permissions;
+        let flags = self.accounts.get(key.account)?.flags;
+        (lacking == 0 && flags & ACCOUNT_CAN_TRADE != 0).then_some(key.account)
     }
 
     /// The account that an order or cancel is for: its key lives and is permitted the session's way in,
