@@ -34,6 +34,11 @@ struct Recent {
     /// When its minute begins, ns, and the minutes of its window.
     from_ns: u64,
     minutes: u32,
+    /// How long its minute is, ns: 0 of none.
+    for_ns: u64,
+    /// Its minute, and the place of the bucket of that.
+    minute: u64,
+    place: usize,
     /// No trade has come since.
     is_fresh: bool,
     average: Option<Price>,
@@ -47,6 +52,9 @@ impl Recent {
     const NONE: Self = Self {
         from_ns: 0,
         minutes: u32::MAX,
+        for_ns: 0,
+        minute: 0,
+        place: 0,
         is_fresh: false,
         average: None,
         notional: 0,
@@ -56,7 +64,18 @@ impl Recent {
     /// Whether it is of the minute that a time lies in.
     #[inline(always)]
     const fn is_at(&self, time_ns: u64) -> bool {
-        time_ns.wrapping_sub(self.from_ns) < NS_PER_MINUTE
+        time_ns.wrapping_sub(self.from_ns) < self.for_ns
+    }
+
+    /// Takes the trades of its minute in.
+    #[inline(always)]
+    fn follow(&mut self, last: &Bucket) {
+        // A window of no minutes has not even that.
+        let is_in = self.minutes > 0 && last.minute == self.minute;
+        let (notional, quantity) = if is_in { (last.notional, last.quantity) } else { (0, 0) };
+        let notional = self.notional.saturating_add(notional);
+        self.average = average_of(notional, self.quantity.saturating_add(quantity));
+        self.is_fresh = true;
     }
 
     #[inline(always)]
@@ -101,8 +120,17 @@ impl Averages {
 
     /// Adds a trade.
     pub(crate) fn add(&mut self, symbol: SymbolId, time_ns: u64, price: Price, quantity: i64) {
-        let minute = time_ns / NS_PER_MINUTE;
-        let bucket = &mut self.buckets[place(symbol, minute)];
+        let recent = &mut self.recent[symbol.0 as usize];
+        let (minute, place) = if recent.is_at(time_ns) {
+            recent.is_fresh = false;
+            (recent.minute, recent.place)
+        } else {
+            // Asked for by a command that was refused, at a time that has not come, or at one that is over.
+            *recent = Recent::NONE;
+            let minute = time_ns / NS_PER_MINUTE;
+            (minute, place(symbol, minute))
+        };
+        let bucket = &mut self.buckets[place];
         if bucket.minute != minute {
             *bucket = Bucket { minute, ..Bucket::default() };
         }
@@ -110,12 +138,6 @@ impl Averages {
         let notional = u128::from(price.0.cast_unsigned()) * quantity;
         bucket.notional = bucket.notional.saturating_add(notional);
         bucket.quantity = bucket.quantity.saturating_add(quantity);
-        let recent = &mut self.recent[symbol.0 as usize];
-        recent.is_fresh = false;
-        if !recent.is_at(time_ns) {
-            // Asked for by a command that was refused, at a time that has not come: the trade is before.
-            *recent = Recent::NONE;
-        }
     }
 
     /// Makes [`average`](Self::average) of these arguments a look-up until the next trade or minute.
@@ -141,30 +163,36 @@ impl Averages {
 
     #[inline(never)]
     fn renew(&mut self, symbol: SymbolId, time_ns: u64, minutes: u32) {
-        let now = time_ns / NS_PER_MINUTE;
-        let known = self.recent[symbol.0 as usize];
+        let recent = &mut self.recent[symbol.0 as usize];
+        if !recent.is_of(time_ns, minutes) {
+            self.begin(symbol, time_ns / NS_PER_MINUTE, minutes);
+            return;
+        }
+        // What its last minute has is looked at where that is.
+        recent.follow(&self.buckets[recent.place]);
+    }
+
+    /// Reckons an average out from the buckets of its minutes.
+    #[inline(never)]
+    fn begin(&mut self, symbol: SymbolId, minute: u64, minutes: u32) {
         // A window that reaches back before the first minute has no average.
-        let before = if known.is_of(time_ns, minutes) {
-            Some((known.notional, known.quantity))
-        } else {
-            self.sums(symbol, now, 1..minutes)
-        };
-        let last = self.sums(symbol, now, 0..minutes.min(1));
-        let sums = before.zip(last);
-        let average = sums.and_then(|((notional, quantity), (last_notional, last_quantity))| {
-            let notional = notional.saturating_add(last_notional);
-            average_of(notional, quantity.saturating_add(last_quantity))
-        });
-        let (notional, quantity) = before.unwrap_or_default();
-        let recent = Recent {
-            from_ns: now * NS_PER_MINUTE,
-            minutes,
-            is_fresh: true,
-            average,
-            notional,
-            quantity,
-        };
-        self.recent[symbol.0 as usize] = if sums.is_some() { recent } else { Recent::NONE };
+        let recent = &mut self.recent[symbol.0 as usize];
+        *recent = Recent::NONE;
+        if let Some((notional, quantity)) = self.sums(symbol, minute, 1..minutes) {
+            let (from_ns, place) = (minute * NS_PER_MINUTE, place(symbol, minute));
+            let recent = &mut self.recent[symbol.0 as usize];
+            *recent = Recent {
+                from_ns,
+                for_ns: NS_PER_MINUTE,
+                minutes,
+                minute,
+                place,
+                notional,
+                quantity,
+                ..Recent::NONE
+            };
+            recent.follow(&self.buckets[place]);
+        }
     }
 
     /// The average price over this minute and those before it, `minutes` in all, truncated to 10⁻⁸;
