@@ -196,6 +196,12 @@ impl SymbolBook {
         self.side(side).best_price()
     }
 
+    /// True without any order.
+    #[inline(always)]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.bids.best == NONE && self.asks.best == NONE
+    }
+
     /// True when an order of `side` with this limit would trade.
     #[must_use]
     #[inline(always)]

@@ -109,10 +109,15 @@ impl<'buffer> Outbox<'buffer> {
     #[inline(always)]
     pub(crate) fn address(&mut self, session: SessionId, account: AccountId, is_watched: bool) {
         let is_of_another = session != self.replier && session != SessionId::ENGINE;
-        if (is_of_another || is_watched)
-            && let Some(addressees) = &mut self.addressees
-        {
-            addressees.note(self.length * WORD, session, is_watched.then_some(account));
+        if is_of_another || is_watched {
+            self.note(session, is_watched.then_some(account));
+        }
+    }
+
+    #[inline(never)]
+    fn note(&mut self, session: SessionId, account: Option<AccountId>) {
+        if let Some(addressees) = &mut self.addressees {
+            addressees.note(self.length * WORD, session, account);
         }
     }
 

@@ -106,11 +106,10 @@ const fn is_below(count: u32, most: u32) -> bool {
 
 /// True for a position, above zero, that there may be for certain: up to MAX_POSITION if it is a buy that makes it.
 #[inline(always)]
-const fn may_have_position(filters: &SymbolFilters, is_buy: bool, position: u64) -> bool {
+fn may_have_position(filters: &SymbolFilters, is_buy: bool, position: u64) -> bool {
     // One less, so that 0 becomes the most there is.
     let less_one = filters.max_position.cast_unsigned().wrapping_sub(1);
-    let unbound = (!is_buy as u64).wrapping_neg();
-    position.wrapping_sub(1) <= less_one | unbound
+    position.wrapping_sub(1) <= core::hint::select_unpredictable(is_buy, less_one, u64::MAX)
 }
 
 impl Core {

@@ -91,21 +91,12 @@ impl Core {
             && self.rules >= 4
     }
 
-    /// What an order asks of the book that it is about to take from, and whether that is the last of it, since
-    /// its lock pays for no more.
-    #[inline(always)]
-    pub(super) fn asked(&self, active: &ActiveOrder) -> (Aggressor, bool) {
-        if self.is_bound_by_lock(active) {
-            return self.asked_within_lock(active);
-        }
-        (active.aggressor(), false)
-    }
-
-    /// As [`asked`](Self::asked): if its lock does not pay for what it would take of the next order, as many
-    /// steps of LOT_SIZE as it pays for. Looked at anew in front of every order, so that it does not matter
+    /// What an order that is [bound by its lock](Self::is_bound_by_lock) asks of the book that it is about to take
+    /// from, and whether that is the last of it: if its lock does not pay for what it would take of the next order,
+    /// as many steps of LOT_SIZE as it pays for. Looked at anew in front of every order, so that it does not matter
     /// where a transaction ends.
     #[inline(never)]
-    fn asked_within_lock(&self, active: &ActiveOrder) -> (Aggressor, bool) {
+    pub(super) fn asked_within_lock(&self, active: &ActiveOrder) -> (Aggressor, bool) {
         let (at, aggressor) = (active.symbol.0 as usize, active.aggressor());
         let Some(next) = self.symbols.books[at].first(&self.pools, Side::Sell) else {
             return (aggressor, false);

@@ -137,7 +137,7 @@ impl Sink for Settlement<'_, '_, '_> {
 
 impl Settlement<'_, '_, '_> {
     /// Notes whom the event that is pushed next concerns.
-    #[inline]
+    #[inline(always)]
     fn address(&mut self, session: SessionId, account: AccountId) {
         self.outbox.address(session, account, self.accounts.is_watched(account));
     }
@@ -176,10 +176,14 @@ impl Settlement<'_, '_, '_> {
     /// one that is filled gives up the lock's remainder and is forgotten before its slot can be used
     /// again.
     fn update_maker(&mut self, fill: &Fill, maker: AccountId, quote_amount: i64) -> (i64, i64) {
-        let remaining = fill.maker_remaining.0 + self.orders.hidden(fill.maker);
         let record = self.orders.record_mut(fill.maker);
         record.executed_quote += quote_amount;
-        if record.flags & IS_PAIRED != 0 {
+        let flags = record.flags;
+        if flags == 0 {
+            return self.update_plain_maker(fill, maker);
+        }
+        let remaining = fill.maker_remaining.0 + self.orders.hidden(fill.maker);
+        if flags & IS_PAIRED != 0 {
             self.touch_list(fill.maker);
         }
         if remaining > 0 {
@@ -194,6 +198,22 @@ impl Settlement<'_, '_, '_> {
             );
         }
         self.orders.remove(fill.maker, maker);
+        (0, released)
+    }
+
+    /// As [`update_maker`](Self::update_maker), of one that has nothing but its record, which has the fill.
+    #[inline(always)]
+    fn update_plain_maker(&mut self, fill: &Fill, maker: AccountId) -> (i64, i64) {
+        if fill.maker_remaining.0 > 0 {
+            return (fill.maker_remaining.0, 0);
+        }
+        let open = self.orders.plain(fill.maker, maker);
+        let released = open.record().locked(fill.price, 0);
+        if released > 0 {
+            let asset = self.symbol.paid_with(self.active.kind.side.opposite());
+            self.accounts.release(maker, asset, released);
+        }
+        open.forget();
         (0, released)
     }
 

@@ -143,9 +143,15 @@ impl Core {
     ) -> bool {
         let at = active.symbol.0 as usize;
         let mut is_spent = false;
+        // No stop comes to wait while an order takes.
+        let has_stops = !self.symbols.triggers[at].is_empty();
+        let is_bound = self.is_bound_by_lock(active);
         let taking = loop {
-            self.collect_triggered(at, steps);
-            let (aggressor, is_last) = self.asked(active);
+            if has_stops {
+                self.collect_triggered(at, steps);
+            }
+            let (aggressor, is_last) =
+                if is_bound { self.asked_within_lock(active) } else { (active.aggressor(), false) };
             if is_spent
                 || aggressor.quantity.is_zero()
                 || !self.symbols.books[at].crosses(aggressor.side, aggressor.limit)

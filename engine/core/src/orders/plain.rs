@@ -92,26 +92,28 @@ impl Orders {
         pools: &BookPools,
         (account, symbol, id): (AccountId, SymbolId, OrderId),
     ) -> Option<OpenPlain<'_>> {
-        // One view of all slots, so that which there are is looked at once.
-        let slots = &mut self.slots[..];
         let hash = self.seed.order(symbol.0, id.0);
-        let at = self
-            .by_id
-            .find(slots, hash, |at, slot| pools.id(at) == id && slot.record.symbol == symbol)?;
-        if slots[at as usize].record.flags != 0 || pools.owner(at) != account.0 {
-            return None;
-        }
-        Some(OpenPlain {
-            handle: Handle(at),
+        let is_it = |at, slot: &Slot| pools.id(at) == id && slot.record.symbol == symbol;
+        let at = self.by_id.find(&self.slots, hash, is_it)?;
+        let found = self.plain(Handle(at), account);
+        (found.record().flags == 0 && pools.owner(at) == account.0).then_some(found)
+    }
+
+    /// An open order of an account that has nothing but its record.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, handle: Handle, account: AccountId) -> OpenPlain<'_> {
+        OpenPlain {
+            handle,
             account,
-            slots,
+            // One view of all, so that which there are is looked at once.
+            slots: &mut self.slots,
             by_id: &mut self.by_id,
             by_client_order_id: &mut self.by_client_order_id,
             by_account: &mut self.by_account,
             by_session: &mut self.by_session,
             open: &mut self.open,
             chains: &mut self.chains,
-        })
+        }
     }
 }
 
