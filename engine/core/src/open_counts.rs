@@ -32,8 +32,9 @@ impl OpenCounts {
     /// Counts an order that has nothing but its record.
     #[inline(always)]
     pub(crate) fn add_plain(&mut self, side: Side, quantity: i64) {
-        self.all += 1;
-        self.sells += u32::from(side == Side::Sell);
+        // There are no more open orders than this holds.
+        self.all = self.all.wrapping_add(1);
+        self.sells = self.sells.wrapping_add(u32::from(side == Side::Sell));
         self.bought += bought_plain(side, quantity);
     }
 

@@ -20,6 +20,7 @@ use crate::pending::ActiveOrder;
 use crate::pool::NONE;
 use crate::sessions::Session;
 use crate::symbols::Symbol;
+use core::mem::offset_of;
 use touchline_protocol::message::command::{CancelOrder, NewOrder, SymbolFilters};
 use touchline_protocol::message::enums::{OrderStatus, OrderType, Side, SymbolStatus, TimeInForce};
 use touchline_protocol::message::event::{OrderAccepted, OrderCanceled, OrderResult};
@@ -28,7 +29,7 @@ use touchline_protocol::units::{AccountId, OrderId, OrderListId, Price, Qty, Ses
 /// An order that passes everything: what is known of it, and what it changes, looked up once.
 struct Passed<'core> {
     account_id: AccountId,
-    kind: OrderKind,
+    side: Side,
     /// It can take at once.
     takes: bool,
     /// Amount to lock: quote for a buy, base for a sell.
@@ -56,7 +57,7 @@ struct Passed<'core> {
 struct Accepted {
     order_id: OrderId,
     account: AccountId,
-    kind: OrderKind,
+    side: Side,
     locked: i64,
     order_counts: [u32; 2],
 }
@@ -66,26 +67,29 @@ struct Accepted {
 const LEAST: [u8; 4] =
     [Side::Buy.to_wire(), OrderType::Limit.to_wire(), TimeInForce::Gtc.to_wire(), 0];
 
+const _: () = {
+    let side = offset_of!(NewOrder, side);
+    assert!(offset_of!(NewOrder, order_type) == side + 1);
+    assert!(offset_of!(NewOrder, time_in_force) == side + 2);
+    assert!(offset_of!(NewOrder, flags) == side + 3);
+};
 const _: () = assert!(Side::Sell.to_wire() == LEAST[0] + 1);
 const _: () = assert!(TimeInForce::Ioc.to_wire() == LEAST[2] + 1);
 
-/// The kind of an order that is LIMIT, GTC or IOC, and nothing else.
+/// The side of an order that is LIMIT, GTC or IOC, and nothing else, and whether what it cannot take is to rest.
 #[inline(always)]
-fn plain_kind(message: &NewOrder) -> Option<OrderKind> {
+fn plain_kind(message: &NewOrder) -> Option<(Side, bool)> {
     let special = message.quote_quantity | message.stop_price | message.iceberg_quantity;
     // Four bytes as they lie in the message, beyond the least that each may be. The first that is below that makes
     // 255 of itself, whatever it does to those behind it.
-    let bytes = [message.side, message.order_type, message.time_in_force, message.flags];
-    let beyond = u32::from_le_bytes(bytes).wrapping_sub(u32::from_le_bytes(LEAST));
+    let four = bytemuck::bytes_of(message)[offset_of!(NewOrder, side)..].first_chunk()?;
+    let beyond = u32::from_le_bytes(*four).wrapping_sub(u32::from_le_bytes(LEAST));
     let is_plain = special == 0
         && message.self_trade_prevention == 0
         && beyond & !u32::from_le_bytes([1, 0, 1, 0]) == 0;
     let [sells, _, is_immediate, _] = beyond.to_le_bytes();
-    is_plain.then_some(OrderKind {
-        side: if sells == 0 { Side::Buy } else { Side::Sell },
-        order_type: OrderType::Limit,
-        time_in_force: if is_immediate == 0 { TimeInForce::Gtc } else { TimeInForce::Ioc },
-    })
+    let side = if sells == 0 { Side::Buy } else { Side::Sell };
+    is_plain.then_some((side, is_immediate == 0))
 }
 
 /// True when an account may place LIMIT orders on a symbol now.
@@ -138,15 +142,15 @@ impl Core {
     #[inline(always)]
     fn pass_plain(&mut self, context: &Context, message: &NewOrder) -> Option<Passed<'_>> {
         let NewOrder { symbol: id, price, quantity, .. } = *message;
-        let kind = plain_kind(message)?;
+        let (side, may_rest) = plain_kind(message)?;
         let account_id = self.plain_sender(context, &message.command)?;
         if self.max_orders != 0 && !self.has_room_on_all_symbols(account_id) {
             return None;
         }
         let name_hash = self.orders.name_hash(account_id, id, &message.client_order_id);
-        let named = (account_id, id, &message.client_order_id);
+        let name = &message.client_order_id;
         if self.orders.first_namesake(name_hash) != NONE
-            && self.orders.is_among_namesakes(&self.pools, named, name_hash)
+            && self.orders.is_among_namesakes(&self.pools, account_id, id, name, name_hash)
         {
             return None;
         }
@@ -158,13 +162,13 @@ impl Core {
         {
             return None;
         }
-        let takes = book.crosses(kind.side, Price(price));
+        let takes = book.crosses(side, Price(price));
         let has_room = if takes {
             self.pending.ordinary() < self.limits.pending_work
         } else {
             let kept = u64::from(self.pending.reserved());
             let levels = u64::from(self.pools.levels()) + u64::from(self.orders.reserved()) + kept;
-            kind.may_rest()
+            may_rest
                 && u64::from(self.pools.orders()) + kept < u64::from(self.limits.open_orders)
                 && levels < u64::from(self.limits.price_levels)
         };
@@ -174,7 +178,7 @@ impl Core {
         }
         let pair = self.orders.pair_of(account_id, id);
         let open = self.orders.counts_at(pair);
-        let is_buy = kind.side == Side::Buy;
+        let is_buy = side == Side::Buy;
         let base = &balances[symbol.base.0 as usize];
         // All that there is of an asset is no more than half of what `i64` holds.
         let with_it = base.free.0.wrapping_add(base.locked.0).wrapping_add(quantity);
@@ -196,7 +200,7 @@ impl Core {
         let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
         Some(Passed {
             account_id,
-            kind,
+            side,
             takes,
             locked,
             windows: one_more(&account.windows, self.calendar.present(), most)?,
@@ -230,12 +234,17 @@ impl Core {
         accepted: &Accepted,
         outbox: &mut Outbox<'_>,
     ) {
-        let Accepted { order_id, account, kind, locked, order_counts } = *accepted;
+        let Accepted { order_id, account, side, locked, order_counts } = *accepted;
+        let time_in_force = if message.time_in_force == TimeInForce::Gtc.to_wire() {
+            TimeInForce::Gtc
+        } else {
+            TimeInForce::Ioc
+        };
         let active = ActiveOrder {
             order_id,
             account,
             symbol: message.symbol,
-            kind,
+            kind: OrderKind { side, order_type: OrderType::Limit, time_in_force },
             price: Price(message.price),
             stop_price: Price::ZERO,
             quantity: message.quantity,
@@ -331,8 +340,8 @@ fn put(
 ) {
     let owner = (plain.order_id, plain.account.0);
     let price = Price(message.price);
-    let handle = book.rest(pools, plain.side, price, Qty(plain.quantity), owner);
-    orders.insert_plain(handle, plain, &message.client_order_id);
+    let handle = book.rest(pools, plain.side, price, Qty(message.quantity), owner);
+    orders.insert_plain(handle, plain, message);
 }
 
 /// An account's order counts with one order more, in the windows that are now; `None` if it would be more than
@@ -359,7 +368,7 @@ impl Passed<'_> {
     /// Accepts the order: it has its number, its lock, and its place among the counted ones.
     #[inline(always)]
     fn accept(&mut self, message: &NewOrder, outbox: &mut Outbox<'_>) -> Accepted {
-        let Self { account_id, kind, locked, windows, .. } = *self;
+        let Self { account_id, side, locked, windows, .. } = *self;
         let NewOrder { symbol, price, quantity, .. } = *message;
         let session = message.command.session;
         self.symbol.counters.order.0 += 1;
@@ -376,14 +385,14 @@ impl Passed<'_> {
             price,
             quantity,
             order_list_id: OrderListId::NONE,
-            side: kind.side.to_wire(),
+            side: side.to_wire(),
             order_type: OrderType::Limit.to_wire(),
-            time_in_force: kind.time_in_force.to_wire(),
+            time_in_force: message.time_in_force,
             session,
             ..Default::default()
         });
         let order_counts = windows.map(|window| window.count);
-        Accepted { order_id, account: account_id, kind, locked, order_counts }
+        Accepted { order_id, account: account_id, side, locked, order_counts }
     }
 
     /// Accepts the order and puts it to rest.
@@ -409,11 +418,8 @@ impl Passed<'_> {
         let plain = PlainOrder {
             order_id,
             account,
-            symbol: id,
-            side: self.kind.side,
-            quantity,
+            side: self.side,
             placed: context.position,
-            session,
             pair: self.pair,
             name_hash: self.name_hash,
         };

@@ -35,7 +35,7 @@ pub(super) const fn trigger_side(kind: OrderKind) -> Side {
 /// True when stops of a symbol have been triggered and have not had their turn.
 #[inline(always)]
 pub(super) fn has_triggered(symbol: &Symbol, triggers: &SymbolBook) -> bool {
-    symbol.fired != NONE || reached(symbol, triggers).is_some()
+    symbol.fired != NONE || !triggers.is_empty() && reached(symbol, triggers).is_some()
 }
 
 /// The side of the trigger book whose best stop the last trade reaches.

@@ -9,20 +9,19 @@ use crate::chains::Chains;
 use crate::filters::OrderKind;
 use crate::open_counts::Pairs;
 use crate::table::Heads;
+use alloc::vec::Vec;
+use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
 use touchline_protocol::text::ClientOrderId;
-use touchline_protocol::units::{AccountId, OrderId, Position, SessionId, SymbolId};
+use touchline_protocol::units::{AccountId, OrderId, Position, SymbolId};
 
-/// An order that comes to rest and is LIMIT and GTC and nothing else: what its record is made of.
+/// An order that comes to rest and is LIMIT and GTC and nothing else: what its message does not say of it.
 pub(crate) struct PlainOrder {
     pub(crate) order_id: OrderId,
     pub(crate) account: AccountId,
-    pub(crate) symbol: SymbolId,
     pub(crate) side: Side,
-    pub(crate) quantity: i64,
     /// Position of its placement.
     pub(crate) placed: Position,
-    pub(crate) session: SessionId,
     /// Slot of the counts of its account and symbol, or none.
     pub(crate) pair: u32,
     /// Of its client order id.
@@ -41,28 +40,29 @@ impl Orders {
     pub(crate) fn is_among_namesakes(
         &self,
         pools: &BookPools,
-        named: (AccountId, SymbolId, &ClientOrderId),
+        account: AccountId,
+        symbol: SymbolId,
+        name: &ClientOrderId,
         hash: u32,
     ) -> bool {
-        self.find_by_name_hash(pools, named, hash).is_some()
+        self.find_by_name_hash(pools, (account, symbol, name), hash).is_some()
     }
 
     /// As [`insert`](Self::insert), for an order that is LIMIT and GTC and nothing else; it is given its
     /// place too.
     #[inline(always)]
-    pub(crate) fn insert_plain(
-        &mut self,
-        handle: Handle,
-        order: &PlainOrder,
-        name: &ClientOrderId,
-    ) {
-        let PlainOrder { order_id, account, symbol, side, quantity, placed, session, .. } = *order;
-        self.by_session[session.0 as usize] += 1;
+    pub(crate) fn insert_plain(&mut self, handle: Handle, order: &PlainOrder, message: &NewOrder) {
+        let PlainOrder { order_id, account, side, placed, .. } = *order;
+        let NewOrder { symbol, quantity, .. } = *message;
+        let session = message.command.session;
+        // No count of open orders is more than there may be, which is no more than this holds.
+        let of_session = &mut self.by_session[session.0 as usize];
+        *of_session = of_session.wrapping_add(1);
         let pair = self.open.take_found((account, symbol), order.pair);
         self.open.at_mut(pair).add_plain(side, quantity);
         let of_account = &mut self.by_account[account.0 as usize];
         of_account.last_pair = pair;
-        of_account.totals[0] += 1;
+        of_account.totals[0] = of_account.totals[0].wrapping_add(1);
         // One view of all slots, so that which there are is looked at once.
         let slots = &mut self.slots[..];
         self.chains.append(slots, &mut of_account.ends, (handle, placed));
@@ -79,8 +79,8 @@ impl Orders {
             prevention: None,
         };
         slot.by_id = self.by_id.insert_made(self.seed.order(symbol.0, order_id.0), handle.0);
-        slot.client_order_id = *name;
-        if !name.is_empty() {
+        slot.client_order_id = message.client_order_id;
+        if !message.client_order_id.is_empty() {
             slot.by_name = self.by_client_order_id.insert_made(order.name_hash, handle.0);
         }
     }
@@ -124,8 +124,8 @@ pub(crate) struct OpenPlain<'orders> {
     slots: &'orders mut [Slot],
     by_id: &'orders mut Heads<ById>,
     by_client_order_id: &'orders mut Heads<ByName>,
-    by_account: &'orders mut [OfAccount],
-    by_session: &'orders mut [u32],
+    by_account: &'orders mut Vec<OfAccount>,
+    by_session: &'orders mut Vec<u32>,
     open: &'orders mut Pairs,
     chains: &'orders mut Chains,
 }
