@@ -76,7 +76,9 @@ pub trait Message: Pod + fields::Fields {
 /// True for what has no bit set. (As a whole: byte by byte it is many steps.)
 #[inline(always)]
 pub(crate) fn is_zero<T: Pod>(value: &T) -> bool {
-    bytemuck::bytes_of(value) == bytemuck::bytes_of(&T::zeroed())
+    const ZEROS: [u8; 32] = [0; 32];
+    const { assert!(size_of::<T>() <= ZEROS.len()) };
+    *bytemuck::bytes_of(value) == ZEROS[..size_of::<T>()]
 }
 
 /// Declares a message: the struct, its template id, and asserts of its size and of each offset, so

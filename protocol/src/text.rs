@@ -38,16 +38,20 @@ const MASKED: usize = 36;
 /// Bytes that are looked at in one go.
 const LANES: usize = 16;
 
-/// From place `MASKED - n` on: `n` times all bits for the bytes of a text of that length, then none.
-const INSIDE: [u8; 2 * MASKED] = {
-    let mut masks = [0; 2 * MASKED];
+/// From place `MASKED - n` on: the least that each byte of a text of that length may be, `n` times a bound, then none.
+const LEAST: [u8; 2 * MASKED] = bounds(b' ');
+/// As [`LEAST`], the most.
+const MOST: [u8; 2 * MASKED] = bounds(b'~');
+
+const fn bounds(bound: u8) -> [u8; 2 * MASKED] {
+    let mut bounds = [0; 2 * MASKED];
     let mut at = 0;
     while at < MASKED {
-        masks[at] = 0xff;
+        bounds[at] = bound;
         at += 1;
     }
-    masks
-};
+    bounds
+}
 
 impl<const N: usize, const P: usize> Text<N, P> {
     /// No bytes at all.
@@ -68,21 +72,24 @@ impl<const N: usize, const P: usize> Text<N, P> {
     #[must_use]
     #[inline(always)]
     pub fn is_valid(&self) -> bool {
-        let length = usize::from(self.length);
-        if length > N || self.reserved != [0; P] {
+        const { assert!(N <= MASKED && N >= LANES - 1 && P < 4) };
+        // The length and what is reserved behind it are one number, which is too large if any bit of that is set.
+        let mut head = [self.length, 0, 0, 0];
+        head[1..=P].copy_from_slice(&self.reserved);
+        let length = u32::from_le_bytes(head) as usize;
+        if length > N {
             return false;
         }
-        const { assert!(N <= MASKED && N >= LANES - 1) };
-        let inside = &INSIDE[MASKED - length..][..N];
+        let (least, most) = (&LEAST[MASKED - length..][..N], &MOST[MASKED - length..][..N]);
         let mut wrong = [0; LANES];
         // All bytes alike and none decides on the next: so they are looked at many at a time, the last ones twice.
         for at in (0..N).step_by(LANES) {
             let at = at.min(N.saturating_sub(LANES));
             let part = at..N.min(at + LANES);
-            let parts = self.bytes[part.clone()].iter().zip(&inside[part]);
-            for (wrong, (&byte, &inside)) in wrong.iter_mut().zip(parts) {
-                // Behind the end both bounds are zero.
-                *wrong |= byte ^ byte.max(inside & b' ').min(inside & b'~');
+            let bounds = least[part.clone()].iter().zip(&most[part.clone()]);
+            let parts = self.bytes[part].iter().zip(bounds);
+            for (wrong, (&byte, (&least, &most))) in wrong.iter_mut().zip(parts) {
+                *wrong |= byte ^ byte.max(least).min(most);
             }
         }
         u128::from_le_bytes(wrong) == 0
