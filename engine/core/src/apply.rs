@@ -5,9 +5,9 @@
 //! order: session, epoch, sequence, role and lane, rules version, not-after, key, account, symbol,
 //! permission, enumerations, combination, status, static filters, order rate, engine state (facts §1.4).
 //!
-//! What every order and cancel passes through is inlined into one function for each: half of what they
-//! cost was calls, with results handed over in memory. What few need stands apart, so that the way of
-//! all others stays in the instruction cache.
+//! What most orders and cancels are goes a short way, its sender's checks included ([`plain`]): what they pass
+//! through is one function for each, or two where one would have more at hand than a processor has registers.
+//! What few need stands apart, so that the way of all others stays in the instruction cache.
 
 mod cancel;
 mod change;

@@ -1,10 +1,10 @@
 //! The short way of what most orders are: LIMIT without anything special, GTC that comes to rest or takes
-//! first, or IOC that takes. Called by [`Core::apply`](crate::Core::apply) for every new order, first of
-//! all.
+//! first, or IOC that takes; and of cancels of such orders. Called by [`Core::apply`](crate::Core::apply) for
+//! every new order and every cancel by number, first of all.
 //!
-//! An order goes it if it passes everything; of any other nothing has happened, and the long way says
-//! what becomes of it. So the checks stand in the order that costs least, none says why it fails, and
-//! each thing is looked up once. What an order leaves behind is to the bit what it leaves behind on the
+//! An order or cancel goes it if it passes everything, from its sender on; of any other nothing has happened,
+//! and the long way says what becomes of it. So the checks stand in the order that costs least, none says why it
+//! fails, and each thing is looked up once. What it leaves behind is to the bit what it leaves behind on the
 //! long way.
 
 use super::Context;
