@@ -14,6 +14,7 @@ use crate::accounts::{Account, Balance, OrderWindow};
 use crate::book::{BookPools, SymbolBook};
 use crate::filters::OrderKind;
 use crate::money;
+use crate::open_counts::OpenCounts;
 use crate::orders::{Orders, PlainOrder};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
@@ -116,6 +117,30 @@ fn may_have_position(filters: &SymbolFilters, is_buy: bool, position: u64) -> bo
     position.wrapping_sub(1) <= core::hint::select_unpredictable(is_buy, less_one, u64::MAX)
 }
 
+/// What an order locks and of which balance, if there is as much free and the account may have the position that
+/// it makes. Which side it is cannot be guessed, so nothing branches on it.
+#[inline(always)]
+fn afford<'core>(
+    symbol: &Symbol,
+    open: &OpenCounts,
+    balances: &'core mut [Balance],
+    (side, quantity, notional): (Side, i64, u128),
+) -> Option<(i64, &'core mut Balance)> {
+    let is_buy = side == Side::Buy;
+    let base = &balances[symbol.base.0 as usize];
+    // All that there is of an asset is no more than half of what `i64` holds.
+    let with_it = base.free.0.wrapping_add(base.locked.0).wrapping_add(quantity);
+    let position = with_it.cast_unsigned().checked_add(u64::try_from(open.bought).ok()?)?;
+    if !may_have_position(&symbol.filters, is_buy, position) {
+        return None;
+    }
+    let paid_with = [symbol.base, symbol.quote][usize::from(is_buy)];
+    let means = &mut balances[paid_with.0 as usize];
+    let amount = money::rounded_up(notional);
+    let locked = core::hint::select_unpredictable(is_buy, amount, quantity);
+    (locked <= means.free.0).then_some((locked, means))
+}
+
 impl Core {
     /// Places an order that goes the short way; false for any other, of which nothing has happened.
     #[inline(never)]
@@ -178,24 +203,10 @@ impl Core {
         }
         let pair = self.orders.pair_of(account_id, id);
         let open = self.orders.counts_at(pair);
-        let is_buy = side == Side::Buy;
-        let base = &balances[symbol.base.0 as usize];
-        // All that there is of an asset is no more than half of what `i64` holds.
-        let with_it = base.free.0.wrapping_add(base.locked.0).wrapping_add(quantity);
-        let position = with_it.cast_unsigned().checked_add(u64::try_from(open.bought).ok()?)?;
-        if !is_below(open.all, symbol.filters.max_orders)
-            || !may_have_position(&symbol.filters, is_buy, position)
-        {
+        if !is_below(open.all, symbol.filters.max_orders) {
             return None;
         }
-        let paid_with = [symbol.base, symbol.quote][usize::from(is_buy)];
-        let means = &mut balances[paid_with.0 as usize];
-        // Both are reckoned, since which it is cannot be guessed.
-        let amount = money::rounded_up(notional);
-        let locked = core::hint::select_unpredictable(is_buy, amount, quantity);
-        if locked > means.free.0 {
-            return None;
-        }
+        let (locked, means) = afford(symbol, open, balances, (side, quantity, notional))?;
         self.calendar.turn_to(context.time_ns, &self.limits);
         let most = [self.limits.orders_per_interval_0, self.limits.orders_per_interval_1];
         Some(Passed {
