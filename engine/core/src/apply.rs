@@ -141,13 +141,10 @@ impl Core {
     }
 
     /// Notes that a command was accepted.
+    #[inline(always)]
     fn note_decided(&mut self, context: &Context, header: &CommandHeader) {
         self.last_time_ns = context.time_ns;
-        match self.sessions.get_mut(header.session) {
-            Some(session) => session.last_sequence = header.sequence,
-            None if header.sequence.0 != 0 => self.engine_sequence = header.sequence,
-            None => {}
-        }
+        sender::note_sequence(&mut self.sessions, &mut self.engine_sequence, header);
     }
 
     /// The session that gets the events of a command as replies; the engine's own for nobody. Who has

@@ -8,6 +8,7 @@
 //! long way.
 
 use super::Context;
+use super::sender::note_sequence;
 use super::trigger::has_triggered;
 use crate::Core;
 use crate::accounts::{Account, Balance, OrderWindow};
@@ -19,7 +20,6 @@ use crate::orders::{Orders, PlainOrder};
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
-use crate::sessions::Session;
 use crate::symbols::Symbol;
 use core::mem::offset_of;
 use touchline_protocol::message::command::{CancelOrder, NewOrder, SymbolFilters};
@@ -41,9 +41,6 @@ struct Passed<'core> {
     name_hash: u32,
     /// Slot of the counts of its account and symbol, or none.
     pair: u32,
-    /// Of the sender.
-    session: &'core mut Session,
-    last_time_ns: &'core mut u64,
     account: &'core mut Account,
     /// The balance that it is paid from.
     means: &'core mut Balance,
@@ -152,14 +149,13 @@ impl Core {
     ) -> bool {
         let Some(mut passed) = self.pass_plain(context, message) else { return false };
         outbox.set_replier(message.command.session);
-        passed.session.last_sequence = message.command.sequence;
-        *passed.last_time_ns = context.time_ns;
         if passed.takes {
             let accepted = passed.accept(message, outbox);
             self.take_plain(context, message, &accepted, outbox);
         } else {
             passed.rest(context, message, outbox);
         }
+        self.note_decided(context, &message.command);
         true
     }
 
@@ -217,8 +213,6 @@ impl Core {
             windows: one_more(&account.windows, self.calendar.present(), most)?,
             name_hash,
             pair,
-            session: self.sessions.get_mut(message.command.session)?,
-            last_time_ns: &mut self.last_time_ns,
             account,
             means,
             symbol,
@@ -306,9 +300,7 @@ impl Core {
             return false;
         };
         outbox.set_replier(message.command.session);
-        if let Some(session) = self.sessions.get_mut(message.command.session) {
-            session.last_sequence = message.command.sequence;
-        }
+        note_sequence(&mut self.sessions, &mut self.engine_sequence, &message.command);
         self.last_time_ns = context.time_ns;
         let (price, remaining) = books[at].take_away(&mut self.pools, open.handle);
         let record = open.record();

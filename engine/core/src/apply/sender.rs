@@ -3,10 +3,11 @@
 use super::{Context, Reject};
 use crate::Core;
 use crate::rights::Family;
+use crate::sessions::Sessions;
 use touchline_protocol::message::command::{ACCOUNT_CAN_TRADE, CommandHeader};
 use touchline_protocol::message::decode::Command;
 use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::units::{AccountId, KeyId, SessionId};
+use touchline_protocol::units::{AccountId, KeyId, Sequence, SessionId};
 
 const fn family(command: &Command<'_>) -> Family {
     match command {
@@ -85,6 +86,25 @@ const fn least_rules(command: &Command<'_>) -> u32 {
     }
 }
 
+/// Notes at whoever sent a command that it was accepted.
+#[inline(always)]
+pub(super) fn note_sequence(
+    sessions: &mut Sessions,
+    engine_sequence: &mut Sequence,
+    header: &CommandHeader,
+) {
+    match sessions.get_mut(header.session) {
+        Some(session) => session.last_sequence = header.sequence,
+        None => note_engine_sequence(engine_sequence, header.sequence),
+    }
+}
+
+/// As [`note_sequence`], of the engine's own commands, of which some have no number, which is then 0.
+#[cold]
+fn note_engine_sequence(engine_sequence: &mut Sequence, sequence: Sequence) {
+    *engine_sequence = sequence.max(*engine_sequence);
+}
+
 impl Core {
     /// Session, epoch, sequence, role, lane, rules version, not-after, and the key of cold commands.
     pub(super) fn check_sender(
@@ -124,16 +144,17 @@ impl Core {
         Ok(())
     }
 
-    /// The session that sends an order or cancel and the account that this is for, if all that
-    /// [`check_sender`](Self::check_sender) and [`trading_account`](Self::trading_account) look at is in order;
-    /// `None` otherwise, and of the engine's own.
+    /// The account that an order or cancel is for, if all that [`check_sender`](Self::check_sender) and
+    /// [`trading_account`](Self::trading_account) look at is in order.
     #[inline(never)]
     pub(super) fn plain_sender(
         &self,
         context: &Context,
         header: &CommandHeader,
     ) -> Option<AccountId> {
-        let session = self.sessions.get(header.session)?;
+        let Some(session) = self.sessions.get(header.session) else {
+            return self.account_of_engine(context, header);
+        };
         if header.epoch != session.epoch
             || header.sequence <= session.last_sequence
             || !session.may_send(Family::Hot, header.key_id)
@@ -152,6 +173,18 @@ impl Core {
         let lacking = session.rights.key_permission & !key.permissions;
         let flags = self.accounts.get(key.account)?.flags;
         (lacking == 0 && flags & ACCOUNT_CAN_TRADE != 0).then_some(key.account)
+    }
+
+    /// As [`plain_sender`](Self::plain_sender), of an order or cancel of the engine's own.
+    #[cold]
+    fn account_of_engine(&self, context: &Context, header: &CommandHeader) -> Option<AccountId> {
+        let is_next = header.sequence.0 == 0 || header.sequence > self.engine_sequence;
+        let is_late = header.not_after_ns != 0 && context.time_ns > header.not_after_ns;
+        let is_in_order = header.session == SessionId::ENGINE && is_next && !is_late;
+        if !is_in_order || self.rules == 0 || context.time_ns < self.last_time_ns {
+            return None;
+        }
+        self.trading_account(header).ok()
     }
 
     /// The account that an order or cancel is for: its key lives and is permitted the session's way in,
