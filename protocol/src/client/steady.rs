@@ -78,7 +78,8 @@ pub struct SteadyClient {
 }
 
 impl SteadyClient {
-    /// Opens the session for the first time.
+    /// Opens the session for the first time. Each later connection must be to the same log, whether or not
+    /// [`ClientOptions::log_id`] names it.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -162,7 +163,8 @@ impl SteadyClient {
     }
 
     /// The log does not have what was seen last ([`ConnectError::HistoryLost`]), and the caller knows:
-    /// the next attempt goes on with what the log has.
+    /// the next attempt goes on with what the log has. It must be the same log all the same: to another venue
+    /// ([`ConnectError::OtherLog`]) another client goes.
     pub const fn accept_history_loss(&mut self) {
         (self.options.last_seen, self.told_to) = (None, None);
     }
@@ -203,7 +205,8 @@ impl SteadyClient {
     /// The next reply or news; connects again if it is time for that.
     ///
     /// # Errors
-    /// What no further attempt would mend: see [`ConnectError`]. An engine that is not there, or goes away in
+    /// What no further attempt would mend: see [`ConnectError`]; another venue at the same place is
+    /// [`ConnectError::OtherLog`]. An engine that is not there, or goes away in
     /// the handshake, is no error, and neither is one that has no place or no room in its log, or cannot read
     /// that, or is logged on to too often, for the first 200 s.
     pub fn poll(&mut self) -> Result<Option<Told>, ConnectError> {
@@ -300,6 +303,8 @@ impl SteadyClient {
         if let Some(client) = &self.client {
             let welcome = client.welcome();
             self.options.last_seen = Some((welcome.incarnation, welcome.position));
+            // Another venue at the same place knows nothing of what was sent to this one.
+            self.options.log_id.get_or_insert(welcome.log_id);
             self.told_to = Some(welcome.position);
         }
     }

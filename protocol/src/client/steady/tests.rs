@@ -264,3 +264,42 @@ fn a_session_that_has_no_sequence_left_says_so_and_sends_nothing() {
     assert_eq!(plain.sender().send(&mut order), Err(SendError::NoSequence));
     assert_eq!(plain.sender().last_sequence(), Sequence(u64::MAX));
 }
+
+/// Comes back to an engine that says this Welcome, and is there until the client goes; what `then` gives.
+fn back_beside<T>(
+    (tcp, client): (&TcpListener, &mut SteadyClient),
+    welcome: &Welcome,
+    then: impl FnOnce(&mut SteadyClient, Result<Option<Told>, ConnectError>) -> T,
+) -> (T, Vec<u8>) {
+    thread::scope(|scope| {
+        let engine = scope.spawn(|| {
+            let mut socket = say(tcp, bytemuck::bytes_of(welcome));
+            let mut said = Vec::new();
+            socket.read_to_end(&mut said).unwrap();
+            said
+        });
+        let told = client.poll();
+        let outcome = then(client, told);
+        (client.client, client.try_at) = (None, Instant::now());
+        (outcome, engine.join().unwrap())
+    })
+}
+
+#[test]
+fn another_venue_at_the_same_place_is_not_gone_over_to() {
+    let (tcp, mut client) = lost_and_patient();
+    let welcome = |venue| Welcome { log_id: [venue; 16], ..Default::default() };
+    let is_back = |told: &Result<Option<Told>, ConnectError>| {
+        matches!(told, Ok(Some(Told::Connection(Back::Returned { .. }))))
+    };
+    for (venue, is_taken) in [(1, true), (2, false), (1, true), (2, false)] {
+        let (told, _) = back_beside((&tcp, &mut client), &welcome(venue), |_, told| told);
+        assert_eq!(is_back(&told), is_taken, "{told:?}");
+        if !is_taken {
+            let others = matches!(told, Err(ConnectError::OtherLog { found: [2, ..], .. }));
+            assert!(others, "{told:?}");
+        }
+        // What is lost of the one log makes none of another.
+        client.accept_history_loss();
+    }
+}
