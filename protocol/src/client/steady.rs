@@ -2,8 +2,10 @@
 //! sends again what was not decided. Used by programs that must not do anything twice.
 //!
 //! What makes that safe is the session's own sequence. The Welcome of a new connection names the last one
-//! that was decided: what lies above it is sent again under its own sequence; what lies below was decided
-//! while its answer was lost, and is named, so that its outcome can be read from the log or by a replay.
+//! that was decided: what lies above it is sent again under its own sequence; what had left and lies below was
+//! decided while its answer was lost, and is named, so that its outcome can be read from the log or by a
+//! replay. That holds while one client at a time uses the session: the last sequence counts the commands of
+//! all who log on under its name.
 
 use super::sender::next_sequence;
 use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
@@ -27,14 +29,19 @@ const CROWDED_LIMIT: Duration = Duration::from_secs(200);
 pub enum Back {
     /// The connection is lost; the client tries to come back by itself.
     Lost,
-    /// It is back. The commands named were decided while their answers were lost; all others without an
-    /// answer have been sent again.
+    /// It is back. The commands named as decided were, while their answers were lost; all others without an
+    /// answer are sent, again or for the first time.
     Returned {
-        /// Sequences whose outcome is to be looked up: accepted if the log has events under them, else
-        /// rejected.
+        /// Sequences of commands that had left and whose outcome is to be looked up: accepted if the log has
+        /// events under them, else rejected. If another has used the session under its name meanwhile the
+        /// sequence may be one of its commands, and only the correlation tells whose the events are.
         decided: Vec<Sequence>,
-        /// How many commands were sent again.
+        /// How many commands that had left over an earlier connection are sent again.
         resent: usize,
+        /// Commands that had not left over any connection, and whose sequences another has used meanwhile
+        /// under the session's name: the sequence that [`SteadyClient::send`] gave, and the one in its place,
+        /// above all that it gave. Their correlations stay, and so does their order.
+        renumbered: Vec<(Sequence, Sequence)>,
         /// Position behind the last transaction of which all was told before the loss: a replay from here on
         /// tells what was missed, and once more what had come of the transaction that was told of last.
         missed_from: Option<Position>,
@@ -55,7 +62,10 @@ pub enum Told {
 struct Undecided {
     sequence: Sequence,
     bytes: Vec<u8>,
+    /// Over this connection.
     has_left: bool,
+    /// Over any connection, this one included: the engine may have it.
+    has_ever_left: bool,
 }
 
 /// A session that is opened again whenever its connection is lost.
@@ -171,7 +181,8 @@ impl SteadyClient {
 
     /// Numbers the command and sends it, now or when the connection is back. The caller has set
     /// `correlation`, `key_id` and `not_after_ns`; a command that would be of no use later says so by the
-    /// latter.
+    /// latter. One that waits for the connection gets another number if another uses the session under its
+    /// name meanwhile: [`Back::Returned`] tells, and the correlation stays.
     ///
     /// # Errors
     /// [`SendError::Full`] and [`SendError::NoSequence`]: what the connection itself is not the cause of.
@@ -182,7 +193,12 @@ impl SteadyClient {
         let sequence = next_sequence(self.last_sequence)?;
         command.command_mut().sequence = sequence;
         let bytes = command.as_bytes().to_vec();
-        self.undecided.push_back(Undecided { sequence, bytes, has_left: false });
+        self.undecided.push_back(Undecided {
+            sequence,
+            bytes,
+            has_left: false,
+            has_ever_left: false,
+        });
         self.last_sequence = sequence;
         self.send_waiting();
         Ok(sequence)
@@ -197,7 +213,7 @@ impl SteadyClient {
                 // Full: the next poll tries again. Anything else shows when replies are polled.
                 break;
             }
-            one.has_left = true;
+            (one.has_left, one.has_ever_left) = (true, true);
         }
         client.sender.publish();
     }
@@ -317,27 +333,48 @@ impl SteadyClient {
             Ok(client) => {
                 let decided_to = client.welcome().last_sequence;
                 let missed_from = self.told_to;
-                let decided: Vec<Sequence> = self
-                    .undecided
-                    .iter()
-                    .map(|one| one.sequence)
-                    .filter(|&sequence| sequence <= decided_to)
-                    .collect();
-                self.undecided.retain(|one| one.sequence > decided_to);
-                self.undecided.iter_mut().for_each(|one| one.has_left = false);
-                self.last_sequence = self.last_sequence.max(decided_to);
+                let decided = self.take_decided(decided_to);
+                let renumbered = self.renumber(decided_to);
+                let resent = self.undecided.iter().filter(|one| one.has_ever_left).count();
                 (self.client, self.since) = (Some(client), Instant::now());
                 self.crowded_since = None;
                 self.saw_welcome();
                 self.send_waiting();
-                let resent = self.undecided.len();
-                Ok(Some(Told::Connection(Back::Returned { decided, resent, missed_from })))
+                let back = Back::Returned { decided, resent, renumbered, missed_from };
+                Ok(Some(Told::Connection(back)))
             }
             Err(error) => {
                 self.put_off();
                 if self.may_pass(&error) { Ok(None) } else { Err(error) }
             }
         }
+    }
+
+    /// Takes out what was decided while its answer was lost: what the engine may have had, up to the last
+    /// sequence that it names. The rest has not left over this connection.
+    fn take_decided(&mut self, decided_to: Sequence) -> Vec<Sequence> {
+        let is_decided = |one: &Undecided| one.has_ever_left && one.sequence <= decided_to;
+        let decided = self.undecided.iter().filter(|one| is_decided(one));
+        let decided = decided.map(|one| one.sequence).collect();
+        self.undecided.retain(|one| !is_decided(one));
+        self.undecided.iter_mut().for_each(|one| one.has_left = false);
+        decided
+    }
+
+    /// What the engine never had was not decided, whatever its number says: if another's commands have gone
+    /// past the first of them, all get new ones. Commands leave in order, so nothing that had left stands
+    /// among them. If there are no further numbers they keep theirs, and are answered as duplicates.
+    fn renumber(&mut self, decided_to: Sequence) -> Vec<(Sequence, Sequence)> {
+        self.last_sequence = self.last_sequence.max(decided_to);
+        let mut renumbered = Vec::new();
+        if self.undecided.front().is_some_and(|first| first.sequence <= decided_to) {
+            for one in &mut self.undecided {
+                let Ok(sequence) = next_sequence(self.last_sequence) else { break };
+                renumbered.push((one.sequence, sequence));
+                (one.sequence, self.last_sequence) = (sequence, sequence);
+            }
+        }
+        renumbered
     }
 
     /// True for what a later attempt may find mended.

@@ -303,3 +303,69 @@ fn another_venue_at_the_same_place_is_not_gone_over_to() {
         client.accept_history_loss();
     }
 }
+
+/// Sequences and correlations of the orders among what was said.
+fn orders_in(mut said: &[u8]) -> Vec<(u64, u64)> {
+    let mut orders = Vec::new();
+    while let Some(length) = frame_length(said).unwrap() {
+        let header: MessageHeader = bytemuck::pod_read_unaligned(&said[..MessageHeader::BYTES]);
+        if header.template_id == NewOrder::TEMPLATE {
+            let command = bytemuck::pod_read_unaligned::<NewOrder>(&said[..length]).command;
+            orders.push((command.sequence.0, command.correlation));
+        }
+        said = &said[length..];
+    }
+    orders
+}
+
+#[test]
+fn what_never_left_is_not_decided_by_what_another_sent_under_the_sessions_name() {
+    let (tcp, mut client) = lost_and_patient();
+    let welcome = |last| Welcome { last_sequence: Sequence(last), ..Default::default() };
+    let send = |client: &mut SteadyClient, correlation| {
+        let mut order = NewOrder::default();
+        order.command.correlation = correlation;
+        client.send(&mut order).unwrap().0
+    };
+    // Two leave, and two wait for a connection.
+    let (sent, said) = back_beside((&tcp, &mut client), &welcome(3), |client, _| {
+        [send(client, 71), send(client, 72)]
+    });
+    assert_eq!((sent, orders_in(&said)), ([4, 5], vec![(4, 71), (5, 72)]));
+    assert_eq!([send(&mut client, 73), send(&mut client, 74)], [6, 7]);
+    // Whoever held the name meanwhile sent one, or they were both this client's.
+    let (told, said) = back_beside((&tcp, &mut client), &welcome(6), |_, told| told);
+    let Ok(Some(Told::Connection(Back::Returned { decided, resent, renumbered, .. }))) = told
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((decided, resent), (vec![Sequence(4), Sequence(5)], 0));
+    assert_eq!(renumbered, [(6, 8), (7, 9)].map(|(old, new)| (Sequence(old), Sequence(new))));
+    // In their order, above all that was decided or given to this one's caller.
+    assert_eq!(orders_in(&said), [(8, 73), (9, 74)]);
+    assert_eq!(client.undecided(), 2);
+    assert_eq!(send(&mut client, 75), 10);
+    // What did leave stays what it is.
+    let (told, said) = back_beside((&tcp, &mut client), &welcome(8), |_, told| told);
+    let Ok(Some(Told::Connection(Back::Returned { decided, resent, renumbered, .. }))) = told
+    else {
+        panic!("{told:?}");
+    };
+    assert_eq!((decided, resent, renumbered), (vec![Sequence(8)], 1, vec![]));
+    assert_eq!(orders_in(&said), [(9, 74), (10, 75)]);
+}
+
+#[test]
+fn what_never_left_keeps_its_number_where_no_higher_one_is_left() {
+    let (tcp, mut client) = lost_and_patient();
+    client.last_sequence = Sequence(u64::MAX - 1);
+    client.send(&mut NewOrder::default()).unwrap();
+    let welcome = Welcome { last_sequence: Sequence(u64::MAX), ..Default::default() };
+    let (told, said) = back_beside((&tcp, &mut client), &welcome, |_, told| told);
+    let Ok(Some(Told::Connection(Back::Returned { decided, renumbered, .. }))) = told else {
+        panic!("{told:?}");
+    };
+    assert_eq!((decided, renumbered), (vec![], vec![]));
+    // The engine answers that it is a duplicate.
+    assert_eq!(orders_in(&said), [(u64::MAX, 0)]);
+}
