@@ -128,7 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     while maker.fills < fills {
         match maker.client.poll()? {
             Some(Told::Reply(reply)) => maker.told(&reply)?,
-            Some(Told::Connection(Back::Lost)) => println!("lost the engine"),
+            Some(Told::Connection(Back::Lost(why))) => println!("lost the engine: {why}"),
             Some(Told::Connection(Back::Returned { .. })) => {
                 println!("back");
                 maker.withdraw()?;

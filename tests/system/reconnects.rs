@@ -159,7 +159,7 @@ fn through_a_stop(venue: &mut Venue, options: ClientOptions) -> Vec<Sequence> {
             client.send(&mut order).expect("there is room");
         }
         match client.poll() {
-            Ok(Some(Told::Connection(Back::Lost))) => {
+            Ok(Some(Told::Connection(Back::Lost(_)))) => {
                 let undecided = client.undecided();
                 assert!(
                     is_stopped && undecided > 0,
@@ -257,7 +257,7 @@ fn two_clients_of_one_session_throw_each_other_out_ever_more_slowly() {
         assert!(begin.elapsed() < WATCHDOG, "they leave each other alone");
         for twin in &mut twins {
             let told = twin.poll().expect("nothing that an attempt would not mend");
-            losses += u32::from(matches!(told, Some(Told::Connection(Back::Lost))));
+            losses += u32::from(matches!(told, Some(Told::Connection(Back::Lost(_)))));
             twin.wait(Duration::from_millis(1));
         }
     }

@@ -8,13 +8,16 @@
 //! all who log on under its name.
 
 use super::sender::next_sequence;
-use super::{Client, ClientCommand, ClientOptions, ConnectError, Notice, Reply, SendError};
+use super::{
+    Client, ClientCommand, ClientOptions, ConnectError, Notice, ReceiveError, Reply, SendError,
+};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::RefusalReason;
 use crate::shm::descriptors::PassError;
 use crate::units::{Incarnation, Position, Sequence};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// Commands without an answer at the most; one more is [`SendError::Full`].
 const UNDECIDED_MAX: usize = 65_536;
@@ -28,7 +31,7 @@ const CROWDED_LIMIT: Duration = Duration::from_secs(200);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Back {
     /// The connection is lost; the client tries to come back by itself.
-    Lost,
+    Lost(Loss),
     /// It is back. The commands named as decided were, while their answers were lost; all others without an
     /// answer are sent, again or for the first time.
     Returned {
@@ -46,6 +49,17 @@ pub enum Back {
         /// tells what was missed, and once more what had come of the transaction that was told of last.
         missed_from: Option<Position>,
     },
+}
+
+/// Why a connection is of no more use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum Loss {
+    /// No further reply comes.
+    #[error(transparent)]
+    Receive(#[from] ReceiveError),
+    /// No further command leaves.
+    #[error(transparent)]
+    Send(#[from] SendError),
 }
 
 /// A reply, or news of the connection.
@@ -74,6 +88,8 @@ pub struct SteadyClient {
     client: Option<Client>,
     undecided: VecDeque<Undecided>,
     last_sequence: Sequence,
+    /// Why nothing more leaves over this connection: told once what has come over it is.
+    send_fault: Option<SendError>,
     /// All up to here was told, or is named by a [`Back::Returned`]. Of the transaction that was seen last
     /// more may be on its way: nothing marks the last event of what others do.
     told_to: Option<Position>,
@@ -108,6 +124,7 @@ impl SteadyClient {
             client: None,
             undecided: VecDeque::new(),
             last_sequence: Sequence(0),
+            send_fault: None,
             told_to: None,
             next_reply: None,
             try_at: Instant::now(),
@@ -151,8 +168,14 @@ impl SteadyClient {
     pub fn log_out(&mut self) -> Result<(), SendError> {
         self.send_waiting();
         let has_left = self.undecided.back().is_none_or(|last| last.has_left);
+        let fault = self.send_fault;
         let client = self.connected()?;
-        if has_left { client.sender.log_out() } else { Err(SendError::Full) }
+        if !has_left {
+            return Err(fault.unwrap_or(SendError::Full));
+        }
+        let outcome = client.sender.log_out();
+        self.send_fault = outcome.err().filter(|error| matches!(error, SendError::Ring(_)));
+        outcome
     }
 
     fn connected(&mut self) -> Result<&mut Client, SendError> {
@@ -209,8 +232,10 @@ impl SteadyClient {
         let Some(client) = &mut self.client else { return };
         let first = self.undecided.partition_point(|one| one.has_left);
         for one in self.undecided.range_mut(first..) {
-            if client.sender.stage_bytes(&mut one.bytes, one.sequence).is_err() {
-                // Full: the next poll tries again. Anything else shows when replies are polled.
+            if let Err(error) = client.sender.stage_bytes(&mut one.bytes, one.sequence) {
+                // Full: the next poll tries again. An end shows when replies are polled.
+                let may_pass = matches!(error, SendError::Full | SendError::Disconnected);
+                self.send_fault = (!may_pass).then_some(error);
                 break;
             }
             (one.has_left, one.has_ever_left) = (true, true);
@@ -247,25 +272,27 @@ impl SteadyClient {
             Ok(None) => {
                 // Notices that no reply follows come with a poll that finds none.
                 let notice = client.receiver.next_notice();
+                if let (None, Some(fault)) = (notice, self.send_fault) {
+                    return Ok(Some(self.lose(fault.into())));
+                }
                 if self.undecided.back().is_some_and(|last| !last.has_left) {
                     self.send_waiting();
                 }
                 Ok(notice.map(Told::Notice))
             }
-            Err(_) => {
+            Err(error) => {
                 // Why the engine closed it may have come with its end.
                 if let Some(notice) = client.receiver.next_notice() {
                     return Ok(Some(Told::Notice(notice)));
                 }
-                self.lose();
-                Ok(Some(Told::Connection(Back::Lost)))
+                Ok(Some(self.lose(error.into())))
             }
         }
     }
 
     /// Waits until there may be something to poll, at most for `limit`.
     pub fn wait(&mut self, limit: Duration) {
-        if self.next_reply.is_some() {
+        if self.next_reply.is_some() || self.send_fault.is_some() {
             return;
         }
         match &mut self.client {
@@ -279,15 +306,17 @@ impl SteadyClient {
 
     /// The connection is lost. One that was short counts as an attempt that failed: two clients of one
     /// session would else throw each other out without pause, each time by a transaction of the log.
-    fn lose(&mut self) {
+    fn lose(&mut self, loss: Loss) -> Told {
         let now = Instant::now();
         let was_short = now.duration_since(self.since) < 2 * PAUSES[1];
-        (self.client, self.since, self.try_at) = (None, now, now);
+        (self.client, self.send_fault) = (None, None);
+        (self.since, self.try_at) = (now, now);
         if was_short {
             self.put_off();
         } else {
             self.pause = PAUSES[0];
         }
+        Told::Connection(Back::Lost(loss))
     }
 
     /// The next attempt comes behind a pause, and the one behind that later still.

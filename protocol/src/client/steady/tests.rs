@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::client::Endpoint;
-use crate::framing::frame_length;
+use crate::framing::{FrameFault, frame_length};
+use crate::log::control;
 use crate::message::command::NewOrder;
 use crate::message::decode::{ENVELOPED_BYTES_MAX, disclose, enclose};
 use crate::message::enums::{Lane, Role};
@@ -11,6 +12,9 @@ use crate::message::handshake::{Hello, Refused, Welcome};
 use crate::message::stream::{Logout, ReplayRequest, StateEnd, StateRequest};
 use crate::message::{Message, MessageHeader};
 use crate::patience::{PATIENCE, Wait};
+use crate::ring::{MessageBuffer, RingCapacities, SessionEnd};
+use crate::shm::descriptors::send_with_descriptors;
+use crate::shm::{PeerAccess, Region};
 use crate::text::Name;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -18,6 +22,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixListener;
 use std::thread;
 
@@ -167,7 +172,7 @@ fn all_that_the_engine_says_is_told_in_its_order() {
                 Some(Told::Reply(_)) => 'R',
                 Some(Told::Notice(Notice::State(_))) => 'S',
                 Some(Told::Connection(Back::Returned { .. })) => 'B',
-                Some(Told::Connection(Back::Lost)) => 'L',
+                Some(Told::Connection(Back::Lost(_))) => 'L',
                 Some(other) => panic!("{other:?}"),
             });
         }
@@ -368,4 +373,89 @@ fn what_never_left_keeps_its_number_where_no_higher_one_is_left() {
     assert_eq!((decided, renumbered), (vec![], vec![]));
     // The engine answers that it is a duplicate.
     assert_eq!(orders_in(&said), [(u64::MAX, 0)]);
+}
+
+/// An engine over rings, whose end of the request ring goes wild behind the first command.
+fn takes_more_than_there_is(listener: &UnixListener) -> (SessionEnd, File) {
+    let mut socket = accepted(listener);
+    socket.read_exact(&mut [0; size_of::<Hello>()]).unwrap();
+    let sizes = RingCapacities::new(1024, 4096).unwrap();
+    let (mut engine, theirs) = SessionEnd::create(sizes).unwrap();
+    let bytes = control::CONTROL_BYTES;
+    let (_, page) = Region::create("control page", bytes, PeerAccess::ReadOnly).unwrap();
+    let welcome = Welcome { request_slots: 1024, reply_slots: 4096, ..Default::default() };
+    let passed = [theirs.client_pages.as_fd(), theirs.engine_pages.as_fd(), page.as_fd()];
+    send_with_descriptors(&socket, bytemuck::bytes_of(&welcome), &passed).unwrap();
+    let (wait, mut buffer) = (Wait::begin(), MessageBuffer::new());
+    while engine.input.poll(&mut buffer).unwrap().is_none() {
+        wait.go_on("no order comes");
+        thread::yield_now();
+    }
+    // Slots of zeros are messages of eight bytes each.
+    let pages = File::from(theirs.client_pages);
+    for tail in [1000_u64, 2000] {
+        pages.write_all_at(bytemuck::bytes_of(&tail), 0).unwrap();
+        while engine.input.poll(&mut buffer).unwrap().is_some() {}
+    }
+    (engine, socket)
+}
+
+#[test]
+fn a_request_ring_that_is_broken_loses_the_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("engine.sock");
+    let unix = UnixListener::bind(&path).unwrap();
+    let mut client = lost(Endpoint::SharedMemory(path));
+    client.options.handshake_timeout = PATIENCE;
+    let (_engine, _socket) = thread::scope(|scope| {
+        let engine = scope.spawn(|| takes_more_than_there_is(&unix));
+        let back = client.poll();
+        assert!(matches!(back, Ok(Some(Told::Connection(Back::Returned { .. })))), "{back:?}");
+        client.send(&mut NewOrder::default()).unwrap();
+        engine.join().unwrap()
+    });
+    // It shows when there seems to be no room.
+    for _ in 0..400 {
+        client.send(&mut NewOrder::default()).unwrap();
+    }
+    assert!(matches!(client.log_out(), Err(SendError::Ring(_))));
+    let wait = Wait::begin();
+    let told = loop {
+        match client.poll().unwrap() {
+            None => wait.go_on("it says nothing"),
+            Some(told) => break told,
+        }
+    };
+    let Told::Connection(Back::Lost(Loss::Send(SendError::Ring(_)))) = told else {
+        panic!("{told:?}");
+    };
+    assert_eq!(client.undecided(), 401);
+    assert!(client.connection().is_none());
+}
+
+#[test]
+fn why_the_connection_is_lost_is_told() {
+    let (tcp, mut client) = lost_and_patient();
+    let no_message = [0xff; 8];
+    for (said, reason) in [
+        (&[][..], ReceiveError::Disconnected),
+        (&no_message[..], ReceiveError::Frame(FrameFault::Schema { found: 0xffff })),
+    ] {
+        let said = [bytemuck::bytes_of(&Welcome::default()), said].concat();
+        thread::scope(|scope| {
+            scope.spawn(|| say(&tcp, &said));
+            let back = client.poll();
+            assert!(matches!(back, Ok(Some(Told::Connection(Back::Returned { .. })))), "{back:?}");
+        });
+        let wait = Wait::begin();
+        let told = loop {
+            match client.poll().unwrap() {
+                None => wait.go_on("it says nothing"),
+                Some(Told::Connection(told)) => break told,
+                Some(other) => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(told, Back::Lost(Loss::Receive(reason)));
+        client.try_at = Instant::now();
+    }
 }
