@@ -129,8 +129,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         match maker.client.poll()? {
             Some(Told::Reply(reply)) => maker.told(&reply)?,
             Some(Told::Connection(Back::Lost(why))) => println!("lost the engine: {why}"),
-            Some(Told::Connection(Back::Returned { .. })) => {
+            Some(Told::Connection(Back::Returned { missed, .. })) => {
                 println!("back");
+                // What was missed is of no interest to who quotes anew.
+                if let Some(last) = missed.last() {
+                    maker.client.caught_up(last.to);
+                }
                 maker.withdraw()?;
                 maker.quote()?;
             }

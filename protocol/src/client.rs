@@ -21,7 +21,7 @@ pub use handshake::proof;
 pub use options::OptionsError;
 pub use receiver::{Bell, Notice, ReceiveError, Receiver, Reply, Rings};
 pub use sender::{ClientCommand, SendError, Sender};
-pub use steady::{Back, Loss, SteadyClient, Told};
+pub use steady::{Back, Loss, Missed, SteadyClient, Told};
 
 use crate::credentials::Secret;
 use crate::message::decode::Event;

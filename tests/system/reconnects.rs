@@ -1,7 +1,7 @@
 //! The in-flight contract of `protocol/FORMATS.md`, case by case: what a client knows after each kind of
 //! failure, and that nothing it sends again happens twice.
 
-use super::binary::KEY_A;
+use super::binary::{KEY_A, KEY_B};
 use super::process::WATCHDOG;
 use super::stream_client::{Member, address, arguments, limit, options, over_epoll, unix};
 use super::venue::{Part, Venue};
@@ -356,6 +356,58 @@ fn a_command_that_is_of_no_use_any_more_changes_nothing() {
         assert!(matches!(reply.event.event(), Ok(Event::OrderResult(_))));
     }
     assert_eq!(open_orders(&venue).len(), 2, "one order over each carrier");
+}
+
+/// A fill while the connection is lost, and one behind the logon that a replay tells as well.
+#[test]
+fn what_was_missed_and_what_came_live_behind_it_is_counted_once() {
+    let mut venue = Venue::separate(&arguments(&[]));
+    let (a, b) = (venue.key_a(), venue.key_b());
+    let wishes = options(unix(&venue), "steady", (KEY_A, &a));
+    let mut steady = SteadyClient::connect(wishes).expect("an honest client is let in");
+    let begin = Instant::now();
+    let tell = |steady: &mut SteadyClient| loop {
+        assert!(begin.elapsed() < WATCHDOG, "nothing comes");
+        match steady.poll().expect("nothing that an attempt would not mend") {
+            Some(told) => return told,
+            None => steady.wait(Duration::from_millis(600)),
+        }
+    };
+    steady
+        .send(&mut NewOrder { quantity: 3 * limit(Side::Buy, 10, 1).quantity, ..numbered(0) })
+        .expect("there is room");
+    while !matches!(tell(&mut steady), Told::Reply(reply) if reply.is_terminal()) {}
+    venue.kill9(Part::Engine);
+    venue.start_engine();
+    let mut taker = Member::connect(unix(&venue), "taker", (KEY_B, &b));
+    taker.place(limit(Side::Sell, 10, 1));
+    let gap = loop {
+        match tell(&mut steady) {
+            Told::Connection(Back::Returned { missed, .. }) => break missed,
+            Told::Reply(reply) => panic!("{reply:?}"),
+            _ => {}
+        }
+    };
+    let [gap] = gap[..] else { panic!("{gap:?}") };
+    taker.place(limit(Side::Sell, 10, 1));
+    steady.request_replay(7, gap.from).expect("it is connected");
+    let (mut live, mut replayed, mut has_ended) = (0, Vec::new(), false);
+    while live == 0 || !has_ended {
+        match tell(&mut steady) {
+            Told::Notice(Notice::Replayed(_)) => has_ended = true,
+            Told::Reply(reply) if matches!(reply.event.event(), Ok(Event::Trade(_))) => {
+                if reply.is_replayed() {
+                    replayed.push(reply.envelope.position);
+                } else {
+                    live += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((live, replayed.len()), (1, 2), "{replayed:?}");
+    replayed.retain(|position| *position <= gap.to);
+    assert_eq!(replayed.len(), 1, "what came live is behind {gap:?}");
 }
 
 /// The place of a lost connection is taken by somebody else, who leaves it later.

@@ -21,6 +21,9 @@ use thiserror::Error;
 
 /// Commands without an answer at the most; one more is [`SendError::Full`].
 const UNDECIDED_MAX: usize = 65_536;
+/// Losses that are told apart by what was missed in each; of more the two oldest are told as one, with what
+/// came live between them.
+const MISSED_MAX: usize = 1024;
 /// Pause behind the first attempt to connect that failed, and the longest one.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 /// So long an engine may say that it has no place before that is told as an error: the connection that was
@@ -45,10 +48,25 @@ pub enum Back {
         /// under the session's name: the sequence that [`SteadyClient::send`] gave, and the one in its place,
         /// above all that it gave. Their correlations stay, and so does their order.
         renumbered: Vec<(Sequence, Sequence)>,
-        /// Position behind the last transaction of which all was told before the loss: a replay from here on
-        /// tells what was missed, and once more what had come of the transaction that was told of last.
-        missed_from: Option<Position>,
+        /// What was missed, oldest first, by this loss and by earlier ones since the caller last said
+        /// [`SteadyClient::caught_up`].
+        missed: Vec<Missed>,
     },
+}
+
+/// A part of the log during which a client was away.
+///
+/// A replay from `from` on reads on to the log's end. Of what it tells that was missed whose position is above
+/// `seen` and `to` at the most. What lies behind `to` has come or comes live as well; what lies at `seen` may have
+/// come in part or whole before the loss, and only who kept it knows what of it: a trade, say, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missed {
+    /// Behind the last transaction of which all was told.
+    pub from: Position,
+    /// The last transaction of which something was told; as `from` if that was all.
+    pub seen: Position,
+    /// The Welcome's position: all that lies behind comes live.
+    pub to: Position,
 }
 
 /// Why a connection is of no more use.
@@ -93,6 +111,8 @@ pub struct SteadyClient {
     /// All up to here was told, or is named by a [`Back::Returned`]. Of the transaction that was seen last
     /// more may be on its way: nothing marks the last event of what others do.
     told_to: Option<Position>,
+    /// Where the client was away and the caller has not caught up.
+    missed: Vec<Missed>,
     /// Polled already, behind notices that are told first.
     next_reply: Option<Box<Reply>>,
     try_at: Instant,
@@ -126,6 +146,7 @@ impl SteadyClient {
             last_sequence: Sequence(0),
             send_fault: None,
             told_to: None,
+            missed: Vec::new(),
             next_reply: None,
             try_at: Instant::now(),
             pause: PAUSES[0],
@@ -198,8 +219,22 @@ impl SteadyClient {
     /// The log does not have what was seen last ([`ConnectError::HistoryLost`]), and the caller knows:
     /// the next attempt goes on with what the log has. It must be the same log all the same: to another venue
     /// ([`ConnectError::OtherLog`]) another client goes.
-    pub const fn accept_history_loss(&mut self) {
+    ///
+    /// What was missed before is named no more.
+    pub fn accept_history_loss(&mut self) {
         (self.options.last_seen, self.told_to) = (None, None);
+        self.missed.clear();
+    }
+
+    /// The caller knows all up to a position, by a replay, from the log or by the account's state: what was
+    /// missed up to there is named no more. Until then it is named again with each return, so that a replay
+    /// which breaks off can be asked for anew.
+    pub fn caught_up(&mut self, to: Position) {
+        self.missed.retain(|missed| missed.to > to);
+        for missed in &mut self.missed {
+            missed.from = missed.from.max(to);
+            missed.seen = missed.seen.max(to);
+        }
     }
 
     /// Numbers the command and sends it, now or when the connection is back. The caller has set
@@ -361,7 +396,7 @@ impl SteadyClient {
         match Client::connect(&self.options) {
             Ok(client) => {
                 let decided_to = client.welcome().last_sequence;
-                let missed_from = self.told_to;
+                self.miss(client.welcome().position);
                 let decided = self.take_decided(decided_to);
                 let renumbered = self.renumber(decided_to);
                 let resent = self.undecided.iter().filter(|one| one.has_ever_left).count();
@@ -369,13 +404,28 @@ impl SteadyClient {
                 self.crowded_since = None;
                 self.saw_welcome();
                 self.send_waiting();
-                let back = Back::Returned { decided, resent, renumbered, missed_from };
+                let missed = self.missed.clone();
+                let back = Back::Returned { decided, resent, renumbered, missed };
                 Ok(Some(Told::Connection(back)))
             }
             Err(error) => {
                 self.put_off();
                 if self.may_pass(&error) { Ok(None) } else { Err(error) }
             }
+        }
+    }
+
+    /// What was not told before this position, that of a Welcome, was missed.
+    fn miss(&mut self, to: Position) {
+        let (Some(from), Some((_, seen))) = (self.told_to, self.options.last_seen) else { return };
+        match self.missed.last_mut() {
+            // Nothing was told between them.
+            Some(last) if last.to >= seen => last.to = to,
+            _ => self.missed.push(Missed { from, seen, to }),
+        }
+        if self.missed.len() > MISSED_MAX {
+            let oldest = self.missed.remove(0);
+            (self.missed[0].from, self.missed[0].seen) = (oldest.from, oldest.seen);
         }
     }
 

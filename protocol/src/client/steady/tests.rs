@@ -129,27 +129,58 @@ fn trade(position: u64) -> Vec<u8> {
 fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
     let (tcp, mut client) = lost_and_patient();
     client.options.last_seen = Some((Incarnation(1), Position(64)));
-    // The line may have been cut in the middle of the last one.
-    for position in [128, 192, 192] {
-        let (envelope, event) = disclose(&trade(position)).unwrap();
-        client.saw(&Reply { envelope, event });
-    }
-    assert_eq!(client.last_seen(), Some((Incarnation(1), Position(192))));
-    let mut come_back = |position: u64| {
+    let come_back = |client: &mut SteadyClient, position: u64| {
         let (incarnation, position) = (Incarnation(1), Position(position));
         let welcome = Welcome { incarnation, position, ..Default::default() };
-        thread::scope(|scope| {
-            scope.spawn(|| say(&tcp, bytemuck::bytes_of(&welcome)));
-            let told = client.poll();
-            let Ok(Some(Told::Connection(Back::Returned { missed_from, .. }))) = told else {
-                panic!("{told:?}");
-            };
-            (client.client, client.try_at) = (None, Instant::now());
-            missed_from
-        })
+        let (told, _) = back_beside((&tcp, client), &welcome, |_, told| told);
+        let Ok(Some(Told::Connection(Back::Returned { missed, .. }))) = told else {
+            panic!("{told:?}");
+        };
+        missed.iter().map(|missed| (missed.from.0, missed.seen.0, missed.to.0)).collect::<Vec<_>>()
     };
-    assert_eq!(come_back(512), Some(Position(128)));
-    assert_eq!(come_back(640), Some(Position(512)), "the rest was named before");
+    let see = |client: &mut SteadyClient, positions: &[u64]| {
+        for position in positions {
+            let (envelope, event) = disclose(&trade(*position)).unwrap();
+            client.saw(&Reply { envelope, event });
+        }
+    };
+    // The line may have been cut in the middle of the last one.
+    see(&mut client, &[128, 192, 192]);
+    assert_eq!(client.last_seen(), Some((Incarnation(1), Position(192))));
+    assert_eq!(come_back(&mut client, 512), [(128, 192, 512)]);
+    // Until the caller has caught up it is named again, and what came live in between is not.
+    assert_eq!(come_back(&mut client, 640), [(128, 192, 640)]);
+    see(&mut client, &[704, 768]);
+    assert_eq!(come_back(&mut client, 1024), [(128, 192, 640), (704, 768, 1024)]);
+    client.caught_up(Position(256));
+    assert_eq!(come_back(&mut client, 1088), [(256, 256, 640), (704, 768, 1088)]);
+    client.caught_up(Position(640));
+    see(&mut client, &[1152, 1216]);
+    assert_eq!(come_back(&mut client, 1280), [(704, 768, 1088), (1152, 1216, 1280)]);
+    client.caught_up(Position(1280));
+    assert_eq!(come_back(&mut client, 1344), [(1280, 1280, 1344)]);
+    // One transaction alone, of which perhaps not all has come.
+    see(&mut client, &[1408]);
+    let expected = [(1280, 1280, 1344), (1344, 1408, 1472)];
+    assert_eq!(come_back(&mut client, 1472), expected);
+    client.accept_history_loss();
+    assert_eq!(come_back(&mut client, 1536), []);
+}
+
+#[test]
+fn of_what_was_missed_so_many_parts_are_kept() {
+    let (_tcp, mut client) = lost_and_patient();
+    let mut lose = |number: u64| {
+        client.told_to = Some(Position(128 * number));
+        client.options.last_seen = Some((Incarnation(1), Position(128 * number + 32)));
+        client.miss(Position(128 * number + 64));
+    };
+    (0..MISSED_MAX as u64 + 1).for_each(&mut lose);
+    assert_eq!(client.missed.len(), MISSED_MAX);
+    let missed =
+        |from, seen, to| Missed { from: Position(from), seen: Position(seen), to: Position(to) };
+    assert_eq!(client.missed[0], missed(0, 32, 192));
+    assert_eq!(client.missed[1], missed(256, 288, 320));
 }
 
 #[test]
