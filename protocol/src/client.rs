@@ -122,7 +122,8 @@ pub struct ClientOptions {
     pub heartbeat_seconds: u8,
     /// How [`Receiver::wait`] waits.
     pub wait: WaitStrategy,
-    /// Longest that each step of the handshake may take.
+    /// Longest that each step of the handshake may take: to connect, and each message from its beginning to its
+    /// end. An engine whose log is slow lets in, or refuses, within 5 s; who gives up earlier learns neither.
     pub handshake_timeout: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! Opening a session: the client's side of the handshake, and what carries the session behind it.
 
-use super::handshake;
+use super::handshake::{self, Step};
 use super::options::OptionsError;
 use super::receiver::Inlet;
 use super::rings::{RingReceiver, Watermarks};
@@ -19,7 +19,7 @@ use crate::message::{PROTOCOL_MAJOR, PROTOCOL_MINOR};
 use crate::ring::{
     CapacityError, MessageBuffer, RingCapacities, SessionDescriptors, SessionEnd, SessionError,
 };
-use crate::shm::descriptors::{PassError, receive_with_descriptors};
+use crate::shm::descriptors::PassError;
 use crate::shm::{ReadOnlyRegion, ShmError};
 use crate::units::Position;
 use crate::wait::Waiter;
@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::iter;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
@@ -222,8 +222,9 @@ fn over_rings(
     hello: Hello,
     mut socket: UnixStream,
 ) -> Result<Client, ConnectError> {
-    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
-    let (welcome, descriptors, control) = welcome(&socket)?;
+    let limit = options.handshake_timeout;
+    handshake::prove(&mut socket, &hello, (options.key.as_ref(), limit), out_of_place)?;
+    let (welcome, descriptors, control) = welcome(Step::begin(&socket, limit))?;
     check_log(options, &welcome)?;
     let granted = (welcome, hello.flags);
     let capacities =
@@ -235,14 +236,15 @@ fn over_rings(
 }
 
 /// Goes on over the socket itself.
-fn over_stream<S: Read + Write + Into<OwnedFd>>(
+fn over_stream<S: Read + Write + AsFd + Into<OwnedFd>>(
     options: &ClientOptions,
     hello: Hello,
     mut socket: S,
 ) -> Result<Client, ConnectError> {
-    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
+    let limit = options.handshake_timeout;
+    handshake::prove(&mut socket, &hello, (options.key.as_ref(), limit), out_of_place)?;
     let mut words = [0; 16];
-    handshake::read_message::<ConnectError>(&mut socket, &mut words)?;
+    handshake::read_message::<ConnectError>(&mut Step::begin(&mut socket, limit), &mut words)?;
     let welcome = match decode::handshake(bytemuck::cast_slice(&words))? {
         Handshake::Welcome(welcome) => *welcome,
         other => return Err(out_of_place(other)),
@@ -279,10 +281,12 @@ fn hex(id: &[u8; 16]) -> String {
 }
 
 /// Welcome comes in one piece with its descriptors, Refused without any.
-fn welcome(socket: &UnixStream) -> Result<(Welcome, SessionDescriptors, OwnedFd), ConnectError> {
+fn welcome(
+    step: Step<&UnixStream>,
+) -> Result<(Welcome, SessionDescriptors, OwnedFd), ConnectError> {
     let mut words = [0u64; 16];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    let (length, descriptors) = receive_with_descriptors(socket, bytes, 3)?;
+    let (length, descriptors) = step.receive_with_descriptors(bytes, 3)?;
     if length == 0 {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }

@@ -6,6 +6,7 @@ use crate::message::decode::{self, DecodeError, Handshake};
 use crate::message::enums::RejectReason;
 use crate::message::handshake::{Hello, Proof, RefusalReason};
 use crate::message::{MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
+use crate::shm::descriptors::{PassError, receive_once};
 use crate::text::Name;
 use crate::units::KeyId;
 use hmac::{Hmac, KeyInit, Mac};
@@ -16,9 +17,10 @@ use sha2::Sha256;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The proof that a client gives for a challenge: HMAC-SHA256 keyed with the secret's text over the
 /// nonce and the whole Hello. Both sides compute it here.
@@ -31,15 +33,77 @@ pub fn proof(secret: &str, nonce: &[u8; 32], hello: &Hello) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
+/// One step of a handshake over a socket, which ends in time however many calls it takes: the limit of a socket
+/// begins anew with each of them, so with each byte that comes and each signal.
+pub(crate) struct Step<S> {
+    socket: S,
+    begin: Instant,
+    limit: Duration,
+}
+
+impl<S: AsFd> Step<S> {
+    /// It begins now.
+    pub(crate) fn begin(socket: S, limit: Duration) -> Self {
+        Self { socket, begin: Instant::now(), limit }
+    }
+
+    /// Lets the next call of the socket take what is left.
+    fn allow(&self, which: Timeout) -> io::Result<()> {
+        let left = self.limit.saturating_sub(self.begin.elapsed());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // In whole microseconds, which is what the system takes: rounded up it may come to a second too many.
+        let left = Duration::new(left.as_secs(), left.subsec_micros().max(1) * 1000);
+        Ok(set_socket_timeout(&self.socket, which, Some(left))?)
+    }
+}
+
+impl<S: AsFd + Read> Read for Step<S> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.allow(Timeout::Recv)?;
+        self.socket.read(into)
+    }
+}
+
+impl<S: AsFd + Write> Write for Step<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.allow(Timeout::Send)?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Step<&UnixStream> {
+    /// One message with its descriptors, which come in one piece: see [`receive_with_descriptors`].
+    ///
+    /// [`receive_with_descriptors`]: crate::shm::descriptors::receive_with_descriptors
+    pub(crate) fn receive_with_descriptors(
+        &self,
+        into: &mut [u8],
+        allowed: usize,
+    ) -> Result<(usize, Vec<OwnedFd>), PassError> {
+        loop {
+            self.allow(Timeout::Recv)?;
+            match receive_once(self.socket, into, allowed) {
+                Err(PassError::System(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+}
+
 /// Connects to the engine's socket, for a handshake each of whose steps takes `limit` at the most.
 pub(crate) fn dial(path: &Path, limit: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // Before it connects: an engine that accepts nobody while many wait would be waited for without an end.
-    for which in [Timeout::Send, Timeout::Recv] {
-        set_socket_timeout(&socket, which, Some(limit))?;
-    }
     let address = SocketAddrUnix::new(path)?;
+    let step = Step::begin(&socket, limit);
     loop {
+        // Before it connects: an engine that accepts nobody while many wait would be waited for without an end.
+        step.allow(Timeout::Send)?;
         match connect(&socket, &address) {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
@@ -53,8 +117,6 @@ pub(crate) fn dial(path: &Path, limit: Duration) -> io::Result<UnixStream> {
 pub(crate) fn dial_tcp(address: SocketAddr, limit: Duration) -> io::Result<TcpStream> {
     let socket = TcpStream::connect_timeout(&address, limit)?;
     socket.set_nodelay(true)?;
-    socket.set_read_timeout(Some(limit))?;
-    socket.set_write_timeout(Some(limit))?;
     Ok(socket)
 }
 
@@ -97,24 +159,24 @@ pub(crate) fn why(reason: Option<RefusalReason>, reject: Option<RejectReason>) -
     format!("{name}: {}", meaning.unwrap_or_default().trim_end_matches('.'))
 }
 
-/// Says who we are, and proves it if there is a key. `out_of_place` tells what comes in place of a
-/// challenge.
+/// Says who we are, and proves it if there is a key, in steps of `limit` at the most. `out_of_place` tells what
+/// comes in place of a challenge.
 pub(crate) fn prove<E: From<io::Error> + From<DecodeError>>(
-    socket: &mut (impl Read + Write),
+    socket: &mut (impl Read + Write + AsFd),
     hello: &Hello,
-    key: Option<&(KeyId, Secret)>,
+    (key, limit): (Option<&(KeyId, Secret)>, Duration),
     out_of_place: impl FnOnce(Handshake<'_>) -> E,
 ) -> Result<(), E> {
-    socket.write_all(bytemuck::bytes_of(hello))?;
+    Step::begin(&mut *socket, limit).write_all(bytemuck::bytes_of(hello))?;
     let Some((_, secret)) = key else { return Ok(()) };
     let mut words = [0; 16];
-    read_message::<E>(socket, &mut words)?;
+    read_message::<E>(&mut Step::begin(&mut *socket, limit), &mut words)?;
     let nonce = match decode::handshake(bytemuck::cast_slice(&words))? {
         Handshake::Challenge(challenge) => challenge.nonce,
         other => return Err(out_of_place(other)),
     };
     let proof = Proof { mac: proof(secret.reveal(), &nonce, hello), ..Default::default() };
-    Ok(socket.write_all(bytemuck::bytes_of(&proof))?)
+    Ok(Step::begin(socket, limit).write_all(bytemuck::bytes_of(&proof))?)
 }
 
 /// Reads one message: the header, then as much as it says, both bounded.
@@ -138,6 +200,7 @@ mod tests {
     use crate::client::{Client, ClientOptions, ConnectError, Endpoint};
     use crate::feed::{FeedOptions, FeedReader};
     use crate::message::enums::{Lane, Role};
+    use crate::message::handshake::{Challenge, Welcome};
     use crate::patience::join;
     use rustix::net::{bind, listen};
     use std::net::TcpListener;
@@ -196,6 +259,50 @@ mod tests {
                 assert_eq!(told, "feed connection: the engine did not answer within 20ms");
             }
         }
+    }
+
+    /// Says a Challenge and a Welcome so slowly that each byte comes in time and the whole does not.
+    fn trickle(mut socket: impl Read + Write) {
+        let challenge = Challenge::default();
+        let mut hello = [0; size_of::<Hello>()];
+        if socket.read_exact(&mut hello).is_err() {
+            return;
+        }
+        for byte in bytemuck::bytes_of(&challenge) {
+            thread::sleep(Duration::from_millis(20));
+            if socket.write_all(&[*byte]).is_err() {
+                return;
+            }
+        }
+        // A client that waits for so long is let in.
+        let _proof = socket.read_exact(&mut [0; size_of::<Proof>()]);
+        let _welcome = socket.write_all(bytemuck::bytes_of(&Welcome::default()));
+    }
+
+    #[test]
+    fn a_step_takes_no_longer_than_is_allowed_though_each_byte_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("engine.sock");
+        let unix = UnixListener::bind(&path).unwrap();
+        let name = Name::new("client").unwrap();
+        let limit = Duration::from_millis(200);
+        let key = Some((KeyId(7), Secret::from("secret".to_owned())));
+        let endpoint = Endpoint::Unix(path.clone());
+        let options = ClientOptions {
+            key: key.clone(),
+            handshake_timeout: limit,
+            ..ClientOptions::new(endpoint.clone(), Role::Trader, Lane::Hot, name)
+        };
+        let feed = FeedOptions { key, timeout: limit, ..FeedOptions::new(endpoint, name) };
+        let feed_in_memory = FeedOptions { endpoint: Endpoint::SharedMemory(path), ..feed.clone() };
+        let engine = thread::spawn(move || (0..3).for_each(|_| trickle(unix.accept().unwrap().0)));
+        let told = Client::connect(&options).map(|_| ());
+        assert!(matches!(told, Err(ConnectError::NoAnswer { .. })), "{told:?}");
+        for feed in [feed, feed_in_memory] {
+            let told = FeedReader::open(&feed).err().unwrap().to_string();
+            assert_eq!(told, "feed connection: the engine did not answer within 200ms");
+        }
+        join(engine, "the engine");
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub enum OptionsError {
         "heartbeats every {0} s: at most {HEARTBEAT_SECONDS_MAX}, or 0 for the engine's setting"
     )]
     Heartbeats(u8),
+    /// Nothing is answered in no time.
+    #[error("no time for the handshake")]
+    NoTime,
     /// No ring of a session has so many slots.
     #[error("{ring}: {source}")]
     Slots {
@@ -62,6 +65,9 @@ impl ClientOptions {
         if unknown != 0 {
             return Err(OptionsError::Flags(unknown));
         }
+        if self.handshake_timeout.is_zero() {
+            return Err(OptionsError::NoTime);
+        }
         if matches!(self.endpoint, Endpoint::SharedMemory(_)) {
             let rings = [("request_slots", self.request_slots), ("reply_slots", self.reply_slots)];
             for (ring, slots) in rings {
@@ -82,6 +88,7 @@ mod tests {
     use crate::message::command::LOGON_FEED;
     use crate::text::Name;
     use std::path::PathBuf;
+    use std::time::Duration;
 
     #[test]
     fn what_no_engine_takes_is_told_before_anything_is_dialled() {
@@ -115,6 +122,10 @@ mod tests {
             (ClientOptions { flags: LOGON_FEED | 1, ..trader.clone() }, OptionsError::Flags(128)),
             (ClientOptions { request_slots: 1000, ..trader.clone() }, slots("request_slots", 1000)),
             (ClientOptions { reply_slots: 32_768, ..trader.clone() }, slots("reply_slots", 32_768)),
+            (
+                ClientOptions { handshake_timeout: Duration::ZERO, ..trader.clone() },
+                OptionsError::NoTime,
+            ),
             (
                 ClientOptions { heartbeat_seconds: 61, ..streamed.clone() },
                 OptionsError::Heartbeats(61),

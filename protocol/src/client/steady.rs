@@ -6,6 +6,9 @@
 //! decided while its answer was lost, and is named, so that its outcome can be read from the log or by a
 //! replay. That holds while one client at a time uses the session: the last sequence counts the commands of
 //! all who log on under its name.
+//!
+//! There is no thread behind it: all happens in the calls, and a [`SteadyClient::poll`] that connects again
+//! waits for the engine's answers.
 
 use super::sender::next_sequence;
 use super::{
@@ -279,6 +282,11 @@ impl SteadyClient {
     }
 
     /// The next reply or news; connects again if it is time for that.
+    ///
+    /// An attempt to connect waits in here: for each step of the handshake (to connect, the challenge if there is
+    /// a key, the Welcome) up to [`ClientOptions::handshake_timeout`], so while an engine is stopped, or its log
+    /// is slow, several times that. Who must not stand still for so long polls on a thread of its own; a limit
+    /// below the engine's own 5 s would never get in while the log is slow.
     ///
     /// # Errors
     /// What no further attempt would mend: see [`ConnectError`]; another venue at the same place is

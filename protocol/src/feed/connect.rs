@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::client::{Endpoint, handshake};
+use crate::client::Endpoint;
+use crate::client::handshake::{self, Step};
 use crate::credentials::Secret;
 use crate::framing::FrameFault;
 use crate::message::command::LOGON_FEED;
@@ -14,7 +15,7 @@ use crate::message::decode::{self, DecodeError, FeedTalk, Handshake};
 use crate::message::enums::{CloseReason, Lane, RejectReason, Role};
 use crate::message::feed::FeedOpened;
 use crate::message::handshake::{CARRIER_RINGS, CARRIER_STREAM, Hello, RefusalReason, Refused};
-use crate::shm::descriptors::{PassError, receive_with_descriptors};
+use crate::shm::descriptors::PassError;
 use crate::text::Name;
 use crate::units::KeyId;
 use crate::wait::WaitStrategy;
@@ -155,11 +156,12 @@ fn over_shared_memory(
     mut socket: UnixStream,
 ) -> Result<Connection, FeedConnectError> {
     let hello = Hello { carrier: CARRIER_RINGS, ..hello(options)? };
-    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
+    let limit = options.timeout;
+    handshake::prove(&mut socket, &hello, (options.key.as_ref(), limit), out_of_place)?;
     // FeedOpened comes in one piece with its descriptor, Refused without any.
     let mut words = [0u64; size_of::<FeedOpened>() / 8];
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    let (length, descriptors) = receive_with_descriptors(&socket, bytes, 1)?;
+    let (length, descriptors) = Step::begin(&socket, limit).receive_with_descriptors(bytes, 1)?;
     if length == 0 {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
@@ -171,15 +173,16 @@ fn over_shared_memory(
     Ok(Connection { opened, memory: Some(memory), line })
 }
 
-fn over_stream<S: Read + Write + Into<OwnedFd>>(
+fn over_stream<S: Read + Write + AsFd + Into<OwnedFd>>(
     options: &FeedOptions,
     mut socket: S,
 ) -> Result<Connection, FeedConnectError> {
     let heartbeat_seconds = options.heartbeat_seconds;
     let hello = Hello { carrier: CARRIER_STREAM, heartbeat_seconds, ..hello(options)? };
-    handshake::prove(&mut socket, &hello, options.key.as_ref(), out_of_place)?;
+    let limit = options.timeout;
+    handshake::prove(&mut socket, &hello, (options.key.as_ref(), limit), out_of_place)?;
     let mut words = [0; 16];
-    handshake::read_message::<FeedConnectError>(&mut socket, &mut words)?;
+    handshake::read_message::<FeedConnectError>(&mut Step::begin(&mut socket, limit), &mut words)?;
     let opened = opened(bytemuck::cast_slice(&words))?;
     let heartbeat = Duration::from_secs(heartbeat_seconds.max(1).into());
     let line = FeedLine::new(socket.into(), options, Some(heartbeat))?;

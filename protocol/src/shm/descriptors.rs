@@ -113,12 +113,25 @@ pub fn receive_with_descriptors(
     into: &mut [u8],
     allowed: usize,
 ) -> Result<(usize, Vec<OwnedFd>), PassError> {
+    loop {
+        match receive_once(stream, into, allowed) {
+            Err(PassError::System(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// As [`receive_with_descriptors`], which a signal interrupts.
+pub(crate) fn receive_once(
+    stream: &UnixStream,
+    into: &mut [u8],
+    allowed: usize,
+) -> Result<(usize, Vec<OwnedFd>), PassError> {
     let allowed = allowed.min(MAX_DESCRIPTORS);
     let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = retry(|| {
-        recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::CMSG_CLOEXEC)
-    })?;
+    let received =
+        recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     let mut descriptors = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
