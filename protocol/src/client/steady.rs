@@ -470,7 +470,7 @@ impl SteadyClient {
             ConnectError::Connect { .. }
             | ConnectError::NoAnswer { .. }
             | ConnectError::Io(_)
-            | ConnectError::Pass(PassError::System(_)) => {
+            | ConnectError::Pass(PassError::System(_) | PassError::NoneFree) => {
                 self.crowded_since = None;
                 true
             }

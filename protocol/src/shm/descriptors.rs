@@ -38,6 +38,9 @@ pub enum PassError {
         /// Most descriptors that were allowed.
         allowed: usize,
     },
+    /// This process has all open that it may, so what came is lost. Later there may be room.
+    #[error("no descriptor is free for those that came: raise the limit of open files (ulimit -n)")]
+    NoneFree,
     /// Descriptors travel with bytes; there were none.
     #[error("descriptors need at least one byte to travel with")]
     NoBytes,
@@ -107,7 +110,7 @@ pub fn refuse_descriptors(listener: &impl AsFd) -> io::Result<bool> {
 /// (itself at most [`MAX_DESCRIPTORS`]), all close-on-exec. Zero bytes: the peer has closed.
 ///
 /// # Errors
-/// If more descriptors came than allowed (they are closed), or the system refuses.
+/// If more descriptors came than allowed (they are closed) or than this process may open, or the system refuses.
 pub fn receive_with_descriptors(
     stream: &UnixStream,
     into: &mut [u8],
@@ -139,8 +142,13 @@ pub(crate) fn receive_once(
         }
     }
     // Returning drops, and so closes, what was received.
-    if descriptors.len() > allowed || received.flags.contains(ReturnFlags::CTRUNC) {
+    let is_cut = received.flags.contains(ReturnFlags::CTRUNC);
+    if descriptors.len() > allowed || is_cut && descriptors.len() == MAX_DESCRIPTORS {
         return Err(PassError::TooMany { allowed });
+    }
+    if is_cut {
+        // There was room for more.
+        return Err(PassError::NoneFree);
     }
     Ok((received.bytes, descriptors))
 }
@@ -229,6 +237,40 @@ mod tests {
 
         let refused = receive_with_descriptors(&right, &mut [0; 8], MAX_DESCRIPTORS);
         assert!(matches!(refused, Err(PassError::TooMany { .. })));
+    }
+
+    /// Set in the process that may open few files.
+    const FEW: &str = "TOUCHLINE_TEST_FEW_DESCRIPTORS";
+
+    /// Not a test by itself.
+    #[test]
+    fn a_process_without_free_descriptors() {
+        if std::env::var_os(FEW).is_none() {
+            return;
+        }
+        let (left, right) = UnixStream::pair().unwrap();
+        send_with_descriptors(&left, b"x", &[left.as_fd(), right.as_fd()]).unwrap();
+        let taken: Vec<OwnedFd> =
+            std::iter::from_fn(|| left.as_fd().try_clone_to_owned().ok()).collect();
+        let refused = receive_with_descriptors(&right, &mut [0; 8], 3);
+        drop(taken);
+        println!("refused: {}", refused.unwrap_err());
+    }
+
+    #[test]
+    fn a_receiver_without_free_descriptors_is_told_so() {
+        let own = std::env::current_exe().unwrap();
+        let name = "shm::descriptors::tests::a_process_without_free_descriptors";
+        let few = std::process::Command::new("sh")
+            .args(["-c", "ulimit -n 64 && exec \"$0\" --exact --nocapture \"$1\""])
+            .arg(own)
+            .arg(name)
+            .env(FEW, "")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&few.stdout);
+        assert!(few.status.success(), "{told}");
+        assert!(told.contains("refused: no descriptor is free"), "{told}");
     }
 
     #[test]
