@@ -265,13 +265,14 @@ impl Client {
         let begin = Instant::now();
         let sequence = self.sender.send(command)?;
         loop {
-            while self.receiver.poll_into(&mut reply)? {
-                if reply.is_terminal() && reply.envelope.sequence == sequence {
-                    return accepted(reply);
-                }
+            let has_come = self.receiver.poll_into(&mut reply)?;
+            if has_come && reply.is_terminal() && reply.envelope.sequence == sequence {
+                return accepted(reply);
             }
             let left = timeout.checked_sub(begin.elapsed()).ok_or(CallError::Timeout(timeout))?;
-            self.receiver.wait(left);
+            if !has_come {
+                self.receiver.wait(left);
+            }
         }
     }
 }

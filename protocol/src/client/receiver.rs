@@ -143,7 +143,9 @@ pub(super) enum Inlet {
 }
 
 impl Receiver {
-    /// The next reply, if there is one that may be handed on.
+    /// The next reply, if there is one that may be handed on. Over a stream none is given either behind some
+    /// hundred notices that have come in front of it: the next poll goes on, and [`wait`](Self::wait) returns
+    /// at once.
     ///
     /// # Errors
     /// See [`ReceiveError`]. Replies that came before the end are handed out first; those that are

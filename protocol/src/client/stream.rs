@@ -29,6 +29,10 @@ const RECEIVED_BYTES: usize = 256 << 10;
 /// Replies handed on between two looks at the clock, for the heartbeats of who takes long with each.
 const POLLS: u32 = 16;
 
+/// Messages that are no replies, read by one poll at the most: an engine that says many of them would else hold
+/// up who polls, and fill its memory, for as long as it goes on.
+const NOTICES: u32 = 256;
+
 /// Looks at the socket before the first sleep.
 const LOOKS: u32 = 100;
 
@@ -171,14 +175,19 @@ impl StreamReceiver {
     }
 
     pub(super) fn poll_into(&mut self, reply: &mut Reply) -> Result<bool, ReceiveError> {
+        let mut passed_by = 0;
         loop {
             while let Some(frame) = self.buffer.peek()? {
+                if passed_by == NOTICES {
+                    return Ok(false);
+                }
                 let length = frame.len();
                 let template = decode::header(frame)?.template_id;
                 if STREAM_TEMPLATES.contains(&template) {
                     let notice = Self::read_notice(frame, &mut self.durable)?;
                     self.notices.extend(notice);
                     self.buffer.take(length);
+                    passed_by += 1;
                     continue;
                 }
                 disclose_into(frame, &mut reply.envelope, &mut reply.event)?;
@@ -324,8 +333,8 @@ mod tests {
     use crate::message::decode::{ENVELOPED_BYTES_MAX, enclose};
     use crate::message::enums::{Lane, Role};
     use crate::message::event::{Envelope, Trade};
-    use crate::message::stream::SessionClosed;
-    use crate::patience::PATIENCE;
+    use crate::message::stream::{BalanceState, SessionClosed};
+    use crate::patience::{PATIENCE, Wait};
     use crate::text::Name;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
@@ -385,6 +394,26 @@ mod tests {
             }
             assert!(come_to(&mut far) >= size_of::<Heartbeat>(), "it counts as silent");
         }
+    }
+
+    #[test]
+    fn one_poll_reads_so_many_notices_and_the_next_one_goes_on() {
+        let (mut far, _line, mut receiver) = over_stream(10 * PATIENCE);
+        let balance = BalanceState::default();
+        far.write_all(&bytemuck::bytes_of(&balance).repeat(1000)).unwrap();
+        say(&mut far, 1);
+        let (wait, mut notices, mut polls) = (Wait::begin(), 0, 0);
+        while receiver.poll().unwrap().is_none() {
+            wait.go_on("the event does not come");
+            polls += 1;
+            let read = receiver.notices.drain(..).count();
+            assert!(read < 1000, "all of them in one poll");
+            notices += read;
+            // There is no reason to sleep.
+            receiver.wait(Duration::MAX);
+        }
+        assert!(polls > 1);
+        assert_eq!(notices + receiver.notices.len(), 1000);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::client::rings::{HELD_MAX, POLLS, SILENCE};
-use crate::client::{ReceiveError, Reply, SendError};
+use crate::client::{CallError, ReceiveError, Reply, SendError};
 use crate::log::control::LogState;
 use crate::message::command::{LOGON_CANCEL_ON_DISCONNECT, NewOrder, SHORT_ORDER_BYTES};
 use crate::message::decode::{ENVELOPED_BYTES_MAX, Event, enclose};
@@ -429,4 +429,13 @@ fn a_command_that_states_another_length_does_not_leave() {
     assert_eq!(sequence.0, 1, "what did not leave takes no sequence");
     let mut buffer = MessageBuffer::new();
     assert_eq!(engine.input.poll(&mut buffer), Ok(Some(size_of::<NewOrder>())));
+}
+
+#[test]
+fn a_call_ends_in_time_though_there_is_always_something_to_read() {
+    let (mut client, mut engine, _page, _far) = over_rings(Acknowledgement::Appended);
+    (0..100).for_each(|_| answer(&mut engine));
+    let outcome = client.call(&mut NewOrder::default(), Duration::ZERO).map(|_| ());
+    assert!(matches!(outcome, Err(CallError::Timeout(_))), "{outcome:?}");
+    assert!(matches!(client.receiver().poll(), Ok(Some(_))), "it has read all that there was");
 }
