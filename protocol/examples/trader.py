@@ -24,6 +24,16 @@ HELLO, CHALLENGE, PROOF, WELCOME = 300, 301, 302, 303
 LOGOUT, HEARTBEAT, SESSION_CLOSED = 320, 321, 322
 TERMINAL = 1
 WHOLE = 100_000_000
+# So much a session keeps of what it is told besides answers.
+TOLD_MAX = 65_536
+
+
+def place(address):
+    """Host and port; an address of IPv6 stands in brackets."""
+    host, port = address.rsplit(":", 1)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    return host, int(port)
 
 
 def message(template, block):
@@ -35,12 +45,12 @@ class Session:
     """A stream session: what is sent is a message, what comes is one."""
 
     def __init__(self, address, key_id, secret, name):
-        host, port = address.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=60)
+        self.socket = socket.create_connection(place(address), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.key_id = key_id
         # What came besides answers, as pairs of template and message: what others did to its orders, and perhaps
-        # a Gap (241), which says that some of that is missing. Whoever keeps orders open has to look at it.
+        # a Gap (241), which says that some of that is missing. Whoever keeps orders open has to look at it, and
+        # takes out what it has seen.
         self.told = []
         # Until the Welcome says otherwise.
         self.heartbeat = 60
@@ -106,6 +116,8 @@ class Session:
                 if kind == REJECTED:
                     raise SystemExit("rejected, reason %d" % struct.unpack_from("<H", data, 48))
                 return kind, data[48:]
+            if len(self.told) == TOLD_MAX:
+                raise SystemExit("nobody looks at what the engine tells")
             self.told.append((kind, data))
 
 

@@ -88,6 +88,34 @@ fn a_python_session_says_that_it_lives_and_keeps_what_it_is_told_of_its_orders()
     }
 }
 
+/// Where to connect, of each kind of address; and what nobody takes out of what is told fills up and ends it.
+const PLACES: &str = r#"
+import sys
+sys.path.insert(0, sys.argv[1])
+import trader
+print(trader.place("[::1]:9000"), trader.place("127.0.0.1:9000"), trader.place("localhost:9000"))
+session = object.__new__(trader.Session)
+session.sequence, session.told = 0, []
+session.command = lambda template, body: None
+told = [(201, bytes(48))] * 3
+session.read = lambda: told.pop()
+trader.TOLD_MAX = 2
+try:
+    session.call(1, b"")
+except SystemExit as end:
+    print(end, len(session.told))
+"#;
+
+#[test]
+fn a_python_session_knows_every_kind_of_address_and_keeps_so_much_of_what_it_is_told() {
+    let mut command = Command::new("python3");
+    command.args(["-c", PLACES]).arg(example(""));
+    let Ok(told) = run(&mut command) else { return skip("python3") };
+    let expected = "('::1', 9000) ('127.0.0.1', 9000) ('localhost', 9000)\n\
+                    nobody looks at what the engine tells 2\n";
+    assert_eq!(String::from_utf8_lossy(&told.stdout), expected);
+}
+
 #[test]
 fn a_c_client_trades() {
     let venue = venue(&[]);
