@@ -129,7 +129,8 @@ fn read_addresses(data: &Path) -> Result<KeyAddresses> {
     KeyAddresses::from_text(&text).with_context(shown)
 }
 
-/// Writes all lists. Adapters see the old file or the new one.
+/// Writes all lists. Adapters see the old file or the new one; of the last list an empty one is left, for without a
+/// file they would keep it.
 fn write_addresses(data: &Path, lists: &KeyAddresses) -> Result<()> {
     let path = data.join(KEY_ADDRESSES_FILE);
     let shown = || path.display().to_string();

@@ -238,6 +238,10 @@ fn keys_are_limited_to_kinds_and_addresses_and_can_be_revoked() {
     admin(&venue, &["key-addresses", &number, "198.51.100.1"]);
     assert!(eventually(|| status_from("198.51.100.1") == 200));
     assert_eq!(status_from("192.0.2.9"), 401);
+    // A file that is lost lifts nothing.
+    fs::remove_file(venue.data().join("key-addresses")).expect("it is there");
+    venue.supervisor().wait_for(0, "that it is gone", |line| line.contains("the file is gone"));
+    assert_eq!((status_from("192.0.2.9"), status_from("198.51.100.1")), (401, 200));
     admin(&venue, &["key-addresses", &key.api]);
     assert!(eventually(|| status_from("192.0.2.9") == 200));
     admin(&venue, &["revoke-key", &key.api]);

@@ -42,6 +42,12 @@ pub enum KeeperError {
         /// What is wrong with it.
         source: KeyAddressesError,
     },
+    /// The file of lists that are in force is gone: that is an accident until an empty one says otherwise.
+    #[error("{}: the file is gone; an empty one in its place would mean that there are none", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// The thread cannot be started.
     #[error("cannot start thread limits: {0}")]
     Thread(io::Error),
@@ -167,7 +173,8 @@ impl KeyAddressesFile {
     }
 
     /// Takes over the lists if their file is another one than before. Gives whether those that are in
-    /// force are what the file says. A bad one is told once.
+    /// force are what the file says. A bad one is told once, and so is one that is gone, without which lists stay
+    /// in force; whoever starts without one has none.
     pub(super) fn read(&mut self, limits: &Limits) -> Result<bool, KeeperError> {
         let path = &self.path;
         let stamp = fs::metadata(path).ok().map(|metadata| Stamp {
@@ -193,6 +200,12 @@ impl KeyAddressesFile {
             }
         };
         self.is_unread = false;
+        let present = || limits.key_addresses.read().unwrap_or_else(PoisonError::into_inner);
+        if text.is_none() && !present().is_empty() {
+            // Also if it was still there a moment ago, when it was looked at.
+            self.seen = None;
+            return Err(KeeperError::Gone { path: path.clone() });
+        }
         let lists = KeyAddresses::from_text(&text.unwrap_or_default())
             .map_err(|source| KeeperError::KeyAddresses { path: path.clone(), source })?;
         *limits.key_addresses.write().unwrap_or_else(PoisonError::into_inner) = lists;
@@ -325,6 +338,31 @@ mod tests {
         }
         let start = Keeper::start(limits, folder.path(), "one");
         assert!(matches!(start, Err(KeeperError::KeyAddresses { .. })), "never without them");
+    }
+
+    #[test]
+    fn lists_whose_file_is_gone_stay_in_force_until_an_empty_one_says_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(KEY_ADDRESSES_FILE);
+        let limits = limits();
+        let mut file = KeyAddressesFile::at(path.clone());
+        assert!(file.read(&limits).unwrap(), "there is none, and that is all");
+        write_whole(&path, "1 10.0.0.1\n").unwrap();
+        for _ in 0..2 {
+            assert!(file.read(&limits).unwrap());
+            fs::remove_file(&path).unwrap();
+            let error = file.read(&limits).unwrap_err().to_string();
+            assert!(error.contains("key-addresses: the file is gone"), "{error}");
+            assert!(!file.read(&limits).unwrap(), "not what the file says, and told once");
+            assert!(!limits.allows_key(KeyId(1), client()), "as before");
+            write_whole(&path, "1 10.0.0.2\n").unwrap();
+        }
+        assert!(file.read(&limits).unwrap());
+        write_whole(&path, "").unwrap();
+        assert!(file.read(&limits).unwrap());
+        assert!(limits.allows_key(KeyId(1), client()));
+        fs::remove_file(&path).unwrap();
+        assert!(file.read(&limits).unwrap(), "it had nothing that could be lost");
     }
 
     #[test]

@@ -82,6 +82,12 @@ impl KeyAddresses {
         }
     }
 
+    /// True if no key has a list.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
     /// Whether a key may be used from an address.
     #[must_use]
     pub fn allow(&self, key: KeyId, address: IpAddr) -> bool {
