@@ -5,6 +5,7 @@ mod child;
 mod example;
 mod kept;
 mod ready;
+mod suspicion;
 
 use crate::cli::{SettingsArguments, UpArguments};
 use crate::notice::supervisor::{alert, say};
@@ -19,10 +20,12 @@ use std::fs::DirBuilder;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use suspicion::Suspicion;
 use touchline_engine::has_log;
 use touchline_engine::pid_file::PidFile;
 use touchline_protocol::causes::with_causes;
@@ -78,6 +81,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     let mut supervisor = Supervisor {
         engine: Child::new(Role::Engine, engine_arguments(arguments, &kept), sender.clone()),
         adapter: Child::new(Role::Adapter, adapter_arguments(arguments, &kept), sender),
+        suspicion: Suspicion::of(data.clone(), settings.adapter.instance.clone()),
         notices,
     };
     let outcome = supervisor.run(arguments, &settings);
@@ -158,6 +162,8 @@ fn adapter_arguments(arguments: &UpArguments, kept: &KeptSettings) -> Vec<OsStri
 struct Supervisor {
     engine: Child,
     adapter: Child,
+    /// That damage of its history ends the adapter.
+    suspicion: Suspicion,
     notices: Receiver<Notice>,
 }
 
@@ -210,9 +216,10 @@ impl Supervisor {
                         return Ok(FirstStart::Ready);
                     }
                 }
-                Some(Notice::Closed(from)) if from != role => self.child(from).died()?,
+                Some(Notice::Closed(from)) if from != role => self.died(from)?,
                 Some(Notice::Closed(_)) => {
                     let status = self.child(role).reap()?;
+                    self.look_at_end(role, status);
                     if is_for_good(status) {
                         return Ok(FirstStart::EndedForGood);
                     }
@@ -230,10 +237,23 @@ impl Supervisor {
             match self.next_notice()? {
                 Some(Notice::End) => return Ok(()),
                 Some(Notice::Line(role, line)) => self.child(role).line(&line),
-                Some(Notice::Closed(role)) => self.child(role).died()?,
+                Some(Notice::Closed(role)) => self.died(role)?,
                 None => {}
             }
             self.restart_what_is_due();
+        }
+    }
+
+    /// A child that was ready died.
+    fn died(&mut self, role: Role) -> Result<()> {
+        let status = self.child(role).died()?;
+        self.look_at_end(role, status);
+        Ok(())
+    }
+
+    fn look_at_end(&mut self, role: Role, status: ExitStatus) {
+        if role == Role::Adapter {
+            self.suspicion.died(status);
         }
     }
 

@@ -26,6 +26,7 @@ use touchline_protocol::units::{Position, SymbolId, TradeId};
 
 use breaks::BreakRow;
 use candles::{Candle, Running, Tier};
+pub use folder::suspect;
 use names::Named;
 pub(crate) use reader::{Direction, Reader};
 use rows::{

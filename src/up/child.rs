@@ -177,18 +177,18 @@ impl Child {
         Ok(process.wait()?)
     }
 
-    /// The child died: plans its restart, unless it would die again.
-    pub(super) fn died(&mut self) -> Result<()> {
+    /// The child died: plans its restart, unless it would die again. Gives how it ended.
+    pub(super) fn died(&mut self) -> Result<ExitStatus> {
         let status = self.reap()?;
         if is_for_good(status) {
             self.tell_for_good();
-            return Ok(());
+            return Ok(status);
         }
         if !self.ready {
             self.keeps_address = false;
         }
         self.plan_restart(&format!("died ({status})"));
-        Ok(())
+        Ok(status)
     }
 
     /// Tells that a child is not started again; why, it has said itself.

@@ -306,18 +306,13 @@ fn a_history_that_was_copied_while_it_was_open_or_is_damaged_is_told_and_made_an
     }
 }
 
-/// A start reads what is open and no more, so it does not come upon every damage: a request does.
-#[test]
-fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew() {
-    let mut venue = Venue::separate(&UNLIMITED);
-    trade(&venue, 3);
-    venue.part(Part::Adapter).signal(Signal::TERM);
-    assert!(venue.part(Part::Adapter).wait_for_end().success());
+/// Does something to the pages of a closed history that hold A's trades.
+fn damage_own_trades(venue: &Venue, damage: impl Fn(&mut [u8])) {
     // An own trade as it is stored: of an order of no list, at the first price.
     let mut of_trade = (-1i64).to_le_bytes().to_vec();
     of_trade
         .extend(units("30000.50000000").to_le_bytes().first_chunk::<8>().expect("it is longer"));
-    let mut bytes = fs::read(store(&venue)).expect("it is there");
+    let mut bytes = fs::read(store(venue)).expect("it is there");
     // What lies in front of that is of no use to a page, and may be of another.
     let rows_from = |page: &[u8]| usize::from(u16::from_le_bytes([page[14], page[15]]));
     let holds_trade = |page: &[u8]| {
@@ -325,8 +320,18 @@ fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew()
         rows.windows(16).any(|window| window == of_trade)
     };
     let damaged = bytes.chunks_mut(4096).filter(|page| holds_trade(page));
-    assert!(damaged.map(|page| page.fill(0)).count() > 0, "nothing is damaged");
-    fs::write(store(&venue), bytes).expect("it is ours");
+    assert!(damaged.map(damage).count() > 0, "nothing is damaged");
+    fs::write(store(venue), bytes).expect("it is ours");
+}
+
+/// A start reads what is open and no more, so it does not come upon every damage: a request does.
+#[test]
+fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew() {
+    let mut venue = Venue::separate(&UNLIMITED);
+    trade(&venue, 3);
+    venue.part(Part::Adapter).signal(Signal::TERM);
+    assert!(venue.part(Part::Adapter).wait_for_end().success());
+    damage_own_trades(&venue, |page| page.fill(0));
     venue.start_adapter();
     let told = |venue: &mut Venue, what: &str| {
         venue.part(Part::Adapter).lines().iter().filter(|line| line.contains(what)).count()
@@ -341,6 +346,37 @@ fn damage_that_is_found_late_is_told_and_the_next_start_makes_the_history_anew()
     venue.start_adapter();
     assert_eq!(told(&mut venue, "is damaged"), 1);
     assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
+}
+
+/// The database follows what its pages say, and does not see all that cannot be.
+#[test]
+fn a_history_that_ends_the_adapter_which_reads_it_is_made_anew() {
+    let mut venue = Venue::up(&UNLIMITED);
+    trade(&venue, 3);
+    assert!(venue.stop_up(Signal::TERM).success());
+    // One bit of each row's head: it would have many values, which no table here has.
+    damage_own_trades(&venue, |page| {
+        let number = |page: &[u8], at: usize| usize::from(page[at]) | usize::from(page[at + 1]) << 8;
+        for row in (16..number(page, 12)).step_by(2) {
+            let flags = number(page, row) + 4;
+            page[flags] |= 4;
+        }
+    });
+    venue.start_up();
+    let printed = venue.supervisor().lines().len();
+    let read = |venue: &Venue| venue.a().send("GET", "/api/v3/myTrades", "symbol=BTCUSDT");
+    assert!(read(&venue).is_err(), "nothing has ended the adapter");
+    venue.supervisor().wait_for(printed, "a history made anew", |line| {
+        line.contains("made anew from the log's beginning") && line.contains("is damaged")
+    });
+    assert!(eventually(|| read(&venue).is_ok_and(|reply| reply.status == 200)));
+    assert_eq!(Past::of_rest(&mut venue.a()), Past::of_log(venue.data()));
+    // Who is killed has nothing damaged.
+    let printed = venue.supervisor().lines().len();
+    venue.kill9(Part::Adapter);
+    venue.supervisor().wait_for(printed, "the adapter's return", |line| line.contains("is back"));
+    let lines = venue.supervisor().lines().split_off(printed);
+    assert!(!lines.iter().any(|line| line.contains("anew")), "{lines:?}");
 }
 
 /// A lease holds the log, and nobody comes to end that of an instance that never served.

@@ -5,7 +5,8 @@
 //! says, while a store is open, which file that is, and a copy is another one. Who dies leaves that behind, and goes
 //! on with its own file. Damage that nothing has come upon before, since a start does not read all of a store, is
 //! noted there for the next start. Some damage ends the process that opens a store, which only a start behind it can
-//! tell: so the starts that have not come to their end are counted.
+//! tell: so the starts that have not come to their end are counted. What ends the process later, whoever has started
+//! it sees, and has it noted here.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ use std::time::UNIX_EPOCH;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use touchline_protocol::log::place::HISTORY_FOLDER;
 
 use super::store::HistoryError;
 use crate::notice::alert;
@@ -177,6 +179,19 @@ impl Drop for Opening {
     }
 }
 
+/// Notes, for the next start, that the adapter of this instance has died as one does that reads what the database
+/// does not see to be damaged. False if it has no store, if another process has that, or if it cannot be written.
+#[must_use]
+pub fn suspect(data: &Path, instance: &str) -> bool {
+    let folder = data.join(HISTORY_FOLDER).join(instance);
+    if !folder.join(DATA).exists() {
+        return false;
+    }
+    // Of one that is in use nobody knows who damaged what.
+    let Ok(_lock) = lock(&folder) else { return false };
+    Damage::of(&folder).write().is_ok()
+}
+
 /// Notes damage that is found while a store is open.
 #[derive(Debug)]
 pub(super) struct Damage {
@@ -282,6 +297,23 @@ mod tests {
             assert_eq!(noted(HistoryError::Row { table: "sides", bytes: 3 }), (true, false));
         }
         assert_eq!(noted(HistoryError::Lost { position: 7 }), (false, false), "it was opened anew");
+    }
+
+    #[test]
+    fn a_store_that_is_suspected_is_of_a_damaged_one_once_nobody_has_it() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join(HISTORY_FOLDER).join("one");
+        assert!(!suspect(data.path(), "one"), "there is none");
+        assert!(!folder.exists());
+        let mut open = lock(&folder).unwrap();
+        fs::write(folder.join(DATA), "pages").unwrap();
+        open.say_open();
+        assert!(!suspect(data.path(), "one"), "it is in use");
+        // As a death leaves it.
+        open.is_open = false;
+        drop(open);
+        assert!(suspect(data.path(), "one"));
+        assert!(lock(&folder).unwrap().is_of_damaged());
     }
 
     #[test]
