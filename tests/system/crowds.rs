@@ -2,15 +2,18 @@
 //! under way. Who is in goes on, and who comes honestly gets in.
 
 use super::binary::{KEY_A, KEY_B};
+use super::http::connect as connect_http;
 use super::process::eventually;
 use super::raw_session::{CHALLENGE, REFUSED, message, proof, read_message, template};
 use super::stream_client::{Member, RawStream, options, over_epoll, send, tcp, venue};
 use super::venue::{Part, Venue};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use std::collections::BTreeSet;
-use std::fs;
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 use touchline_protocol::client::Endpoint;
 
 /// A limit that leaves the engine so many descriptors.
@@ -67,6 +70,31 @@ fn without_descriptors_who_is_in_is_served_and_the_door_waits() {
     let late = options(tcp(&venue), "late", (KEY_A, &a));
     assert!(eventually(|| Member::open(&late).is_ok()), "there is room again");
     honest.assert_alive();
+}
+
+/// The front that may_minihttp is has no such words: the README says so.
+#[test]
+fn an_adapter_without_descriptors_says_so_now_and_then_and_serves_who_waited() {
+    let mut venue = Venue::separate(&["--set", "adapter.front=hyper"]);
+    let adapter = Pid::from_raw(venue.part(Part::Adapter).pid().try_into().expect("a process id"));
+    let set = |limit| prlimit(adapter, Resource::Nofile, limit).expect("it is this user's");
+    let before = set(Rlimit { current: Some(0), maximum: getrlimit(Resource::Nofile).maximum });
+    let begin = Instant::now();
+    // The kernel completes it.
+    let mut waits = connect_http(venue.address()).expect("the adapter listens");
+    let says_so = |line: &String| {
+        line.contains("adapter: cannot accept a connection") && line.contains("os error 24")
+    };
+    assert!(eventually(|| venue.part(Part::Adapter).lines().iter().any(says_so)), "not told");
+    // It is tried far more often meanwhile.
+    thread::sleep(Duration::from_secs(1));
+    let told = venue.part(Part::Adapter).lines().iter().filter(|line| says_so(line)).count();
+    assert!(told as u64 <= 1 + begin.elapsed().as_secs() / 10, "told {told} times");
+    set(before);
+    waits.write_all(b"GET /api/v3/ping HTTP/1.1\r\nHost: h\r\n\r\n").expect("it is open");
+    let mut answer = [0; 12];
+    waits.read_exact(&mut answer).expect("it is answered");
+    assert_eq!(&answer, b"HTTP/1.1 200");
 }
 
 /// Dials from another address of this machine.

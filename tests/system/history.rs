@@ -356,7 +356,8 @@ fn a_history_that_ends_the_adapter_which_reads_it_is_made_anew() {
     assert!(venue.stop_up(Signal::TERM).success());
     // One bit of each row's head: it would have many values, which no table here has.
     damage_own_trades(&venue, |page| {
-        let number = |page: &[u8], at: usize| usize::from(page[at]) | usize::from(page[at + 1]) << 8;
+        let number =
+            |page: &[u8], at: usize| usize::from(page[at]) | usize::from(page[at + 1]) << 8;
         for row in (16..number(page, 12)).step_by(2) {
             let flags = number(page, row) + 4;
             page[flags] |= 4;

@@ -21,12 +21,16 @@ use super::hyper::{self, Shared};
 use super::places::{Place, Places};
 use super::{FrontConfig, FrontError};
 use crate::http::{Fault, Reply, Service};
+use crate::notice::alert;
 
 /// Connections that the kernel may hold ready while the acceptor is busy.
 const BACKLOG: u32 = 1024;
 
 /// Pause after an `accept` that failed for want of descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// So often at the most it is told that nothing can be accepted.
+const TELL_PAUSE: Duration = Duration::from_secs(10);
 
 /// Refused connections that may wait for their 503 at the same time; more are closed at once.
 const MAX_REFUSALS: usize = 64;
@@ -232,7 +236,7 @@ struct Acceptor {
 impl Acceptor {
     async fn run(mut self) {
         let refusals = Places::new(MAX_REFUSALS, MAX_REFUSALS, Vec::new());
-        let mut turn = 0;
+        let (mut turn, mut told) = (0, None::<Instant>);
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -243,6 +247,10 @@ impl Acceptor {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     if !concerns_one_connection(&error) {
+                        if told.is_none_or(|told| told.elapsed() >= TELL_PAUSE) {
+                            alert!("adapter: cannot accept a connection: {error}");
+                            told = Some(Instant::now());
+                        }
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                     continue;
