@@ -249,8 +249,8 @@ impl FrontHandle {
         self.places.taken()
     }
 
-    /// Stops accepting, lets requests in progress finish for at most `timeout`, closes idle
-    /// connections, ends the threads. Returns how many connections had to be cut off.
+    /// Stops accepting, lets requests that were read whole finish for at most `timeout`, closes all
+    /// other connections, ends the threads. Returns how many connections had to be cut off.
     ///
     /// On [`FrontKind::May`] threads, socket and idle connections stay until the process ends, and
     /// whatever comes is answered 503.

@@ -63,6 +63,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Longest wait at the end for requests that are being answered.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
+/// Of that, what is left for the answers to requests that the engine does not answer.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
 /// Longest that a step of the handshake with the engine may take.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 
@@ -354,15 +357,24 @@ impl Parts {
         end_of(notices.recv().ok())
     }
 
-    /// Requests first, so that each gets its answer; then what answers them.
+    /// Requests first, so that each gets its answer; then what answers them. An engine that hangs is not waited for as
+    /// long as requests have time: what it has not decided is in doubt, and is answered so before anybody is cut off.
     fn end(self) {
         let Self { front, orders, records, tailer, history, views: _, keeper, _archive } = self;
+        let (has_ended, ends) = mpsc::channel::<()>();
+        let stop_links = move || {
+            let _ended_before = ends.recv_timeout(LAST_REQUESTS.saturating_sub(LAST_ANSWERS));
+            orders.stop();
+            records.stop();
+        };
+        // Without that thread the links end with this function's last hold on them.
+        let stopping = thread::Builder::new().name("last-answers".to_owned()).spawn(stop_links);
         let cut_off = front.shutdown(LAST_REQUESTS);
         if cut_off > 0 {
             alert!("adapter: {cut_off} connections were cut off");
         }
-        orders.stop();
-        records.stop();
+        drop(has_ended);
+        let _stopped = stopping.map(thread::JoinHandle::join);
         drop(tailer);
         drop(keeper);
         // Writes what is still in memory, so that the next start begins there.

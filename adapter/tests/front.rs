@@ -19,6 +19,7 @@ mod toy;
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use touchline_adapter::front::{Front, FrontConfig, FrontError};
@@ -343,6 +344,34 @@ fn shutdown_finishes_requests_in_progress_and_closes_idle_connections() {
     assert_eq!(answer.header("connection"), Some("close"));
     busy.assert_ended();
     assert_eq!(patience::join(ending, "the shutdown"), 0);
+}
+
+/// A client that has sent a part of a request would have until the end of the time that others are given.
+#[test]
+fn shutdown_does_not_wait_for_requests_that_are_not_whole() {
+    let site = Site::start(|config| {
+        config.head_timeout = 2 * PATIENCE;
+        config.body_timeout = 2 * PATIENCE;
+    });
+    let mut half_head = site.client();
+    half_head.send("GET /a HTTP/1.1\r\nHost: h\r\n");
+    let mut second_head = site.client();
+    second_head.send(get("/a"));
+    assert_eq!(second_head.answer().status, 200);
+    second_head.send("GET /b HTT");
+    let mut half_body = site.client();
+    half_body
+        .send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(half_body.head().status, 100, "the front waits for the body");
+    half_body.send("half");
+    let front = site.front;
+    let ending = std::thread::spawn(move || front.shutdown(PATIENCE));
+    assert_eq!(half_body.answer().status, 503);
+    for client in [&mut half_head, &mut second_head, &mut half_body] {
+        client.rest();
+    }
+    assert_eq!(patience::join(ending, "the shutdown"), 0);
+    assert_eq!(site.toy.calls.load(Ordering::SeqCst), 1);
 }
 
 #[test]

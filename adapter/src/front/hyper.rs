@@ -68,8 +68,8 @@ const MIN_BUFFER: usize = 8192;
 /// Replies that a connection may give at once, before other connections have their turn.
 const REPLIES_IN_A_ROW: u32 = 8;
 
-/// Serves one connection to its end. `stop` holds a value once the front shuts down: the request
-/// in progress is then still answered, and no other is read.
+/// Serves one connection to its end. `stop` holds a value once the front shuts down: a request that was read whole
+/// is then still answered, and no other is read on.
 pub(super) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -159,7 +159,8 @@ impl Connection {
     }
 
     /// Collects the body, as much of it as this path may have. A body in one piece is not copied; one
-    /// in many is copied together, as each piece would keep a receive buffer of its own alive.
+    /// in many is copied together, as each piece would keep a receive buffer of its own alive. A front that ends waits
+    /// for no rest of one: nothing was done for such a request.
     async fn read_body(&self, path: &str, mut body: Incoming) -> Result<Bytes, Fault> {
         if body.is_end_stream() {
             return Ok(Bytes::new());
@@ -171,7 +172,14 @@ impl Connection {
         }
         let mut first = Bytes::new();
         let mut joined = BytesMut::new();
-        while let Some(frame) = body.frame().await {
+        let mut stop = self.stop.clone();
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = body.frame() => frame,
+                _ = stop.wait_for(Option::is_some) => return Err(Fault::Overloaded),
+            };
+            let Some(frame) = frame else { break };
             let frame = frame.map_err(|_| match self.progress.timed_out() {
                 true => Fault::BodyTimeout,
                 false => Fault::BodyBroken,

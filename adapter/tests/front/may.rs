@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use touchline_adapter::front::{Front, FrontConfig, FrontError, FrontKind};
@@ -399,6 +400,14 @@ fn end() {
     assert_eq!(crate::patience::join(ending, "the shutdown"), 0);
     idle.send(get("/a"));
     assert_eq!(idle.answer().status, 503);
+    let site = may();
+    let mut half = site.client();
+    half.send("GET /a HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf");
+    assert_eq!(half.answer().status, 200);
+    assert_eq!(site.front.shutdown(PATIENCE), 0, "it waits for the rest of a request");
+    half.send(" of it");
+    assert_eq!(half.answer().status, 503);
+    assert_eq!(site.toy.calls.load(Ordering::SeqCst), 1);
     let site = may();
     let mut stuck = site.client();
     stuck.send(get("/hold"));

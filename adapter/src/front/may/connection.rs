@@ -91,11 +91,17 @@ impl Served {
     /// Reads the rest of a request and has it answered.
     fn exchange(&self, head: Head<'_, '_, '_>) -> Reply {
         let path = path_of(head.path()).to_owned();
-        let Some(_in_progress) = self.shared.progress.begin() else {
+        if self.shared.progress.begin().is_none() {
             return self.refuse(&path, Fault::Overloaded);
-        };
+        }
         match self.receive(head) {
-            Ok(request) => self.ask(request).unwrap_or_else(|fault| self.fault(&path, fault)),
+            Ok(request) => match self.shared.progress.begin() {
+                Some(_in_progress) => {
+                    self.ask(request).unwrap_or_else(|fault| self.fault(&path, fault))
+                }
+                // Nothing waits for the rest of a request at the end.
+                None => self.refuse(&path, Fault::Overloaded),
+            },
             // These are told when the request has been read whole.
             Err(fault @ (Fault::UnknownMethod | NO_PATH)) => self.fault(&path, fault),
             Err(fault) => self.refuse(&path, fault),
