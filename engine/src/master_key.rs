@@ -45,6 +45,8 @@ fn check_mark(data: &Path, key: &MasterKey) -> Result<()> {
     let path = data.join(MARK_FILE);
     match fs::read_to_string(&path) {
         Ok(mark) if mark.trim_end() == key.mark() => {}
+        // A first start that was cut off may leave a part of it.
+        Ok(mark) if mark.trim_end().len() < key.mark().len() => leave_mark(data, key),
         Ok(_) => bail!(
             "{} is another one than this venue's, as {} tells: every API key and secret would be void. Put the right \
              one back; to go on with this one, for clients that get new keys, remove {}",

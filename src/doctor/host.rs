@@ -250,8 +250,8 @@ mod tests {
             Picture::new(2, &[]).look(&config)[1].1
         };
         assert_eq!(with(10, true), State::Good);
-        assert_eq!((with(3008, false), with(3009, false)), (State::Good, State::Could));
-        assert_eq!((with(2944, true), with(2945, true)), (State::Good, State::Could));
+        assert_eq!((with(2976, false), with(2977, false)), (State::Good, State::Could));
+        assert_eq!((with(2912, true), with(2913, true)), (State::Good, State::Could));
     }
 
     #[test]

@@ -100,6 +100,26 @@ fn who_logs_out_and_reads_late_gets_every_answer() {
     assert_eq!(leaving.closed(), Some(CloseReason::LoggedOut.to_wire()));
 }
 
+/// The engine has given all to its socket long before, and one that is closed in front of a peer that sends would take
+/// it back.
+#[test]
+fn who_logs_out_and_says_that_it_lives_gets_every_answer() {
+    let venue = venue(&[]);
+    let heartbeat = message(HEARTBEAT, &[0; 24]);
+    for count in [200, 1_200] {
+        let mut leaving = leave(&venue, count);
+        for answer in 1..=count {
+            assert_eq!(leaving.read_answers(1), [answer]);
+            if answer % 50 == 0 {
+                // When all has arrived there is nobody to hear it.
+                let _gone = leaving.socket.write_all(&heartbeat);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        assert_eq!(leaving.closed(), Some(CloseReason::LoggedOut.to_wire()));
+    }
+}
+
 #[test]
 fn answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told() {
     let venue = venue(&["engine.reader_stall_seconds=1", "gateway.unsent_kib=4096"]);
@@ -112,5 +132,6 @@ over_epoll!(
     a_pause_of_the_engine_is_no_silence_of_its_clients,
     who_reads_slowly_is_not_given_up,
     who_logs_out_and_reads_late_gets_every_answer,
+    who_logs_out_and_says_that_it_lives_gets_every_answer,
     answers_that_nobody_reads_behind_a_logout_are_lost_and_that_is_told,
 );

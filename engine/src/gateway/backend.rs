@@ -69,6 +69,10 @@ pub(super) trait Backend {
     /// long before there is room for more.
     fn unread(&self, ticket: usize) -> Option<u64>;
 
+    /// Tells the peer, behind all that was sent, that nothing more comes. What the peer sends is still read: a socket
+    /// that is closed with something unread takes back what has not arrived. Again it does nothing.
+    fn end(&mut self, ticket: usize);
+
     /// Forgets a socket; what is not sent is given up.
     fn forget(&mut self, ticket: usize);
 

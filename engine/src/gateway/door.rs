@@ -20,15 +20,19 @@ use std::time::{Duration, Instant};
 
 /// A peer that has not finished its handshake by then is closed.
 pub(super) const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
-/// Peers at the door at once; one more closes the oldest of the address that has most that have said the same.
-pub(super) const PEERS_MAX: usize = 256;
+/// Peers at the door at once that have said equally much: nothing, a part of a Hello, or all of it. One more closes
+/// the oldest of the address that has most of these. So a crowd from everywhere that only knocks keeps nobody out who
+/// says more than that; one that sends Hellos, each from another address, does keep out who takes long for the proof.
+const PEERS_PER_KIND: usize = 128;
+/// Peers at the door at once.
+pub(super) const PEERS_MAX: usize = 3 * PEERS_PER_KIND;
 /// Peers at the door at once of one address that have said equally much: nothing, a part of a Hello, or all of
 /// it. One more closes the oldest of these, and of those who owe a proof the oldest of the key that most of them
 /// name. So whoever only knocks keeps nobody out who comes from elsewhere, or who says more than that.
 ///
 /// None is kept longer for a mere beginning: they would be in the way of those who have not been read of yet. So
 /// many come in four turns, which is what it takes at the most to read of all: who brings a Hello is heard in time.
-const PEERS_PER_ORIGIN: usize = PEERS_MAX / 4;
+const PEERS_PER_ORIGIN: usize = PEERS_PER_KIND / 2;
 /// Those that the gateway has not taken yet, at the most: each may have brought memory for its rings.
 pub(super) const ARRIVALS_MAX: usize = 64;
 /// Pause while there are so many.
@@ -154,9 +158,10 @@ impl Door {
     fn make_place(&mut self, ticket: usize, origin: Origin, said: Said) {
         let others = self.peers.iter().filter(|(other, _)| **other != ticket);
         let groups = others.map(|(&other, peer)| (other, (peer.origin(), peer.said())));
-        let alike = groups.clone().filter(|(_, (from, has))| *from == origin && has.is_like(&said));
-        let full = Crowd::of(alike).too_many(PEERS_PER_ORIGIN);
-        if let Some(oldest) = full.or_else(|| Crowd::of(groups).too_many(PEERS_MAX)) {
+        let alike = groups.filter(|(_, (_, has))| has.is_like(&said));
+        let from_here = alike.clone().filter(|(_, (from, _))| *from == origin);
+        let full = Crowd::of(from_here).too_many(PEERS_PER_ORIGIN);
+        if let Some(oldest) = full.or_else(|| Crowd::of(alike).too_many(PEERS_PER_KIND)) {
             self.refusals.print("closed a connection: too many are in their handshake");
             self.remove(oldest);
         }

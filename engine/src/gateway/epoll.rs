@@ -8,7 +8,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, recv, send, shutdown};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -215,6 +215,13 @@ impl Backend for Epoll {
 
     fn unread(&self, ticket: usize) -> Option<u64> {
         unread(self.sockets.get(&ticket)?.socket.as_fd())
+    }
+
+    fn end(&mut self, ticket: usize) {
+        if let Some(watched) = self.sockets.get(&ticket) {
+            // One that is not connected any more has nobody to tell.
+            let _gone = shutdown(&watched.socket, Shutdown::Write);
+        }
     }
 
     fn forget(&mut self, ticket: usize) {

@@ -223,6 +223,8 @@ impl Gateway {
         if let Some(stream) = self.sessions.streams.get_mut(&ticket) {
             stream.close(reason, self.options.reader_stall, self.now);
             self.sessions.mark_dirty(ticket);
+            // One that is held is read again.
+            self.sessions.mark_ready(ticket);
         }
     }
 
@@ -248,7 +250,7 @@ impl Gateway {
             stream.session == session && stream.is_closing() && ticket != newer
         });
         if let Some((&ticket, stream)) = older {
-            let was_owed = stream.is_owed();
+            let was_owed = stream.is_owed(self.backend.unread(ticket));
             self.session_ended(ticket);
             if was_owed {
                 self.tell_of_lost_answers(session, "a newer connection of it has ended");
@@ -270,6 +272,8 @@ impl Gateway {
         self.refusals.print(&format!("session {session} ended: {why}"));
         self.sessions.routes[session.0 as usize] = None;
         self.sessions.mark_dirty(ticket);
+        // One that is held is read again.
+        self.sessions.mark_ready(ticket);
         self.mail.tell_duty(ToDuty::Ended { session, epoch });
     }
 
@@ -377,6 +381,10 @@ impl Gateway {
         is_over: bool,
     ) {
         let Some(stream) = self.sessions.streams.get_mut(&ticket) else { return };
+        if stream.is_closing() {
+            // Nothing is said behind the end.
+            return self.history.ask(Ask::Drop { ticket });
+        }
         let goes_on = stream.history_came(position, messages, is_over);
         self.sessions.mark_dirty(ticket);
         self.sessions.mark_ready(ticket);
@@ -429,8 +437,10 @@ impl Gateway {
                 stream.is_holding = true;
                 self.sessions.holding.push(ticket);
             }
-            if stream.is_over(self.now) && !self.sessions.are_closed {
-                let (session, was_owed) = (stream.session, stream.is_owed());
+            let has_said_all = stream.has_said_all();
+            let unread = if has_said_all { self.backend.unread(ticket) } else { None };
+            if stream.is_over(unread, self.now) && !self.sessions.are_closed {
+                let (session, was_owed) = (stream.session, stream.is_owed(unread));
                 self.session_ended(ticket);
                 if was_owed {
                     let seconds = self.options.reader_stall.as_secs();
@@ -439,6 +449,8 @@ impl Gateway {
                         &format!("it reads nothing for {seconds} s"),
                     );
                 }
+            } else if has_said_all {
+                self.backend.end(ticket);
             }
             for one in sent.drain(..) {
                 self.take(one);
@@ -447,6 +459,10 @@ impl Gateway {
         let Sessions { hungry, streams, .. } = &mut self.sessions;
         hungry.retain(|ticket| {
             let Some(stream) = streams.get_mut(ticket) else { return false };
+            if stream.is_closing() {
+                self.history.ask(Ask::Drop { ticket: *ticket });
+                return false;
+            }
             let has_room = stream.spare_room() >= PIECE_ROOM;
             if has_room {
                 stream.replaying = Replaying::Due;

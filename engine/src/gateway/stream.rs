@@ -183,7 +183,8 @@ impl Stream {
 
     /// True when one more read could find no room.
     pub(super) fn is_full(&self) -> bool {
-        self.input.room() < READ_BYTES
+        // Behind its end all that comes is dropped.
+        self.closing.is_none() && self.input.room() < READ_BYTES
     }
 
     /// True when something came that is not passed on yet.
@@ -422,15 +423,22 @@ impl Stream {
         }
     }
 
-    /// True when nothing is left to say, or its time is over.
-    pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.closing
-            .is_some_and(|closing| self.outgoing.used() == 0 || closing.is_late(self.stalled, now))
+    /// True when its last words are all given to the socket. To be asked for what that keeps of them: closed in front
+    /// of a peer that still sends, it would take them back.
+    pub(super) const fn has_said_all(&self) -> bool {
+        self.closing.is_some() && self.outgoing.used() == 0
     }
 
-    /// True when it has logged out and is owed answers that it has not taken.
-    pub(super) const fn is_owed(&self) -> bool {
-        matches!(self.closing, Some(Closing::Owed(_))) && self.outgoing.used() > 0
+    /// True when its last words have arrived, of which the socket keeps `unread` bytes, or its time is over.
+    pub(super) fn is_over(&self, unread: Option<u64>, now: Instant) -> bool {
+        let has_arrived = self.has_said_all() && unread.is_none_or(|unread| unread == 0);
+        has_arrived || self.closing.is_some_and(|closing| closing.is_late(self.stalled, now))
+    }
+
+    /// True when it has logged out and is owed answers that have not arrived.
+    pub(super) fn is_owed(&self, unread: Option<u64>) -> bool {
+        let is_left = self.outgoing.used() > 0 || unread.is_some_and(|unread| unread > 0);
+        matches!(self.closing, Some(Closing::Owed(_))) && is_left
     }
 
     /// True when it is ended and only its last words are left.
@@ -453,7 +461,7 @@ impl Stream {
     /// True while something waits for it to read: then [`tick`](Self::tick) is to know what it has left unread.
     pub(super) fn is_waited_for(&self) -> bool {
         if self.closing.is_some() {
-            return self.outgoing.is_under_way();
+            return self.outgoing.is_under_way() || self.has_said_all();
         }
         // What a replay holds open is of use to others too.
         let is_wanted = self.replaying == Replaying::Hungry

@@ -35,6 +35,8 @@ impl Backend for Failing {
         None
     }
 
+    fn end(&mut self, _: usize) {}
+
     fn forget(&mut self, _: usize) {}
 
     fn turn(&mut self, _: Duration, _: &mut Vec<Happened>) -> io::Result<()> {
@@ -87,6 +89,10 @@ impl Backend for Counting {
 
     fn unread(&self, ticket: usize) -> Option<u64> {
         self.backend.unread(ticket)
+    }
+
+    fn end(&mut self, ticket: usize) {
+        self.backend.end(ticket);
     }
 
     fn forget(&mut self, ticket: usize) {

@@ -288,6 +288,13 @@ impl Backend for Uring {
         unread(self.sockets.get(&ticket)?.socket.as_fd())
     }
 
+    fn end(&mut self, ticket: usize) {
+        if let Some(watched) = self.sockets.get(&ticket) {
+            // One that is not connected any more has nobody to tell.
+            let _gone = shutdown(&watched.socket, Shutdown::Write);
+        }
+    }
+
     fn forget(&mut self, ticket: usize) {
         let Some(watched) = self.sockets.get_mut(&ticket) else { return };
         watched.is_forgotten = true;

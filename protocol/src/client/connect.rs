@@ -366,6 +366,7 @@ fn assemble(
         polls_between: 0,
         checked: Instant::now(),
         beat: (0, Instant::now()),
+        looked: Instant::now(),
         unreported: None,
         ended: None,
     };

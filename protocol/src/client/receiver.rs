@@ -149,7 +149,8 @@ impl Receiver {
     ///
     /// # Errors
     /// See [`ReceiveError`]. Replies that came before the end are handed out first; those that are
-    /// not durable 0.3 s behind it, over a stream at it, never are, if that was asked for.
+    /// not durable 0.3 s behind it, behind a logout as long as the engine lives, over a stream at it, never are, if
+    /// that was asked for. An engine that stands still for 10 s, over a stream for three heartbeats, is given up.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Reply>, ReceiveError> {
         let mut reply = Reply::default();

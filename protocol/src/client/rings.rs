@@ -61,8 +61,10 @@ pub(super) struct RingReceiver {
     pub(super) polls_between: u32,
     /// When a poll last looked at the socket.
     pub(super) checked: Instant,
-    /// The engine's heartbeat as it was last seen, and since when it is that.
+    /// Heartbeat and watermark, added up, as they were last seen, and since when they are that.
     pub(super) beat: (u64, Instant),
+    /// When they were last looked at.
+    pub(super) looked: Instant,
     /// What is wrong behind replies that are handed out first: bytes that are no message come no second time.
     pub(super) unreported: Option<ReceiveError>,
     /// When the connection was found to have ended while replies were held back.
@@ -126,12 +128,16 @@ impl RingReceiver {
 
     /// The engine's heartbeat has moved not long ago.
     fn is_alive(&mut self) -> bool {
-        // SYNC: orders nothing.
+        // SYNC: orders nothing. An engine that ends beats no more and may still write.
         let beat = self.watermarks.heartbeat_ns.view().load_relaxed();
-        if beat != self.beat.0 {
-            self.beat = (beat, Instant::now());
+        let sign = beat.wrapping_add(self.durable().0);
+        let now = Instant::now();
+        // Who has not looked for so long may have been stopped together with the engine.
+        if sign != self.beat.0 || now.duration_since(self.looked) >= SILENCE {
+            self.beat = (sign, now);
         }
-        self.beat.1.elapsed() < SILENCE
+        self.looked = now;
+        now.duration_since(self.beat.1) < SILENCE
     }
 
     /// Looks whether the engine is there: at its socket, and at its heartbeat.

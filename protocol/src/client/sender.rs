@@ -91,7 +91,7 @@ const ORDER_SLOTS: u64 = size_of::<NewOrder>().div_ceil(SLOT_BYTES) as u64;
 const REFUSALS: u32 = 64;
 
 /// Whether the header says how long the message is: it is the caller's, who may have changed it.
-fn states_its_length(message: &[u8]) -> bool {
+pub(super) fn states_its_length(message: &[u8]) -> bool {
     let block_length = message.first_chunk().map(|bytes| usize::from(u16::from_le_bytes(*bytes)));
     block_length.is_some_and(|length| message.len() == MessageHeader::BYTES + length)
 }

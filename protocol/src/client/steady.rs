@@ -10,7 +10,7 @@
 //! There is no thread behind it: all happens in the calls, and a [`SteadyClient::poll`] that connects again
 //! waits for the engine's answers.
 
-use super::sender::next_sequence;
+use super::sender::{next_sequence, states_its_length};
 use super::{
     Client, ClientCommand, ClientOptions, ConnectError, Notice, ReceiveError, Reply, SendError,
 };
@@ -116,6 +116,8 @@ pub struct SteadyClient {
     told_to: Option<Position>,
     /// Where the client was away and the caller has not caught up.
     missed: Vec<Missed>,
+    /// All up to there the caller knows, whoever told it.
+    caught_up_to: Position,
     /// Polled already, behind notices that are told first.
     next_reply: Option<Box<Reply>>,
     try_at: Instant,
@@ -150,6 +152,7 @@ impl SteadyClient {
             send_fault: None,
             told_to: None,
             missed: Vec::new(),
+            caught_up_to: Position(0),
             next_reply: None,
             try_at: Instant::now(),
             pause: PAUSES[0],
@@ -227,12 +230,14 @@ impl SteadyClient {
     pub fn accept_history_loss(&mut self) {
         (self.options.last_seen, self.told_to) = (None, None);
         self.missed.clear();
+        self.caught_up_to = Position(0);
     }
 
     /// The caller knows all up to a position, by a replay, from the log or by the account's state: what was
     /// missed up to there is named no more. Until then it is named again with each return, so that a replay
     /// which breaks off can be asked for anew.
     pub fn caught_up(&mut self, to: Position) {
+        self.caught_up_to = self.caught_up_to.max(to);
         self.missed.retain(|missed| missed.to > to);
         for missed in &mut self.missed {
             missed.from = missed.from.max(to);
@@ -246,10 +251,13 @@ impl SteadyClient {
     /// name meanwhile: [`Back::Returned`] tells, and the correlation stays.
     ///
     /// # Errors
-    /// [`SendError::Full`] and [`SendError::NoSequence`]: what the connection itself is not the cause of.
+    /// [`SendError::Full`], [`SendError::Unframed`] and [`SendError::NoSequence`]: what the connection itself is not the cause of.
     pub fn send<C: ClientCommand>(&mut self, command: &mut C) -> Result<Sequence, SendError> {
         if self.undecided.len() >= UNDECIDED_MAX {
             return Err(SendError::Full);
+        }
+        if !states_its_length(command.as_bytes()) {
+            return Err(SendError::Unframed);
         }
         let sequence = next_sequence(self.last_sequence)?;
         command.command_mut().sequence = sequence;
@@ -426,6 +434,10 @@ impl SteadyClient {
     /// What was not told before this position, that of a Welcome, was missed.
     fn miss(&mut self, to: Position) {
         let (Some(from), Some((_, seen))) = (self.told_to, self.options.last_seen) else { return };
+        let [from, seen] = [from, seen].map(|known| known.max(self.caught_up_to));
+        if seen >= to {
+            return;
+        }
         match self.missed.last_mut() {
             // Nothing was told between them.
             Some(last) if last.to >= seen => last.to = to,

@@ -29,14 +29,19 @@ fn of_many_networks_the_oldest_peer_goes() {
     let mut door = door_of(peers::options(folder.path()), backend, bell);
     let (socket, _far) = UnixStream::pair().expect("two sockets");
     let socket = Arc::new(OwnedFd::from(socket));
-    for ticket in 0..300 {
-        let origin = Origin::Remote(IpAddr::V4(Ipv4Addr::from(ticket as u32)));
-        door.make_place(ticket, origin, Said::Nothing);
-        door.peers.insert(ticket, Peer::new(Arc::clone(&socket), origin));
+    let from = |ticket: usize| Origin::Remote(IpAddr::V4(Ipv4Addr::from(ticket as u32)));
+    // One of them has said something.
+    let mut speaks = Peer::new(Arc::clone(&socket), from(0));
+    assert!(matches!(speaks.received(&[96, 0], &door.options), Progress::Waiting));
+    door.peers.insert(0, speaks);
+    for ticket in 1..300 {
+        door.make_place(ticket, from(ticket), Said::Nothing);
+        door.peers.insert(ticket, Peer::new(Arc::clone(&socket), from(ticket)));
     }
     let mut kept: Vec<_> = door.peers.keys().copied().collect();
     kept.sort_unstable();
-    assert_eq!(kept, (300 - PEERS_MAX..300).collect::<Vec<_>>());
+    assert_eq!(kept.remove(0), 0, "who speaks is not closed for the crowd");
+    assert_eq!(kept, (300 - PEERS_PER_KIND..300).collect::<Vec<_>>());
 }
 
 fn backends() -> Vec<(Box<dyn Backend + Send>, Arc<Bell>)> {

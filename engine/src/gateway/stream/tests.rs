@@ -257,15 +257,15 @@ fn who_has_logged_out_may_read_its_answers_slowly_and_is_given_up_when_it_reads_
         left -= 1000;
         for unread in [2 * unread + 1, 2 * unread] {
             assert!(stream.tick(now, STALL, marks, Some(unread)).is_none());
-            assert!(!stream.is_over(now), "{left} bytes are left");
+            assert!(!stream.is_over(None, now), "{left} bytes are left");
             now += STALL * 2 / 3;
         }
     }
-    assert!(stream.is_owed());
+    assert!(stream.is_owed(None));
     assert!(stream.tick(now, STALL, marks, Some(0)).is_none());
     now += STALL;
     assert!(stream.tick(now, STALL, marks, Some(0)).is_none(), "it is ended already");
-    assert!(stream.is_over(now), "it reads nothing more");
+    assert!(stream.is_over(None, now), "it reads nothing more");
 }
 
 #[test]
@@ -278,9 +278,9 @@ fn who_has_logged_out_is_not_blamed_for_a_late_disk() {
     for now in [now, later] {
         assert!(durable.take(Position(0), now).is_none(), "nothing is on disk");
         assert!(durable.tick(now, STALL, marks, None).is_none());
-        assert!(!durable.is_over(now));
+        assert!(!durable.is_over(None, now));
     }
     let answers = durable.take(Position(64), later).expect("answers, and the last word");
     durable.sent(answers);
-    assert!(durable.is_over(later) && !durable.is_owed());
+    assert!(durable.is_over(None, later) && !durable.is_owed(None));
 }

@@ -368,7 +368,7 @@ fn behind_a_logout_the_disk_is_waited_for_as_long_as_the_engine_lives() {
     assert!(matches!(client.receiver().poll(), Ok(Some(_))));
     answer_as_of(&mut engine, Position(128));
     assert!(matches!(client.receiver().poll(), Ok(None)));
-    rings(&mut client).beat = (7, long_ago());
+    rings(&mut client).beat = (7 + 64, long_ago());
     let given_up = client.receiver().poll();
     assert!(matches!(given_up, Err(ReceiveError::Disconnected)), "it is gone: {given_up:?}");
 }

@@ -167,6 +167,36 @@ fn what_was_missed_begins_behind_the_last_transaction_of_which_all_has_come() {
     assert_eq!(come_back(&mut client, 1536), []);
 }
 
+/// By the account's state, or a replay up to the log's end.
+#[test]
+fn who_has_caught_up_beyond_the_logon_is_told_of_nothing_before_that() {
+    let (tcp, mut client) = lost_and_patient();
+    client.options.last_seen = Some((Incarnation(1), Position(64)));
+    let come_back = |client: &mut SteadyClient, position: u64| {
+        let (incarnation, position) = (Incarnation(1), Position(position));
+        let welcome = Welcome { incarnation, position, ..Default::default() };
+        let (told, _) = back_beside((&tcp, client), &welcome, |_, told| told);
+        match told {
+            Ok(Some(Told::Connection(Back::Returned { missed, .. }))) => missed,
+            told => panic!("{told:?}"),
+        }
+    };
+    come_back(&mut client, 512);
+    client.caught_up(Position(1000));
+    assert_eq!(come_back(&mut client, 768), []);
+    let [from, seen] = [Position(1000); 2];
+    assert_eq!(come_back(&mut client, 2000), [Missed { from, seen, to: Position(2000) }]);
+}
+
+#[test]
+fn a_command_that_states_another_length_is_refused_and_takes_no_sequence() {
+    let (_tcp, mut client) = lost_and_patient();
+    let mut order = NewOrder::default();
+    order.header.block_length += 8;
+    assert_eq!(client.send(&mut order), Err(SendError::Unframed));
+    assert_eq!(client.send(&mut NewOrder::default()), Ok(Sequence(1)));
+}
+
 #[test]
 fn of_what_was_missed_so_many_parts_are_kept() {
     let (_tcp, mut client) = lost_and_patient();
