@@ -5,10 +5,12 @@
 //! `jobs::long_list`), and that a body which is too long gets its answer (`jobs::rules::bodies_…`,
 //! `openapi::jobs::what_…`).
 
-use super::http::Request;
-use super::process::Process;
-use super::venue::Venue;
-use crate::patience::Wait;
+use super::http::{Http, Request, now_ms};
+use super::process::{Process, eventually, send_signal, stop};
+use super::venue::{FRONTS, Part, Venue};
+use crate::patience::{Wait, join};
+use rustix::process::Signal;
+use std::thread;
 
 #[test]
 fn the_second_front_says_what_it_is_for_and_survives_its_adapter() {
@@ -17,14 +19,14 @@ fn the_second_front_says_what_it_is_for_and_survives_its_adapter() {
     venue.supervisor().wait_for(0, "warning", warned);
     assert_eq!(venue.http().get("/api/v3/ping").header("server"), Some("M"), "may_minihttp's name");
     let adapter = venue.pid("adapter");
-    super::process::send_signal(adapter.expect("it runs"), rustix::process::Signal::KILL);
+    send_signal(adapter.expect("it runs"), Signal::KILL);
     let is_back = || venue.pid("adapter").is_some_and(|pid| Some(pid) != adapter);
-    assert!(super::process::eventually(is_back), "the adapter is started again");
+    assert!(eventually(is_back), "the adapter is started again");
     let answers = || {
         let request = Request::new("GET", "/api/v3/ping");
         venue.http().send(&request).is_ok_and(|reply| reply.header("server") == Some("M"))
     };
-    assert!(super::process::eventually(answers), "on the same port and front");
+    assert!(eventually(answers), "on the same port and front");
 }
 
 #[test]
@@ -46,6 +48,47 @@ fn what_a_front_refuses_from_a_banned_address_it_refuses_for_the_ban() {
             assert!((100..=120).contains(&reply.number("Retry-After")), "{front}: {reply:?}");
         }
     }
+}
+
+/// An engine that hangs answers nobody: whoever waits for it when the adapter ends learns that.
+#[test]
+fn an_adapter_that_ends_answers_what_its_engine_does_not() {
+    for front in FRONTS {
+        ends_with_answers(front);
+    }
+}
+
+fn ends_with_answers(front: &str) {
+    const ORDER: &str =
+        "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=50000";
+    const ORDERS: u64 = 4;
+    let mut venue = Venue::separate(&["--set", "adapter.deadline_ms=60000", "--set", front]);
+    let used = |http: &mut Http| http.get("/api/v3/ping").number("x-svc-used-weight-1m");
+    let mut asks = venue.http();
+    // It counts anew with each minute.
+    assert!(eventually(|| now_ms() % 60_000 < 45_000));
+    let before = used(&mut asks);
+    stop(venue.part(Part::Engine).pid());
+    let clients: Vec<_> = (0..ORDERS)
+        .map(|_| {
+            let mut a = venue.a();
+            thread::spawn(move || a.send("POST", "/api/v3/order", ORDER))
+        })
+        .collect();
+    let mut asked = 0;
+    let all_wait = eventually(|| {
+        asked += 1;
+        used(&mut asks) == before + asked + ORDERS
+    });
+    assert!(all_wait, "the orders do not come");
+    venue.part(Part::Adapter).signal(Signal::TERM);
+    for client in clients {
+        let answer = join(client, "the order").expect("an answer");
+        assert_eq!(answer.error().1, -1006, "{front}");
+    }
+    assert_eq!(venue.part(Part::Adapter).wait_for_end().code(), Some(0));
+    let lines = venue.part(Part::Adapter).lines();
+    assert!(!lines.iter().any(|line| line.contains("cut off")), "{front}: {lines:?}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Starting, stopping, losing a part, provisioning: what an operator does with the executable.
 
-use super::http::{Http, Key, now_ms};
+use super::http::Key;
 use super::json::Json;
-use super::process::{Process, eventually, processes_on, send_signal, stop};
+use super::process::{Process, eventually, processes_on, send_signal};
 use super::trader::levels;
 use super::units::WHOLE;
 use super::venue::{Part, Venue, borrowed};
-use crate::patience::{Running, finish, join, run};
+use crate::patience::{Running, finish, run};
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -186,39 +186,6 @@ fn without_its_engine_the_adapter_serves_what_it_can_and_heals() {
     let depth = venue.http().get("/api/v3/depth?symbol=BTCUSDT").ok();
     assert_eq!(levels(&depth, "asks"), [(50_000 * WHOLE, WHOLE)]);
     assert_eq!(a.limit("BTCUSDT", "SELL", "1", "50000").integer_at("orderId"), id + 1);
-}
-
-/// An engine that hangs answers nobody: whoever waits for it when the adapter ends learns that.
-#[test]
-fn an_adapter_that_ends_answers_what_its_engine_does_not() {
-    const ORDERS: u64 = 4;
-    let mut venue = Venue::separate(&["--set", "adapter.deadline_ms=60000"]);
-    let used = |http: &mut Http| http.get("/api/v3/ping").number("x-svc-used-weight-1m");
-    let mut asks = venue.http();
-    // It counts anew with each minute.
-    assert!(eventually(|| now_ms() % 60_000 < 45_000));
-    let before = used(&mut asks);
-    stop(venue.part(Part::Engine).pid());
-    let clients: Vec<_> = (0..ORDERS)
-        .map(|_| {
-            let mut a = venue.a();
-            thread::spawn(move || a.send("POST", "/api/v3/order", SELL))
-        })
-        .collect();
-    let mut asked = 0;
-    let all_wait = eventually(|| {
-        asked += 1;
-        used(&mut asks) == before + asked + ORDERS
-    });
-    assert!(all_wait, "the orders do not come");
-    venue.part(Part::Adapter).signal(Signal::TERM);
-    for client in clients {
-        let answer = join(client, "the order").expect("an answer");
-        assert!(answer.is_unknown(), "{answer:?}");
-    }
-    assert_eq!(venue.part(Part::Adapter).wait_for_end().code(), Some(0));
-    let lines = venue.part(Part::Adapter).lines();
-    assert!(!lines.iter().any(|line| line.contains("cut off")), "{lines:?}");
 }
 
 #[test]
