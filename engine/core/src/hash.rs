@@ -62,7 +62,8 @@ fn words<const N: usize, const P: usize>(text: &Text<N, P>) -> impl Iterator<Ite
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {
     key: u64,
-    /// What the pairs of words of a text are mixed with: keys that differ by place, and each turned round.
+    /// What the pairs of words of a text are mixed with: a key for each word, none of which tells of another. With two
+    /// that belong together there are names whose products have the same low bits, whatever the seed.
     pairs: [[u64; 2]; PAIRS],
 }
 
@@ -76,8 +77,8 @@ impl Seed {
         let mut pairs = [[0; 2]; PAIRS];
         let mut at = 0;
         while at < PAIRS {
-            let of_place = key.wrapping_add(STEP.wrapping_mul(at as u64));
-            pairs[at] = [of_place, of_place.rotate_left(32)];
+            let number = 2 * at as u64;
+            pairs[at] = [spread(key, number + 1), spread(key, number + 2)];
             at += 1;
         }
         Self { key, pairs }
@@ -131,13 +132,14 @@ impl Seed {
         let (whole, rest) = bytemuck::bytes_of(text).as_chunks::<16>();
         const { assert!(size_of::<Text<N, P>>() / 16 < PAIRS) };
         let mut mixed = 0;
-        for (pair, [key, turned]) in whole.iter().zip(self.pairs) {
+        for (pair, [first, second]) in whole.iter().zip(self.pairs) {
             let [low, high] = halves(*pair);
-            mixed ^= fold(low ^ key, high ^ turned);
+            mixed ^= fold(low ^ first, high ^ second);
         }
         let rest = rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        let [key, turned] = self.pairs[whole.len()];
-        (mixed ^ fold(rest ^ key, scope ^ turned)) as u32
+        let [first, second] = self.pairs[whole.len()];
+        mixed ^= fold(rest ^ first, scope ^ second);
+        fold(mixed ^ self.key, STEP) as u32
     }
 
     fn words(&self, scope: u64, words: impl Iterator<Item = u64>) -> u32 {
@@ -151,6 +153,14 @@ impl Seed {
 fn halves(pair: [u8; 16]) -> [u64; 2] {
     let pair = u128::from_le_bytes(pair);
     [pair as u64, (pair >> 64) as u64]
+}
+
+/// A number by its place behind a key: SplitMix64's.
+const fn spread(key: u64, place: u64) -> u64 {
+    let mut mixed = key.wrapping_add(STEP.wrapping_mul(place));
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
 
 /// Both halves of the 128-bit product, folded into one.
@@ -199,5 +209,51 @@ mod tests {
         assert!(line.is_disjoint(&of_sixteen(3, 80)) && line.is_disjoint(&of_sixteen(4, 64)));
         let firsts = (0..64).map(|line| seed.order(3, line * 16) & 15).collect::<BTreeSet<_>>();
         assert!(firsts.len() > 8, "the first of each sixteen lies in {firsts:?}");
+    }
+
+    /// Most names that share one of 4,096 places, of as many names, whatever the seed.
+    fn longest(names: &[ClientOrderId]) -> usize {
+        let of_seed = |seed: u64| {
+            let seed = Seed::new(spread(seed, 0));
+            let mut places = alloc::vec![0; 4096];
+            for name in names {
+                let hash = seed.client_order_id(AccountId(1), SymbolId(1), name);
+                places[hash as usize % 4096] += 1;
+            }
+            places.into_iter().max().unwrap_or(0)
+        };
+        (0..32).map(of_seed).max().unwrap_or(0)
+    }
+
+    fn name(bytes: &[u8]) -> ClientOrderId {
+        ClientOrderId::new(core::str::from_utf8(bytes).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn nobody_chooses_names_that_lie_in_few_places() {
+        // Words that differ by one byte each, so that products of keys that belong together agree.
+        let pairs: [[usize; 2]; 3] = [[19, 23], [15, 27], [3, 7]];
+        let mut hostile = alloc::vec::Vec::new();
+        for number in 0..4096_u32 {
+            let mut bytes = [b'0'; 28];
+            for (at, [low, high]) in pairs.into_iter().enumerate() {
+                let byte = 0x20 + (number >> (4 * at) & 15) as u8;
+                (bytes[low], bytes[high]) = (byte, byte ^ 0x7f);
+            }
+            hostile.push(name(&bytes));
+        }
+        // As many thrown at random share a place eight times at the most.
+        assert!(longest(&hostile) <= 12, "{}", longest(&hostile));
+        let in_order: alloc::vec::Vec<_> =
+            (0..4096).map(|number| name(alloc::format!("order-{number:06}").as_bytes())).collect();
+        assert!(longest(&in_order) <= 12, "{}", longest(&in_order));
+        let backwards: alloc::vec::Vec<_> = (0..4096)
+            .map(|number| {
+                let mut digits = alloc::format!("{number:08}").into_bytes();
+                digits.reverse();
+                name(&digits)
+            })
+            .collect();
+        assert!(longest(&backwards) <= 12, "{}", longest(&backwards));
     }
 }

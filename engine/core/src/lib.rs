@@ -98,7 +98,8 @@ pub struct Core {
     max_algo_orders: u32,
     last_time_ns: u64,
     calendar: calendar::Calendar,
-    /// Number of the present call of `apply`; means nothing outside of it, and is no state.
+    /// Number of the present call of `apply`, but that the short way of orders, which removes none, does not count; means
+    /// nothing outside of it, and is no state.
     call: u64,
     /// Last sequence of the engine's own commands that had one.
     engine_sequence: Sequence,

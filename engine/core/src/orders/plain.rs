@@ -1,5 +1,5 @@
 //! Orders that are LIMIT and GTC and nothing else, which most are: what they leave out need not be looked at.
-//! Called by the short way of placement and by cancels.
+//! Called by the short way of placement, by settlement and by cancels.
 
 use super::Orders;
 use super::record::OrderRecord;
