@@ -42,10 +42,10 @@ mod tests {
         config.gateway.sessions = 1000;
         config.engine.connections = 100;
         config.feed.readers = 10;
-        // 32 that are accepted, 256 at the door, 64 with three each between it and the gateway, 256 who wait
+        // 32 that are accepted, 384 at the door, 64 with three each between it and the gateway, 256 who wait
         // behind it, 64 of the engine's own.
-        assert_eq!(needed(&config), 1300 + 32 + 256 + 192 + 256 + 64);
+        assert_eq!(needed(&config), 1300 + 32 + 384 + 192 + 256 + 64);
         config.feed.enabled = true;
-        assert_eq!(needed(&config), 1310 + 32 + 256 + 192 + 256 + 64);
+        assert_eq!(needed(&config), 1310 + 32 + 384 + 192 + 256 + 64);
     }
 }
