@@ -17,7 +17,6 @@ use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
-use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -26,6 +25,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 use suspicion::Suspicion;
+use touchline_adapter::front::check_free;
 use touchline_engine::has_log;
 use touchline_engine::pid_file::PidFile;
 use touchline_protocol::causes::with_causes;
@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     let data = &arguments.data.data;
     touchline_engine::check_data_path(data)?;
     if !has_log(data)? {
+        // The adapter starts behind the engine, whose first start has made the venue by then.
         check_free(arguments.front.http)
             .context("the adapter would not start: choose another address with --http")?;
     }
@@ -89,12 +90,6 @@ pub(crate) fn run(arguments: &UpArguments) -> Result<()> {
     outcome?;
     ensure!(ended_well, "a child did not end well");
     Ok(())
-}
-
-/// Whether the adapter could listen there at this moment: it starts behind the engine, whose first start has made the
-/// venue by then.
-fn check_free(address: SocketAddr) -> Result<()> {
-    TcpListener::bind(address).map(drop).with_context(|| format!("cannot listen on {address}"))
 }
 
 fn watch_signals(sender: Sender<Notice>) -> Result<()> {

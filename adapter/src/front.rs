@@ -19,7 +19,7 @@ mod socket;
 mod workers;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,6 +75,14 @@ impl FromStr for FrontKind {
             .find(|kind| kind.name() == name)
             .ok_or_else(|| format!("front is {name:?}, must be hyper or may"))
     }
+}
+
+/// Whether a front could listen there at this moment. To be asked before anything is made for one that would not start.
+///
+/// # Errors
+/// [`FrontError::Listen`].
+pub fn check_free(address: SocketAddr) -> Result<(), FrontError> {
+    TcpListener::bind(address).map(drop).map_err(|source| FrontError::Listen { address, source })
 }
 
 /// Limits of a front. Memory is bounded by about `max_connections` times the sum of

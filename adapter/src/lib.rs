@@ -28,4 +28,4 @@ pub mod status;
 pub mod timing;
 pub mod views;
 
-pub use process::{AdapterOptions, ClaimError, RunError, run};
+pub use process::{AdapterOptions, ClaimError, RunError, files_needed, run};

@@ -7,7 +7,7 @@ mod open_files;
 
 use crate::notice::alert;
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -34,7 +34,7 @@ use crate::auth::pool::HashingPool;
 use crate::auth::token::Tokens;
 use crate::config::{AdapterConfig, ConfigError};
 use crate::documentation::{Documented, document};
-use crate::front::{Front, FrontConfig, FrontError, FrontHandle, FrontKind};
+use crate::front::{self, Front, FrontConfig, FrontError, FrontHandle, FrontKind};
 use crate::history::HistoryError;
 use crate::history::writer::{Gate, Work, Writer};
 use crate::jobs::config::{JobsConfig, JobsConfigError};
@@ -49,6 +49,7 @@ use crate::views::state::{Archive, RestoreError};
 use crate::views::tailer::{TailError, Tailer, Watermark};
 use claim::Claim;
 pub use claim::ClaimError;
+pub use open_files::needed as files_needed;
 
 /// Name of the master key's file in the data folder.
 const MASTER_KEY_FILE: &str = "master.key";
@@ -198,19 +199,14 @@ fn serve(
 ) -> Result<(), RunError> {
     options.config.validate()?;
     options.jobs.validate()?;
-    check_free(options.http)?;
+    // The lease of an instance that never served would hold the log for ever.
+    front::check_free(options.http)?;
     let Some(files) = wait_for_engine_files(options, notices)? else { return Ok(()) };
     let _claim = Claim::take(&options.data, &options.config.instance)?;
     let parts = Parts::start(options, files, sender.clone())?;
     let outcome = parts.watch(notices, out);
     parts.end();
     outcome
-}
-
-/// Whether one could listen there at this moment. Before anything is made: the lease of an instance that never
-/// served would hold the log for ever.
-fn check_free(address: SocketAddr) -> Result<(), FrontError> {
-    TcpListener::bind(address).map(drop).map_err(|source| FrontError::Listen { address, source })
 }
 
 /// What the engine leaves in its data folder for an adapter.

@@ -6,16 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use touchline_adapter::config::AdapterConfig;
-use touchline_adapter::front::FrontKind;
+use touchline_adapter::files_needed;
 use touchline_engine::config::{EngineConfig, Wait};
 use touchline_engine::open_files;
 
 /// Cores that are busy at once when all spins: duty thread, gateway, one client.
 const CORES_TO_SPIN: usize = 3;
-/// Files that an adapter keeps for all but workers and clients.
-const ADAPTER_OWN_FILES: usize = 128;
-/// Files of each worker of an adapter.
-const ADAPTER_FILES_PER_WORKER: usize = 3;
 /// Clock sources that are read without a system call.
 const FAST_CLOCKS: [&str; 3] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"];
 
@@ -138,7 +134,7 @@ impl Host {
 
     /// Engine and adapter are a process each, under a limit each.
     fn open_files(&self, config: &EngineConfig, adapter: &AdapterConfig) -> Finding {
-        let needed = open_files::needed(config).max(needed_by_adapter(adapter));
+        let needed = open_files::needed(config).max(files_needed(adapter));
         let found = format!("{} at once per process", self.files);
         if self.files < needed {
             let advice = format!("ulimit -Hn {needed}: that many may the settings take");
@@ -147,18 +143,6 @@ impl Host {
             Finding::good("open files", found)
         }
     }
-}
-
-/// Files that an adapter with these settings may have open at once: those of its connections, of its workers and
-/// of all else, as it counts them itself at its start.
-fn needed_by_adapter(config: &AdapterConfig) -> u64 {
-    let of_connection = match config.front {
-        FrontKind::Hyper => 1,
-        FrontKind::May => 2,
-    };
-    let of_clients = config.connections.saturating_mul(of_connection);
-    let of_workers = config.workers.saturating_mul(ADAPTER_FILES_PER_WORKER);
-    of_clients.saturating_add(of_workers).saturating_add(ADAPTER_OWN_FILES) as u64
 }
 
 /// Whether a core is in a list such as `1,4-7`.
@@ -176,6 +160,7 @@ fn is_listed(list: &str, core: usize) -> bool {
 mod tests {
     use super::super::State;
     use super::*;
+    use touchline_adapter::front::FrontKind;
 
     /// A machine of files that a test writes.
     struct Picture {

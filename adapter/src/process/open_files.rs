@@ -1,10 +1,12 @@
-//! Room for open files: as many as the settings promise connections. Called at the adapter's start.
+//! Room for open files: as many as the settings promise connections. Called at the adapter's start;
+//! `touchline doctor` asks how many files that is.
 //!
 //! The usual soft limit is 1024 files, far below the default number of connections. Behind it no
 //! accept succeeds, and neither does what the views need to follow a new engine.
 
 use touchline_protocol::open_files::raise_limit;
 
+use crate::config::AdapterConfig;
 use crate::notice::alert;
 
 /// Files that are kept for all but workers and client connections: log, engine, history, standard
@@ -19,14 +21,23 @@ const fn reserve(workers: usize) -> u64 {
     RESERVE.saturating_add((workers as u64).saturating_mul(FILES_PER_WORKER))
 }
 
+/// Files that an adapter with these settings may have open at once.
+#[must_use]
+pub fn needed(config: &AdapterConfig) -> u64 {
+    files(config.connections, config.front.files_per_connection(), config.workers)
+}
+
+/// Those of `connections` connections of `files_each` files, and of all else.
+const fn files(connections: usize, files_each: usize, workers: usize) -> u64 {
+    (connections.saturating_mul(files_each) as u64).saturating_add(reserve(workers))
+}
+
 /// Raises the limit of open files so far that `connections` connections of `files_each` files fit beside
 /// what `workers` workers and all else take.
 /// Returns how many do: fewer, and it says so, if the system does not allow so many files.
 pub(super) fn make_room(connections: usize, files_each: usize, workers: usize) -> usize {
-    let reserve = reserve(workers);
-    let files =
-        raise_limit((connections.saturating_mul(files_each) as u64).saturating_add(reserve));
-    let fitting = fitting(files, reserve, connections, files_each);
+    let files = raise_limit(files(connections, files_each, workers));
+    let fitting = fitting(files, reserve(workers), connections, files_each);
     if fitting < connections {
         alert!(
             "adapter: adapter.connections is {connections}, but {} open files are allowed (ulimit \

@@ -1,9 +1,11 @@
 //! What the gateway needs of the kernel's socket interface: one trait, and whoever carries it out
 //! ([`super::epoll`], `io_uring` where it is permitted).
 
+use super::uring::unread;
+use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ pub(super) enum Listener {
 pub(super) const READ_BYTES: usize = 16 << 10;
 
 /// Most connections that a turn accepts of one listener: who knocks faster than is listened to waits in the
-/// kernel's queue, where it costs no descriptor. A quarter of those that the door keeps of one kind, which so live
+/// kernel's queue, where it costs no descriptor. A quarter of those that the door keeps of one kind and address, which so live
 /// through the turns that it takes to read of them.
 pub(super) const ACCEPTS_MAX: usize = 16;
 
@@ -65,13 +67,23 @@ pub(super) trait Backend {
     /// Sends all of the buffer. To be called again for the same ticket only after [`Happened::Sent`].
     fn send(&mut self, ticket: usize, buffer: Vec<u8>, happened: &mut Vec<Happened>);
 
+    /// A socket that it watches.
+    fn socket(&self, ticket: usize) -> Option<BorrowedFd<'_>>;
+
     /// What a socket has taken and its peer has not, if the kernel says so: it becomes less while the peer reads,
     /// long before there is room for more.
-    fn unread(&self, ticket: usize) -> Option<u64>;
+    fn unread(&self, ticket: usize) -> Option<u64> {
+        unread(self.socket(ticket)?)
+    }
 
     /// Tells the peer, behind all that was sent, that nothing more comes. What the peer sends is still read: a socket
     /// that is closed with something unread takes back what has not arrived. Again it does nothing.
-    fn end(&mut self, ticket: usize);
+    fn end(&self, ticket: usize) {
+        if let Some(socket) = self.socket(ticket) {
+            // One that is not connected any more has nobody to tell.
+            let _gone = shutdown(socket, Shutdown::Write);
+        }
+    }
 
     /// Forgets a socket; what is not sent is given up.
     fn forget(&mut self, ticket: usize);

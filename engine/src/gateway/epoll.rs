@@ -3,15 +3,14 @@
 
 use super::backend::{ACCEPTS_MAX, Backend, Happened, Listener, READ_BYTES};
 use super::bell::Bell;
-use super::uring::unread;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, recv, send, shutdown};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -213,15 +212,8 @@ impl Backend for Epoll {
         }
     }
 
-    fn unread(&self, ticket: usize) -> Option<u64> {
-        unread(self.sockets.get(&ticket)?.socket.as_fd())
-    }
-
-    fn end(&mut self, ticket: usize) {
-        if let Some(watched) = self.sockets.get(&ticket) {
-            // One that is not connected any more has nobody to tell.
-            let _gone = shutdown(&watched.socket, Shutdown::Write);
-        }
+    fn socket(&self, ticket: usize) -> Option<BorrowedFd<'_>> {
+        Some(self.sockets.get(&ticket)?.socket.as_fd())
     }
 
     fn forget(&mut self, ticket: usize) {

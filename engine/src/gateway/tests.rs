@@ -5,6 +5,7 @@ use super::*;
 use crate::log::{self, Environment, Log, LogOptions, WindowPlace};
 use crate::recovery::NothingToReplay;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicUsize;
 
 /// Sockets of which nothing is heard for so many turns, and then that they are no more.
@@ -31,11 +32,9 @@ impl Backend for Failing {
 
     fn send(&mut self, _: usize, _: Vec<u8>, _: &mut Vec<Happened>) {}
 
-    fn unread(&self, _: usize) -> Option<u64> {
+    fn socket(&self, _: usize) -> Option<BorrowedFd<'_>> {
         None
     }
-
-    fn end(&mut self, _: usize) {}
 
     fn forget(&mut self, _: usize) {}
 
@@ -87,12 +86,8 @@ impl Backend for Counting {
         self.backend.send(ticket, buffer, happened);
     }
 
-    fn unread(&self, ticket: usize) -> Option<u64> {
-        self.backend.unread(ticket)
-    }
-
-    fn end(&mut self, ticket: usize) {
-        self.backend.end(ticket);
+    fn socket(&self, ticket: usize) -> Option<BorrowedFd<'_>> {
+        self.backend.socket(ticket)
     }
 
     fn forget(&mut self, ticket: usize) {

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -284,15 +284,8 @@ impl Backend for Uring {
         }
     }
 
-    fn unread(&self, ticket: usize) -> Option<u64> {
-        unread(self.sockets.get(&ticket)?.socket.as_fd())
-    }
-
-    fn end(&mut self, ticket: usize) {
-        if let Some(watched) = self.sockets.get(&ticket) {
-            // One that is not connected any more has nobody to tell.
-            let _gone = shutdown(&watched.socket, Shutdown::Write);
-        }
+    fn socket(&self, ticket: usize) -> Option<BorrowedFd<'_>> {
+        Some(self.sockets.get(&ticket)?.socket.as_fd())
     }
 
     fn forget(&mut self, ticket: usize) {

@@ -170,7 +170,7 @@ fn nothing_is_read_of_a_held_socket_and_nothing_is_lost() {
             backend.hold(FLOOD, false);
         }
         assert_eq!(came, sent, "{}", backend.name());
-        shutdown(&far, rustix::net::Shutdown::Both).expect("an end");
+        shutdown(&far, Shutdown::Both).expect("an end");
         let happened = all(backend);
         assert!(matches!(happened[..], [Happened::Ended(FLOOD)]), "{happened:?}");
     }
@@ -233,7 +233,7 @@ fn an_end_that_comes_with_the_last_bytes_is_told() {
         let far = watch(backend, FLOOD);
         turn(backend);
         send(&far, &[1], SendFlags::NOSIGNAL).expect("a byte");
-        shutdown(&far, rustix::net::Shutdown::Write).expect("an end");
+        shutdown(&far, Shutdown::Write).expect("an end");
         let happened = all(backend);
         let is_whole =
             matches!(happened[..], [Happened::Received(FLOOD, _), Happened::Ended(FLOOD)]);
@@ -372,7 +372,7 @@ impl Line {
             }
             60..70 if self.is_held => self.let_go(backend),
             70 if !self.is_shut => {
-                shutdown(&self.far, rustix::net::Shutdown::Write).expect("an end");
+                shutdown(&self.far, Shutdown::Write).expect("an end");
                 self.is_shut = true;
             }
             _ => {}
