@@ -40,7 +40,7 @@ use touchline_core::{Addressees, Core, Reject};
 use touchline_protocol::message::MessageHeader;
 use touchline_protocol::message::command::{CommandHeader, ConnectionEnded, RunPending};
 use touchline_protocol::message::decode::{self, Command};
-use touchline_protocol::message::enums::{CloseReason, RejectReason};
+use touchline_protocol::message::enums::{CloseReason, OrderType, RejectReason, TimeInForce};
 use touchline_protocol::message::event::Envelope;
 use touchline_protocol::message::stream::Logout;
 use touchline_protocol::ring::{MessageBuffer, SessionEnd};
@@ -450,6 +450,9 @@ fn is_answering(writer: &LogWriter) -> bool {
 enum Executed {
     /// It is answered.
     Answered,
+    /// It is answered, and was [judged by levels](is_judged_by_levels) for nothing: no more of its sender's in
+    /// this turn.
+    Looked,
     /// Its sender has logged out: to be ended.
     LoggedOut,
 }
@@ -520,7 +523,7 @@ fn execute(
                 unsolicited::tell(venue, position, clients, Some(client));
             }
         }
-        Ok(None) => {}
+        Ok(None) => return judged(command),
         Err(Refusal::Log(_)) => {
             // Decided on nothing, so it waits for no disk: that of a log that has failed stands still for ever.
             envelope.position = venue.writer.control().durable();
@@ -528,9 +531,27 @@ fn execute(
         }
         Err(Refusal::Core(Reject { reason, detail })) => {
             clients.reject(client, envelope, reason, detail, template);
+            return judged(command);
         }
     }
     Executed::Answered
+}
+
+/// What became of a command that was answered and has changed nothing.
+#[inline]
+fn judged(command: &Command<'_>) -> Executed {
+    if is_judged_by_levels(command) { Executed::Looked } else { Executed::Answered }
+}
+
+/// True of an order that is judged by the levels it would take: thousands of them, and where it is refused then,
+/// no limit of orders and no fee counts it.
+const fn is_judged_by_levels(command: &Command<'_>) -> bool {
+    let (order_type, time_in_force) = match command {
+        Command::NewOrder(order) => (order.order_type, order.time_in_force),
+        Command::CancelReplace(order) => (order.order_type, order.time_in_force),
+        _ => return false,
+    };
+    order_type == OrderType::Market.to_wire() || time_in_force == TimeInForce::Fok.to_wire()
 }
 
 fn template_of(event: &[u8]) -> u16 {

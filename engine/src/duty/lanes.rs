@@ -89,7 +89,7 @@ impl Duty {
     }
 
     /// At most `stream_messages_per_turn` over all stream sessions: the gateway puts them into the ring
-    /// by turns.
+    /// by turns. Ends early as [`poll`](Self::poll) does.
     fn poll_streams(&mut self) -> u32 {
         self.streams_were_shut_out = is_held_up(&self.core, &self.writer);
         for done in 0..self.settings.stream_messages_per_turn {
@@ -121,8 +121,12 @@ impl Duty {
                 continue;
             };
             let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
-            if execute(&mut venue, clients, client, bytes) == Executed::LoggedOut {
-                self.end_connection(client, CloseReason::LoggedOut, "it logged out");
+            match execute(&mut venue, clients, client, bytes) {
+                Executed::Answered => {}
+                Executed::Looked => return done + 1,
+                Executed::LoggedOut => {
+                    self.end_connection(client, CloseReason::LoggedOut, "it logged out");
+                }
             }
         }
         self.settings.stream_messages_per_turn
@@ -148,7 +152,8 @@ impl Duty {
     }
 
     /// Takes up to `limit` messages of one session. Ends early when the log has no room, when work is
-    /// pending that the next message must not overtake, or when the session has no room for replies.
+    /// pending that the next message must not overtake, when the session has no room for replies, or behind an
+    /// order that was judged by levels for nothing: a row of such orders would make a turn of milliseconds.
     fn poll(&mut self, index: usize, limit: u32) -> (u32, Option<End>) {
         let stall_limit_ns = u64::from(self.settings.reader_stall_seconds) * 1_000_000_000;
         let Self { core, writer, addressees, clients, buffer, now_ns, .. } = self;
@@ -166,9 +171,10 @@ impl Duty {
                 Ok(Some(length)) => {
                     let bytes = buffer.bytes(length);
                     let mut venue = Venue { core, writer, addressees, now_ns: *now_ns };
-                    let executed = execute(&mut venue, clients, ClientIndex::Ring(index), bytes);
-                    if executed == Executed::LoggedOut {
-                        return (done + 1, Some(End::LoggedOut));
+                    match execute(&mut venue, clients, ClientIndex::Ring(index), bytes) {
+                        Executed::Answered => {}
+                        Executed::Looked => return (done + 1, None),
+                        Executed::LoggedOut => return (done + 1, Some(End::LoggedOut)),
                     }
                     if template_of(bytes) == RevokeKey::TEMPLATE {
                         self.close_fenced();

@@ -3,7 +3,9 @@
 use super::client::{Client, limit};
 use super::streams;
 use super::venue::{Venue, deposit};
-use touchline_protocol::message::enums::{Lane, Role, Side};
+use touchline_protocol::message::command::{NewOrder, ORDER_VALIDATE_ONLY};
+use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
+use touchline_protocol::message::event::ENVELOPE_TERMINAL;
 
 /// A session and how much of it was answered.
 struct Served {
@@ -192,4 +194,43 @@ fn sessions_over_sockets_are_served_while_a_hot_session_keeps_work_pending() {
         assert!(of_stream >= turn / 12, "{of_stream} in {turn} turns");
     }
     assert!(answers > 100, "{answers} answers of the other hot session");
+}
+
+#[test]
+fn an_order_judged_by_levels_for_nothing_is_the_last_of_its_sender_in_a_turn() {
+    let mut venue = Venue::new("messages_per_turn = 8", "");
+    let mut maker = venue.trader("maker", 1);
+    maker.send(limit(0, Side::Sell, 5_000_000_000, 1));
+    venue.settle();
+    maker.read();
+    let resting = limit(0, Side::Buy, 1, 1);
+    let market = NewOrder { order_type: OrderType::Market.to_wire(), ..resting };
+    // Dearer than all that the account has.
+    let market = NewOrder { price: 0, time_in_force: 0, ..market };
+    let tested = NewOrder { flags: ORDER_VALIDATE_ONLY, ..limit(0, Side::Buy, 1, 1) };
+    let fill_or_kill = TimeInForce::Fok.to_wire();
+    let mut taker = venue.trader("taker", 2);
+    let mut stream = streams::open(&mut venue, "stream", 3, 0);
+    for (order, share) in [
+        (market, 1),
+        (NewOrder { time_in_force: fill_or_kill, ..tested }, 1),
+        (tested, 8),
+        (resting, 8),
+    ] {
+        for _ in 0..8 {
+            taker.send(order);
+            stream.send(&mut venue, order);
+        }
+        venue.duty.turn();
+        let answered = [taker.count_answers(), stream_answers(&mut venue)];
+        assert_eq!(answered, [share; 2], "{order:?}");
+        venue.settle();
+        let answered = [taker.count_answers(), stream_answers(&mut venue)];
+        assert_eq!(answered, [8 - share; 2], "{order:?}");
+    }
+}
+
+fn stream_answers(venue: &mut Venue) -> u64 {
+    let read = streams::read(venue);
+    read.iter().filter(|(envelope, _)| envelope.flags & ENVELOPE_TERMINAL != 0).count() as u64
 }
