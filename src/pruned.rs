@@ -37,12 +37,16 @@ pub(crate) fn definitions(
 }
 
 /// What is wrong with the beginning of a log that begins at `begin`: it may begin behind its own only with a
-/// snapshot that stands for what was before. Of those only the headers are looked at.
+/// snapshot that stands for what was before, whose last transaction it still has. Of those only the headers are
+/// looked at.
 ///
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn missing_beginning(data: &Path, begin: Position) -> Result<Option<String>> {
-    let is_whole = begin.0 == 0 || list(data)?.iter().any(|listed| listed.header.is_ok());
+    let stands = |listed: &Listed| {
+        listed.header.as_ref().is_ok_and(|header| header.last_position >= begin.0)
+    };
+    let is_whole = begin.0 == 0 || list(data)?.iter().any(stands);
     Ok((!is_whole).then(|| unknown(begin)))
 }
 

@@ -342,7 +342,11 @@ fn a_log_without_its_beginning_is_whole_only_with_a_snapshot() {
     let mut venue = Venue::up(
         &[&UNLIMITED[..], &["--set", "log.segment_mib=2", "--set", "log.window_mib=8"]].concat(),
     );
-    Load::new(&venue).pass(5 << 20);
+    let mut load = Load::new(&venue);
+    load.pass(1 << 20);
+    let old = object(venue.data(), &["snapshot", "--json"]).text_at("path").to_owned();
+    load.pass(5 << 20);
+    drop(load);
     assert!(venue.stop_up(Signal::TERM).success());
     let (_folder, copy) = copy_of(&venue);
     assert_eq!(object(&copy, &["info", "--json"]).at("whole"), &Json::Bool(true));
@@ -358,18 +362,29 @@ fn a_log_without_its_beginning_is_whole_only_with_a_snapshot() {
 
     let begin = object(&copy, &["info", "--json"]).integer_at("begin").to_string();
     let first = lines(&copy, &["dump"])[0].integer_at("position").to_string();
-    fs::remove_dir_all(copy.join("snapshots")).expect("it is there");
+    let snapshots = copy.join("snapshots");
+    fs::remove_dir_all(&snapshots).expect("it is there");
+    assert_beginning_is_missed(&copy, (&begin, &first));
+    // Nor does one stand for it that is older than what is there.
+    fs::create_dir(&snapshots).expect("the folder is ours");
+    let name = Path::new(&old).file_name().expect("it is a file");
+    fs::copy(&old, snapshots.join(name)).expect("it can be copied");
+    assert_beginning_is_missed(&copy, (&begin, &first));
+}
+
+/// What every tool says of a log that begins at `begin`, with a transaction at `first`, and that no engine starts on.
+fn assert_beginning_is_missed(data: &Path, (begin, first): (&str, &str)) {
     let told = format!("begins at position {begin}, and no snapshot stands for what was before it");
     for arguments in [["info"], ["verify"], ["dump"], ["replay"]] {
-        let (code, output, errors) = log(&copy, &arguments);
+        let (code, output, errors) = log(data, &arguments);
         assert_eq!(code, Some(FOUND_WRONG), "{arguments:?}: {output}{errors}");
         assert!(output.contains(&told) || errors.contains(&told), "{arguments:?}: {errors}");
     }
-    let (code, text, _) = log(&copy, &["info", "--json"]);
+    let (code, text, _) = log(data, &["info", "--json"]);
     assert_eq!((code, Json::parse(&text).at("whole")), (Some(FOUND_WRONG), &Json::Bool(false)));
     // What was asked for is there.
-    assert!(!lines(&copy, &["dump", "--from", &first]).is_empty());
-    let (code, text) = doctor(&copy);
+    assert!(!lines(data, &["dump", "--from", first]).is_empty());
+    let (code, text) = doctor(data);
     assert!(code == Some(FOUND_WRONG) && text.contains(&told), "{text}");
 }
 
