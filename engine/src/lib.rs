@@ -28,4 +28,5 @@ pub mod recovery;
 mod side;
 pub mod snapshot;
 
+pub use master_key::check_master_key;
 pub use process::{EngineOptions, check_data_path, check_definition, check_new_log, has_log, run};

@@ -1,11 +1,12 @@
-//! The venue's master key, and the mark of it by which another one is known. Called by the engine's start.
+//! The venue's master key, and the mark of it by which another one is known. Called by the engine's start, and by
+//! `touchline doctor`, which makes neither.
 
 use crate::notice::alert;
 use crate::process::{check_new_log, has_log};
 use crate::recovery::put_whole;
 use anyhow::{Context, Result, bail};
 use std::fs::{self, DirBuilder};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use touchline_protocol::credentials::MasterKey;
@@ -21,9 +22,14 @@ const MARK_FILE: &str = "master.mark";
 pub(crate) fn load(data: &Path) -> Result<MasterKey> {
     let path = data.join(FILE);
     if has_log(data)? {
-        let key = MasterKey::load(&path)
-            .context("the venue's keys come from its master key: put the file back")?;
-        check_mark(data, &key)?;
+        let (key, marked) = own(data)?;
+        match marked {
+            Marked::AsIs => {}
+            Marked::NotYet => leave_mark(data, &key),
+            Marked::Unreadable(error) => {
+                alert!("engine: cannot read {}: {error}", data.join(MARK_FILE).display());
+            }
+        }
         return Ok(key);
     }
     // Else the key would be there, and another one, when the log is brought back.
@@ -40,13 +46,37 @@ pub(crate) fn load(data: &Path) -> Result<MasterKey> {
     Ok(key)
 }
 
-/// Refuses a key that is not the one that the mark is of; where there is none yet it is made.
-fn check_mark(data: &Path, key: &MasterKey) -> Result<()> {
+/// Whether a start takes the master key in a data folder. A new venue makes its own where there is none, and where
+/// the log cannot be looked for the key alone is looked at.
+///
+/// # Errors
+/// What such a start would be refused for.
+pub fn check_master_key(data: &Path) -> Result<()> {
+    let path = data.join(FILE);
+    if has_log(data).unwrap_or(false) {
+        own(data)?;
+    } else if path.exists() {
+        MasterKey::load(&path)?;
+    }
+    Ok(())
+}
+
+/// How the mark in the data folder stands to a key that it does not speak against.
+enum Marked {
+    AsIs,
+    /// There is none, or a part of one: a first start may have been cut off.
+    NotYet,
+    Unreadable(io::Error),
+}
+
+/// The key of a venue that has a log. Refuses one that is not the one that the mark is of.
+fn own(data: &Path) -> Result<(MasterKey, Marked)> {
+    let key = MasterKey::load(&data.join(FILE))
+        .context("the venue's keys come from its master key: put the file back")?;
     let path = data.join(MARK_FILE);
-    match fs::read_to_string(&path) {
-        Ok(mark) if mark.trim_end() == key.mark() => {}
-        // A first start that was cut off may leave a part of it.
-        Ok(mark) if mark.trim_end().len() < key.mark().len() => leave_mark(data, key),
+    let marked = match fs::read_to_string(&path) {
+        Ok(mark) if mark.trim_end() == key.mark() => Marked::AsIs,
+        Ok(mark) if mark.trim_end().len() < key.mark().len() => Marked::NotYet,
         Ok(_) => bail!(
             "{} is another one than this venue's, as {} tells: every API key and secret would be void. Put the right \
              one back; to go on with this one, for clients that get new keys, remove {}",
@@ -54,10 +84,10 @@ fn check_mark(data: &Path, key: &MasterKey) -> Result<()> {
             path.display(),
             path.display()
         ),
-        Err(error) if error.kind() == ErrorKind::NotFound => leave_mark(data, key),
-        Err(error) => alert!("engine: cannot read {}: {error}", path.display()),
-    }
-    Ok(())
+        Err(error) if error.kind() == ErrorKind::NotFound => Marked::NotYet,
+        Err(error) => Marked::Unreadable(error),
+    };
+    Ok((key, marked))
 }
 
 /// A disk that is full keeps no venue from starting: the next start tries again.

@@ -16,6 +16,7 @@
 mod ahead;
 mod chain;
 mod error;
+mod left_window;
 mod leftover;
 mod replay;
 mod report;
@@ -41,6 +42,7 @@ use self::{chain::Beyond, leftover::Leftover, replay::Replay};
 pub use self::{
     chain::EndReason,
     error::RecoveryError,
+    left_window::check_window,
     leftover::Poison,
     replay::{NothingToReplay, Progress, Replayed},
     report::StartReport,

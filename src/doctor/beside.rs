@@ -1,8 +1,10 @@
-//! What lies beside the log in a data folder, as a start takes it: the venue's keys, and what must be a file or a
-//! folder there. Called by [`super`].
+//! What lies beside the log in a data folder, as a start takes it: the venue's keys, the live window, and what must be
+//! a file or a folder there, or written. Called by [`super`].
 
 use super::Finding;
 use anyhow::{Context, Result, ensure};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,12 +12,15 @@ use touchline_adapter::auth::keys::{FILE_NAME, KeyRing};
 use touchline_adapter::limits::key_addresses::{
     KEY_ADDRESSES_BYTES_MAX, KEY_ADDRESSES_FILE, KeyAddresses,
 };
-use touchline_engine::has_log;
+use touchline_engine::recovery::{RecoveryError, check_window};
+use touchline_engine::{check_master_key, has_log};
 use touchline_protocol::causes::with_causes;
 use touchline_protocol::client::SOCKET_NAME;
-use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::log::lease::LEASE_FOLDER;
-use touchline_protocol::log::place::{HISTORY_FOLDER, LIVE_FOLDER};
+use touchline_protocol::log::place::{HISTORY_FOLDER, LIVE_FOLDER, SHARED_MEMORY};
+
+/// What an engine locks while it runs.
+const LOCK_FILE: &str = "lock";
 
 /// What this is about, in findings.
 const NAME: &str = "files";
@@ -26,8 +31,10 @@ pub(super) fn look(data: &Path, instance: &str) -> Vec<Finding> {
     if !data.is_dir() {
         return Vec::new();
     }
-    let keys = [master_key(data), token_keys(data), key_addresses(data)];
-    let told = keys.into_iter().filter_map(Result::err).map(|error| with_causes(error.as_ref()));
+    let looked_at =
+        [master_key(data), token_keys(data), key_addresses(data), written(data), window(data)];
+    let told =
+        looked_at.into_iter().filter_map(Result::err).map(|error| with_causes(error.as_ref()));
     let wrong: Vec<_> = told.chain(of_another_kind(data, instance)).collect();
     if wrong.is_empty() {
         let found = "what lies beside the log is as a start takes it";
@@ -53,10 +60,31 @@ fn master_key(data: &Path) -> Result<()> {
     let path = data.join("master.key");
     // Where the log cannot be looked for is told of the definition.
     if is_file(&path)? || has_log(data).unwrap_or(false) {
-        MasterKey::load(&path)
-            .context("the venue's keys come from its master key: put the file back")?;
+        check_master_key(data)?;
     }
     Ok(())
+}
+
+/// The folder, and the file that an engine writes first: each must be this user's to write, and on a file system that
+/// takes it.
+fn written(data: &Path) -> Result<()> {
+    for path in [data.to_owned(), data.join(LOCK_FILE)] {
+        match access(&path, Access::WRITE_OK) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("{} cannot be written", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The one that the last engine has left, or writes. Of a log that cannot be read is told of the definition.
+fn window(data: &Path) -> Result<()> {
+    match check_window(data, Path::new(SHARED_MEMORY)) {
+        Err(error @ RecoveryError::Window { .. }) => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// The adapter makes them where there are none.
@@ -88,7 +116,7 @@ fn key_addresses(data: &Path) -> Result<()> {
 /// they are listed.
 fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
     let files = [
-        "lock".to_owned(),
+        LOCK_FILE.to_owned(),
         SOCKET_NAME.to_owned(),
         format!("adapter-{instance}.lock"),
         format!("bans-{instance}"),

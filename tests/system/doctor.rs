@@ -6,7 +6,7 @@ use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use crate::patience::run;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -30,6 +30,8 @@ enum Become {
     Gone,
     File(&'static str),
     Folder,
+    /// A link to what can be read, and that nobody may write, whoever it is.
+    Unwritable,
     Mode(u32),
 }
 
@@ -42,6 +44,9 @@ fn with(path: &Path, what: Become, meanwhile: impl FnOnce()) {
         meanwhile();
         return set(before).expect("it is ours");
     }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).expect("the folder is ours");
+    }
     let aside = path.with_extension("aside");
     let was_there = fs::rename(path, &aside).is_ok();
     match what {
@@ -50,6 +55,9 @@ fn with(path: &Path, what: Become, meanwhile: impl FnOnce()) {
             fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
         }
         Become::Folder => fs::create_dir(path).expect("the folder is ours"),
+        Become::Unwritable => {
+            symlink("/proc/sys/kernel/random/boot_id", path).expect("the folder is ours");
+        }
         Become::Gone | Become::Mode(_) => {}
     }
     meanwhile();
@@ -58,6 +66,10 @@ fn with(path: &Path, what: Become, meanwhile: impl FnOnce()) {
         fs::rename(&aside, path).expect("the folder is ours");
     }
 }
+
+/// As long as the header of a control page, and none.
+const NO_PAGE: &str =
+    "what somebody has put there, which is as long as the header of a control page is, or longer";
 
 #[test]
 fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
@@ -70,11 +82,13 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
         ("master.key", Become::Mode(0o644), "mode 644"),
         ("master.key", Become::Gone, "put the file back"),
         ("master.key", Become::File(""), "0 bytes, expected 32"),
+        ("master.key", Become::File("another one of as many bytes, 32"), "is another one than"),
         ("token-keys.json", Become::File(""), "not a list of keys"),
         ("key-addresses", Become::File("x ::1"), "line 1 of the list"),
         ("log/00000001.seg", Become::Gone, "00000001.seg is missing"),
         ("log", Become::File(""), "log: Not a directory"),
         ("lock", Become::Folder, "lock"),
+        ("lock", Become::Unwritable, "lock cannot be written"),
         ("engine.sock", Become::Folder, "engine.sock"),
         ("adapter-adapter.lock", Become::Folder, "adapter-adapter.lock"),
         ("bans-adapter", Become::Folder, "bans-adapter"),
@@ -83,6 +97,8 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
         ("history/adapter", Become::File(""), "history/adapter"),
         ("leases", Become::File(""), "leases"),
         ("live", Become::File(""), "live"),
+        ("live/control", Become::Folder, "live/control: "),
+        ("live/control", Become::File(NO_PAGE), "control page of layout"),
     ] {
         with(&venue.data().join(name), what, || {
             let (code, text) = doctor(venue.data());
@@ -96,6 +112,43 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
     let (code, text) = doctor(venue.data());
     assert_eq!(code, Some(0), "{text}");
     venue.start_up();
+}
+
+#[test]
+fn the_doctor_finds_a_window_that_a_start_cannot_go_on_from() {
+    let mut venue = Venue::separate(&["--set", "log.window=data"]);
+    assert_eq!(doctor(venue.data()).0, Some(0), "beside its engine");
+    venue.kill9(Part::Adapter);
+    venue.kill9(Part::Engine);
+    let live = venue.data().join("live");
+    let page = fs::read(live.join("control")).expect("it was left behind");
+    for (name, what, told) in [
+        ("window", Become::File("short"), "live/window: shared memory has 5 bytes"),
+        ("window", Become::Folder, "live/window: "),
+        ("control", Become::Folder, "live/control: "),
+        ("control", Become::File(NO_PAGE), "control page of layout"),
+    ] {
+        with(&live.join(name), what, || refused_for_its_window(&venue, told));
+    }
+    let control = live.join("control");
+    fs::write(&control, &page[..2048]).expect("the folder is ours");
+    refused_for_its_window(&venue, "2048 bytes");
+    fs::write(&control, page).expect("the folder is ours");
+    // What it can go on from, and what is gone, is no reason not to start.
+    assert_eq!(doctor(venue.data()).0, Some(0));
+    with(&live.join("window"), Become::Gone, || assert_eq!(doctor(venue.data()).0, Some(0)));
+    venue.start_engine();
+}
+
+/// The doctor and a start say the same of a window.
+fn refused_for_its_window(venue: &Venue, told: &str) {
+    let (code, text) = doctor(venue.data());
+    assert_eq!(code, Some(FOUND_WRONG), "{told}: {text}");
+    let is_told = |line: &str| line.contains(told);
+    assert!(text.lines().any(|line| line.starts_with("WRONG") && is_told(line)), "{told}: {text}");
+    let mut engine = Process::start(&borrowed(&venue.arguments("engine", false)));
+    assert_eq!(engine.wait_for_end().code(), Some(1), "{told}: {:?}", engine.lines());
+    assert!(engine.lines().iter().any(|line| is_told(line)), "{told}: {:?}", engine.lines());
 }
 
 /// Files that the adapter of the test may have open.

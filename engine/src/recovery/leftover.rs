@@ -99,7 +99,10 @@ impl Leftover {
     }
 
     fn open(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<Option<Self>> {
-        let open = |name| OpenOptions::new().read(true).write(true).open(folder.join(name));
+        let open = |name| {
+            let path = folder.join(name);
+            OpenOptions::new().read(true).write(true).open(&path).map_err(named(&path))
+        };
         let file = match open(CONTROL_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
@@ -111,7 +114,8 @@ impl Leftover {
             return Ok(None);
         };
         check_header(&header, identity)?;
-        let control = Region::map_file(&file, CONTROL_BYTES).map_err(io::Error::other)?;
+        let control = Region::map_file(&file, CONTROL_BYTES)
+            .map_err(|error| named(&folder.join(CONTROL_FILE))(io::Error::other(error)))?;
         let word = |offset| {
             let word = control.u64_at(offset).map_err(io::Error::other)?;
             io::Result::Ok(word.load(Ordering::Acquire))
@@ -124,21 +128,14 @@ impl Leftover {
         let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
         let is_wanted =
             LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
-        let sound = base <= durable
-            && durable <= appended
-            && appended - base <= header.window_bytes
-            && base.is_multiple_of(WINDOW_SEGMENT_BYTES)
-            && durable.is_multiple_of(FRAME_ALIGN)
-            && appended.is_multiple_of(FRAME_ALIGN);
-        if !sound {
-            return Err(io::Error::other(format!(
-                "the control page says window base {base}, durable {durable}, appended {appended}"
-            )));
-        }
+        check_positions(&header, (base, durable, appended))?;
         let window = match open(WINDOW_FILE) {
             _ if !is_wanted => None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            opened => Some(map_window(&opened?, &header)?),
+            opened => {
+                let window = map_window(&opened?, &header);
+                Some(window.map_err(named(&folder.join(WINDOW_FILE)))?)
+            }
         };
         let counts = window.is_some();
         let is_lost = is_wanted && !counts;
@@ -298,7 +295,13 @@ impl Leftover {
     }
 }
 
-fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {
+/// An error of the system's or of a mapping, with the file that it is about; its kind stays.
+pub(super) fn named(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Checks that a control page is of this layout and of this log.
+pub(super) fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()> {
     let refuse = |why: String| Err(io::Error::other(why));
     if header.magic != MAGIC || header.version != VERSION {
         return refuse(format!(
@@ -316,7 +319,30 @@ fn check_header(header: &ControlHeader, identity: &LogIdentity) -> io::Result<()
     Ok(())
 }
 
-fn map_window(file: &File, header: &ControlHeader) -> io::Result<SharedReadOnly<[AtomicU64]>> {
+/// Checks what a control page says of its window: its base, and how far it is durable and appended.
+pub(super) fn check_positions(
+    header: &ControlHeader,
+    (base, durable, appended): (u64, u64, u64),
+) -> io::Result<()> {
+    let is_sound = base <= durable
+        && durable <= appended
+        && appended - base <= header.window_bytes
+        && base.is_multiple_of(WINDOW_SEGMENT_BYTES)
+        && durable.is_multiple_of(FRAME_ALIGN)
+        && appended.is_multiple_of(FRAME_ALIGN);
+    if is_sound {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "the control page says window base {base}, durable {durable}, appended {appended}"
+    )))
+}
+
+/// The words of a window's file, which has its whole length.
+pub(super) fn map_window(
+    file: &File,
+    header: &ControlHeader,
+) -> io::Result<SharedReadOnly<[AtomicU64]>> {
     let bytes = usize::try_from(header.window_bytes).map_err(io::Error::other)?;
     let region = ReadOnlyRegion::map_file(file, bytes).map_err(io::Error::other)?;
     region.words(0, bytes / 8).map_err(io::Error::other)
