@@ -24,8 +24,10 @@ use self::read_only::ReadOnlyFiles;
 pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
 pub use self::window::{EngineState, WindowSeen};
-use crate::log::storage::Storage;
-use crate::recovery::{EndReason, RecoveryError, Segments, Visit, Walked, search_beyond, walk};
+use crate::log::{lock::is_held, storage::Storage};
+use crate::recovery::{
+    EndReason, LOCK_FILE, RecoveryError, Segments, Visit, Walked, search_beyond, walk,
+};
 use crate::snapshot::list_in;
 
 /// Why a log cannot be looked at.
@@ -83,6 +85,10 @@ pub struct Inspection {
     /// The live window, of an engine that runs or of one that was killed: nothing behind its durable watermark
     /// was looked at.
     pub window: Option<WindowSeen>,
+    /// True if an engine holds the data folder's lock, and no window is to be seen that it writes: it starts just now,
+    /// its window was removed, or lies where only it sees it, as in another container. What it appends beyond what
+    /// is on disk was not looked at.
+    pub has_unseen_engine: bool,
     /// The last frame's incarnation; 0 without any.
     pub incarnation: Incarnation,
     /// The last frame's time, ns since the epoch.
@@ -107,7 +113,15 @@ pub fn inspect(
     // A reader finds the live window. What lies above its watermark is in motion, or for the next start to bring
     // to disk.
     let window = WindowSeen::of(&LogReader::open(data, Follow::Durable)?);
-    Ok(inspect_up_to(Arc::new(ReadOnlyFiles), data, window, visit)?)
+    let is_seen = window.is_some_and(|window| window.engine != EngineState::Gone);
+    let has_unseen_engine = !is_seen && is_held(&data.join(LOCK_FILE));
+    let found = inspect_up_to(Arc::new(ReadOnlyFiles), data, window, visit)?;
+    let verdict = match found.verdict {
+        // It may be what that engine writes just now.
+        Verdict::UnfinishedTail { .. } if has_unseen_engine => Verdict::Sound,
+        verdict => verdict,
+    };
+    Ok(Inspection { has_unseen_engine, verdict, ..found })
 }
 
 /// As [`inspect`], for a log on any storage that no engine runs on.
@@ -180,6 +194,7 @@ fn inspect_up_to(
         begin: Position(segments.begin()),
         end: Position(walked.end),
         window,
+        has_unseen_engine: false,
         incarnation: Incarnation(walked.incarnation),
         last_time_ns: walked.time_ns,
         transactions: walked.transactions,

@@ -68,6 +68,9 @@ use crate::snapshot::{Attesting, Restored, behind, newest_path, put_aside, resto
 /// The folder of commands that have ended an engine, in the data folder.
 pub(crate) const POISON_FOLDER: &str = "poison";
 
+/// The file in a data folder that is locked while an engine runs.
+pub(crate) const LOCK_FILE: &str = "lock";
+
 /// The file in a data folder that says which log is, or was, there.
 const LOG_ID_FILE: &str = "log-id";
 
@@ -242,7 +245,7 @@ fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
             .create(folder)
             .map_err(disk_error("making", folder))?;
     }
-    let path = data.join("lock");
+    let path = data.join(LOCK_FILE);
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -259,14 +262,13 @@ fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
         io::Seek::rewind(&mut file)?;
         writeln!(file, "{}", std::process::id())
     };
-    let for_pid = file.try_clone().map_err(disk_error("opening", &path))?;
-    let taken = FolderLock::take(file).map_err(disk_error("locking", &path))?;
+    let taken = FolderLock::take_data(&file).map_err(disk_error("locking", &path))?;
     let lock = taken.ok_or_else(|| RecoveryError::Locked {
         path: path.clone(),
         pid: holder.trim().parse().ok(),
     })?;
     // As above; and a full disk is no reason either.
-    let _unwritten = write_pid(&for_pid);
+    let _unwritten = write_pid(&file);
     Ok(lock)
 }
 

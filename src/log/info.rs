@@ -38,7 +38,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "segmentBytes": found.identity.segment_bytes,
                 "begin": found.begin.0,
                 "end": found.end.0,
-                "engine": engine_name(found.window.as_ref()),
+                "engine": engine_name(&found),
                 "runningDurable": found.window.filter(WindowSeen::is_running)
                     .map(|window| window.durable.0),
                 "logFailed": found.window.is_some_and(|window| window.has_failed),
@@ -117,6 +117,11 @@ const fn has_clean_end(found: &Inspection) -> Option<bool> {
 
 /// Whether an engine runs; one that does not may have left its live window, from which the next start goes on.
 fn engine_text(found: &Inspection) -> String {
+    if found.has_unseen_engine {
+        let text = "one holds the lock of this folder, and its live window is not to be seen here: it starts just now, \
+                    or its window was removed, or lies where only it sees it, as in another container";
+        return text.to_owned();
+    }
     let Some(WindowSeen { engine, durable, appended, has_failed }) = &found.window else {
         let text = match has_clean_end(found) {
             Some(true) => "ended cleanly",
@@ -142,8 +147,9 @@ fn engine_text(found: &Inspection) -> String {
 }
 
 /// The same in one word.
-fn engine_name(window: Option<&WindowSeen>) -> &'static str {
-    match window.map(|window| window.engine) {
+fn engine_name(found: &Inspection) -> &'static str {
+    match found.window.map(|window| window.engine) {
+        _ if found.has_unseen_engine => "unseen",
         Some(EngineState::Running) => "running",
         Some(EngineState::Silent { .. }) => "silent",
         Some(EngineState::Gone) | None => "notRunning",

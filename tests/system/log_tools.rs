@@ -522,6 +522,35 @@ fn an_engine_is_said_to_run_only_while_it_does() {
 }
 
 #[test]
+fn an_engine_whose_window_is_not_to_be_seen_is_known_by_its_lock() {
+    let mut venue = Venue::separate(&["--set", "log.window=data"]);
+    let (live, aside) = (venue.data().join("live"), venue.data().join("aside"));
+    fs::rename(&live, &aside).expect("the folder is ours");
+    let info = object(venue.data(), &["info", "--json"]);
+    assert_eq!(info.text_at("engine"), "unseen");
+    assert_eq!(info.at("cleanEnd"), &Json::Bool(false), "it has not ended");
+    let (code, text, _) = log(venue.data(), &["info"]);
+    assert!(code == Some(0) && text.contains("one holds the lock"), "{text}");
+    assert!(!text.contains("not running"), "{text}");
+    // What lies behind the end may be what it writes just now, and nobody says that it is dropped.
+    let segment = fs::File::options().write(true).open(venue.data().join("log/00000000.seg"));
+    let segment = segment.expect("it is there");
+    let last = segment.metadata().expect("it is ours").len() - 4096;
+    segment.write_all_at(b"half a frame", last).expect("it can be written");
+    let verified = object(venue.data(), &["verify", "--json"]);
+    assert_eq!(verified.at("verdict").text_at("outcome"), "sound");
+    fs::rename(&aside, &live).expect("the folder is ours");
+    assert_eq!(object(venue.data(), &["info", "--json"]).text_at("engine"), "running");
+    venue.kill9(Part::Engine);
+    fs::rename(&live, &aside).expect("the folder is ours");
+    let info = object(venue.data(), &["info", "--json"]);
+    assert_eq!(info.text_at("engine"), "notRunning");
+    assert_eq!(info.at("cleanEnd"), &Json::Bool(false));
+    let verified = object(venue.data(), &["verify", "--json"]);
+    assert_eq!(verified.at("verdict").text_at("outcome"), "unfinishedTail");
+}
+
+#[test]
 fn a_report_that_cannot_be_written_is_no_success_unless_its_reader_went_away() {
     let mut venue = Venue::up(&[]);
     assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
