@@ -157,7 +157,7 @@ pub fn open_in(
 }
 
 fn window_failed((folder, source): (PathBuf, io::Error)) -> RecoveryError {
-    RecoveryError::Window { folder, source }
+    RecoveryError::of_new_window(&folder, source)
 }
 
 enum BeginFailed {

@@ -140,11 +140,13 @@ fn the_doctor_finds_a_window_that_a_start_cannot_go_on_from() {
     venue.start_engine();
 }
 
-/// The doctor and a start say the same of a window.
+/// The doctor and a start say the same of a window, and how to go on without it.
 fn refused_for_its_window(venue: &Venue, told: &str) {
+    let folder = format!("left in {}: ", venue.data().join("live").display());
+    let advice = "move that folder away to go on from the disk alone";
     let (code, text) = doctor(venue.data());
     assert_eq!(code, Some(FOUND_WRONG), "{told}: {text}");
-    let is_told = |line: &str| line.contains(told);
+    let is_told = |line: &str| [told, &folder, advice].iter().all(|part| line.contains(part));
     assert!(text.lines().any(|line| line.starts_with("WRONG") && is_told(line)), "{told}: {text}");
     let mut engine = Process::start(&borrowed(&venue.arguments("engine", false)));
     assert_eq!(engine.wait_for_end().code(), Some(1), "{told}: {:?}", engine.lines());

@@ -24,6 +24,11 @@ const ASKING_PATIENCE: Duration = Duration::from_secs(10);
 /// Pause between two tries.
 const AGAIN: Duration = Duration::from_millis(5);
 
+/// A window's folder is locked by another process.
+#[derive(Debug, thiserror::Error)]
+#[error("its folder is locked by another process")]
+pub(crate) struct WindowIsLocked;
+
 /// A held lock.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
@@ -65,6 +70,9 @@ impl FolderLock {
 
     /// Locks a window's folder, which other engines of this user lock for a moment when they look for windows
     /// that nobody needs.
+    ///
+    /// # Errors
+    /// [`WindowIsLocked`] if somebody holds it for longer, or what the system says.
     pub(crate) fn take_window(folder: &Path) -> io::Result<Self> {
         let begun = Instant::now();
         loop {
@@ -72,8 +80,7 @@ impl FolderLock {
                 return Ok(lock);
             }
             if begun.elapsed() >= PATIENCE {
-                let why = format!("{} is locked by another process", folder.display());
-                return Err(io::Error::other(why));
+                return Err(io::Error::other(WindowIsLocked));
             }
             thread::sleep(AGAIN);
         }

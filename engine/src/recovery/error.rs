@@ -1,13 +1,20 @@
 //! Why a log is not opened: what was found where, and what the operator may do. Given by every step of
 //! recovery.
 
-use std::{io, path::PathBuf};
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
 
 use thiserror::Error;
-use touchline_protocol::log::segment::SegmentError;
+use touchline_protocol::log::{
+    control::{CONTROL_FILE, ControlHeader, MAGIC},
+    segment::SegmentError,
+};
 
 use super::chain::EndReason;
-use crate::log::DiskError;
+use crate::log::{DiskError, lock::WindowIsLocked};
 
 /// Why the log is not opened.
 #[derive(Debug, Error)]
@@ -136,7 +143,7 @@ pub enum RecoveryError {
         /// What is wrong where the log ends.
         why: EndReason,
     },
-    /// The live window cannot be made or read.
+    /// The new live window cannot be made.
     #[error(
         "live window in {}: {source}; make room, or choose another place or size for it",
         folder.display()
@@ -146,6 +153,32 @@ pub enum RecoveryError {
         folder: PathBuf,
         /// What is wrong.
         source: io::Error,
+    },
+    /// The live window that the last engine has left is there, and nobody can go on from it.
+    #[error(
+        "the live window that the last engine left in {}: {source}; let it be read as it was left, or move that \
+         folder away to go on from the disk alone: what was only appended, and is not on disk, is lost then",
+        folder.display()
+    )]
+    WindowLeft {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// Somebody else has locked a live window's folder and does not let go of it, though not the data folder.
+    #[error(
+        "the live window's folder {} is locked by another process{}: an engine still runs on this data folder, whose \
+         file `lock` was removed or replaced since, or is about to end; look which process it is (`fuser -v` with \
+         the folder's name tells), and let it end first",
+        folder.display(),
+        pid.map(|pid| format!(" (the engine that wrote the window was {pid})")).unwrap_or_default()
+    )]
+    WindowLocked {
+        /// Its folder.
+        folder: PathBuf,
+        /// The process that the window's control page names, as that saw itself.
+        pid: Option<u32>,
     },
     /// Window and disk differ where both must hold the same.
     #[error(
@@ -243,6 +276,28 @@ fn listed(paths: &[PathBuf]) -> String {
 }
 
 impl RecoveryError {
+    /// What keeps a start from the window that the last engine has left in `folder`.
+    pub(crate) fn of_left_window(folder: &Path, source: io::Error) -> Self {
+        Self::locked_window(folder, &source)
+            .unwrap_or_else(|| Self::WindowLeft { folder: folder.to_owned(), source })
+    }
+
+    /// What keeps a start from making its window in `folder`.
+    pub(crate) fn of_new_window(folder: &Path, source: io::Error) -> Self {
+        Self::locked_window(folder, &source)
+            .unwrap_or_else(|| Self::Window { folder: folder.to_owned(), source })
+    }
+
+    fn locked_window(folder: &Path, source: &io::Error) -> Option<Self> {
+        if !source.get_ref().is_some_and(|error| error.is::<WindowIsLocked>()) {
+            return None;
+        }
+        let page = File::open(folder.join(CONTROL_FILE));
+        let header = page.ok().and_then(|page| ControlHeader::read(&page).ok().flatten());
+        let pid = header.filter(|header| header.magic == MAGIC).map(|header| header.pid);
+        Some(Self::WindowLocked { folder: folder.to_owned(), pid })
+    }
+
     /// True if a file that was there a moment ago is gone.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Disk(error) if error.source.kind() == io::ErrorKind::NotFound)

@@ -39,7 +39,7 @@ pub fn check_window(data: &Path, shared_memory: &Path) -> Result<(), RecoveryErr
 }
 
 fn unusable(folder: &Path) -> impl FnOnce(io::Error) -> RecoveryError {
-    move |source| RecoveryError::Window { folder: folder.to_owned(), source }
+    move |source| RecoveryError::of_left_window(folder, source)
 }
 
 fn check_folder(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<()> {

@@ -84,11 +84,10 @@ impl Leftover {
         boot_id: &[u8; 16],
     ) -> Result<Option<Self>, RecoveryError> {
         let mut newest: Option<Self> = None;
-        let failed =
-            |source| RecoveryError::Window { folder: folders.shared_memory.clone(), source };
+        let failed = |source| RecoveryError::of_left_window(&folders.shared_memory, source);
         for folder in folders.to_search().map_err(failed)? {
             let found = Self::open(folder, identity, boot_id)
-                .map_err(|source| RecoveryError::Window { folder: folder.clone(), source })?;
+                .map_err(|source| RecoveryError::of_left_window(folder, source))?;
             let Some(found) = found else { continue };
             if newest.as_ref().is_none_or(|best| best.header.incarnation < found.header.incarnation)
             {
@@ -279,7 +278,7 @@ impl Leftover {
     /// stays until another one replaces it, so that a crash in between is not taken for a loss. That of a
     /// lost one goes, so that the start after such a crash tells of the loss as well.
     pub(super) fn retire(&self) -> Result<(), RecoveryError> {
-        let failed = |source| RecoveryError::Window { folder: self.folder.clone(), source };
+        let failed = |source| RecoveryError::of_left_window(&self.folder, source);
         if self.is_lost {
             fs::remove_file(self.folder.join(CONTROL_FILE)).map_err(failed)?;
         }

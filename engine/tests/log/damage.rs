@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, sync::atomic::Ordering};
 
+use rustix::fs::{FlockOperation, flock};
 use touchline_engine::log::WindowPlace;
 use touchline_engine::recovery::RecoveryError;
 use touchline_protocol::log::{WINDOW_BYTES_MIN, segment::SegmentError};
@@ -321,6 +322,65 @@ fn an_old_window_of_a_log_that_went_on_without_it_is_refused() {
     assert_stale(&place, &away);
     fs::remove_dir_all(&live).unwrap();
     assert_eq!(place.open().model, model);
+}
+
+/// Whatever is wrong with the window that is there: room is not what is missing.
+#[test]
+fn a_window_that_nobody_can_go_on_from_is_to_be_moved_away() {
+    let place = Place::new();
+    let mut venue = place.open();
+    venue.submit(&[16; 16]);
+    venue.settle();
+    let (model, _) = venue.kill();
+    let live = place.options.data.join("live");
+    let (control, window) = (live.join("control"), live.join("window"));
+    let page = fs::read(&control).unwrap();
+    // The log's id stands at 16.
+    let of_another_log = [&page[..16], &[page[16] ^ 1], &page[17..]].concat();
+    let refused = |told: &str| {
+        let error = refusal(&place);
+        assert!(matches!(&error, RecoveryError::WindowLeft { .. }), "{error}");
+        let text = error.to_string();
+        let advice = "move that folder away to go on from the disk alone";
+        let folder = live.display().to_string();
+        assert!([told, advice, &folder].iter().all(|part| text.contains(part)), "{text}");
+        assert!(!text.contains("make room"), "{text}");
+    };
+    for (bytes, told) in [(&of_another_log[..], "of another log"), (&page[..2048], "2048 bytes")] {
+        fs::write(&control, bytes).unwrap();
+        refused(told);
+    }
+    fs::write(&control, &page).unwrap();
+    let aside = live.join("aside");
+    for path in [&control, &window] {
+        fs::rename(path, &aside).unwrap();
+        fs::create_dir(path).unwrap();
+        refused(&path.display().to_string());
+        fs::remove_dir(path).unwrap();
+        fs::rename(&aside, path).unwrap();
+    }
+    fs::rename(&live, place.options.data.join("away")).unwrap();
+    assert_eq!(place.open().model, model);
+}
+
+#[test]
+fn who_has_locked_a_window_is_to_be_looked_for() {
+    let place = Place::new();
+    place.open().kill();
+    let live = place.options.data.join("live");
+    let folder = fs::File::open(&live).unwrap();
+    flock(&folder, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let error = refusal(&place);
+    let own = std::process::id();
+    assert!(
+        matches!(&error, RecoveryError::WindowLocked { folder, pid: Some(pid) }
+            if *folder == live && *pid == own),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(text.contains(&format!("window was {own}")) && !text.contains("make room"), "{text}");
+    drop(folder);
+    place.open();
 }
 
 #[test]
