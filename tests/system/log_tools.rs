@@ -335,6 +335,16 @@ fn a_damaged_header_of_a_segment_is_told_by_every_tool() {
         assert_tools_tell_damage(&copy, "00000000.seg offset 0");
         assert_no_snapshot(&copy, "00000000.seg offset 0");
     }
+    for length in [0, 63] {
+        let (_folder, copy) = copy_of(&venue);
+        let first = fs::File::options().write(true).open(copy.join("log/00000000.seg"));
+        first.and_then(|file| file.set_len(length)).expect("it is there");
+        let place = format!("00000000.seg offset 0: {length} bytes");
+        assert_tools_tell_damage(&copy, &place);
+        assert_no_snapshot(&copy, &place);
+        let (code, text) = doctor(&copy);
+        assert!(code == Some(FOUND_WRONG) && text.contains(&place), "{text}");
+    }
 }
 
 #[test]

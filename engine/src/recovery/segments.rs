@@ -90,9 +90,13 @@ impl Segments {
         };
         let path = segment_path(&folder, first);
         let file = storage.open(&path).map_err(disk_error("opening", &path))?;
+        let refuse = |source| RecoveryError::FirstSegment { path: path.clone(), source };
+        let length = file.length().map_err(disk_error("reading", &path))?;
+        if length < HEADER_BYTES as u64 {
+            return Err(refuse(SegmentError::TooShort { have: length as usize }));
+        }
         let mut header = [0; HEADER_BYTES];
         file.read(0, &mut header).map_err(disk_error("reading the header of", &path))?;
-        let refuse = |source| RecoveryError::FirstSegment { path: path.clone(), source };
         let (identity, number) = match LogIdentity::read_header(&header) {
             // It was made ahead of its time, when the one before was there.
             Err(SegmentError::Blank) if first > 0 => {

@@ -15,6 +15,7 @@ use crate::patience::Wait;
 use std::ops::Range;
 use touchline_engine::inspect::{Verdict, inspect_at_rest};
 use touchline_engine::recovery::RecoveryError;
+use touchline_protocol::log::segment::SegmentError;
 
 /// Bytes at the end that are cut.
 const TAIL: u64 = 64 << 10;
@@ -222,8 +223,11 @@ fn a_segment_that_is_cut_short_is_refused() {
                     assert_eq!((found, expected), (SEGMENT - short, SEGMENT));
                 }
                 // The first one must at least say what log it is.
-                Err(RecoveryError::Disk(error)) if number == 0 && short == SEGMENT => {
-                    assert_eq!(error.path, place.segment(0));
+                Err(RecoveryError::FirstSegment { path, source })
+                    if number == 0 && short == SEGMENT =>
+                {
+                    assert_eq!(path, place.segment(0));
+                    assert_eq!(source, SegmentError::TooShort { have: 0 });
                 }
                 Err(error) => panic!("{error}"),
                 Ok(_) => panic!("opened without {short} bytes of segment {number}"),

@@ -53,11 +53,14 @@ fn first_of(
 /// The log that the segment `number` belongs to, by its header.
 fn identity_in(folder: &Path, number: u64) -> Result<LogIdentity, ReadError> {
     let path = segment_path(folder, number);
-    let mut bytes = [0; HEADER_BYTES];
-    File::open(&path)
-        .and_then(|file| file.read_exact_at(&mut bytes, 0))
-        .map_err(failed("reading", &path))?;
     let refuse = |source| ReadError::Segment { path: path.clone(), source };
+    let file = File::open(&path).map_err(failed("opening", &path))?;
+    let length = file.metadata().map_err(failed("reading", &path))?.len();
+    if length < HEADER_BYTES as u64 {
+        return Err(refuse(SegmentError::TooShort { have: length as usize }));
+    }
+    let mut bytes = [0; HEADER_BYTES];
+    file.read_exact_at(&mut bytes, 0).map_err(failed("reading", &path))?;
     let (identity, found) = LogIdentity::read_header(&bytes).map_err(refuse)?;
     if found != number {
         return Err(refuse(SegmentError::Number { found, expected: number }));
@@ -249,6 +252,16 @@ mod tests {
         };
         let (number, found) = listed(&[1, 2, 3]).unwrap();
         assert_eq!((number, found.log_id), (3, log_id));
+        for length in [0, HEADER_BYTES - 1] {
+            fs::write(segment_path(folder.path(), 4), vec![0; length]).unwrap();
+            let told = listed(&[4]).unwrap_err();
+            let too_short = SegmentError::TooShort { have: length };
+            assert!(
+                matches!(&told, ReadError::Segment { source, .. } if *source == too_short),
+                "{told}"
+            );
+            assert!(told.is_damage());
+        }
         // One that is listed again and again, and cannot be opened, is told.
         let told = listed(&[1, 2, 2]).unwrap_err().to_string();
         assert!(told.contains(&segment_path(folder.path(), 2).display().to_string()), "{told}");
