@@ -5,11 +5,12 @@ use crate::notice::alert;
 use crate::process::{check_new_log, has_log};
 use crate::recovery::put_whole;
 use anyhow::{Context, Result, bail};
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use touchline_protocol::credentials::MasterKey;
+use touchline_protocol::regular_file;
 
 /// The key's file in the data folder.
 const FILE: &str = "master.key";
@@ -74,7 +75,7 @@ fn own(data: &Path) -> Result<(MasterKey, Marked)> {
     let key = MasterKey::load(&data.join(FILE))
         .context("the venue's keys come from its master key: put the file back")?;
     let path = data.join(MARK_FILE);
-    let marked = match fs::read_to_string(&path) {
+    let marked = match regular_file::read_to_string(&path) {
         Ok(mark) if mark.trim_end() == key.mark() => Marked::AsIs,
         Ok(mark) if mark.trim_end().len() < key.mark().len() => Marked::NotYet,
         Ok(_) => bail!(

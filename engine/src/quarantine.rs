@@ -7,16 +7,15 @@
 //! is one key that is refused. A sender is let back when an operator has moved the file away, at the next start.
 
 use std::cmp::Reverse;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bytemuck::allocation::pod_collect_to_vec;
-use rustix::fs::OFlags;
 use touchline_protocol::log::frame::MAX_COMMAND_BYTES;
 use touchline_protocol::message::command::CommandHeader;
 use touchline_protocol::message::decode;
+use touchline_protocol::regular_file;
 use touchline_protocol::units::{KeyId, SessionId};
 
 use crate::recovery::{FATAL, POISON_FOLDER};
@@ -108,11 +107,8 @@ fn incarnation(path: &Path) -> Option<u32> {
 /// Who sent the command in a file.
 fn sender(path: &Path) -> Result<(SessionId, KeyId), String> {
     let mut bytes = Vec::new();
-    // Somebody may have put anything there: a pipe would be waited for.
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits() as i32)
-        .open(path)
+    // Somebody may have put anything there.
+    regular_file::open(path)
         .and_then(|file| file.take(MAX_COMMAND_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| error.to_string())?;
     let whole = bytes.len() / 8 * 8;

@@ -37,6 +37,7 @@ use touchline_protocol::log::{
     place::{HISTORY_FILE, HISTORY_FOLDER, WindowFolders, boot_id},
     segment::LogIdentity,
 };
+use touchline_protocol::regular_file;
 
 use self::{chain::Beyond, leftover::Leftover, replay::Replay};
 pub use self::{
@@ -246,14 +247,10 @@ fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
             .map_err(disk_error("making", folder))?;
     }
     let path = data.join(LOCK_FILE);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(disk_error("opening", &path))?;
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut file =
+        regular_file::open_or_device(&how, &path).map_err(disk_error("opening", &path))?;
     let mut holder = String::new();
     // Only to tell the operator: whatever stands there is no reason to refuse.
     let _unreadable = Read::by_ref(&mut file).take(32).read_to_string(&mut holder);
@@ -299,7 +296,7 @@ fn open_segments(
 fn leave_mark(data: &Path, identity: &LogIdentity) {
     let path = data.join(LOG_ID_FILE);
     let id: String = identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let told = fs::read_to_string(&path);
+    let told = regular_file::read_to_string(&path);
     if let Ok(told) = &told {
         if told.trim_end() != id {
             alert!(
@@ -319,7 +316,9 @@ fn leave_mark(data: &Path, identity: &LogIdentity) {
 /// Makes a small file in `folder`, which is durable and has its name only as a whole.
 pub(crate) fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("new");
-    let mut file = File::create(&unfinished)?;
+    let mut how = File::options();
+    how.write(true).create(true).truncate(true);
+    let mut file = regular_file::open_as(&how, &unfinished)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&unfinished, path)?;

@@ -5,6 +5,7 @@
 //! masked. Whoever holds the master key can so tell a genuine key from an invented one without any
 //! table; whether the key exists and what it may do is the core's to say.
 
+use crate::regular_file;
 use crate::units::KeyId;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha512;
@@ -97,7 +98,7 @@ impl MasterKey {
     /// See [`MasterKeyError`].
     pub fn load(path: &Path) -> Result<Self, MasterKeyError> {
         let failed = |source| MasterKeyError::File { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
+        let file = regular_file::open(path).map_err(failed)?;
         let mode = file.metadata().map_err(failed)?.mode() & 0o777;
         if mode & 0o077 != 0 {
             return Err(MasterKeyError::Mode { path: path.to_owned(), mode });

@@ -4,7 +4,8 @@
 //! processes in [`ring`], [`wait`] and `shm`; what keeps it in `log`, whose newest part is read while it
 //! is overwritten, by the rule in [`overtaking`]. `client` puts these together for whoever talks to the
 //! engine, and [`credentials`] says who may; [`feed`] is what everybody may read. `open_files` is what a process does
-//! that serves many, `outlet` how it prints, `ending` what ends it; [`words`] copies what is read again at once. The
+//! that serves many, `outlet` how it prints, `ending` what ends it; `regular_file`
+//! opens what may be none; [`words`] copies what is read again at once. The
 //! engine's core uses the vocabulary and that.
 
 pub mod causes;
@@ -30,6 +31,8 @@ pub mod overtaking;
 #[path = "../../tests/support/patience.rs"]
 mod patience;
 mod prefetch;
+#[cfg(not(loom))]
+pub mod regular_file;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod shm;

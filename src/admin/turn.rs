@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
+use touchline_protocol::regular_file;
 
 /// How long one and the same process may keep others waiting: longer than an action takes, so that only
 /// one that is stopped, or hangs, is given up.
@@ -33,12 +34,9 @@ const LOCK_FILE: &str = "admin.lock";
 /// If one process held the lock for so long, or the file cannot be opened.
 pub(super) fn take(data: &Path, patience: Duration) -> Result<File> {
     let path = data.join(LOCK_FILE);
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path)
+    let mut how = OpenOptions::new();
+    how.create(true).truncate(false).write(true).mode(0o600);
+    let mut file = regular_file::open_as(&how, &path)
         .with_context(|| format!("cannot open {}", path.display()))?;
     let mut wait = Wait::begin(Instant::now());
     loop {

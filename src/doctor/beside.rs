@@ -4,9 +4,9 @@
 use super::Finding;
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use touchline_adapter::auth::keys::{FILE_NAME, KeyRing};
 use touchline_adapter::limits::key_addresses::{
@@ -68,13 +68,13 @@ fn master_key(data: &Path) -> Result<()> {
 /// The folder, and the file that an engine writes first: each must be this user's to write, and on a file system that
 /// takes it.
 fn written(data: &Path) -> Result<()> {
-    for path in [data.to_owned(), data.join(LOCK_FILE)] {
-        match access(&path, Access::WRITE_OK) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => {
-                return Err(error).with_context(|| format!("{} cannot be written", path.display()));
-            }
-        }
+    let lock = data.join(LOCK_FILE);
+    // What is written to the lock file is for people: a device will do.
+    let is_device = fs::metadata(&lock).is_ok_and(|found| found.file_type().is_char_device());
+    let lock = (is_device || is_file(&lock)?).then_some(&*lock);
+    for path in [data].into_iter().chain(lock) {
+        access(path, Access::WRITE_OK)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
     }
     Ok(())
 }
@@ -115,12 +115,8 @@ fn key_addresses(data: &Path) -> Result<()> {
 /// Folders under the names of files, and the other way round. Of those of the log and of snapshots is told where
 /// they are listed.
 fn of_another_kind(data: &Path, instance: &str) -> Vec<String> {
-    let files = [
-        LOCK_FILE.to_owned(),
-        SOCKET_NAME.to_owned(),
-        format!("adapter-{instance}.lock"),
-        format!("bans-{instance}"),
-    ];
+    let files =
+        [SOCKET_NAME.to_owned(), format!("adapter-{instance}.lock"), format!("bans-{instance}")];
     let folders = [
         LIVE_FOLDER.to_owned(),
         LEASE_FOLDER.to_owned(),

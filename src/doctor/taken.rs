@@ -1,7 +1,7 @@
 //! What a log that is there has taken of disk and memory already, so that nobody is asked for it twice. Called
 //! by [`super::place`].
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,6 +9,7 @@ use touchline_protocol::log::control::WINDOW_FILE;
 use touchline_protocol::log::place::WindowFolders;
 use touchline_protocol::log::segment::{LogIdentity, SegmentError};
 use touchline_protocol::log::{SEGMENT_FOLDER, segment_number, segment_path};
+use touchline_protocol::regular_file;
 
 /// What an engine goes on with, or has in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,7 +40,7 @@ impl Taken {
         })?;
         let header = |number| -> Option<_> {
             let mut header = [0; 64];
-            let mut file = File::open(segment_path(&folder, number)).ok()?;
+            let mut file = regular_file::open(&segment_path(&folder, number)).ok()?;
             file.read_exact(&mut header).ok()?;
             Some(LogIdentity::read_header(&header))
         };

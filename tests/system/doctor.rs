@@ -1,9 +1,11 @@
 //! `touchline doctor` beside what a start makes of the same data folder and the same settings.
 
+use super::log_tools::log;
 use super::process::Process;
 use super::readers::Load;
 use super::venue::{Part, UNLIMITED, Venue, borrowed};
 use crate::patience::run;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -30,6 +32,8 @@ enum Become {
     Gone,
     File(&'static str),
     Folder,
+    /// With nobody at its other end.
+    Pipe,
     /// A link to what can be read, and that nobody may write, whoever it is.
     Unwritable,
     Mode(u32),
@@ -55,6 +59,10 @@ fn with(path: &Path, what: Become, meanwhile: impl FnOnce()) {
             fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
         }
         Become::Folder => fs::create_dir(path).expect("the folder is ours"),
+        Become::Pipe => {
+            let mode = Mode::RUSR | Mode::WUSR;
+            mknodat(CWD, path, FileType::Fifo, mode, 0).expect("the folder is ours");
+        }
         Become::Unwritable => {
             symlink("/proc/sys/kernel/random/boot_id", path).expect("the folder is ours");
         }
@@ -112,6 +120,50 @@ fn the_doctor_finds_wrong_what_a_start_is_refused_for() {
     let (code, text) = doctor(venue.data());
     assert_eq!(code, Some(0), "{text}");
     venue.start_up();
+}
+
+/// What begins to read a pipe waits for a writer, who never comes.
+#[test]
+fn a_pipe_under_the_name_of_a_file_holds_nobody_up() {
+    let mut venue = Venue::separate(&["--set", "log.window=data"]);
+    venue.kill9(Part::Adapter);
+    venue.kill9(Part::Engine);
+    let data = venue.data().to_owned();
+    let start = || {
+        let mut engine = Process::start(&borrowed(&venue.arguments("engine", false)));
+        (engine.wait_for_end().code(), engine.lines().join("\n"))
+    };
+    let told = "not a regular file";
+    for name in ["log/00000000.seg", "lock", "master.key", "live/control", "live/window"] {
+        with(&data.join(name), Become::Pipe, || {
+            let (code, text) = start();
+            assert!(code == Some(1) && text.contains(told), "{name}: {text}");
+            let (code, text) = doctor(&data);
+            assert_eq!(code, Some(FOUND_WRONG), "{name}: {text}");
+        });
+    }
+    with(&data.join("log/00000000.seg"), Become::Pipe, || {
+        for action in ["info", "verify", "dump", "replay", "snapshot"] {
+            let (code, _, errors) = log(&data, &[action]);
+            assert!(code == Some(1) && errors.contains(told), "{action}: {errors}");
+        }
+    });
+    // One that can be done without is told, and keeps nobody from a start.
+    let names = ["log-id", "log-id.new", "master.mark", "leases/history-adapter.lease"];
+    for name in names {
+        let path = data.join(name);
+        with(&path, Become::Pipe, || {
+            if name == "log-id.new" {
+                fs::remove_file(data.join("log-id")).expect("it is there");
+            }
+            let (code, _, errors) = log(&data, &["info"]);
+            assert_eq!(code, Some(0), "{name}: {errors}");
+            assert_eq!(errors.contains(told), name.contains("lease"), "{name}: {errors}");
+            venue.start_engine();
+            venue.kill9(Part::Engine);
+        });
+    }
+    venue.start_engine();
 }
 
 #[test]

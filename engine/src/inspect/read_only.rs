@@ -3,11 +3,11 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::FileExt,
     path::Path,
 };
 
-use rustix::fs::OFlags;
+use touchline_protocol::regular_file;
 
 use crate::log::storage::{BlockFile, Storage};
 
@@ -31,13 +31,7 @@ impl Storage for ReadOnlyFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
-        // A pipe under the name of a file would hold its reader up for ever.
-        let no_waiting = OFlags::NONBLOCK.bits() as i32;
-        let file = File::options().read(true).custom_flags(no_waiting).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        Ok(Box::new(ReadOnlyFile(file)))
+        Ok(Box::new(ReadOnlyFile(regular_file::open(path)?)))
     }
 
     fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {

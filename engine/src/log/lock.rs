@@ -13,6 +13,7 @@ use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
+use touchline_protocol::regular_file;
 
 /// How long a lock is waited for that is held for a moment only.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -91,7 +92,7 @@ impl FolderLock {
 /// it is locked for a moment, as any number may have it at once and an engine may not: a start waits for that
 /// ([`FolderLock::take_data`]).
 pub(crate) fn is_held(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = regular_file::open(path) else { return false };
     // Closing it lets go of it.
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
 }

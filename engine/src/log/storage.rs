@@ -14,7 +14,7 @@ use rustix::{
     fs::{FallocateFlags, OFlags, fallocate},
     io::Errno,
 };
-use touchline_protocol::log::BLOCK_BYTES;
+use touchline_protocol::{log::BLOCK_BYTES, regular_file};
 
 pub use gated::{GatedStorage, Write};
 
@@ -169,7 +169,7 @@ impl DirectFile {
     }
 
     fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
-        let buffered = how.open(path)?;
+        let buffered = regular_file::open_as(how, path)?;
         let direct = open_direct(path, OFlags::DIRECT | OFlags::DSYNC)?;
         Ok(Self { buffered, direct, unsynced: None, is_reserved: false })
     }

@@ -2,7 +2,6 @@
 //! recovery.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -12,6 +11,7 @@ use touchline_protocol::log::{
     control::{CONTROL_FILE, ControlHeader, MAGIC},
     segment::SegmentError,
 };
+use touchline_protocol::regular_file;
 
 use super::chain::EndReason;
 use crate::log::{DiskError, lock::WindowIsLocked};
@@ -292,7 +292,7 @@ impl RecoveryError {
         if !source.get_ref().is_some_and(|error| error.is::<WindowIsLocked>()) {
             return None;
         }
-        let page = File::open(folder.join(CONTROL_FILE));
+        let page = regular_file::open(&folder.join(CONTROL_FILE));
         let header = page.ok().and_then(|page| ControlHeader::read(&page).ok().flatten());
         let pid = header.filter(|header| header.magic == MAGIC).map(|header| header.pid);
         Some(Self::WindowLocked { folder: folder.to_owned(), pid })

@@ -1,7 +1,7 @@
 //! Whether a start can go on from the live window that lies there, looked at without a lock and without a change. A
 //! start itself opens it in [`super::leftover`]. Called by `touchline doctor`.
 
-use std::{fs::File, io, path::Path};
+use std::{io, path::Path};
 
 use touchline_protocol::{
     log::{
@@ -12,6 +12,7 @@ use touchline_protocol::{
         place::{WindowFolders, boot_id},
         segment::LogIdentity,
     },
+    regular_file,
     shm::ReadOnlyRegion,
 };
 
@@ -44,7 +45,7 @@ fn unusable(folder: &Path) -> impl FnOnce(io::Error) -> RecoveryError {
 
 fn check_folder(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<()> {
     let page = folder.join(CONTROL_FILE);
-    let file = match File::open(&page) {
+    let file = match regular_file::open(&page) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(named(&page))?,
     };
@@ -67,7 +68,7 @@ fn check_folder(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io
     let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
     let is_wanted = || LogState::from_word(state.view().load_acquire()) != Some(LogState::Stopped);
     let path = folder.join(WINDOW_FILE);
-    let window = match File::open(&path) {
+    let window = match regular_file::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.and_then(|file| map_window(&file, &header).map(drop)),
     };

@@ -22,6 +22,7 @@ use touchline_protocol::{
         segment::LogIdentity,
         window_segment_rest,
     },
+    regular_file,
     shm::{ReadOnlyRegion, Region, SharedReadOnly},
     units::{Incarnation, Position},
     wait::EventCounter,
@@ -100,7 +101,8 @@ impl Leftover {
     fn open(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<Option<Self>> {
         let open = |name| {
             let path = folder.join(name);
-            OpenOptions::new().read(true).write(true).open(&path).map_err(named(&path))
+            regular_file::open_as(OpenOptions::new().read(true).write(true), &path)
+                .map_err(named(&path))
         };
         let file = match open(CONTROL_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -20,6 +20,7 @@ use touchline_protocol::log::segment_path;
 use touchline_protocol::log::transaction::Bookmark;
 use touchline_protocol::message::command::EngineStarted;
 use touchline_protocol::message::decode::Command;
+use touchline_protocol::regular_file;
 use touchline_protocol::snapshot::{HEADER_BYTES, SnapshotHeader, snapshot_path};
 use touchline_protocol::units::Position;
 
@@ -203,13 +204,9 @@ pub(super) fn lock(data: &Path) -> Result<FolderLock, MakeError> {
         .map_err(disk_error("making", &folder))?;
     sync_folder(data)?;
     let path = folder.join("lock");
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(disk_error("opening", &path))?;
+    let mut how = OpenOptions::new();
+    how.write(true).create(true).truncate(false).mode(0o600);
+    let file = regular_file::open_as(&how, &path).map_err(disk_error("opening", &path))?;
     let taken = FolderLock::take(file).map_err(disk_error("locking", &path))?;
     taken.ok_or(MakeError::Locked { path })
 }

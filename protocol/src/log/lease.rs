@@ -29,6 +29,7 @@ use bytemuck::{Pod, Zeroable};
 use thiserror::Error;
 
 use super::transaction::Bookmark;
+use crate::regular_file;
 use crate::units::{Incarnation, Position};
 
 /// Name of the folder of leases within the data folder.
@@ -161,7 +162,7 @@ impl Lease {
     /// On disk when this returns. A power cut meanwhile may leave one that is told as damaged, which lets nothing
     /// go.
     fn write_over(&self, last: Bookmark) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let file = regular_file::open_as(OpenOptions::new().write(true), &self.path)?;
         let lease = encode(self.log_id, last);
         file.write_all_at(&lease, 0)?;
         file.set_len(lease.len() as u64)?;
@@ -175,7 +176,7 @@ impl Lease {
     /// If the file cannot be written. It then holds what it held, or is told as damaged: no more is let go
     /// either way.
     pub fn advance(&self, last: Bookmark) -> Result<(), LeaseError> {
-        match OpenOptions::new().write(true).open(&self.path) {
+        match regular_file::open_as(OpenOptions::new().write(true), &self.path) {
             Ok(file) => file
                 .write_all_at(&encode(self.log_id, last), 0)
                 .map_err(failed("writing", &self.path)),
@@ -203,12 +204,9 @@ impl Lease {
         folder.parent().map_or(Ok(()), sync_folder)?;
         let new = self.path.with_extension("new");
         let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&new)?;
+            let mut how = OpenOptions::new();
+            how.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = regular_file::open_or_device(&how, &new)?;
             file.write_all(&encode(self.log_id, last))?;
             file.sync_all()
         };
@@ -281,7 +279,7 @@ fn read(path: &Path) -> Result<([u8; 16], Bookmark), LeaseError> {
     for _ in 0..LOOKS {
         let mut bytes = Vec::new();
         let most = LEASE_BYTES as u64 + 1;
-        File::open(path)
+        regular_file::open(path)
             .and_then(|file| file.take(most).read_to_end(&mut bytes))
             .map_err(failed("reading", path))?;
         match decode(&bytes) {

@@ -8,7 +8,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
@@ -17,6 +17,7 @@ use touchline_protocol::{
     log::control::{
         APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_OFFSET, MAGIC, VERSION,
     },
+    regular_file,
     shm::ReadOnlyRegion,
 };
 
@@ -49,11 +50,13 @@ fn remove_if_stale(folder: &Path) -> io::Result<()> {
 
 /// Whether nobody needs what is in a folder, which is locked.
 fn is_stale(folder: &Path) -> io::Result<bool> {
-    let origin = folder.join(ORIGIN_FILE);
-    if fs::metadata(&origin)?.len() > PATH_BYTES_MAX {
+    let mut origin = regular_file::open(&folder.join(ORIGIN_FILE))?;
+    if origin.metadata()?.len() > PATH_BYTES_MAX {
         return Ok(false);
     }
-    let data = PathBuf::from(std::ffi::OsStr::from_bytes(&fs::read(origin)?));
+    let mut data = Vec::new();
+    origin.read_to_end(&mut data)?;
+    let data = PathBuf::from(std::ffi::OsStr::from_bytes(&data));
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_there = match fs::metadata(data) {
         Ok(found) => name.ends_with(&format!("-{:x}-{:x}", found.dev(), found.ino())),
@@ -70,7 +73,7 @@ fn is_on_disk(folder: &Path) -> io::Result<bool> {
         // The engine never got so far as to take a command.
         return Ok(true);
     }
-    let file = File::open(&path)?;
+    let file = regular_file::open(&path)?;
     if file.metadata()?.len() != CONTROL_BYTES as u64 {
         return Ok(false);
     }

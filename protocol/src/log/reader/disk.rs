@@ -9,11 +9,14 @@ use std::{
 };
 
 use super::{ReadError, failed};
-use crate::log::{
-    MAX_FRAME_BYTES,
-    frame::{self, FRAME_HEADER_BYTES, FrameError, FrameHeader},
-    segment::{LogIdentity, SegmentError},
-    segment_number, segment_path,
+use crate::{
+    log::{
+        MAX_FRAME_BYTES,
+        frame::{self, FRAME_HEADER_BYTES, FrameError, FrameHeader},
+        segment::{LogIdentity, SegmentError},
+        segment_number, segment_path,
+    },
+    regular_file,
 };
 
 /// Bytes read at once: twice the largest frame, so that most frames cost no read of their own.
@@ -54,7 +57,7 @@ fn first_of(
 fn identity_in(folder: &Path, number: u64) -> Result<LogIdentity, ReadError> {
     let path = segment_path(folder, number);
     let refuse = |source| ReadError::Segment { path: path.clone(), source };
-    let file = File::open(&path).map_err(failed("opening", &path))?;
+    let file = regular_file::open(&path).map_err(failed("opening", &path))?;
     let length = file.metadata().map_err(failed("reading", &path))?.len();
     if length < HEADER_BYTES as u64 {
         return Err(refuse(SegmentError::TooShort { have: length as usize }));
@@ -214,7 +217,7 @@ impl Disk {
             return Ok(true);
         }
         let path = segment_path(&self.folder, number);
-        match File::open(&path) {
+        match regular_file::open(&path) {
             Ok(file) => {
                 check_header(&self.identity, number, &file, &path)?;
                 self.open = Some((number, file));

@@ -23,6 +23,7 @@ use crate::{
         segment::LogIdentity,
     },
     overtaking::copy_out,
+    regular_file,
     shm::{ReadOnlyRegion, SharedReadOnly, ShmError},
     sync::{AtomicU32, AtomicU64},
     units::Position,
@@ -106,7 +107,7 @@ impl Live {
         header: ControlHeader,
     ) -> Result<Option<Self>, ReadError> {
         let path = folder.join(WINDOW_FILE);
-        let window = match File::open(&path) {
+        let window = match regular_file::open(&path) {
             Ok(window) => window,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed("opening", &path)(error)),
@@ -252,7 +253,7 @@ fn open_control(
     boot_id: &[u8; 16],
 ) -> Result<Option<(File, ControlHeader)>, ReadError> {
     let path = folder.join(CONTROL_FILE);
-    let file = match File::open(&path) {
+    let file = match regular_file::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed("opening", &path)(error)),

@@ -1,0 +1,99 @@
+//! Opening what has the name of a file and may be anything: whoever opens a pipe, or reads one, waits for its other
+//! end. Used by whoever opens a file of a data folder.
+
+use std::{
+    fs::{File, FileType, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+/// Opens an existing file for reading.
+///
+/// # Errors
+/// As the system says; of kind [`io::ErrorKind::InvalidInput`] for what is no regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_as(File::options().read(true), path)
+}
+
+/// As [`open`], in the way that `how` says, which sets no flags of the system's.
+///
+/// # Errors
+/// As there. Of a pipe that nobody reads the system may say something of its own.
+pub fn open_as(how: &OpenOptions, path: &Path) -> io::Result<File> {
+    open_kind(how, path, |kind| kind.is_file())
+}
+
+/// As [`open_as`], but a device may be in the file's place, for what is to be locked, or written and not read: nobody
+/// waits for its other end either.
+///
+/// # Errors
+/// As there.
+pub fn open_or_device(how: &OpenOptions, path: &Path) -> io::Result<File> {
+    open_kind(how, path, |kind| kind.is_file() || kind.is_char_device())
+}
+
+fn open_kind(
+    how: &OpenOptions,
+    path: &Path,
+    is_wanted: impl FnOnce(FileType) -> bool,
+) -> io::Result<File> {
+    // Without effect on a regular file.
+    let file = how.clone().custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    if is_wanted(file.metadata()?.file_type()) {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+/// The text of a small file.
+///
+/// # Errors
+/// As [`open`] says; also if it is not UTF-8.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType::Fifo, Mode, mknodat};
+    use std::fs;
+
+    #[test]
+    fn what_is_no_file_is_refused_and_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for path in [&pipe, folder.path(), Path::new("/dev/null")] {
+            for refused in [open(path).map(drop), read_to_string(path).map(drop)] {
+                let refused = refused.unwrap_err();
+                assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+                assert_eq!(refused.to_string(), "not a regular file");
+            }
+        }
+        // One end alone, and both.
+        for how in [File::options().write(true), File::options().read(true).write(true)] {
+            assert!(open_as(how, &pipe).is_err());
+            assert!(open_or_device(how, &pipe).is_err());
+            assert!(open_as(how, Path::new("/dev/null")).is_err());
+            open_or_device(how, Path::new("/dev/null")).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_is_opened_as_it_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let made = open_as(File::options().write(true).create(true), &path).unwrap();
+        io::Write::write_all(&mut &made, b"text").unwrap();
+        assert_eq!(read_to_string(&path).unwrap(), "text");
+        open_as(File::options().write(true).truncate(true), &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+    }
+}
