@@ -33,6 +33,15 @@ pub trait Storage: Send + Sync {
     /// As the system says; no space left above all. Then it takes none.
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>>;
 
+    /// As [`Storage::create`], for a file of which a part is never written. Space is taken for no more than is
+    /// written, where the storage can leave it out, and a write may find none left.
+    ///
+    /// # Errors
+    /// As there.
+    fn create_sparse(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
+        self.create(path, bytes)
+    }
+
     /// Opens an existing file for reading and writing.
     ///
     /// # Errors
@@ -114,10 +123,20 @@ impl Storage for FileStorage {
     }
 
     fn create(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
-        let made = DirectFile::create(path, bytes).inspect_err(|_| {
+        let made = DirectFile::create(path).and_then(|mut file| {
+            file.reserve(bytes)?;
+            Ok(file)
+        });
+        let made = made.inspect_err(|_| {
             // What was reserved of it before the disk was full would keep the disk full.
             let _gone = fs::remove_file(path);
         })?;
+        Ok(Box::new(made))
+    }
+
+    fn create_sparse(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
+        let made = DirectFile::create(path)?;
+        made.buffered.set_len(bytes)?;
         Ok(Box::new(made))
     }
 
@@ -151,21 +170,25 @@ struct DirectFile {
 }
 
 impl DirectFile {
-    fn create(path: &Path, bytes: u64) -> io::Result<Self> {
-        let mut file = Self::open(
+    fn create(path: &Path) -> io::Result<Self> {
+        let file = Self::open(
             path,
             OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600),
         )?;
-        match fallocate(&file.buffered, FallocateFlags::empty(), 0, bytes) {
+        Ok(Self { unsynced: open_direct(path, OFlags::DIRECT)?, ..file })
+    }
+
+    /// Takes the space of a new file.
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        match fallocate(&self.buffered, FallocateFlags::empty(), 0, bytes) {
             // Not every file system can reserve; the zeros that are written next then do.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.buffered.set_len(bytes)?,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.buffered.set_len(bytes),
             reserved => {
                 reserved?;
-                file.is_reserved = true;
+                self.is_reserved = true;
+                Ok(())
             }
         }
-        file.unsynced = open_direct(path, OFlags::DIRECT)?;
-        Ok(file)
     }
 
     fn open(path: &Path, how: &OpenOptions) -> io::Result<Self> {
@@ -229,6 +252,7 @@ impl BlockFile for DirectFile {
 mod tests {
     use super::*;
     use crate::log::disk::aligned_buffer;
+    use std::os::unix::fs::MetadataExt as _;
 
     #[test]
     fn blocks_come_back_as_they_were_written() {
@@ -259,6 +283,27 @@ mod tests {
         assert_eq!(FileStorage.list(folder.path()).unwrap(), ["two"]);
         FileStorage.remove(&renamed).unwrap();
         assert!(FileStorage.open(&renamed).is_err());
+    }
+
+    #[test]
+    fn a_sparse_file_takes_room_for_what_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one");
+        let bytes = 1 << 20;
+        let file = FileStorage.create_sparse(&path, bytes).unwrap();
+        let mut block = aligned_buffer(BLOCK_BYTES).unwrap();
+        block.fill(7);
+        file.write_blocks(bytes - BLOCK_BYTES, &block).unwrap();
+        file.sync().unwrap();
+        assert_eq!(file.length().unwrap(), bytes);
+        let mut read = [1; 20];
+        for (offset, held) in [(0, 0), (bytes - 20, 7)] {
+            file.read(offset, &mut read).unwrap();
+            assert_eq!(read, [held; 20]);
+        }
+        // Blocks of 512 bytes.
+        let taken = fs::metadata(&path).unwrap().blocks() * 512;
+        assert!((BLOCK_BYTES..=bytes / 2).contains(&taken), "{taken}");
     }
 
     #[test]

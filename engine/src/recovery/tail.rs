@@ -188,23 +188,30 @@ fn has_all(
     Ok(true)
 }
 
-/// Copies the blocks from `from` to `to` to a file beside their segment.
+/// Copies the blocks from `from` to `to` to a file beside their segment, which takes no more room than they do: a
+/// start that drops a few bytes is to need no segment's room for them.
 fn keep(segments: &Segments, (from, to): (u64, u64), kept: &Path) -> Result<(), RecoveryError> {
-    let segment_bytes = segments.identity.segment_bytes;
-    let storage = &segments.storage;
-    let unfinished = segments.unfinished(from / segment_bytes);
-    let file =
-        storage.create(&unfinished, segment_bytes).map_err(disk_error("making", &unfinished))?;
+    let unfinished = segments.unfinished(from / segments.identity.segment_bytes);
+    copy(segments, (from, to), &unfinished).inspect_err(|_| {
+        // What there was room for of it would keep a full disk full.
+        let _gone = segments.storage.remove(&unfinished);
+    })?;
+    segments.storage.rename(&unfinished, kept).map_err(disk_error("naming", kept))?;
+    Ok(sync(segments)?)
+}
+
+/// Likewise, to a new file at `path`, which is durable but for its name.
+fn copy(segments: &Segments, (from, to): (u64, u64), path: &Path) -> Result<(), DiskError> {
+    let begin = from - from % segments.identity.segment_bytes;
+    let bytes = to.next_multiple_of(BLOCK_BYTES) - begin;
+    let file = segments.storage.create_sparse(path, bytes).map_err(disk_error("making", path))?;
     let mut buffer = aligned_buffer(CHUNK_BYTES)?;
     for (position, length) in chunks(from, to) {
         let bytes = &mut buffer[..length];
         segments.read(position, bytes)?;
-        file.write_blocks(position % segment_bytes, bytes)
-            .map_err(disk_error("writing", &unfinished))?;
+        file.write_blocks(position - begin, bytes).map_err(disk_error("writing", path))?;
     }
-    file.sync().map_err(disk_error("syncing", &unfinished))?;
-    storage.rename(&unfinished, kept).map_err(disk_error("naming", kept))?;
-    Ok(sync(segments)?)
+    file.sync().map_err(disk_error("syncing", path))
 }
 
 /// Zeroes from `from` to the end of the block of `to`; what stands before `from` in its block stays.

@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::atomic::Ordering};
 use rustix::fs::{FlockOperation, flock};
 use touchline_engine::log::WindowPlace;
 use touchline_engine::recovery::RecoveryError;
-use touchline_protocol::log::{WINDOW_BYTES_MIN, segment::SegmentError};
+use touchline_protocol::log::{BLOCK_BYTES, WINDOW_BYTES_MIN, segment::SegmentError};
 
 use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder};
 
@@ -114,6 +114,8 @@ fn damage_in_the_last_write_ends_the_log_and_is_kept() {
     assert_eq!(report.dropped.kept_in, [place.segment(0).with_extension("dropped-2")]);
     let kept = fs::read(&report.dropped.kept_in[0]).unwrap();
     assert_eq!(kept[last.position as usize..last.bytes_end() as usize], torn);
+    // It goes as far as what it keeps, and not as its segment.
+    assert_eq!(kept.len() as u64, last.bytes_end().next_multiple_of(BLOCK_BYTES));
     let line = report.lines.iter().find(|line| line.contains("taken out")).unwrap();
     assert!(line.contains(&format!("position {}", last.position)), "{line}");
 }

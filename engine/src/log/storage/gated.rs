@@ -42,6 +42,10 @@ impl Storage for GatedStorage {
         FileStorage.create(path, bytes).map(|file| self.file(file))
     }
 
+    fn create_sparse(&self, path: &Path, bytes: u64) -> io::Result<Box<dyn BlockFile>> {
+        FileStorage.create_sparse(path, bytes).map(|file| self.file(file))
+    }
+
     fn open(&self, path: &Path) -> io::Result<Box<dyn BlockFile>> {
         FileStorage.open(path).map(|file| self.file(file))
     }
