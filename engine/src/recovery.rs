@@ -144,7 +144,7 @@ pub(crate) fn recover(
         progress(Progress::Found(line));
     }
     if let Some(poison) = &findings.poison {
-        save_poison(data, poison)?;
+        keep_poison(data, poison)?;
     }
     if let Some(window) = &leftover {
         // Before anything that it holds too is taken out of the log: an attempt that comes after this one
@@ -319,9 +319,11 @@ pub(crate) fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<
     let mut how = File::options();
     how.write(true).create(true).truncate(true);
     let mut file = regular_file::open_as(&how, &unfinished)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| {
+        // Half of it would keep a full disk full.
+        let _gone = fs::remove_file(&unfinished);
+    })?;
     File::open(folder)?.sync_all()
 }
 
@@ -441,7 +443,18 @@ fn highest_told(
     Ok(of_leases.unwrap_or(0).max(dropped))
 }
 
-/// Keeps the command that an engine died over.
+/// Keeps the command that an engine died over. One that was not panicked of refuses nobody, so it is no reason to
+/// refuse a start that has no room for it.
+fn keep_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
+    match save_poison(data, poison) {
+        Err(error) if !poison.is_fatal => {
+            alert!("log: {error}; it is not kept, and nobody would be refused for it");
+            Ok(())
+        }
+        saved => saved,
+    }
+}
+
 fn save_poison(data: &Path, poison: &Poison) -> Result<(), DiskError> {
     let folder = data.join(POISON_FOLDER);
     let Poison { path, command, .. } = poison;

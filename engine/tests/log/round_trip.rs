@@ -157,6 +157,34 @@ fn a_command_that_the_engine_died_over_is_kept_and_called_fatal_if_it_panicked()
     }
 }
 
+/// One that refuses nobody is no reason to refuse a start.
+#[test]
+fn a_command_that_cannot_be_kept_keeps_the_log_closed_only_if_an_engine_panicked_of_it() {
+    for panics in [false, true] {
+        let place = Place::new();
+        let mut random = Random::new(4);
+        let mut venue = place.open();
+        venue.submit(&random.command(100));
+        venue.log.writer.begin(&random.command(0)).unwrap();
+        if panics {
+            venue.log.control.note_panic();
+        }
+        let (known, _) = venue.kill();
+        let folder = place.options.data.join("poison");
+        fs::write(&folder, "in the way").unwrap();
+        if panics {
+            let refused = place.try_open().err().map(|error| error.to_string());
+            let told = refused.expect("its sender would not be refused");
+            assert!(told.contains("keeping the last command in"), "{told}");
+            fs::remove_file(&folder).unwrap();
+        }
+        let venue = place.open();
+        assert_eq!(venue.model, known);
+        let poison = venue.report().poison.clone().unwrap();
+        assert_eq!((poison.is_fatal, poison.path.exists()), (panics, panics));
+    }
+}
+
 #[test]
 fn a_log_that_does_not_replay_to_itself_is_refused() {
     struct Forgetful(Model);
