@@ -8,6 +8,8 @@
 use crate::regular_file;
 use crate::units::KeyId;
 use hmac::{Hmac, KeyInit, Mac};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use sha2::Sha512;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -134,13 +136,7 @@ impl MasterKey {
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        // A link never replaces: if another process was quicker, its key is the key.
-        let placed = fs::hard_link(&draft, path);
-        fs::remove_file(&draft)?;
-        match placed {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
+        place(&draft, path)?;
         path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     }
 
@@ -223,6 +219,22 @@ impl MasterKey {
     }
 }
 
+/// Gives a draft its name, if nobody else has it: if another process was quicker, its key is the key. Where the file
+/// system can do so the key never has a second name, which would stay if this process ended just then.
+fn place(draft: &Path, path: &Path) -> io::Result<()> {
+    let placed = match renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE) {
+        Ok(()) => return Ok(()),
+        // Not every file system knows that; a link never replaces either.
+        Err(Errno::INVAL | Errno::NOSYS) => fs::hard_link(draft, path),
+        Err(error) => Err(error.into()),
+    };
+    fs::remove_file(draft)?;
+    match placed {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +294,22 @@ mod tests {
         for shown in [format!("{session:?}"), format!("{feed:?}"), format!("{session:#?}")] {
             assert!(shown.contains("KeyId") && !shown.contains("Hidden"), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_key_has_one_name_and_takes_nobody_elses_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("master.key");
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        for draft in [&first, &second] {
+            fs::write(draft, draft.as_os_str().as_encoded_bytes()).unwrap();
+        }
+        let file = File::open(&first).unwrap();
+        place(&first, &path).unwrap();
+        place(&second, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), first.as_os_str().as_encoded_bytes());
+        assert_eq!(file.metadata().unwrap().nlink(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
     }
 
     #[test]
