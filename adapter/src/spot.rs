@@ -277,10 +277,9 @@ impl Exchange {
 
     /// Shows the account what became of its commands, if that can be known soon: an engine that comes back finds it.
     fn run_when_settled(self, unsettled: &Unsettled) {
-        let until = unsettled.until.min(self.deadline);
-        if until <= Instant::now() {
+        let Some(until) = unsettled.wait_until(self.deadline) else {
             return self.run_when_current();
-        }
+        };
         let views = Arc::clone(&self.shared.views);
         views.when_reached(unsettled.position, until, move |_| {
             self.resume(Self::run_when_current);

@@ -32,6 +32,8 @@ pub(super) struct Exchange {
     /// Whose request it is: the peer's, or that of whom a trusted proxy speaks for.
     pub(super) address: IpAddr,
     charge: Option<Charge>,
+    /// The views hold all that was done when something was not found in them.
+    is_certain: bool,
     deadline: Instant,
     done: Completion,
 }
@@ -49,8 +51,8 @@ impl Exchange {
     pub(super) fn new(shared: Arc<Shared>, request: Request, done: Completion) -> Self {
         let deadline = request.arrived + shared.deadline;
         let address = shared.limits.client(request.peer.ip(), &request.headers);
-        let (user, argument, charge) = (NOBODY, String::new(), None);
-        Self { shared, request, user, argument, address, charge, deadline, done }
+        let (user, argument, charge, is_certain) = (NOBODY, String::new(), None, false);
+        Self { shared, request, user, argument, address, charge, is_certain, deadline, done }
     }
 
     pub(super) const fn method(&self) -> Method {
@@ -118,7 +120,7 @@ impl Exchange {
         Refusal::NoJob(self.argument.clone())
     }
 
-    /// Looks at a job of the user's.
+    /// Looks at a job of the user's; the refusal is for [`Exchange::deny`].
     pub(super) fn own_job<R>(
         &self,
         id: &RecordId,
@@ -135,14 +137,33 @@ impl Exchange {
             .ok_or_else(|| self.no_job())
     }
 
-    /// Goes on once the views hold all that was acknowledged by now, and all that is in doubt of the user: who looks
-    /// what became of a write, and sees nothing of it, does it again.
+    /// Goes on once the views hold all that was acknowledged by now, and all that is in doubt of the user if that can
+    /// be known soon: who looks what became of a write, and sees nothing of it, does it again.
     pub(super) fn when_current(self, then: impl FnOnce(Self) + Send + 'static) {
-        let views = &self.shared.views;
+        let views = Arc::clone(&self.shared.views);
         let unsettled = views.unsettled(Owner::User(self.user));
-        let unsettled = unsettled.map_or(Position(0), |unsettled| unsettled.position);
-        let current = views.current().max(unsettled);
+        let waits = unsettled.and_then(|one| Some((one.position, one.wait_until(self.deadline)?)));
+        let Some((position, until)) = waits else { return self.when_acknowledged(then) };
+        views.when_reached(position, until, move |_| {
+            self.resume(move |exchange| exchange.when_acknowledged(then));
+        });
+    }
+
+    fn when_acknowledged(self, then: impl FnOnce(Self) + Send + 'static) {
+        let current = self.shared.views.current();
         self.when_reached(current, then);
+    }
+
+    /// Refuses for what the views do not show: now if they held all that was done when it was looked for, else once
+    /// they do and it is still not there when `look` has looked again. It may be there in a moment, or when an engine
+    /// is back, and who is told that it is not does it again.
+    pub(super) fn deny(mut self, refusal: &Refusal, look: impl FnOnce(Self) + Send + 'static) {
+        if self.is_certain {
+            return self.refuse(refusal);
+        }
+        self.is_certain = true;
+        let appended = self.shared.views.appended();
+        self.when_reached(appended, look);
     }
 
     /// Goes on once the views hold all before `position`.
@@ -170,9 +191,21 @@ impl Exchange {
 
     /// Goes on with the request on the thread that serves its connection.
     fn resume(self, then: impl FnOnce(Self) + Send + 'static) {
-        let Self { shared, request, user, argument, address, charge, deadline, done } = self;
+        let Self { shared, request, user, argument, address, charge, is_certain, deadline, done } =
+            self;
         done.resume(move |done| {
-            then(Self { shared, request, user, argument, address, charge, deadline, done });
+            let moved = Self {
+                shared,
+                request,
+                user,
+                argument,
+                address,
+                charge,
+                is_certain,
+                deadline,
+                done,
+            };
+            then(moved);
         });
     }
 

@@ -19,17 +19,19 @@ pub(super) fn one(exchange: Exchange) {
         Ok(id) => id,
         Err(refusal) => return exchange.refuse(&refusal),
     };
-    exchange.when_current(move |exchange| {
-        let reply = exchange.own_job(&id, |record, job| {
-            let times = (record.created_ms, record.updated_ms);
-            let job = JobFields::new(&job, (&record.id, &exchange.user), times);
-            responses::json(200, &OneJob { job })
-        });
-        match reply {
-            Ok(reply) => exchange.answer(reply),
-            Err(refusal) => exchange.refuse(&refusal),
-        }
+    exchange.when_current(move |exchange| show(exchange, id));
+}
+
+fn show(exchange: Exchange, id: RecordId) {
+    let reply = exchange.own_job(&id, |record, job| {
+        let times = (record.created_ms, record.updated_ms);
+        let job = JobFields::new(&job, (&record.id, &exchange.user), times);
+        responses::json(200, &OneJob { job })
     });
+    match reply {
+        Ok(reply) => exchange.answer(reply),
+        Err(refusal) => exchange.deny(&refusal, move |exchange| show(exchange, id)),
+    }
 }
 
 /// GET /jobs.

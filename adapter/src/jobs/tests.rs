@@ -2,6 +2,7 @@
 //! somebody else first. What it answers otherwise is tested against the executable.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
@@ -24,6 +25,8 @@ use crate::link::{Decision, Done, Doubt, NotSent, Outcome, RecordCommand, Record
 use crate::patience::PATIENCE;
 use crate::views::records::RecordId;
 use crate::views::state::State;
+
+mod doubts;
 
 const NOW_MS: u64 = 1_800_000_000_000;
 const ADA: RecordId = [1; 12];
@@ -54,6 +57,8 @@ struct Site {
     jobs: Jobs,
     engine: Arc<FakeEngine>,
     views: Arc<Views>,
+    /// How far the live window goes.
+    appended: Arc<AtomicU64>,
     token: String,
 }
 
@@ -70,7 +75,11 @@ impl Site {
     fn of(deadline: Duration, config: &JobsConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Arc::new(FakeEngine::default());
-        let views = Arc::new(Views::new(State::new(), || Position(0)));
+        let appended = Arc::new(AtomicU64::new(0));
+        let in_window = Arc::clone(&appended);
+        let views = Views::new(State::new(), || Position(0));
+        let views =
+            Arc::new(views.with_appended(move || Position(in_window.load(Ordering::SeqCst))));
         *engine.views.lock().unwrap() = Some(Arc::clone(&views));
         let limits = Arc::new(Limits::new(LimitsConfig {
             request_weight_per_minute: 1,
@@ -85,7 +94,7 @@ impl Site {
         let pool = HashingPool::start(1, 0).unwrap();
         let submit: Arc<dyn Submit<Records>> = engine.clone();
         let jobs = Jobs::new(config, deadline, limits, views.clone(), submit, (tokens, pool));
-        let site = Self { _folder: folder, jobs, engine, views, token };
+        let site = Self { _folder: folder, jobs, engine, views, appended, token };
         put(&site.views, (USER, ADA, [0; 12]), 1, b"");
         put(&site.views, (JOB, JOB_ID, ADA), 1, &job("ACME", Status::Pending));
         site
@@ -103,6 +112,18 @@ impl Site {
     }
 
     fn ask_from(&self, address: [u8; 4], method: Method, path: &str, body: &str) -> Reply {
+        let receiver = self.send(address, method, path, body);
+        receiver.recv_timeout(PATIENCE).expect("every request is answered")
+    }
+
+    /// Sends a request; the reply comes when it comes.
+    fn send(
+        &self,
+        address: [u8; 4],
+        method: Method,
+        path: &str,
+        body: &str,
+    ) -> mpsc::Receiver<Reply> {
         let mut headers = Headers::default();
         headers.push("Authorization", format!("Bearer {}", self.token).as_bytes());
         let arrived_s = jsonwebtoken::get_current_timestamp();
@@ -119,7 +140,7 @@ impl Site {
         let (sender, receiver) = mpsc::channel();
         let done = Completion::new(move |reply| sender.send(reply).unwrap());
         self.jobs.call(request, done);
-        receiver.recv_timeout(PATIENCE).expect("every request is answered")
+        receiver
     }
 }
 

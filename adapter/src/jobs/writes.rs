@@ -54,7 +54,9 @@ fn change(exchange: Exchange, wanted: Wanted, id: RecordId) {
         exchange.own_job(&id, |record, job| (record.version, record.created_ms, job.status));
     let (version, created_ms, status) = match present {
         Ok(present) => present,
-        Err(refusal) => return exchange.refuse(&refusal),
+        Err(refusal) => {
+            return exchange.deny(&refusal, move |exchange| change(exchange, wanted, id));
+        }
     };
     let put = PutRecord { kind: JOB, version, id, owner: exchange.user, ..PutRecord::default() };
     let Some(command) = command(put, &wanted.job_or(status)) else {
@@ -82,7 +84,7 @@ pub(super) fn delete(exchange: Exchange) {
 fn remove(exchange: Exchange, id: RecordId) {
     let version = match exchange.own_job(&id, |record, _| record.version) {
         Ok(version) => version,
-        Err(refusal) => return exchange.refuse(&refusal),
+        Err(refusal) => return exchange.deny(&refusal, move |exchange| remove(exchange, id)),
     };
     let owner = exchange.user;
     let delete = DeleteRecord { kind: JOB, version, id, owner, ..DeleteRecord::default() };

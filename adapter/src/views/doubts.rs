@@ -32,6 +32,14 @@ pub struct Unsettled {
     pub until: Instant,
 }
 
+impl Unsettled {
+    /// Until when a request waits that may take until `deadline`; `None`: no more.
+    #[must_use]
+    pub fn wait_until(&self, deadline: Instant) -> Option<Instant> {
+        Some(self.until.min(deadline)).filter(|until| *until > Instant::now())
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     by_owner: Mutex<HashMap<Owner, Unsettled>>,
