@@ -17,6 +17,7 @@ mod system {
     mod crowds;
     mod definition;
     mod doctor;
+    mod doubts;
     mod error_codes;
     mod examples;
     mod failed_disk;

@@ -128,6 +128,8 @@ struct Shared<T: Traffic> {
     /// `None` while there is no engine. Whoever registers a pending command holds this lock, so that
     /// none is registered on a connection that has ended.
     sender: Mutex<Option<Box<dyn Commands<T>>>>,
+    /// Since when there is no engine, if there is none. Known before a command that was lost with it is in doubt.
+    away_since: Mutex<Option<Instant>>,
     pending: Pending<T>,
     watch: Watch,
     /// The sending half found the connection unusable.
@@ -138,6 +140,10 @@ struct Shared<T: Traffic> {
 impl<T: Traffic> Shared<T> {
     fn sender(&self) -> MutexGuard<'_, Option<Box<dyn Commands<T>>>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn away_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.away_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_stopping(&self) -> bool {
@@ -165,6 +171,7 @@ impl<T: Traffic> Link<T> {
     fn start_on(wire: impl Wire<T>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             sender: Mutex::new(None),
+            away_since: Mutex::new(Some(Instant::now())),
             pending: Pending::default(),
             watch: Watch::default(),
             broken: AtomicBool::new(false),
@@ -181,6 +188,12 @@ impl<T: Traffic> Link<T> {
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.shared.sender().is_some()
+    }
+
+    /// Since when there is no session with the engine; `None` while there is one.
+    #[must_use]
+    pub fn away_since(&self) -> Option<Instant> {
+        *self.shared.away_since()
     }
 
     /// Up to where the log is on disk, as the engine shows those who have a session with it, whatever has become

@@ -297,10 +297,12 @@ impl Parts {
             Follow::Durable => &durable,
         });
         let in_window = Arc::clone(&appended);
-        let views = Views::new(state, move || watermark.now());
-        let views = Arc::new(views.with_appended(move || in_window.now()));
-        let gate = Arc::new(Gate::default());
         let orders = link(options, log_id, "hot", Lane::Hot)?;
+        let way = Arc::clone(&orders);
+        let views = Views::new(state, move || watermark.now());
+        let views = views.with_appended(move || in_window.now());
+        let views = Arc::new(views.with_engine(move || way.away_since()));
+        let gate = Arc::new(Gate::default());
         let (on_disk, session) = (Arc::clone(&durable), Arc::clone(&orders));
         let judge = move |last: &Bookmark, end| on_disk.fate(last, end, || session.durable());
         let work = Work::new(Arc::clone(&views), &archive, judge, Arc::clone(&gate), lease);

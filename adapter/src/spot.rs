@@ -257,7 +257,7 @@ impl Exchange {
             Serve::ByEngine(_) => self.run_at_once(),
             Serve::FromViews(_) if self.route.security.needs_signature() => {
                 self.appended = self.shared.views.appended();
-                match self.unsettled() {
+                match self.awaited() {
                     Some(unsettled) => self.run_when_settled(&unsettled),
                     None => self.run_when_current(),
                 }
@@ -266,13 +266,13 @@ impl Exchange {
         }
     }
 
-    /// What is in doubt of the account whose request it is.
-    fn unsettled(&self) -> Option<Unsettled> {
-        if !self.shared.views.has_doubts() {
-            return None;
-        }
-        let account = intake::account(&self.shared, self.route, &self.request, self.address)?;
-        self.shared.views.unsettled(Owner::Account(account))
+    /// What the account whose request it is waits for.
+    fn awaited(&self) -> Option<Unsettled> {
+        let owner = || {
+            let account = intake::account(&self.shared, self.route, &self.request, self.address)?;
+            Some(Owner::Account(account))
+        };
+        self.shared.views.awaited(owner, self.shared.config.deadline)
     }
 
     /// Shows the account what became of its commands, if that can be known soon: an engine that comes back finds it.

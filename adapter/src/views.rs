@@ -83,6 +83,8 @@ pub struct Views {
     watermark: Box<dyn Fn() -> Position + Send + Sync>,
     /// Up to where the log stands in the live window; `None`: where `watermark` says.
     appended: Option<Box<dyn Fn() -> Position + Send + Sync>>,
+    /// Since when there is no session with the engine, if there is none; `None`: nobody tells.
+    away_since: Option<Box<dyn Fn() -> Option<Instant> + Send + Sync>>,
     doubts: Doubts,
     stopped: AtomicBool,
     waiters: Mutex<Waiters>,
@@ -102,6 +104,7 @@ impl Views {
             alive_ms: AtomicU64::new(u64::MAX),
             watermark: Box::new(watermark),
             appended: None,
+            away_since: None,
             doubts: Doubts::default(),
             stopped: AtomicBool::new(false),
             waiters: Mutex::new(Waiters::default()),
@@ -113,6 +116,15 @@ impl Views {
     #[must_use]
     pub fn with_appended(self, appended: impl Fn() -> Position + Send + Sync + 'static) -> Self {
         Self { appended: Some(Box::new(appended)), ..self }
+    }
+
+    /// `away_since` tells at any moment since when there is no session with the engine; `None` while there is one.
+    #[must_use]
+    pub fn with_engine(
+        self,
+        away_since: impl Fn() -> Option<Instant> + Send + Sync + 'static,
+    ) -> Self {
+        Self { away_since: Some(Box::new(away_since)), ..self }
     }
 
     /// Looks at the state. The tailer waits meanwhile, and everybody else with it: copy out what is needed
@@ -152,16 +164,34 @@ impl Views {
         self.doubts.add(owner, Unsettled { position: self.appended(), until }, self.reached());
     }
 
-    /// Whether anything is in doubt.
+    /// What a reader waits for before he is shown what is there: for what is in doubt of him, and while the engine is
+    /// away for all that it had appended, whoever's it is. Another adapter may have told him that nobody knows of it,
+    /// or this one before it was started again. `owner` tells who he is, and is asked only if anything is in doubt of
+    /// anybody. An engine that is away is waited for until it has been so for `patience`.
     #[must_use]
-    pub fn has_doubts(&self) -> bool {
-        self.doubts.any()
+    pub fn awaited(
+        &self,
+        owner: impl FnOnce() -> Option<Owner>,
+        patience: Duration,
+    ) -> Option<Unsettled> {
+        let own = if self.doubts.any() { owner() } else { None };
+        let own = own.and_then(|owner| self.unsettled(owner));
+        match (own, self.left_behind(patience)) {
+            (Some(own), Some(all)) => Some(own.and(all)),
+            (own, all) => own.or(all),
+        }
     }
 
     /// What is in doubt of the owner.
-    #[must_use]
-    pub fn unsettled(&self, owner: Owner) -> Option<Unsettled> {
-        if self.has_doubts() { self.doubts.of(owner, self.reached()) } else { None }
+    fn unsettled(&self, owner: Owner) -> Option<Unsettled> {
+        self.doubts.of(owner, self.reached())
+    }
+
+    /// What an engine that is away had appended, and nobody can be shown yet.
+    fn left_behind(&self, patience: Duration) -> Option<Unsettled> {
+        let until = self.away_since.as_ref()?()? + patience;
+        let position = self.appended();
+        (position > self.reached()).then_some(Unsettled { position, until })
     }
 
     /// The engine was alive then.
@@ -336,7 +366,7 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
 
     fn views() -> Views {
         Views::new(State::new(), || Position(30))
@@ -433,6 +463,30 @@ mod tests {
         assert_eq!(views.unsettled(owner).map(|one| one.position), Some(Position(50)));
         views.move_to(Position(50));
         assert_eq!(views.unsettled(owner), None);
-        assert!(!views.has_doubts());
+        assert!(!views.doubts.any());
+    }
+
+    #[test]
+    fn what_an_engine_that_is_away_had_appended_is_in_doubt_of_everybody() {
+        let since = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&since);
+        let views =
+            views().with_appended(|| Position(70)).with_engine(move || *told.lock().unwrap());
+        views.move_to(Position(30));
+        let hour = Duration::from_secs(3600);
+        let awaited = |patience| views.awaited(|| panic!("nobody is in doubt"), patience);
+        assert_eq!(awaited(hour), None);
+        let lost = Instant::now();
+        *since.lock().unwrap() = Some(lost);
+        let all = Unsettled { position: Position(70), until: lost + hour };
+        assert_eq!(awaited(hour), Some(all));
+        // Whose command it was that is in doubt here waits as long as that had.
+        let owner = Owner::User([7; 12]);
+        views.doubt(owner, 2 * hour);
+        let own = views.awaited(|| Some(owner), hour).unwrap();
+        assert!(own.position == all.position && own.until >= lost + 2 * hour);
+        assert_eq!(views.awaited(|| Some(Owner::User([8; 12])), hour), Some(all));
+        views.move_to(Position(70));
+        assert_eq!(views.awaited(|| Some(owner), hour), None);
     }
 }

@@ -89,7 +89,7 @@ impl Request {
         self
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut text = format!("{} {} HTTP/1.1\r\nHost: localhost\r\n", self.method, self.target);
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));

@@ -141,8 +141,8 @@ impl Exchange {
     /// be known soon: who looks what became of a write, and sees nothing of it, does it again.
     pub(super) fn when_current(self, then: impl FnOnce(Self) + Send + 'static) {
         let views = Arc::clone(&self.shared.views);
-        let unsettled = views.unsettled(Owner::User(self.user));
-        let waits = unsettled.and_then(|one| Some((one.position, one.wait_until(self.deadline)?)));
+        let awaited = views.awaited(|| Some(Owner::User(self.user)), self.shared.deadline);
+        let waits = awaited.and_then(|one| Some((one.position, one.wait_until(self.deadline)?)));
         let Some((position, until)) = waits else { return self.when_acknowledged(then) };
         views.when_reached(position, until, move |_| {
             self.resume(move |exchange| exchange.when_acknowledged(then));

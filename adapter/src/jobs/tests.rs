@@ -59,6 +59,8 @@ struct Site {
     views: Arc<Views>,
     /// How far the live window goes.
     appended: Arc<AtomicU64>,
+    /// Since when the engine is away.
+    away_since: Arc<Mutex<Option<Instant>>>,
     token: String,
 }
 
@@ -77,9 +79,11 @@ impl Site {
         let engine = Arc::new(FakeEngine::default());
         let appended = Arc::new(AtomicU64::new(0));
         let in_window = Arc::clone(&appended);
+        let away_since = Arc::new(Mutex::new(None));
+        let away = Arc::clone(&away_since);
         let views = Views::new(State::new(), || Position(0));
-        let views =
-            Arc::new(views.with_appended(move || Position(in_window.load(Ordering::SeqCst))));
+        let views = views.with_appended(move || Position(in_window.load(Ordering::SeqCst)));
+        let views = Arc::new(views.with_engine(move || *away.lock().unwrap()));
         *engine.views.lock().unwrap() = Some(Arc::clone(&views));
         let limits = Arc::new(Limits::new(LimitsConfig {
             request_weight_per_minute: 1,
@@ -94,7 +98,7 @@ impl Site {
         let pool = HashingPool::start(1, 0).unwrap();
         let submit: Arc<dyn Submit<Records>> = engine.clone();
         let jobs = Jobs::new(config, deadline, limits, views.clone(), submit, (tokens, pool));
-        let site = Self { _folder: folder, jobs, engine, views, appended, token };
+        let site = Self { _folder: folder, jobs, engine, views, appended, away_since, token };
         put(&site.views, (USER, ADA, [0; 12]), 1, b"");
         put(&site.views, (JOB, JOB_ID, ADA), 1, &job("ACME", Status::Pending));
         site

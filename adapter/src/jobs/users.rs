@@ -115,13 +115,23 @@ fn compare(exchange: Exchange, login: Login) {
         let hash = known.as_ref().map(|known| &*known.hash);
         match (hasher.verify(&login.password, hash), known) {
             (Ok(true), Some(known)) => welcome(exchange, &known.id, &known.name),
-            (Ok(_), _) => exchange.refuse(&Refusal::Credentials),
+            (Ok(_), known) => exchange.deny(&Refusal::Credentials, move |exchange| {
+                compare_again(exchange, login, known.map(|known| known.id));
+            }),
             (Err(error), _) => {
                 alert!("adapter: a password cannot be compared: {error}");
                 exchange.refuse(&Refusal::Internal);
             }
         }
     });
+}
+
+/// Compares the password with that of another user than `compared`, if there is one by now; else it is not that.
+fn compare_again(exchange: Exchange, login: Login, compared: Option<RecordId>) {
+    match known(&exchange, &login.email) {
+        Some(other) if Some(other.id) != compared => compare(exchange, login),
+        _ => exchange.refuse(&Refusal::Credentials),
+    }
 }
 
 /// Answers with a token.

@@ -129,6 +129,19 @@ fn without_an_engine_nothing_is_sent() {
 }
 
 #[test]
+fn who_learns_that_a_command_is_in_doubt_finds_the_engine_away() {
+    let site = Site::start();
+    let begin = site.link.away_since().expect("there is none yet");
+    let engine = site.connect(None);
+    assert!(eventually(|| site.link.away_since().is_none()));
+    let outcome = site.place(far());
+    engine.hang_up();
+    let outcome = outcome.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(outcome, Outcome::Unknown(Doubt::ConnectionLost));
+    assert!(site.link.away_since().is_some_and(|since| since > begin));
+}
+
+#[test]
 fn a_full_ring_is_busy_and_a_broken_one_is_left() {
     let site = Site::start();
     let full = site.connect(Some(SendError::Full));

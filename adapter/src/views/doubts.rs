@@ -1,6 +1,7 @@
 //! Whose commands have met a fate that nobody knows yet. What such a command did, if anything, stands in the log below
 //! a position that is not durable at present: a reader of its owner is not to be told that nothing was done. Kept by
-//! [`super::Views`] for the services.
+//! [`super::Views`] for the services. Each adapter knows the doubts about its own commands only; those of others are
+//! everybody's while the engine is away ([`super::Views::awaited`]).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +34,13 @@ pub struct Unsettled {
 }
 
 impl Unsettled {
+    /// Both: all of it is known where the later position is.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let (position, until) = (self.position.max(other.position), self.until.max(other.until));
+        Self { position, until }
+    }
+
     /// Until when a request waits that may take until `deadline`; `None`: no more.
     #[must_use]
     pub fn wait_until(&self, deadline: Instant) -> Option<Instant> {
@@ -57,8 +65,7 @@ impl Doubts {
             by_owner.retain(|_, one| one.position > reached);
         }
         let kept = by_owner.entry(owner).or_insert(unsettled);
-        kept.position = kept.position.max(unsettled.position);
-        kept.until = kept.until.max(unsettled.until);
+        *kept = kept.and(unsettled);
         self.any.store(true, Ordering::Release);
     }
 

@@ -1,6 +1,7 @@
 //! What a user is told while nobody knows what became of a write.
 
 use super::*;
+use crate::patience::eventually;
 
 const JOBS: &str = "/api/v1/jobs";
 
@@ -65,4 +66,82 @@ fn a_job_is_denied_only_where_all_that_was_appended_is_known() {
     put(&site.views, (JOB, [9; 12], ADA), 1, &job("ACME", Status::Pending));
     site.views.arrive(Position(640));
     assert_eq!(missing.try_recv().unwrap().status, 200, "it was there");
+}
+
+const ADAS_LOGIN: &str = r#"{"email":"ada@example.com","password":"secret"}"#;
+
+/// Sends a login, whose password has been compared when this returns.
+fn send_login(site: &Site, body: &str) -> mpsc::Receiver<Reply> {
+    let is_free = || site.jobs.shared.pool.reserve().is_some();
+    assert!(eventually(is_free), "the password before is not compared");
+    let reply = send(site, Method::Post, "/api/v1/auth/login", body);
+    assert!(eventually(is_free), "the password is not compared");
+    reply
+}
+
+/// Registers Ada with an engine that dies of it; gives what it had appended.
+fn register_in_doubt(site: &Site) -> RecordCommand {
+    site.appended.store(640, Ordering::SeqCst);
+    site.expect(|_, _| Outcome::Unknown(Doubt::ConnectionLost));
+    let registration = r#"{"name":"Ada","email":"ada@example.com","password":"secret"}"#;
+    let reply = site.ask(Method::Post, "/api/v1/auth/register", registration);
+    assert_eq!(reply.status, 504);
+    assert!(eventually(|| site.jobs.shared.pool.reserve().is_some()));
+    site.engine.seen.lock().unwrap().pop().unwrap()
+}
+
+fn arrive(site: &Site, registration: &RecordCommand) {
+    let RecordCommand::Put(write) = registration else { panic!("a put") };
+    let decode::Command::PutRecord(sent) = decode::command(write.as_bytes()).unwrap() else {
+        panic!("a put")
+    };
+    let (kind, id) = (sent.kind, sent.id);
+    let length = sent.content().len() as u32;
+    let event = RecordPut { kind, version: 1, id, length, ..Default::default() };
+    site.views.fold(decode::command(write.as_bytes()).unwrap(), &[Event::RecordPut(&event)]);
+    site.views.arrive(Position(640));
+}
+
+#[test]
+fn a_login_is_denied_only_where_all_that_was_appended_is_known() {
+    let site = Site::new();
+    let registration = register_in_doubt(&site);
+    let wrong = ADAS_LOGIN.replace("secret", "geheim");
+    let nobody = r#"{"email":"eve@example.com","password":"secret"}"#;
+    let replies = [ADAS_LOGIN, nobody].map(|body| send_login(&site, body));
+    assert!(replies.iter().all(is_waiting));
+    // Another engine has found the user.
+    arrive(&site, &registration);
+    let statuses = replies.map(|reply| reply.recv_timeout(PATIENCE).unwrap().status);
+    assert_eq!(statuses, [200, 401]);
+    assert_eq!(send_login(&site, &wrong).recv_timeout(PATIENCE).unwrap().status, 401);
+}
+
+#[test]
+fn a_login_that_no_engine_comes_back_for_is_not_denied() {
+    let site = Site::new();
+    register_in_doubt(&site);
+    let reply = send_login(&site, ADAS_LOGIN);
+    assert!(is_waiting(&reply));
+    site.views.halt();
+    let reply = reply.try_recv().unwrap();
+    assert_eq!((reply.status, header(&reply, "Retry-After")), (503, Some("1")));
+}
+
+/// Another adapter may have told a user of it, so that is everybody's until the engine has been away for as long as that
+/// user's write had.
+#[test]
+fn what_an_engine_that_is_away_had_appended_is_waited_for_by_every_user() {
+    let site = Site::new();
+    site.appended.store(640, Ordering::SeqCst);
+    *site.away_since.lock().unwrap() = Some(Instant::now());
+    let own = format!("{JOBS}/{}", id_text(&JOB_ID));
+    let replies = [JOBS, &own].map(|path| send(&site, Method::Get, path, ""));
+    assert!(replies.iter().all(is_waiting));
+    site.views.arrive(Position(640));
+    assert!(replies.into_iter().all(|reply| reply.try_recv().unwrap().status == 200));
+    let late = Site::with_deadline(Duration::ZERO);
+    late.appended.store(640, Ordering::SeqCst);
+    *late.away_since.lock().unwrap() = Some(Instant::now());
+    assert_eq!(send(&late, Method::Get, JOBS, "").try_recv().unwrap().status, 200);
 }

@@ -1,7 +1,7 @@
 //! What an account is told while nobody knows what became of a command of its own.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use touchline_protocol::message::enums::Side;
 use touchline_protocol::units::Position;
@@ -78,5 +78,23 @@ fn an_order_is_denied_only_where_all_that_was_appended_is_known() {
     site.views.arrive(Position(640));
     for reply in waiting {
         assert_eq!(reply.try_recv().unwrap().status, 400);
+    }
+}
+
+/// Another adapter may have told an account of it, so that is everybody's until the engine has been away for as long as
+/// that account's command had.
+#[test]
+fn what_an_engine_that_is_away_had_appended_is_waited_for_by_every_account() {
+    for (deadline, waits) in [(config().deadline, true), (Duration::ZERO, false)] {
+        let site = Site::with(Log::venue(), SpotConfig { deadline, ..config() });
+        site.appended.store(640, Ordering::SeqCst);
+        *site.away_since.lock().unwrap() = Some(Instant::now());
+        assert_eq!(site.reply(open(Get, "depth", "symbol=BTCUSDT")).status, 200);
+        let accounts = [ALICES_KEY, BOBS_KEY];
+        let replies = accounts.map(|key| site.send(site.signed_by(key, Get, "openOrders", "")));
+        let at_once = replies.each_ref().map(|reply| reply.try_recv().is_ok());
+        assert_eq!(at_once, [!waits; 2]);
+        site.views.arrive(Position(640));
+        assert!(!waits || replies.into_iter().all(|reply| reply.try_recv().unwrap().status == 200));
     }
 }

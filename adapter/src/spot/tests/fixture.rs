@@ -53,6 +53,8 @@ pub(super) struct Site {
     pub(super) watermark: Arc<AtomicU64>,
     /// How far the live window goes, if that is further.
     pub(super) appended: Arc<AtomicU64>,
+    /// Since when the engine is away.
+    pub(super) away_since: Arc<Mutex<Option<Instant>>>,
     pub(super) keys: MasterKey,
 }
 
@@ -77,8 +79,10 @@ impl Site {
         let levels = [Arc::clone(&watermark), Arc::clone(&appended)];
         let highest =
             move || levels.each_ref().map(|level| level.load(Ordering::SeqCst)).into_iter().max();
+        let away_since = Arc::new(Mutex::new(None));
+        let away = Arc::clone(&away_since);
         let views = views.with_appended(move || Position(highest().unwrap_or(0)));
-        let views = Arc::new(views);
+        let views = Arc::new(views.with_engine(move || *away.lock().unwrap()));
         let engine = Arc::new(FakeEngine::default());
         let keys = || MasterKey::new([7; 32]);
         let spot = Spot::new(
@@ -88,7 +92,7 @@ impl Site {
             engine.clone(),
             keys(),
         );
-        Self { spot, views, engine, watermark, appended, keys: keys() }
+        Self { spot, views, engine, watermark, appended, away_since, keys: keys() }
     }
 
     /// What the engine says to the next command.
