@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(named("limits"), 15);
         assert_eq!(named("exchange"), 2);
         assert_eq!(named("adapter"), 12);
-        assert_eq!(named("jobs"), 6);
+        assert_eq!(named("jobs"), 7);
         assert_eq!(table["symbols"][0].as_table().unwrap().len(), 27);
     }
 

@@ -13,12 +13,14 @@ use super::json::Json;
 use super::venue::Venue;
 use std::io;
 
-/// Settings for tests that log in and register more often than people do.
-pub(super) const PATIENT: [&str; 6] = [
+/// Settings for tests that log in, register and write more often than people do.
+pub(super) const PATIENT: [&str; 8] = [
     "--set",
     "jobs.attempts_per_address=1000000",
     "--set",
     "jobs.attempts_per_account=1000000",
+    "--set",
+    "jobs.writes_per_minute=0",
     "--set",
     "adapter.deadline_ms=20000",
 ];

@@ -16,6 +16,8 @@ pub struct JobsConfig {
     pub attempts_per_address: u64,
     /// The same, per e-mail address and minute.
     pub attempts_per_account: u64,
+    /// Jobs made, changed and deleted, per user and minute; 0: as many as you like. Each is written to the log.
+    pub writes_per_minute: u64,
     /// Requests of every kind per client address and quarter of an hour; 0: as many as you like.
     pub requests_per_15_minutes: u64,
     /// Threads that hash passwords, 1 to 64; each takes 19 MiB once it was needed.
@@ -30,6 +32,7 @@ impl Default for JobsConfig {
             token_lifetime_s: 24 * 3600,
             attempts_per_address: 1000,
             attempts_per_account: 100,
+            writes_per_minute: 600,
             requests_per_15_minutes: 0,
             hashing_threads: 2,
             hashing_waiting: 64,

@@ -111,7 +111,7 @@ const FAILURES: [(&str, &str, bool); 9] = [
     ("JobsUnauthenticated", "No token that is believed, or not this password.", false),
     ("JobsMissing", "The user has no such job.", false),
     ("JobsTooLong", "The body is longer than 102,400 bytes.", false),
-    ("JobsTooMany", "Too many attempts or requests within a time.", true),
+    ("JobsTooMany", "Too many attempts, changes or requests within a time.", true),
     ("JobsRefused", "Refused: nothing was done.", false),
     ("JobsFault", "The outcome is unknown: it may have been done.", false),
     ("JobsBusy", "Nothing was done; later it may be.", true),

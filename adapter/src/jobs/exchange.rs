@@ -209,12 +209,18 @@ impl Exchange {
         });
     }
 
-    /// Has the engine write or delete a record, and goes on with what it decided.
+    /// Has the engine write or delete a record, if the user may write so often, and goes on with what it decided.
     pub(super) fn write(
         self,
         mut command: RecordCommand,
         then: impl FnOnce(Self, Decided) + Send + 'static,
     ) {
+        if self.user != NOBODY {
+            let counted = self.shared.quotas.write_of(self.user, self.request.arrived_ms());
+            if let Err(refusal) = counted {
+                return self.refuse(&refusal);
+            }
+        }
         let (engine, deadline) = (Arc::clone(&self.shared.engine), self.deadline);
         // What the client is told to be unknown does not happen later either.
         let patience = u64::try_from(self.shared.deadline.as_nanos()).unwrap_or(u64::MAX);

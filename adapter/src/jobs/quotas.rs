@@ -1,5 +1,5 @@
-//! How often somebody may ask: attempts to log in or to register, by client address and by account, and
-//! requests of any kind if that is limited. All of it per adapter, in fixed windows of time, in tables of
+//! How often somebody may ask: attempts to log in or to register, by client address and by account, writes by user,
+//! and requests of any kind if that is limited. All of it per adapter, in fixed windows of time, in tables of
 //! fixed size ([`crate::limits::counts`]).
 
 use std::hash::Hash;
@@ -9,9 +9,9 @@ use super::config::JobsConfig;
 use super::refusal::Refusal;
 use crate::http::Reply;
 use crate::limits::counts::{Charge, Counted, Counts, Exceeded, Interval, RequestLimit};
-use crate::views::records::UniqueKey;
+use crate::views::records::{RecordId, UniqueKey};
 
-/// Client addresses, and accounts, that are counted apart from each other.
+/// Client addresses, accounts, and users, that are counted apart from each other.
 const ROWS: usize = 16_384;
 
 /// Counts that all further ones share. An address may name a thousand accounts a minute, so it takes few to
@@ -21,6 +21,7 @@ const SHARED: usize = 16_384;
 /// The limits and what was used of them.
 pub(super) struct Quotas {
     requests: Option<Counts>,
+    writes: Option<Counts<RecordId>>,
     attempts_by_address: Counts,
     attempts_by_account: Counts<UniqueKey>,
 }
@@ -31,9 +32,10 @@ impl Quotas {
             let (counted, interval) = (Counted::RawRequests, Interval::Minute);
             vec![RequestLimit { counted, interval, interval_num, limit }]
         };
-        let requests = config.requests_per_15_minutes;
+        let (requests, writes) = (config.requests_per_15_minutes, config.writes_per_minute);
         Self {
             requests: (requests > 0).then(|| counts(per(15, requests))),
+            writes: (writes > 0).then(|| counts(per(1, writes))),
             attempts_by_address: counts(per(1, config.attempts_per_address)),
             attempts_by_account: counts(per(1, config.attempts_per_account)),
         }
@@ -58,6 +60,15 @@ impl Quotas {
             ("X-RateLimit-Reset", end_s),
         ] {
             reply.headers.push((name.into(), value.to_string().into()));
+        }
+    }
+
+    /// Counts a write of a user's, whatever becomes of it.
+    pub(super) fn write_of(&self, user: RecordId, now_ms: u64) -> Result<(), Refusal> {
+        let Some(writes) = &self.writes else { return Ok(()) };
+        match writes.charge_key(user, 1, now_ms).exceeded {
+            None => Ok(()),
+            Some(Exceeded { retry_after_s, .. }) => Err(Refusal::TooManyWrites { retry_after_s }),
         }
     }
 

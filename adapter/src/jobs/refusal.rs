@@ -34,6 +34,11 @@ pub(super) enum Refusal {
         /// Seconds until there may be another.
         retry_after_s: u64,
     },
+    /// A user has made too many changes.
+    TooManyWrites {
+        /// Seconds until there may be another.
+        retry_after_s: u64,
+    },
     /// Too many requests of any kind.
     TooManyRequests {
         /// Seconds until there may be another.
@@ -72,6 +77,10 @@ impl Refusal {
             Self::TooManyAttempts { retry_after_s } => {
                 let what = "Too many attempts to log in or to register, please try again later.";
                 message(429, what).header("Retry-After", retry_after_s.to_string())
+            }
+            Self::TooManyWrites { retry_after_s } => {
+                message(429, "Too many changes, please try again later.")
+                    .header("Retry-After", retry_after_s.to_string())
             }
             Self::TooManyRequests { retry_after_s } => {
                 text(429, "Too many requests, please try again later.")

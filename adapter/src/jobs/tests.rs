@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use touchline_protocol::message::command::PutRecord;
 use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::RejectReason;
-use touchline_protocol::message::event::{RecordPut, Rejected};
+use touchline_protocol::message::event::{RecordDeleted, RecordPut, Rejected};
 use touchline_protocol::message::with_bytes::RecordWrite;
 use touchline_protocol::units::Position;
 
@@ -27,6 +27,7 @@ use crate::views::records::RecordId;
 use crate::views::state::State;
 
 mod doubts;
+mod requests;
 
 const NOW_MS: u64 = 1_800_000_000_000;
 const ADA: RecordId = [1; 12];

@@ -86,7 +86,8 @@ impl Venue {
         let settings = format!(
             "[limits]\nrecords = {records}\nrecord_blocks = {blocks}\n\n\
              [log]\nsnapshot_every_mib = 0\n\n\
-             [adapter]\nacknowledge = \"appended\"\nconnections = 100000\n"
+             [adapter]\nacknowledge = \"appended\"\nconnections = 100000\n\n\
+             [jobs]\nwrites_per_minute = 0\n"
         );
         fs::write(folder.join("venue.toml"), settings)?;
         Ok(Self { executable: options.executable.clone(), folder: folder.to_owned() })

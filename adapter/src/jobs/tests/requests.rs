@@ -1,0 +1,43 @@
+//! Requests that are refused before anybody looks for a job: of whom, how often, in which form.
+
+use super::*;
+
+/// Each is bytes of a log that is common to all users, and to trading.
+#[test]
+fn what_a_user_may_write_within_a_minute_is_limited() {
+    const LIMIT: u64 = 3;
+    let config = JobsConfig { writes_per_minute: LIMIT, ..JobsConfig::default() };
+    let mut site = Site::of(Duration::from_secs(60), &config);
+    let path = format!("/api/v1/jobs/{}", id_text(&JOB_ID));
+    let ask = |site: &Site, number: usize| {
+        let (method, path, answer): (_, _, fn() -> RecordTerminal) = match number % 3 {
+            0 => (Method::Post, "/api/v1/jobs", || RecordTerminal::Put(RecordPut::default())),
+            1 => (Method::Patch, &*path, || RecordTerminal::Put(RecordPut::default())),
+            _ => (Method::Delete, &*path, || RecordTerminal::Deleted(RecordDeleted::default())),
+        };
+        site.expect(move |_, _| decided(0, answer()));
+        let reply = site.ask(method, path, NEW);
+        site.engine.answers.lock().unwrap().clear();
+        reply
+    };
+    // A minute may end in between, once.
+    let replies: Vec<_> = (0..12).map(|number| ask(&site, number)).collect();
+    let taken = replies.iter().filter(|reply| reply.status == 200).count();
+    assert!((3..=6).contains(&taken), "{taken} were taken");
+    assert_eq!(site.engine.seen.lock().unwrap().len(), taken, "no other gets to the engine");
+    for reply in replies.iter().filter(|reply| reply.status != 200) {
+        let wait_s: u64 = header(reply, "Retry-After").expect("it says when").parse().unwrap();
+        assert_eq!((reply.status, (1..=60).contains(&wait_s)), (429, true), "{wait_s}");
+        assert_eq!(body(reply), r#"{"msg":"Too many changes, please try again later."}"#);
+    }
+    assert_eq!(site.ask(Method::Get, "/api/v1/jobs", "").status, 200, "reads go on");
+    assert_eq!(site.ask(Method::Patch, &path, "{}").status, 400, "and nothing was written of this");
+    // Another user has a count of his own.
+    put(&site.views, (USER, [7; 12], [0; 12]), 1, b"");
+    let now_s = jsonwebtoken::get_current_timestamp();
+    site.token = site.jobs.shared.tokens.issue(&id_text(&[7; 12]), "Eve", now_s).unwrap();
+    assert_eq!(ask(&site, 0).status, 200);
+    let unlimited = JobsConfig { writes_per_minute: 0, ..JobsConfig::default() };
+    let site = Site::of(Duration::from_secs(60), &unlimited);
+    assert!((0..12).all(|number| ask(&site, 3 * number).status == 200));
+}
