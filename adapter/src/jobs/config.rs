@@ -14,7 +14,8 @@ pub struct JobsConfig {
     pub token_lifetime_s: u64,
     /// Attempts to log in or to register, per client address and minute, at least 1.
     pub attempts_per_address: u64,
-    /// The same, per e-mail address and minute.
+    /// The same, per e-mail address, client address and minute. Ten times as many logins to an e-mail address may fail
+    /// within a minute, whoever made them.
     pub attempts_per_account: u64,
     /// Jobs made, changed and deleted, per user and minute; 0: as many as you like. Each is written to the log.
     pub writes_per_minute: u64,
@@ -52,7 +53,16 @@ pub struct JobsConfigError {
     pub expected: &'static str,
 }
 
+/// Logins to an account that may fail, for each attempt that an address has at it.
+const FAILURES_PER_ATTEMPT: u64 = 10;
+
 impl JobsConfig {
+    /// Logins to an e-mail address that may fail within a minute, whoever made them.
+    #[must_use]
+    pub const fn failures_per_account(&self) -> u64 {
+        self.attempts_per_account.saturating_mul(FAILURES_PER_ATTEMPT)
+    }
+
     /// Checks every value against its range.
     ///
     /// # Errors

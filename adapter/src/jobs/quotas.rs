@@ -1,6 +1,6 @@
-//! How often somebody may ask: attempts to log in or to register, by client address and by account, writes by user,
-//! and requests of any kind if that is limited. All of it per adapter, in fixed windows of time, in tables of
-//! fixed size ([`crate::limits::counts`]).
+//! How often somebody may ask: attempts to log in or to register, by client address and by that and the account,
+//! logins that failed by account, writes by user, and requests of any kind if that is limited. All of it per adapter,
+//! in fixed windows of time, in tables of fixed size ([`crate::limits::counts`]).
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use super::config::JobsConfig;
 use super::refusal::Refusal;
 use crate::http::Reply;
-use crate::limits::counts::{Charge, Counted, Counts, Exceeded, Interval, RequestLimit};
+use crate::limits::counts::{Charge, Counted, Counts, Exceeded, Interval, RequestLimit, client};
 use crate::views::records::{RecordId, UniqueKey};
 
 /// Client addresses, accounts, and users, that are counted apart from each other.
@@ -23,7 +23,9 @@ pub(super) struct Quotas {
     requests: Option<Counts>,
     writes: Option<Counts<RecordId>>,
     attempts_by_address: Counts,
-    attempts_by_account: Counts<UniqueKey>,
+    attempts_by_both: Counts<(UniqueKey, IpAddr)>,
+    /// Whoever made them: somebody who has many addresses guesses as often, and no more.
+    failures_by_account: Counts<UniqueKey>,
 }
 
 impl Quotas {
@@ -37,7 +39,8 @@ impl Quotas {
             requests: (requests > 0).then(|| counts(per(15, requests))),
             writes: (writes > 0).then(|| counts(per(1, writes))),
             attempts_by_address: counts(per(1, config.attempts_per_address)),
-            attempts_by_account: counts(per(1, config.attempts_per_account)),
+            attempts_by_both: counts(per(1, config.attempts_per_account)),
+            failures_by_account: counts(per(1, config.failures_per_account())),
         }
     }
 
@@ -77,9 +80,24 @@ impl Quotas {
         outcome(self.attempts_by_address.charge(address, 1, now_ms).exceeded)
     }
 
-    /// Counts an attempt at an account, be there one or not.
-    pub(super) fn attempt_at(&self, account: UniqueKey, now_ms: u64) -> Result<(), Refusal> {
-        outcome(self.attempts_by_account.charge_key(account, 1, now_ms).exceeded)
+    /// Counts an attempt from an address at an account, be there one or not: nobody is kept out by what others try.
+    pub(super) fn attempt_at(
+        &self,
+        account: UniqueKey,
+        address: IpAddr,
+        now_ms: u64,
+    ) -> Result<(), Refusal> {
+        outcome(self.attempts_by_both.charge_key((account, client(address)), 1, now_ms).exceeded)
+    }
+
+    /// Whether there may be another login to an account, after all that have failed.
+    pub(super) fn login_to(&self, account: UniqueKey, now_ms: u64) -> Result<(), Refusal> {
+        outcome(self.failures_by_account.charge_key(account, 0, now_ms).exceeded)
+    }
+
+    /// Counts a login to an account that has failed.
+    pub(super) fn login_failed(&self, account: UniqueKey, now_ms: u64) {
+        let _next_time = self.failures_by_account.charge_key(account, 1, now_ms);
     }
 }
 
@@ -116,16 +134,60 @@ mod tests {
             for _ in 0..config.attempts_per_address {
                 quotas.attempt_from(address, NOW_MS).unwrap();
                 named += 1;
-                let _counted = quotas.attempt_at(account(named), NOW_MS);
+                let _counted = quotas.attempt_at(account(named), address, NOW_MS);
+                let _looked = quotas.login_to(account(named), NOW_MS);
+                quotas.login_failed(account(named), NOW_MS);
             }
         }
         assert!(named > 2 * ROWS as u64);
         let others = || (1..=1000).map(|number| account(u64::MAX - number));
-        let refused = others().filter(|one| quotas.attempt_at(*one, NOW_MS).is_err()).count();
+        let owner = IpAddr::from([198, 51, 100, 1]);
+        let refused =
+            others().filter(|one| quotas.attempt_at(*one, owner, NOW_MS).is_err()).count();
         assert_eq!(refused, 0);
+        assert!(others().all(|one| quotas.login_to(one, NOW_MS).is_ok()));
         // An account's own attempts are limited all the same.
         let one = account(u64::MAX);
         let mut attempts = 0..=config.attempts_per_account;
-        assert!(attempts.any(|_| quotas.attempt_at(one, NOW_MS).is_err()));
+        assert!(attempts.any(|_| quotas.attempt_at(one, owner, NOW_MS).is_err()));
+        let mut failures = 0..=config.failures_per_account();
+        assert!(failures.any(|_| {
+            quotas.login_failed(one, NOW_MS);
+            quotas.login_to(one, NOW_MS).is_err()
+        }));
+    }
+
+    #[test]
+    fn who_tries_an_account_keeps_out_himself_and_its_owner_only_from_many_addresses() {
+        let config = JobsConfig::default();
+        let quotas = Quotas::new(&config);
+        let (one, owner) = (account(1), IpAddr::from([198, 51, 100, 1]));
+        let owner_may = || {
+            quotas
+                .attempt_at(one, owner, NOW_MS)
+                .and_then(|()| quotas.login_to(one, NOW_MS))
+                .is_ok()
+        };
+        let mut guesses = 0;
+        for last in 1..=20 {
+            let attacker = IpAddr::from([192, 0, 2, last]);
+            assert_eq!(owner_may(), guesses <= config.failures_per_account(), "{guesses}");
+            for _ in 0..2 * config.attempts_per_account {
+                let attempt = quotas.attempt_at(one, attacker, NOW_MS);
+                if attempt.and_then(|()| quotas.login_to(one, NOW_MS)).is_ok() {
+                    guesses += 1;
+                    quotas.login_failed(one, NOW_MS);
+                }
+            }
+            assert!(guesses <= u64::from(last) * config.attempts_per_account);
+        }
+        assert_eq!(guesses, config.failures_per_account() + 1);
+        assert!(!owner_may() && quotas.login_to(account(2), NOW_MS).is_ok());
+        let same_network = IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, 1]);
+        let other_half = IpAddr::from([0x2001, 0xdb8, 0, 1, 9, 9, 9, 9]);
+        for _ in 0..config.attempts_per_account {
+            quotas.attempt_at(one, same_network, NOW_MS).unwrap();
+        }
+        assert!(quotas.attempt_at(one, other_half, NOW_MS).is_err(), "one client of IPv6");
     }
 }

@@ -22,7 +22,7 @@ use crate::auth::keys::{FILE_NAME, KeyRing};
 use crate::http::{Headers, Method};
 use crate::limits::LimitsConfig;
 use crate::link::{Decision, Done, Doubt, NotSent, Outcome, RecordCommand, RecordTerminal};
-use crate::patience::PATIENCE;
+use crate::patience::{PATIENCE, eventually};
 use crate::views::records::RecordId;
 use crate::views::state::State;
 
@@ -155,10 +155,14 @@ fn job(company: &str, status: Status) -> Vec<u8> {
 
 /// Folds a put into the views, as the tailer does.
 fn put(views: &Views, (kind, id, owner): (u32, RecordId, RecordId), version: u32, content: &[u8]) {
-    let put = PutRecord { kind, id, owner, version: version - 1, ..Default::default() };
+    fold(views, PutRecord { kind, id, owner, version: version - 1, ..Default::default() }, content);
+}
+
+fn fold(views: &Views, put: PutRecord, content: &[u8]) {
+    let PutRecord { kind, id, owner, version, .. } = put;
     let write = RecordWrite::new(put, content).unwrap();
     let length = content.len() as u32;
-    let event = RecordPut { kind, version, id, owner, length, ..Default::default() };
+    let event = RecordPut { kind, version: version + 1, id, owner, length, ..Default::default() };
     views.fold(decode::command(write.as_bytes()).unwrap(), &[Event::RecordPut(&event)]);
 }
 
@@ -326,8 +330,9 @@ fn attempts_at_an_account_are_counted_for_logins_and_registrations() {
     // Of the next minute: whether that begins meanwhile makes no difference.
     let now_ms = (jsonwebtoken::get_current_timestamp() + 60) * 1000;
     let eve = record::key_of_email("eve@example.org");
+    let address = [127, 0, 0, 1].into();
     for _ in 0..JobsConfig::default().attempts_per_account {
-        site.jobs.shared.quotas.attempt_at(eve, now_ms).unwrap();
+        site.jobs.shared.quotas.attempt_at(eve, address, now_ms).unwrap();
     }
     for (path, body) in [
         ("/api/v1/auth/login", r#"{"email":"eve@example.org","password":"123456"}"#),
@@ -338,6 +343,17 @@ fn attempts_at_an_account_are_counted_for_logins_and_registrations() {
     ] {
         assert_eq!(site.ask(Method::Post, path, body).status, 429, "{path}");
     }
+    let login = r#"{"email":"eve@example.org","password":"123456"}"#;
+    let elsewhere = || {
+        let is_free = || site.jobs.shared.pool.reserve().is_some();
+        assert!(eventually(is_free), "the password before is not compared");
+        site.ask_from([198, 51, 100, 1], Method::Post, "/api/v1/auth/login", login)
+    };
+    assert_eq!(elsewhere().status, 401, "whose own attempts these were not");
+    for _ in 0..=JobsConfig::default().failures_per_account() {
+        site.jobs.shared.quotas.login_failed(eve, now_ms);
+    }
+    assert_eq!(elsewhere().status, 429, "from wherever it was tried");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn admitted_registration(exchange: &Exchange) -> Result<Registration, Refusal> {
     let (quotas, now_ms) = (&exchange.shared.quotas, exchange.request.arrived_ms());
     quotas.attempt_from(exchange.address, now_ms)?;
     let registration = Registration::read(&exchange.request.body)?;
-    quotas.attempt_at(key_of_email(&registration.email), now_ms)?;
+    quotas.attempt_at(key_of_email(&registration.email), exchange.address, now_ms)?;
     Ok(registration)
 }
 
@@ -86,7 +86,9 @@ fn admitted_login(exchange: &Exchange) -> Result<Login, Refusal> {
     let (quotas, now_ms) = (&exchange.shared.quotas, exchange.request.arrived_ms());
     quotas.attempt_from(exchange.address, now_ms)?;
     let login = Login::read(&exchange.request.body)?;
-    quotas.attempt_at(key_of_email(&login.email), now_ms)?;
+    let account = key_of_email(&login.email);
+    quotas.attempt_at(account, exchange.address, now_ms)?;
+    quotas.login_to(account, now_ms)?;
     Ok(login)
 }
 
@@ -115,15 +117,20 @@ fn compare(exchange: Exchange, login: Login) {
         let hash = known.as_ref().map(|known| &*known.hash);
         match (hasher.verify(&login.password, hash), known) {
             (Ok(true), Some(known)) => welcome(exchange, &known.id, &known.name),
-            (Ok(_), known) => exchange.deny(&Refusal::Credentials, move |exchange| {
-                compare_again(exchange, login, known.map(|known| known.id));
-            }),
+            (Ok(_), known) => failed(exchange, login, known.map(|known| known.id)),
             (Err(error), _) => {
                 alert!("adapter: a password cannot be compared: {error}");
                 exchange.refuse(&Refusal::Internal);
             }
         }
     });
+}
+
+/// Denies the login. What it was tried for counts whether or not the user may be there in a moment.
+fn failed(exchange: Exchange, login: Login, compared: Option<RecordId>) {
+    let now_ms = exchange.request.arrived_ms();
+    exchange.shared.quotas.login_failed(key_of_email(&login.email), now_ms);
+    exchange.deny(&Refusal::Credentials, move |exchange| compare_again(exchange, login, compared));
 }
 
 /// Compares the password with that of another user than `compared`, if there is one by now; else it is not that.

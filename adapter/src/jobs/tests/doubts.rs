@@ -1,7 +1,6 @@
 //! What a user is told while nobody knows what became of a write.
 
 use super::*;
-use crate::patience::eventually;
 
 const JOBS: &str = "/api/v1/jobs";
 

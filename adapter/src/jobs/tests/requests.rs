@@ -41,3 +41,25 @@ fn what_a_user_may_write_within_a_minute_is_limited() {
     let site = Site::of(Duration::from_secs(60), &unlimited);
     assert!((0..12).all(|number| ask(&site, 3 * number).status == 200));
 }
+
+#[test]
+fn logins_that_fail_count_against_the_account_and_others_do_not() {
+    let config = JobsConfig { attempts_per_account: 1, ..JobsConfig::default() };
+    let site = Site::of(Duration::from_secs(60), &config);
+    let hash = crate::auth::password::Hasher::default().hash("secret").unwrap();
+    let user = record::User { name: "Ada", email: "ada@example.com", hash: &hash }.encode();
+    let unique_key = record::key_of_email("ada@example.com");
+    let put = PutRecord { kind: USER, id: [7; 12], unique_key, ..Default::default() };
+    fold(&site.views, put, &user);
+    let log_in = |address: u8, password: &str| {
+        let is_free = || site.jobs.shared.pool.reserve().is_some();
+        assert!(eventually(is_free), "the password before is not compared");
+        let body = format!(r#"{{"email":"ada@example.com","password":"{password}"}}"#);
+        site.ask_from([198, 51, 100, address], Method::Post, "/api/v1/auth/login", &body).status
+    };
+    assert!((1..=30).all(|address| log_in(address, "secret") == 200));
+    // A minute may end in between, once.
+    let statuses: Vec<_> = (31..=70).map(|address| log_in(address, "geheim")).collect();
+    let denied = statuses.iter().filter(|status| **status == 401).count();
+    assert!((11..=22).contains(&denied) && statuses.contains(&429), "{statuses:?}");
+}
