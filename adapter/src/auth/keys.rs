@@ -48,6 +48,16 @@ pub enum KeysError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no key to be replaced.
+    #[error(
+        "token keys {path}: there is no such file, and with a new one no token that was ever issued would be \
+         believed: bring it back from a copy, or give --revoke; where there never was one, an adapter's first \
+         start makes it"
+    )]
+    Absent {
+        /// The file.
+        path: PathBuf,
+    },
     /// Others than the owner may read the file.
     #[error("token keys {path}: mode {mode:o} lets others in; set it to 600")]
     Mode {
@@ -193,13 +203,17 @@ impl KeyRing {
 
 /// Makes a new key, which signs from now on, and gives its name. The present one is believed for
 /// [`TOKEN_LIFETIME_MAX_S`] seconds more, and those in which it may still sign; with `revoke`, no token that was
-/// ever issued is believed any longer. `now_s` is in seconds since the epoch. One at a time: the last of two
-/// would win.
+/// ever issued is believed any longer, and only then there need be no file. `now_s` is in seconds since the epoch.
+/// One at a time: the last of two would win.
 ///
 /// # Errors
 /// See [`KeysError`].
 pub fn rotate(path: &Path, now_s: u64, revoke: bool) -> Result<String, KeysError> {
-    let mut keys = if revoke || !path.exists() { Vec::new() } else { read(path)?.1 };
+    let mut keys = match revoke {
+        true => Vec::new(),
+        false if !path.exists() => return Err(KeysError::Absent { path: path.to_owned() }),
+        false => read(path)?.1,
+    };
     keys.retain(|key| key.until.is_none_or(|until| until > now_s));
     for key in &mut keys {
         key.until.get_or_insert(now_s.saturating_add(TOKEN_LIFETIME_MAX_S + STILL_SIGNING_S));
@@ -354,6 +368,21 @@ mod tests {
         for kid in [&first, &second, &third] {
             assert!(keys.named(kid, end + 1).is_none());
         }
+    }
+
+    /// Adapters that run go on with the keys that they read: a new file would end what they believe.
+    #[test]
+    fn a_key_whose_file_is_gone_is_not_replaced_unless_its_tokens_are_to_end() {
+        let (_folder, path) = folder();
+        let ring = KeyRing::open(path.clone()).unwrap();
+        let first = current(&ring, NOW);
+        fs::remove_file(&path).unwrap();
+        let error = rotate(&path, NOW, false).unwrap_err().to_string();
+        assert!(error.contains("no such file") && error.contains("--revoke"), "{error}");
+        assert!(!path.exists());
+        assert_eq!(current(&ring, NOW + 1), first);
+        let second = rotate(&path, NOW + 1, true).unwrap();
+        assert_eq!(current(&ring, NOW + 2), second);
     }
 
     #[test]

@@ -159,11 +159,16 @@ fn a_replaced_key_is_believed_and_a_revoked_one_is_not_while_the_adapter_runs() 
     let venue = Venue::up(&PATIENT);
     let mut ada = Client::registered(&venue, "Ada", "ada@example.org");
     let (first, _) = key(&venue);
-    let rotate = |more: &[&str]| {
+    let replace = |more: &[&str]| {
         let data = venue.data().to_str().expect("a plain name");
         let arguments = [&["admin", "--data", data, "token-key"], more].concat();
-        assert!(Process::start(&arguments).wait_for_end().success());
+        Process::start(&arguments).wait_for_end().success()
     };
+    let rotate = |more: &[&str]| assert!(replace(more));
+    let (file, away) = (venue.data().join("token-keys.json"), venue.data().join("away"));
+    fs::rename(&file, &away).expect("it is there");
+    assert!(!replace(&[]), "that would revoke the older ones");
+    fs::rename(&away, &file).expect("nothing is in its place");
     rotate(&[]);
     assert_ne!(key(&venue).0, first);
     let uses_new_key = || {
