@@ -121,7 +121,9 @@ fn a_request_may_come_byte_by_byte() {
 fn a_request_has_arrived_when_its_body_has() {
     let site = defaults();
     let mut client = site.client();
-    client.send("POST /arrived HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n");
+    client.send(
+        "POST /arrived HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+    );
     assert_eq!(client.head().status, 100, "the head has been read");
     let before_body = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     client.send("x");
@@ -161,8 +163,9 @@ fn a_raw_quote_in_the_query_reaches_the_service() {
 fn a_raw_quote_may_come_byte_by_byte_and_behind_other_requests() {
     let site = defaults();
     let mut client = site.client();
-    let quoted = "GET /i?s=[\"A\"] HTTP/1.1\r\nX-Toy: v /b?\"w\"\r\n\r\n";
-    let chunked = "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+    let quoted = "GET /i?s=[\"A\"] HTTP/1.1\r\nHost: h\r\nX-Toy: v /b?\"w\"\r\n\r\n";
+    let chunked =
+        "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
     let all = format!("{quoted}{chunked}{quoted}{chunked}");
     let answers = ["GET /i q=s=[\"A\"] h=v /b?\"w\" b=", "POST /c q= h=- b=x"];
     for byte in all.bytes() {
@@ -206,7 +209,7 @@ fn a_half_closed_client_gets_its_replies() {
         client.assert_ended();
     }
     let mut client = site.client();
-    client.send("POST /hold HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    client.send("POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
     client.finish_sending();
     let done = site.held.recv_timeout(PATIENCE).unwrap();
     done.send(Reply::json(200, "{\"late\":1}"));
@@ -228,7 +231,7 @@ fn http_1_0_is_spoken() {
         assert_eq!(client.answer().status, 200);
     }
     let mut client = site.client();
-    client.send("GET /a HTTP/1.1\r\nConnection: close\r\n\r\n");
+    client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert_eq!(client.answer().status, 200);
     client.assert_ended();
 }
@@ -284,7 +287,8 @@ fn a_failing_handler_costs_one_request_only() {
 #[test]
 fn the_service_words_its_own_faults() {
     let site = Site::start(|config| config.max_body_bytes = 10);
-    let long = |path: &str| format!("POST {path} HTTP/1.1\r\nContent-Length: 11\r\n\r\n");
+    let long =
+        |path: &str| format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n");
     assert_eq!(site.ask(long("/jobs/panic")).body, r#"{"msg":"own text"}"#);
     assert_eq!(site.ask(long("/jobs/fault-panics")).status, 500);
     site.assert_alive();

@@ -66,7 +66,9 @@ fn odd_requests_get_their_own_answers() {
     let line = |line: &str| request(line, "", "");
     let post = |fields: &str, body: &str| request("POST /api/v3/order HTTP/1.1", fields, body);
     let keyed = |value: &str| {
-        with_bytes(&format!("POST /api/v3/order HTTP/1.1\r\nX-SVC-APIKEY: {value}\r\n\r\n"))
+        with_bytes(&format!(
+            "POST /api/v3/order HTTP/1.1\r\nHost: x\r\nX-SVC-APIKEY: {value}\r\n\r\n"
+        ))
     };
     let cases: Vec<(&str, Vec<u8>, u16, i128)> = vec![
         ("100 fields", request("GET /api/v3/ping HTTP/1.1", &fields(100), ""), 431, -1000),
@@ -116,17 +118,19 @@ fn odd_requests_get_their_own_answers() {
         ("a method that is not the path's", line("PUT /api/v3/order HTTP/1.1"), 405, -1020),
         ("HTTP/2", line("PRI * HTTP/2.0"), 400, -1000),
         ("a TLS hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(), 400, -1000),
+        ("no host", b"GET /api/v3/ping HTTP/1.1\r\n\r\n".to_vec(), 400, -1000),
+        ("two hosts", request("GET /api/v3/ping HTTP/1.1", "Host: x\r\n", ""), 400, -1000),
         ("no colon", request("GET /api/v3/ping HTTP/1.1", "no colon\r\n", ""), 400, -1000),
         (
             "another letter's byte in the method",
-            with_bytes("G@T /api/v3/ping HTTP/1.1\r\n\r\n"),
+            with_bytes("G@T /api/v3/ping HTTP/1.1\r\nHost: x\r\n\r\n"),
             400,
             -1000,
         ),
-        ("in the target", with_bytes("GET /api/v3/ping?@ HTTP/1.1\r\n\r\n"), 400, -1000),
+        ("in the target", with_bytes("GET /api/v3/ping?@ HTTP/1.1\r\nHost: x\r\n\r\n"), 400, -1000),
         (
             "in a field's name",
-            with_bytes("GET /api/v3/ping HTTP/1.1\r\nX-@: y\r\n\r\n"),
+            with_bytes("GET /api/v3/ping HTTP/1.1\r\nHost: x\r\nX-@: y\r\n\r\n"),
             400,
             -1000,
         ),

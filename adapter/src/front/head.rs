@@ -53,12 +53,13 @@ const fn sentence(error: Error) -> &'static str {
     }
 }
 
-/// Where the body ends; only if all fields that say it say the same (RFC 9112 §6.3).
+/// Where the body ends; only if all fields that say it say the same (RFC 9112 §6.3), and if it is said once whom the
+/// request is for.
 pub(super) fn framing(fields: &[Header<'_>], is_http_1_1: bool) -> Result<Framing, Fault> {
-    let (mut length, mut coding) = (None, None);
+    let (mut length, mut codings) = (None, Vec::new());
     for field in fields {
         if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            coding = Some(field.value);
+            codings.extend(field.value.split(|&byte| byte == b','));
         }
         if field.name.eq_ignore_ascii_case("content-length") {
             let this = content_length(field.value);
@@ -68,15 +69,65 @@ pub(super) fn framing(fields: &[Header<'_>], is_http_1_1: bool) -> Result<Framin
             length = this;
         }
     }
-    match (length, coding) {
-        (Some(_), Some(_)) => bad("Content-Length and Transfer-Encoding exclude each other."),
-        (None, Some(_)) if !is_http_1_1 => bad("HTTP/1.0 has no Transfer-Encoding."),
-        (None, Some(coding)) if !ends_chunked(coding) => {
-            bad("The Transfer-Encoding is not chunked.")
+    let framing = match (length, &*codings) {
+        (length, []) => Framing::Length(length.unwrap_or(0)),
+        (Some(_), _) => return bad("Content-Length and Transfer-Encoding exclude each other."),
+        (None, _) if !is_http_1_1 => return bad("HTTP/1.0 has no Transfer-Encoding."),
+        (None, [.., last]) if !is_chunked(last) => {
+            return bad("The Transfer-Encoding is not chunked.");
         }
-        (None, Some(_)) => Ok(Framing::Chunked),
-        (length, None) => Ok(Framing::Length(length.unwrap_or(0))),
+        (None, [_]) => Framing::Chunked,
+        (None, _) => return bad("No Transfer-Encoding is understood but chunked, once."),
+    };
+    check_host(fields, is_http_1_1)?;
+    Ok(framing)
+}
+
+/// Exactly one host in HTTP/1.1, at most one in 1.0 (RFC 9112 §3.2): whatever stands in between may go by another of
+/// two than this side does.
+fn check_host(fields: &[Header<'_>], is_http_1_1: bool) -> Result<(), Fault> {
+    let is_host = |field: &&Header<'_>| field.name.eq_ignore_ascii_case("host");
+    let mut hosts = fields.iter().filter(is_host);
+    match (hosts.next(), hosts.next()) {
+        (None, _) if is_http_1_1 => bad("There is no Host, which HTTP since 1.1 needs."),
+        (Some(_), Some(_)) => bad("There is more than one Host."),
+        (Some(host), None) if !is_host_and_port(host.value.trim_ascii()) => {
+            bad("The Host is not a host with or without a port.")
+        }
+        _ => Ok(()),
     }
+}
+
+/// `uri-host [ ":" port ]`, which may be empty (RFC 9110 §7.2, RFC 3986 §3.2.2). What stands in brackets is looked at
+/// by its characters alone.
+fn is_host_and_port(value: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte);
+    let (is_sound, behind) = match value.strip_prefix(b"[") {
+        Some(rest) => {
+            let end = rest.iter().position(|&byte| byte == b']').unwrap_or(rest.len());
+            let (literal, behind) = rest.split_at(end);
+            let is_sound = literal.iter().all(|byte| *byte == b':' || is_plain(byte));
+            (
+                is_sound && !literal.is_empty() && !behind.is_empty(),
+                behind.get(1..).unwrap_or_default(),
+            )
+        }
+        None => {
+            let end = value.iter().position(|&byte| byte == b':').unwrap_or(value.len());
+            let (name, behind) = value.split_at(end);
+            let mut parts = name.split(|&byte| byte == b'%');
+            let is_sound = parts.next().is_none_or(|part| part.iter().all(is_plain))
+                && parts.all(|part| {
+                    let (digits, rest) = part.split_at(part.len().min(2));
+                    digits.len() == 2
+                        && digits.iter().all(u8::is_ascii_hexdigit)
+                        && rest.iter().all(is_plain)
+                });
+            (is_sound, behind)
+        }
+    };
+    let is_port = |port: &[u8]| port.iter().all(u8::is_ascii_digit);
+    is_sound && (behind.is_empty() || behind.strip_prefix(b":").is_some_and(is_port))
 }
 
 /// Digits alone. More than an `i64` holds is more than hyper counts.
@@ -87,10 +138,9 @@ fn content_length(value: &[u8]) -> Option<usize> {
     usize::try_from(length).ok()
 }
 
-/// Whether the last coding is `chunked`, which marks the body's end.
-fn ends_chunked(value: &[u8]) -> bool {
-    let last = value.rsplit(|&byte| byte == b',').next().unwrap_or_default();
-    last.trim_ascii().eq_ignore_ascii_case(b"chunked")
+/// Whether it is the coding that marks the body's end.
+fn is_chunked(coding: &[u8]) -> bool {
+    coding.trim_ascii().eq_ignore_ascii_case(b"chunked")
 }
 
 #[cfg(test)]
@@ -98,7 +148,7 @@ mod tests {
     use super::*;
 
     fn of(head: &str) -> Result<Framing, Fault> {
-        examine(head.as_bytes(), 3)
+        examine(head.as_bytes(), 4)
     }
 
     fn why(head: &str) -> &'static str {
@@ -110,13 +160,13 @@ mod tests {
 
     #[test]
     fn the_body_behind_a_head() {
-        let head = |fields: &str| format!("POST /a HTTP/1.1\r\n{fields}\r\n");
+        let head = |fields: &str| format!("POST /a HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
         for (fields, expected) in [
             ("", Framing::Length(0)),
             ("Content-Length: 7\r\n", Framing::Length(7)),
             ("content-length:007\r\nX: y\r\nCONTENT-LENGTH: 7 \r\n", Framing::Length(7)),
             ("Transfer-Encoding: chunked\r\n", Framing::Chunked),
-            ("transfer-encoding: gzip, Chunked\r\n", Framing::Chunked),
+            ("transfer-encoding: Chunked \r\n", Framing::Chunked),
             ("Content-Length: 999999999999\r\n", Framing::Length(999_999_999_999)),
         ] {
             assert_eq!(of(&head(fields)), Ok(expected), "{fields:?}");
@@ -129,8 +179,60 @@ mod tests {
         assert_eq!(why(&two), "Content-Length is not one number.");
         let gzip = head("Transfer-Encoding: chunked, gzip\r\n");
         assert_eq!(why(&gzip), "The Transfer-Encoding is not chunked.");
+        for fields in [
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked, chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: , chunked\r\n",
+        ] {
+            let expected = "No Transfer-Encoding is understood but chunked, once.";
+            assert_eq!(why(&head(fields)), expected, "{fields:?}");
+        }
         let old = "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
         assert_eq!(why(old), "HTTP/1.0 has no Transfer-Encoding.");
+    }
+
+    #[test]
+    fn whom_a_request_is_for_is_said_once() {
+        let head = |version: u8, fields: &str| format!("GET /a HTTP/1.{version}\r\n{fields}\r\n");
+        for host in [
+            "",
+            "h",
+            "h:80",
+            "h:",
+            " h.example ",
+            "127.0.0.1:8080",
+            "[::1]",
+            "[::1]:80",
+            "a-b.c_d~e",
+            "%41b",
+            "a,b",
+            "[v1.a:b]",
+            "H!$&'()*+;=",
+        ] {
+            let head = head(1, &format!("host:{host}\r\n"));
+            assert_eq!(of(&head), Ok(Framing::Length(0)), "{host:?}");
+        }
+        for host in [
+            "a b/c@", "a b", "a/b", "b@c", "a?b", "a:b", "a:80:90", "::1", "[::1", "[::1]x",
+            "[::1]:x", "[]", "[a/b]", "[[::1]]", "%4", "%4g", "é", "\"a\"", "a, b", "a\\b",
+        ] {
+            for version in [0, 1] {
+                let head = head(version, &format!("Host: {host}\r\n"));
+                assert_eq!(
+                    why(&head),
+                    "The Host is not a host with or without a port.",
+                    "{host:?}"
+                );
+            }
+        }
+        for version in [0, 1] {
+            let two = head(version, "Host: a\r\nX: y\r\nhost: a\r\n");
+            assert_eq!(why(&two), "There is more than one Host.");
+        }
+        assert_eq!(why(&head(1, "")), "There is no Host, which HTTP since 1.1 needs.");
+        assert_eq!(of(&head(0, "")), Ok(Framing::Length(0)));
     }
 
     #[test]
@@ -150,10 +252,12 @@ mod tests {
         ] {
             assert_eq!(why(head), expected, "{head:?}");
         }
-        let fields = |count: usize| format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(count));
-        assert_eq!(of(&fields(3)), Ok(Framing::Length(0)));
-        for count in [4, 100, 101, 5000] {
-            assert_eq!(of(&fields(count)), Err(Fault::TooManyHeaders { limit: 3 }), "{count}");
+        let fields = |count: usize| {
+            format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "X: y\r\n".repeat(count - 1))
+        };
+        assert_eq!(of(&fields(4)), Ok(Framing::Length(0)));
+        for count in [5, 100, 101, 5000] {
+            assert_eq!(of(&fields(count)), Err(Fault::TooManyHeaders { limit: 4 }), "{count}");
         }
     }
 }

@@ -97,7 +97,8 @@ fn reads_are_answered_while_the_engine_is_away() {
     let reply = get(parts.front.local_addr(), "/api/v3/depth?symbol=A0A1");
     assert!(reply.ends_with(r#"{"code":-1121,"msg":"Invalid symbol."}"#), "{reply}");
     let address = parts.front.local_addr();
-    let reply = ask(address, "POST /api/v3/order HTTP/1.1\r\nContent-Length: 16385\r\n\r\n");
+    let reply =
+        ask(address, "POST /api/v3/order HTTP/1.1\r\nHost: a\r\nContent-Length: 16385\r\n\r\n");
     assert!(reply.starts_with("HTTP/1.1 413 "), "{reply}");
     assert!(reply.contains("x-svc-used-weight-1m: "), "{reply}");
     parts.end();

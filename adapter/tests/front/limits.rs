@@ -35,21 +35,27 @@ fn client_in_time(site: &Site, request: &str) -> Client {
 
 #[test]
 fn malformed_requests_are_refused_and_never_executed() {
-    let cases: [&[u8]; 14] = [
-        b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nContent-Length: 1x\r\n\r\nab",
-        b"GET / HTTP/1.1\r\nContent-Length: +1\r\n\r\na",
-        b"GET / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n",
-        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+    let cases: [&[u8]; 20] = [
+        b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1x\r\n\r\nab",
+        b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\na",
+        b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabcd\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
         b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"GET / HTTP/1.1\r\nno colon here\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nno colon here\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        b"GET  /  HTTP/1.1\r\n\r\n",
+        b"GET  /  HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a b/c@\r\n\r\n",
+        b"GET http://h/ HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ];
     let site = defaults();
     for case in cases {
@@ -63,6 +69,7 @@ fn malformed_requests_are_refused_and_never_executed() {
         assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{sent:?} was answered {answer:?}");
     }
     assert_eq!(site.calls(), 0);
+    assert_eq!(site.ask("GET / HTTP/1.0\r\n\r\n").status, 200, "1.0 has no Host");
     site.assert_alive();
 }
 
@@ -85,7 +92,7 @@ fn length_and_chunked_together_are_refused_in_either_order() {
     for fields in [format!("{length}{chunked}"), format!("{chunked}{length}")] {
         let mut client = site.client();
         client.send(format!(
-            "POST /a HTTP/1.1\r\n{fields}\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n"
+            "POST /a HTTP/1.1\r\nHost: h\r\n{fields}\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
         ));
         client.finish_sending();
         let answer = client.answer();
@@ -114,8 +121,8 @@ fn a_fragment_in_the_target_is_refused() {
 fn header_fields_are_counted() {
     let site = defaults();
     let with = |fields: usize| {
-        let mut text = String::from("GET /a HTTP/1.1\r\n");
-        for n in 0..fields {
+        let mut text = String::from("GET /a HTTP/1.1\r\nHost: h\r\n");
+        for n in 1..fields {
             text += &format!("F{n}: v\r\n");
         }
         text + "\r\n"
@@ -131,7 +138,7 @@ fn header_fields_are_counted() {
 fn an_endless_head_is_refused_and_the_client_learns_why() {
     let site = defaults();
     let mut client = site.client();
-    client.send(format!("GET /a HTTP/1.1\r\nX: {}", "y".repeat(300_000)));
+    client.send(format!("GET /a HTTP/1.1\r\nHost: h\r\nX: {}", "y".repeat(300_000)));
     let answer = client.answer();
     assert_eq!(answer.status, 431);
     assert_eq!(answer.body, r#"{"code":-1000,"msg":"Request head is longer than 16384 bytes."}"#);
@@ -144,10 +151,14 @@ fn an_endless_head_is_refused_and_the_client_learns_why() {
 fn bodies_up_to_the_limit_pass_and_longer_ones_are_refused() {
     let site = Site::start(|config| config.max_body_bytes = 5000);
     let sized = |length: usize| {
-        format!("POST /a HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{}", "b".repeat(length))
+        format!(
+            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}",
+            "b".repeat(length)
+        )
     };
     let chunked = |length: usize| {
-        let mut text = String::from("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let mut text =
+            String::from("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
         for _ in 0..length / 10 {
             text += "a\r\nbbbbbbbbbb\r\n";
         }
@@ -180,7 +191,7 @@ fn a_refused_client_may_go_on_sending_for_a_while() {
         config.linger_timeout = PATIENCE;
     });
     let mut client = site.client();
-    client.send("POST /a HTTP/1.1\r\nContent-Length: 600000\r\n\r\n");
+    client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 600000\r\n\r\n");
     assert_eq!(client.answer().status, 413);
     client.assert_ended();
     for _ in 0..6 {
@@ -195,11 +206,12 @@ fn a_refused_client_may_go_on_sending_for_a_while() {
 fn expect_continue_is_honoured_only_for_a_body_that_would_be_taken() {
     let site = Site::start(|config| config.max_body_bytes = 10);
     let mut client = site.client();
-    client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    client.send("POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
     assert_eq!(client.head().status, 100);
     client.send("abc");
     assert_eq!(client.answer().body, "POST /a q= h=- b=abc");
-    client.send("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n");
+    client
+        .send("POST /a HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n");
     assert_eq!(client.answer().status, 413);
 }
 
@@ -219,7 +231,7 @@ fn a_slow_head_ends_the_connection() {
 fn a_slow_body_is_answered_408() {
     let site = Site::start(|config| config.body_timeout = SHORT);
     let mut client = site.client();
-    client.send("POST /a HTTP/1.1\r\nContent-Length: 4\r\n\r\nab");
+    client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab");
     assert_eq!(client.answer().status, 408);
     client.assert_ended();
     assert_eq!(site.calls(), 0);
@@ -316,9 +328,9 @@ proptest! {
     fn no_bytes_bring_the_front_down(
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         prefix in prop::sample::select(vec![
-            "", "GET ", "GET /?\"", "POST / HTTP/1.1\r\n",
-            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\n",
+            "", "GET ", "GET /?\"", "POST / HTTP/1.1\r\nHost: h\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20\r\n\r\n",
         ]),
     ) {
         let site = defaults();

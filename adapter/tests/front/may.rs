@@ -38,7 +38,7 @@ fn all_answers(site: &Site, bytes: impl AsRef<[u8]>) -> String {
 fn both_fronts_answer_alike() {
     let (first, second) = (defaults(), may());
     let post = |path: &str, body: &str| {
-        format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+        format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n{body}", body.len())
     };
     let long = "x".repeat(100_000);
     let cases = [
@@ -47,7 +47,8 @@ fn both_fronts_answer_alike() {
         get("/é?ü"),
         get("/a?b?c"),
         "OPTIONS * HTTP/1.1\r\nHost: h\r\nX-Toy: v\r\n\r\n".to_owned(),
-        "DELETE /a?b HTTP/1.1\r\ncontent-length: 5\r\nContent-Length: 5\r\n\r\nhello".to_owned(),
+        "DELETE /a?b HTTP/1.1\r\nHost: h\r\ncontent-length: 5\r\nContent-Length: 5\r\n\r\nhello"
+            .to_owned(),
         post("/a", "hello"),
         post("/a", &long),
         post("/small", "four"),
@@ -59,6 +60,9 @@ fn both_fronts_answer_alike() {
         get("/bad-status"),
         get("/no-content"),
         get("/a#b"),
+        "GET /a HTTP/1.1\r\n\r\n".to_owned(),
+        "GET /a HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n".to_owned(),
+        "GET /a HTTP/1.1\r\nHost: a b/c@\r\n\r\n".to_owned(),
         "TRACE /a HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(),
     ];
     for case in cases {
@@ -75,7 +79,7 @@ fn both_fronts_answer_alike() {
     }
     assert_eq!(first.calls(), second.calls());
     let mut client = second.client();
-    client.send("TRACE /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+    client.send("TRACE /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(client.answer().status, 405);
     client.send(get("/a"));
     assert_eq!(client.answer().status, 200, "it was read whole, and the connection goes on");
@@ -89,7 +93,7 @@ fn a_connection_serves_one_request_after_another_and_many_at_once() {
     for n in 0..200 {
         client.send(get(&format!("/{n}")));
         assert_eq!(client.answer().body, format!("GET /{n} q= h=- b="));
-        all += &format!("POST /{n} HTTP/1.1\r\nContent-Length: 1\r\n\r\n{}", n % 10);
+        all += &format!("POST /{n} HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n{}", n % 10);
     }
     client.send(all);
     for n in 0..200 {
@@ -106,7 +110,7 @@ fn connections_that_wait_for_a_reply_do_not_hold_up_others() {
     let mut waiting: Vec<Client> = (0..50).map(|_| site.client()).collect();
     let mut held = Vec::new();
     for client in &mut waiting {
-        client.send("POST /hold HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+        client.send("POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
         held.push(site.held.recv_timeout(PATIENCE).unwrap());
         site.assert_alive();
     }
@@ -130,7 +134,7 @@ fn connections_that_wait_for_a_reply_do_not_hold_up_others() {
 fn a_request_may_come_byte_by_byte_and_a_big_reply_be_read() {
     let site = may();
     let mut client = site.client();
-    for byte in b"POST /a?b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello" {
+    for byte in b"POST /a?b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello" {
         client.send([*byte]);
     }
     assert_eq!(client.answer().body, "POST /a q=b h=- b=hello");
@@ -191,8 +195,8 @@ fn each_row_of_the_readme_is_true_and_there_is_no_other() {
 fn fields() {
     let site = may();
     let with = |count: usize| {
-        let fields: String = (0..count).map(|n| format!("F{n}: v\r\n")).collect();
-        format!("GET /a HTTP/1.1\r\n{fields}\r\n")
+        let fields: String = (1..count).map(|n| format!("F{n}: v\r\n")).collect();
+        format!("GET /a HTTP/1.1\r\nHost: h\r\n{fields}\r\n")
     };
     assert_eq!(site.ask(with(16)).status, 200);
     assert_eq!(all_answers(&site, with(17)), "");
@@ -201,7 +205,9 @@ fn fields() {
 
 fn malformed() {
     let site = may();
-    for case in ["GET  /  HTTP/1.1\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01", "é"] {
+    for case in
+        ["GET  /  HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01", "é"]
+    {
         assert_eq!(all_answers(&site, case), "", "{case:?}");
     }
     assert_eq!(site.calls(), 0);
@@ -271,7 +277,9 @@ fn head() {
 fn kept_open() {
     let site = may();
     let mut client = site.client();
-    for request in ["GET /a HTTP/1.0\r\n\r\n", "GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"] {
+    for request in
+        ["GET /a HTTP/1.0\r\n\r\n", "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"]
+    {
         client.send(request);
         let answer = client.answer();
         assert!(answer.head.starts_with("HTTP/1.1 200"), "{}", answer.head);
@@ -402,7 +410,7 @@ fn end() {
     assert_eq!(idle.answer().status, 503);
     let site = may();
     let mut half = site.client();
-    half.send("POST /b HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf");
+    half.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf");
     // Behind what has come before.
     site.assert_alive();
     assert_eq!(site.front.shutdown(PATIENCE), 0, "it waits for the rest of a request");

@@ -36,15 +36,19 @@ fn heads_that_cannot_be_read_in_one_way_are_refused() {
     let cases = [
         "GET /a#b HTTP/1.1\r\n\r\n",
         "GET /a?b#c HTTP/1.1\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\nCONTENT-LENGTH: 3\r\n\r\n",
+        "GET /a HTTP/1.1\r\n\r\n",
+        "GET /a HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\nCONTENT-LENGTH: 3\r\n\r\n",
     ];
     for head in cases {
         assert!(matches!(refusal(head), Some(Fault::BadHead { .. })), "{head}");
     }
-    for head in
-        ["GET /a HTTP/1.1\r\nX: #\r\n\r\n", "GET /a HTTP/1.1\n\n", "\r\nGET / HTTP/1.1\r\n\r\n"]
-    {
+    for head in [
+        "GET /a HTTP/1.1\r\nHost: h\r\nX: #\r\n\r\n",
+        "GET /a HTTP/1.1\nHost: h\n\n",
+        "\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+    ] {
         assert_eq!(refusal(head), None, "{head}");
     }
     let long = format!("GET /{} HTTP/1.1", "p".repeat(LIMIT));
@@ -90,9 +94,9 @@ proptest! {
         body in prop::sample::select(vec!["", "GET /a?\"", "x /?\" y", "\r\n\r\n"]),
     ) {
         let first = format!(
-            "POST /b HTTP/1.1\r\nContent-Length: {}\r\nX: v /a?\" y\r\n\r\n{body}", body.len()
+            "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\nX: v /a?\" y\r\n\r\n{body}", body.len()
         );
-        let sent = format!("{first}GET /c?d=\"e\" HTTP/1.1\r\nY: z /a?\" y\r\n\r\n");
+        let sent = format!("{first}GET /c?d=\"e\" HTTP/1.1\r\nHost: h\r\nY: z /a?\" y\r\n\r\n");
         let (mut gate, progress) = (Gate::new(LIMIT, 10), progress());
         let mut out = Vec::new();
         let mut rest = sent.as_bytes();
