@@ -172,8 +172,17 @@ impl Service for Documented {
         self.service.body_limit(path)
     }
 
+    /// The service knows nothing of the pages, so where it has no such path they say what they take.
     fn fault(&self, refused: &Refused<'_>, fault: Fault) -> Reply {
-        self.service.fault(refused, fault)
+        let reply = self.service.fault(refused, fault);
+        match self.pages.allow(refused.path) {
+            Some(allow) if fault == Fault::UnknownMethod && reply.status == 404 => {
+                let mut wrong = wrong_method(allow);
+                wrong.headers.extend(reply.headers);
+                wrong
+            }
+            _ => reply,
+        }
     }
 }
 

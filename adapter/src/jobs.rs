@@ -135,7 +135,7 @@ impl Service for Jobs {
         let charge = if is_counted { None } else { quotas.request(peer, now_ms) };
         let reply = match charge.and_then(|charge| charge.exceeded) {
             Some(exceeded) => Refusal::from(exceeded).reply(),
-            None => refusal::of_fault(fault),
+            None => refusal::of_fault(fault, self.shared.routes.allow(refused.path)),
         };
         let mut reply = complete(reply);
         if let Some(charge) = charge {

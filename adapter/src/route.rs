@@ -197,15 +197,22 @@ impl<H> RouteTable<H> {
         self.paths.values().chain(self.templates.values()).flat_map(|endpoints| &endpoints.routes)
     }
 
-    /// Finds a route. The path is compared as received: an escaped letter is another path.
-    pub fn lookup(&self, method: Method, path: &str) -> Lookup<'_, H> {
+    /// What a path takes, as the value of an `Allow` header; `None` if there is no such path.
+    pub fn allow(&self, path: &str) -> Option<&str> {
+        self.endpoints(path).map(|endpoints| &*endpoints.allow)
+    }
+
+    fn endpoints(&self, path: &str) -> Option<&Endpoints<H>> {
         let templated = || {
             let (prefix, last) = path.split_at(path.rfind('/')? + 1);
             self.templates.get(prefix).filter(|_| !last.is_empty())
         };
-        let Some(endpoints) = self.paths.get(path).or_else(templated) else {
-            return Lookup::NotFound;
-        };
+        self.paths.get(path).or_else(templated)
+    }
+
+    /// Finds a route. The path is compared as received: an escaped letter is another path.
+    pub fn lookup(&self, method: Method, path: &str) -> Lookup<'_, H> {
+        let Some(endpoints) = self.endpoints(path) else { return Lookup::NotFound };
         let mut routes = endpoints.routes.iter();
         match routes.find(|route| route.method == method) {
             Some(route) => Lookup::Found(route),

@@ -32,11 +32,11 @@ use touchline_protocol::credentials::MasterKey;
 use touchline_protocol::units::{KeyId, Position};
 
 use crate::api_error::ApiError;
-use crate::http::{Completion, Fault, Method, Refused, Reply, Request, Service};
+use crate::http::{Completion, Fault, Headers, Method, Refused, Reply, Request, Service};
 use crate::key_ring::KeyRing;
 use crate::limits::{Admission, Limits};
 use crate::link::{Decision, Doubt, NotSent, OrderCommand, Outcome, Submit, Terminal};
-use crate::route::{Route, Security, Weight, open_to_any_origin};
+use crate::route::{Route, Security, Weight, not_found, open_to_any_origin, wrong_method};
 use crate::views::doubts::{Owner, Unsettled};
 use crate::views::{NotReached, Views};
 pub use document::document;
@@ -151,10 +151,21 @@ impl Service for Spot {
         let now_ms = refused.refused_ns / 1_000_000;
         let admission = self.shared.limits.admit(peer, u32::from(is_charged), now_ms);
         let refusal = admission.refusal.filter(|_| is_charged);
-        let reply =
-            refusal.map_or_else(|| fault.reply(), |refusal| ApiError::from(refusal).reply());
+        let reply = refusal.map_or_else(
+            || of_fault(refused.path, fault),
+            |refusal| ApiError::from(refusal).reply(),
+        );
         self.shared.complete(reply, &admission)
     }
+}
+
+/// The reply to a request that the front could not hand over. A method that no route has is like any other that the
+/// path does not take; one whose target is no path, as of CONNECT, is told what the service takes at all.
+fn of_fault(path: &str, fault: Fault) -> Reply {
+    if fault != Fault::UnknownMethod || !path.starts_with('/') {
+        return fault.reply();
+    }
+    routes::TABLE.allow(path).map_or_else(|| not_found(&Headers::default()), wrong_method)
 }
 
 /// Code of the one 429 that the engine decides.

@@ -201,5 +201,7 @@ fn the_page_is_whole_and_asks_nobody_else() {
     assert_eq!(http.get("/docs/none").status, 404);
     let wrong = http.call(&Request::new("POST", "/openapi.json"));
     assert_eq!((wrong.status, wrong.header("Allow")), (405, Some("GET, HEAD, OPTIONS")));
+    let trace = http.call(&Request::new("TRACE", "/openapi.json"));
+    assert_eq!((trace.status, trace.header("Allow")), (405, Some("GET, HEAD, OPTIONS")));
     assert!(http.get("/api/v3/ping").status == 200 && http.is_kept());
 }

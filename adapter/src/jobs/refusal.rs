@@ -114,16 +114,19 @@ impl Refusal {
     }
 }
 
-/// The reply to a request that the front could not hand over.
-pub(super) fn of_fault(fault: Fault) -> Reply {
+/// The reply to a request that the front could not hand over; `allow` is what its path takes, if there is one.
+pub(super) fn of_fault(fault: Fault, allow: Option<&str>) -> Reply {
     let what = match fault {
         Fault::Abandoned | Fault::Panicked => SOMETHING.to_owned(),
         Fault::BodyTooLarge { .. } => "request entity too large".to_owned(),
         other => other.to_string(),
     };
-    let mut reply = message(fault.status(), &what);
-    reply.headers.extend(fault.reply().headers);
-    reply
+    let reply = message(fault.status(), &what);
+    match (fault, allow) {
+        (Fault::UnknownMethod, None) => Refusal::NoRoute.reply(),
+        (Fault::UnknownMethod, Some(allow)) => reply.header("Allow", allow.to_owned()),
+        _ => reply,
+    }
 }
 
 fn message(status: u16, msg: &str) -> Reply {

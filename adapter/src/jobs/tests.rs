@@ -367,7 +367,11 @@ fn a_token_of_nobody_is_not_believed() {
 
 /// The answer to what a front refuses by itself.
 fn refused(site: &Site, peer: [u8; 4], fault: Fault) -> Reply {
-    let (path, refused_ns) = ("/api/v1/jobs", NOW_MS * 1_000_000);
+    refused_at(site, "/api/v1/jobs", peer, fault)
+}
+
+fn refused_at(site: &Site, path: &str, peer: [u8; 4], fault: Fault) -> Reply {
+    let refused_ns = NOW_MS * 1_000_000;
     site.jobs.fault(&Refused { path, peer: (peer, 1).into(), refused_ns }, fault)
 }
 

@@ -63,3 +63,20 @@ fn logins_that_fail_count_against_the_account_and_others_do_not() {
     let denied = statuses.iter().filter(|status| **status == 401).count();
     assert!((11..=22).contains(&denied) && statuses.contains(&429), "{statuses:?}");
 }
+
+#[test]
+fn a_method_that_no_route_has_is_told_what_the_path_takes() {
+    let site = Site::new();
+    for (path, allow) in [
+        ("/api/v1/jobs", "GET, HEAD, POST, OPTIONS"),
+        ("/api/v1/jobs/7", "GET, HEAD, PATCH, DELETE, OPTIONS"),
+        ("/api/v1/auth/login", "POST, OPTIONS"),
+    ] {
+        let reply = refused_at(&site, path, [198, 51, 100, 1], Fault::UnknownMethod);
+        assert_eq!((reply.status, header(&reply, "Allow")), (405, Some(allow)), "{path}");
+        assert_eq!(body(&reply), r#"{"msg":"This operation is not supported."}"#);
+    }
+    let reply = refused_at(&site, "/api/v1/job", [198, 51, 100, 1], Fault::UnknownMethod);
+    assert_eq!((reply.status, body(&reply)), (404, "Route does not exist"));
+    assert_eq!(header(&reply, "Allow"), None);
+}

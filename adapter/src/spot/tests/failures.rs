@@ -5,7 +5,7 @@ use std::time::Duration;
 use touchline_protocol::message::enums::RejectReason;
 
 use super::errors::assert_error;
-use super::fixture::{NOW_MS, Site, canceled, config, decided, header};
+use super::fixture::{NOW_MS, Site, body, canceled, config, decided, header};
 use crate::http::Method::{Delete, Get, Post};
 use crate::http::{Fault, Refused, Service};
 use crate::link::{Doubt, NotSent, Outcome, Terminal};
@@ -99,8 +99,14 @@ fn requests_that_the_front_refuses() {
     }
     assert_eq!(
         header(&site.spot.fault(&refused, Fault::UnknownMethod), "Allow"),
-        Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+        Some("GET, HEAD, POST, DELETE, OPTIONS"),
+        "what the path takes"
     );
+    let nowhere = Refused { path: "/api/v3/nowhere", ..refused };
+    let reply = site.spot.fault(&nowhere, Fault::UnknownMethod);
+    assert_eq!((reply.status, body(&reply), header(&reply, "Allow")), (404, "", None));
+    let authority = Refused { path: "", ..refused };
+    assert_eq!(site.spot.fault(&authority, Fault::UnknownMethod).status, 405, "no path at all");
 }
 
 /// A history that cannot be read fails a request for nothing but itself; behind a decision of the engine it

@@ -168,7 +168,7 @@ fn a_proxy_answers_for_none_of_its_clients() {
     assert_eq!((proxied("198.51.100.1"), proxied("198.51.100.2")), (429, 200));
     // Nor for requests that nobody could read, whose client is unknown.
     let refused = Refused {
-        path: "/",
+        path: "/api/v3/ping",
         peer: SocketAddr::from(([10, 0, 0, 1], 1)),
         refused_ns: NOW_MS * 1_000_000,
     };
