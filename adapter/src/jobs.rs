@@ -113,6 +113,7 @@ impl Service for Jobs {
             _ => Ok(()),
         };
         let ready = ready.and_then(|()| exchange.read_argument(route));
+        let ready = ready.and_then(|()| exchange.check_coding());
         match ready {
             Ok(()) => (route.handler)(exchange),
             Err(refusal) => exchange.refuse(&refusal),

@@ -110,6 +110,22 @@ impl Exchange {
         Ok(())
     }
 
+    /// That the body, if one is read, is in no coding. What type it says that it has is not looked at.
+    pub(super) fn check_coding(&self) -> Result<(), Refusal> {
+        let is_none = |coding: &[u8]| {
+            let coding = coding.trim_ascii();
+            coding.is_empty() || coding.eq_ignore_ascii_case(b"identity")
+        };
+        let mut fields = self.request.headers.get_all("content-encoding");
+        let is_plain = fields.all(|field| field.split(|&byte| byte == b',').all(is_none));
+        let is_read = matches!(self.method(), Method::Post | Method::Patch);
+        if is_plain || !is_read || self.request.body.is_empty() {
+            Ok(())
+        } else {
+            Err(Refusal::Encoded)
+        }
+    }
+
     /// The id that the path names.
     pub(super) fn job_id(&self) -> Result<RecordId, Refusal> {
         record::read_id(&self.argument).ok_or_else(|| Refusal::NoItem(self.argument.clone()))

@@ -29,6 +29,8 @@ pub(super) enum Refusal {
     NoItem(String),
     /// No such operation.
     NoRoute,
+    /// A body in a coding.
+    Encoded,
     /// Too many attempts to log in or to register.
     TooManyAttempts {
         /// Seconds until there may be another.
@@ -74,6 +76,11 @@ impl Refusal {
             Self::NoJob(id) => message(404, &format!("No job with id {id}")),
             Self::NoItem(id) => message(404, &format!("No item found with id : {id}")),
             Self::NoRoute => text(404, "Route does not exist"),
+            // RFC 9110 §15.5.16 has the codings that would be taken told.
+            Self::Encoded => {
+                message(415, "A body is taken as it is: no Content-Encoding is understood")
+                    .header("Accept-Encoding", "identity")
+            }
             Self::TooManyAttempts { retry_after_s } => {
                 let what = "Too many attempts to log in or to register, please try again later.";
                 message(429, what).header("Retry-After", retry_after_s.to_string())

@@ -129,7 +129,18 @@ impl Site {
         path: &str,
         body: &str,
     ) -> mpsc::Receiver<Reply> {
-        let mut headers = Headers::default();
+        self.send_with(Headers::default(), address, method, path, body)
+    }
+
+    /// With more header fields.
+    fn send_with(
+        &self,
+        mut headers: Headers,
+        address: [u8; 4],
+        method: Method,
+        path: &str,
+        body: &str,
+    ) -> mpsc::Receiver<Reply> {
         headers.push("Authorization", format!("Bearer {}", self.token).as_bytes());
         let arrived_s = jsonwebtoken::get_current_timestamp();
         let request = Request {

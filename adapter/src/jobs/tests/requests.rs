@@ -80,3 +80,30 @@ fn a_method_that_no_route_has_is_told_what_the_path_takes() {
     assert_eq!((reply.status, body(&reply)), (404, "Route does not exist"));
     assert_eq!(header(&reply, "Allow"), None);
 }
+
+#[test]
+fn a_body_in_a_coding_is_told_so() {
+    let site = Site::new();
+    let ask = |codings: &[&str], method, path: &str, body: &str| {
+        let mut headers = Headers::default();
+        codings.iter().for_each(|coding| headers.push("content-encoding", coding.as_bytes()));
+        let reply = site.send_with(headers, [127, 0, 0, 1], method, path, body);
+        reply.recv_timeout(PATIENCE).expect("every request is answered")
+    };
+    let job = format!("/api/v1/jobs/{}", id_text(&JOB_ID));
+    let paths = ["/api/v1/jobs", "/api/v1/auth/login", "/api/v1/auth/register"];
+    for (method, path) in
+        paths.map(|path| (Method::Post, path)).into_iter().chain([(Method::Patch, &*job)])
+    {
+        for codings in [&["gzip"][..], &["identity", "br"], &["identity, gzip"], &["x"]] {
+            let reply = ask(codings, method, path, "\u{1f}\u{8b}");
+            assert_eq!(reply.status, 415, "{path} {codings:?}: {}", body(&reply));
+            assert!(body(&reply).contains("Content-Encoding"), "{}", body(&reply));
+            assert_eq!(header(&reply, "Accept-Encoding"), Some("identity"));
+        }
+    }
+    for codings in [&["identity"][..], &["Identity, IDENTITY"], &[""]] {
+        assert_eq!(ask(codings, Method::Post, "/api/v1/jobs", "{}").status, 400, "{codings:?}");
+    }
+    assert_eq!(ask(&["gzip"], Method::Get, "/api/v1/jobs", "").status, 200, "there is no body");
+}
