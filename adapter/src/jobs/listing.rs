@@ -13,6 +13,9 @@ use super::responses::{self, JobFields, OneJob};
 use crate::http::Rest;
 use crate::views::records::{Block, RecordId};
 
+/// Jobs of which a list takes a new piece, at the least.
+const PIECE_JOBS: u64 = 100;
+
 /// GET /jobs/{id}.
 pub(super) fn one(exchange: Exchange) {
     let id = match exchange.job_id() {
@@ -42,8 +45,7 @@ pub(super) fn all(exchange: Exchange) {
         let blocks = blocks.into_iter();
         let mut list = List { user, blocks, count: 0, is_closed: false, reading: None };
         // A list of one piece, as almost all are, has a length and no chunks.
-        let first = [list.next_piece().unwrap_or_default(), list.next_piece().unwrap_or_default()];
-        let mut reply = responses::raw(200, first.concat());
+        let mut reply = responses::raw(200, list.next_piece().unwrap_or_default());
         if !list.is_closed {
             list.reading = exchange.shared.readers.take(user);
             if list.reading.is_none() {
@@ -67,21 +69,24 @@ struct List {
 }
 
 impl List {
-    /// The jobs of one more block, or what closes the list.
+    /// Some [`PIECE_JOBS`] more, and with the last ones what closes the list. Of a list that was long a block may have
+    /// few jobs left.
     fn next_piece(&mut self) -> Option<Vec<u8>> {
         if self.is_closed {
             return None;
         }
         let mut piece = Vec::new();
-        match self.blocks.next() {
-            Some(block) => self.write(&block, &mut piece),
-            None => {
-                self.is_closed = true;
-                self.reading = None;
-                let opening = if self.count == 0 { "{\"jobs\":[" } else { "" };
-                piece
-                    .extend_from_slice(format!("{opening}],\"count\":{}}}", self.count).as_bytes());
-            }
+        let enough = self.count + PIECE_JOBS;
+        while self.count < enough
+            && let Some(block) = self.blocks.next()
+        {
+            self.write(&block, &mut piece);
+        }
+        if self.blocks.len() == 0 {
+            self.is_closed = true;
+            self.reading = None;
+            let opening = if self.count == 0 { "{\"jobs\":[" } else { "" };
+            piece.extend_from_slice(format!("{opening}],\"count\":{}}}", self.count).as_bytes());
         }
         Some(piece)
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use tempfile::TempDir;
-use touchline_protocol::message::command::PutRecord;
+use touchline_protocol::message::command::{DeleteRecord, PutRecord};
 use touchline_protocol::message::decode::{self, Event};
 use touchline_protocol::message::enums::RejectReason;
 use touchline_protocol::message::event::{RecordDeleted, RecordPut, Rejected};
@@ -177,6 +177,13 @@ fn fold(views: &Views, put: PutRecord, content: &[u8]) {
     views.fold(decode::command(write.as_bytes()).unwrap(), &[Event::RecordPut(&event)]);
 }
 
+/// Folds a deletion.
+fn delete(views: &Views, id: RecordId, owner: RecordId) {
+    let command = DeleteRecord { kind: JOB, version: 1, id, owner, ..Default::default() };
+    let event = RecordDeleted { kind: JOB, id, owner, ..Default::default() };
+    views.fold(decode::Command::DeleteRecord(&command), &[Event::RecordDeleted(&event)]);
+}
+
 fn decided(position: u64, terminal: RecordTerminal) -> Outcome<Records> {
     let time_ns = NOW_MS * 1_000_000;
     Outcome::from(Decision { position: Position(position), time_ns, told: (), terminal })
@@ -320,6 +327,34 @@ fn a_user_who_takes_none_of_his_long_lists_gets_only_so_many() {
     assert_eq!(list().status, 503);
     while rest.next_piece().is_some() {}
     assert_eq!(list().status, 200);
+}
+
+#[test]
+fn whether_a_list_is_sent_in_pieces_goes_by_its_jobs() {
+    let site = Site::new();
+    let id = |number: u32| {
+        let mut id = [3; 12];
+        id[..4].copy_from_slice(&number.to_le_bytes());
+        id
+    };
+    for number in 0..390 {
+        put(&site.views, (JOB, id(number), ADA), 1, &job("ACME", Status::Pending));
+    }
+    let list = || site.ask(Method::Get, "/api/v1/jobs", "");
+    assert!(list().rest.is_some(), "391 jobs");
+    // Three are left that were made far apart from each other.
+    delete(&site.views, JOB_ID, ADA);
+    for number in (0..390).filter(|number| number % 130 != 65) {
+        delete(&site.views, id(number), ADA);
+    }
+    let reply = list();
+    assert!(reply.rest.is_none() && body(&reply).ends_with(r#"],"count":3}"#), "{}", body(&reply));
+    for number in (0..390).filter(|number| number % 130 == 65) {
+        delete(&site.views, id(number), ADA);
+    }
+    let reply = list();
+    assert!(reply.rest.is_none());
+    assert_eq!(body(&reply), r#"{"jobs":[],"count":0}"#);
 }
 
 #[test]
