@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::interrupt;
+use crate::rest::load::is_whole_success;
 
 /// No reply takes longer, unless the adapter hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,12 +44,17 @@ pub(crate) fn wait(adapter: SocketAddr) -> Result<()> {
     }
 }
 
+/// Takes the reply by the length that it tells: not every front closes a connection when it is asked to.
 fn ask(adapter: SocketAddr) -> Result<Behind> {
     let mut stream = TcpStream::connect_timeout(&adapter, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(b"GET /status HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")?;
-    let mut reply = Vec::new();
-    stream.read_to_end(&mut reply).context("the adapter's status")?;
+    let (mut reply, mut piece) = (Vec::new(), [0; 1024]);
+    while !is_whole_success(&reply).context("the adapter's status")? {
+        let count = stream.read(&mut piece).context("the adapter's status")?;
+        ensure!(count > 0, "the adapter closed the connection in the middle of its status");
+        reply.extend_from_slice(&piece[..count]);
+    }
     read(&reply)
 }
 
@@ -61,6 +67,24 @@ fn read(reply: &[u8]) -> Result<Behind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_reply_is_taken_though_its_connection_stays_open() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let body = r#"{"viewsBehind":1,"historyBehind":2}"#;
+            let length = body.len();
+            let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(reply.as_bytes()).unwrap();
+            // It ends when the other side closes.
+            let _request = stream.read_to_end(&mut Vec::new());
+        });
+        assert_eq!(ask(address).unwrap(), Behind { views_behind: 1, history_behind: 2 });
+        server.join().unwrap();
+    }
 
     #[test]
     fn what_is_behind_is_read_out_of_the_status() {

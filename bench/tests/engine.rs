@@ -210,6 +210,21 @@ fn orders_over_rest_are_measured() {
 }
 
 #[test]
+fn orders_over_the_second_front_are_measured() {
+    let Some(engine) = engine() else { return };
+    let arguments = ["rest", "--front", "may", "--json", "--runs", "1", "--requests", "200"];
+    let output = bench(&engine, &[&arguments[..], &["--bystanders", "0"]].concat());
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    for server in ["constant", "appended"] {
+        let block = &report["median"]["may"][server];
+        assert_eq!(block["latency"]["count"], 200, "{server}");
+        assert!(block["cpu_ns"].as_u64().unwrap() > 0, "{server}");
+    }
+    assert!(report["crowd"].is_null());
+}
+
+#[test]
 fn jobs_are_measured() {
     let Some(engine) = engine() else { return };
     let arguments = ["jobs", "--json", "--users", "5", "--jobs", "500", "--list", "50"];

@@ -213,8 +213,8 @@ impl Connection {
     }
 }
 
-/// Whether a reply is there to its end.
-fn is_whole_success(reply: &[u8]) -> Result<bool> {
+/// Whether a reply is there to its end; an error unless it has a length and is a success.
+pub(crate) fn is_whole_success(reply: &[u8]) -> Result<bool> {
     let Some(end) = reply.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
         return Ok(false);
     };
