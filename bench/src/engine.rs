@@ -96,6 +96,16 @@ impl Access {
         Ok(Client::connect(&options)?)
     }
 
+    /// A trader's session with these `LOGON_*` bits and for few commands at a time: rings as small as a session's may
+    /// be, which stay in the cache as those of the ring baseline do.
+    ///
+    /// # Errors
+    /// If the engine refuses it.
+    pub fn prompt_trader(&self, name: &str, flags: u8) -> Result<Client> {
+        let slots = u32::try_from(MIN_SESSION_SLOTS)?;
+        connect(&self.trading(name, flags, slots))
+    }
+
     /// A trader's session with these `LOGON_*` bits and so many slots each way.
     fn trading(&self, name: &str, flags: u8, slots: u32) -> ClientOptions {
         ClientOptions {
@@ -172,7 +182,7 @@ impl Engine {
             Process::start("engine", executable, arguments, folder.path(), "engine ready")
                 .with_context(|| executable.display().to_string())?;
         let Provisioned { key, secret } =
-            Provisioned::make(folder.path()).with_context(|| process.said())?;
+            Provisioned::make(folder.path(), "bench").with_context(|| process.said())?;
         let access = Access { folder: folder.path().to_owned(), key, secret, wait: options.wait };
         Ok(Self { process, access, folder })
     }
@@ -207,14 +217,21 @@ impl Engine {
         connect(&self.access.trading("bench", flags, SLOTS))
     }
 
-    /// As [`trader`](Self::trader), with these `LOGON_*` bits and for few commands at a time: rings as small as
-    /// a session's may be, which stay in the cache as those of the ring baseline do.
+    /// As [`Access::prompt_trader`].
     ///
     /// # Errors
     /// As there.
     pub fn prompt_trader(&self, name: &str, flags: u8) -> Result<Client> {
-        let slots = u32::try_from(MIN_SESSION_SLOTS)?;
-        connect(&self.access.trading(name, flags, slots))
+        self.access.prompt_trader(name, flags)
+    }
+
+    /// Makes another account with balances as ample and a key of its own, and gives the way in for its traders.
+    ///
+    /// # Errors
+    /// If the engine refuses it, as it does a name that an account has.
+    pub fn another_account(&self, name: &str) -> Result<Access> {
+        let Provisioned { key, secret } = Provisioned::make(self.folder.path(), name)?;
+        Ok(Access { key, secret, ..self.access.clone() })
     }
 
     /// Opens an adapter's session of the cold lane, by which records are written.
@@ -295,13 +312,13 @@ struct Provisioned {
 }
 
 impl Provisioned {
-    fn make(folder: &Path) -> Result<Self> {
+    fn make(folder: &Path, name: &str) -> Result<Self> {
         let options = session(folder, Role::Admin, Lane::Cold, "bench-admin");
         let mut admin = Client::connect(&options)?;
         let account = call(
             &mut admin,
             CreateAccount {
-                name: Name::new("bench").expect("the name is short"),
+                name: Name::new(name).context("an account's name")?,
                 flags: ACCOUNT_CAN_TRADE,
                 permissions: PERMISSION_SPOT,
                 ..Default::default()

@@ -185,7 +185,8 @@ fn round_trips_through_the_engine_are_measured() {
     let output = bench(&engine, &arguments);
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
-    for kind in ["bare", "ring", "order", "brief", "terse", "cancel", "terse_cancel"] {
+    let orders = ["order", "brief", "terse", "order_takes", "brief_takes", "terse_takes"];
+    for kind in ["bare", "ring", "cancel", "terse_cancel"].into_iter().chain(orders) {
         assert_eq!(report["median"][kind]["count"], 100, "{kind}");
     }
     let p50 = |kind: &str| report["median"][kind]["p50"].as_u64().unwrap();

@@ -9,9 +9,11 @@ use crate::rtt::{self, IDLE_SESSIONS_MAX, RttOptions};
 /// What the help ends with.
 pub(super) const HELP: &str = "\
 Per run, blocks of all kinds alternate: a bare cache line with a sequence word between two spinning
-processes, a 64-byte message through the ring to an echoing process, and a LIMIT order that rests and
-its cancel through a real engine: in a session that is told all, in a brief one, and in a terse one. Ratios
-are taken within a run; medians over the runs are printed.";
+processes, a 64-byte message through the ring to an echoing process, and through a real engine a LIMIT order
+that rests, its cancel, and a LIMIT order that takes one of another account: in a session that is told all,
+in a brief one, and in a terse one. What is taken was placed beforehand, by a session that is told all, and
+is not timed. Ratios are taken within a run; medians over the runs are printed. The goal is that of orders
+that take.";
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {

@@ -1,9 +1,9 @@
-//! Round trips through the engine, one at a time: a LIMIT order that rests, then its cancel. Called
-//! by [`super::run`], [`crate::records`] and, on a schedule, [`crate::hostile`].
+//! Round trips through the engine, one at a time: a LIMIT order that rests, then its cancel; and one that takes an
+//! order which rests. Called by [`super::run`], [`crate::records`] and, on a schedule, [`crate::hostile`].
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use touchline_protocol::client::{Client, ClientCommand, Reply};
 use touchline_protocol::message::Message;
 use touchline_protocol::message::decode::Event;
@@ -59,6 +59,31 @@ impl Trader {
         Ok(())
     }
 
+    /// Takes `warm_up + trips` orders that rest, each in whole, the first `warm_up` unrecorded. `maker`, a session of
+    /// another account, has placed the one that is taken when the time begins: placing it is not timed, telling the
+    /// maker of its fill is, where the engine does that first.
+    pub(crate) fn taking_block(
+        &mut self,
+        maker: &mut Self,
+        side: Side,
+        (warm_up, trips): (u32, u32),
+        orders: &mut Distribution,
+    ) -> Result<()> {
+        let resting = match side {
+            Side::Buy => Side::Sell,
+            Side::Sell => Side::Buy,
+        };
+        for trip in 0..warm_up + trips {
+            interrupt::check()?;
+            maker.trip(&mut order(maker.key, resting), Expected::Rests)?;
+            let ([sent, filled], _) = self.trip(&mut order(self.key, side), Expected::Filled)?;
+            if trip >= warm_up {
+                orders.record(nanoseconds(filled - sent));
+            }
+        }
+        Ok(())
+    }
+
     /// Places and cancels `warm_up + trips` orders, one each `interval`, the first `warm_up` unrecorded. An order's
     /// time counts from when it was due, also where the one before it was late; between two of them this thread
     /// sleeps for the most part.
@@ -84,18 +109,19 @@ impl Trader {
     /// Places an order and cancels it: how long each took, ns, the first from when it was due, if it was.
     fn place_and_cancel(&mut self, due: Option<Instant>) -> Result<[u64; 2]> {
         interrupt::check()?;
-        let ([sent, placed], id) = self.trip(&mut order(self.key, Side::Buy))?;
-        let (cancelling, canceled) = self.trip(&mut cancel(self.key, id))?;
+        let ([sent, placed], id) = self.trip(&mut order(self.key, Side::Buy), Expected::Rests)?;
+        let (cancelling, canceled) = self.trip(&mut cancel(self.key, id), Expected::Cancelled)?;
         anyhow::ensure!(canceled == id, "order {canceled} was cancelled instead of {id}");
         let placing = placed.saturating_duration_since(due.unwrap_or(sent));
         Ok([placing, cancelling[1] - cancelling[0]].map(nanoseconds))
     }
 
-    /// Sends a command and waits for its terminal reply: when it was sent, when that was there, and the order that
-    /// rests or was cancelled.
+    /// Sends a command and waits for its terminal reply, which must be the expected one: when it was sent, when that
+    /// was there, and the order that it is about.
     fn trip<C: ClientCommand + Message>(
         &mut self,
         command: &mut C,
+        expected: Expected,
     ) -> Result<([Instant; 2], OrderId)> {
         let mut reply = Reply::default();
         let begin = Instant::now();
@@ -113,16 +139,37 @@ impl Trader {
                 continue;
             }
             let times = [begin, Instant::now()];
-            let id = match reply.event.event()? {
-                Event::OrderResult(result) if result.status == OrderStatus::New.to_wire() => {
-                    result.order_id
-                }
-                Event::OrderOpened(opened) => opened.order_id,
-                Event::OrderCanceled(canceled) => canceled.order_id,
-                Event::OrderClosed(closed) => closed.order_id,
-                other => bail!("the engine answered {} with {other:?}", C::NAME),
-            };
+            let id = expected.order(&reply).with_context(|| C::NAME)?;
             return Ok((times, id));
+        }
+    }
+}
+
+/// What a terminal reply must say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expected {
+    Rests,
+    Filled,
+    Cancelled,
+}
+
+impl Expected {
+    /// The order that the reply is about, if it says that.
+    fn order(self, reply: &Reply) -> Result<OrderId> {
+        let says = |status: u8, wanted: OrderStatus| status == wanted.to_wire();
+        match (self, reply.event.event()?) {
+            (Self::Rests, Event::OrderResult(result)) if says(result.status, OrderStatus::New) => {
+                Ok(result.order_id)
+            }
+            (Self::Filled, Event::OrderResult(result))
+                if says(result.status, OrderStatus::Filled) =>
+            {
+                Ok(result.order_id)
+            }
+            (Self::Rests, Event::OrderOpened(opened)) => Ok(opened.order_id),
+            (Self::Cancelled, Event::OrderCanceled(canceled)) => Ok(canceled.order_id),
+            (Self::Cancelled, Event::OrderClosed(closed)) => Ok(closed.order_id),
+            (_, other) => bail!("the engine answered {other:?} in the place of {self:?}"),
         }
     }
 }

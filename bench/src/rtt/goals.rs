@@ -1,0 +1,119 @@
+//! What orders take beyond the baselines, and whether that is what they may. Called by [`super::report`].
+//!
+//! Judged are orders that are matched. Of those that rest, in an empty book, the same figures are told and not judged.
+
+use serde::Serialize;
+
+use super::Run;
+use crate::latency::{Percentiles, median_ratio, ratio};
+
+/// Beyond 1.1 baselines a p50 may be so much, ns.
+const BEYOND_NS: i64 = 250;
+
+/// A p99 may be so many hundredths of the p50.
+const P99: u64 = 200;
+
+/// How one session's orders compare with the goal: p50 at most 250 ns beyond 1.1 baselines, p99 at most 2 p50.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Goal {
+    /// Which session's orders.
+    pub session: &'static str,
+    /// Of orders that take one: what is judged.
+    pub takes: ToGoal,
+    /// Of orders that rest, beside it.
+    pub rests: ToGoal,
+}
+
+/// What one kind of order comes to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ToGoal {
+    /// p50 beyond 1.1 bare cache lines, ns: the median of the runs' own; below 0 it is faster.
+    pub beyond_bare_ns: i64,
+    /// p50 beyond 1.1 of our rings, ns, likewise.
+    pub beyond_ring_ns: i64,
+    /// p99 to p50, in hundredths, likewise.
+    pub p99_to_p50: u64,
+}
+
+/// One session's orders of a run.
+type OfOrders = fn(&Run) -> Option<Percentiles>;
+
+/// By session, of those that were measured.
+pub(super) fn goals(runs: &[Run]) -> Vec<Goal> {
+    let sessions: [(&str, OfOrders, OfOrders); 3] = [
+        ("told all", |run| run.order_takes, |run| run.order),
+        ("brief", |run| run.brief_takes, |run| run.brief),
+        ("terse", |run| run.terse_takes, |run| run.terse),
+    ];
+    let of = |(session, takes, rests): (_, OfOrders, OfOrders)| {
+        Some(Goal { session, takes: to_goal(runs, takes)?, rests: to_goal(runs, rests)? })
+    };
+    sessions.into_iter().filter_map(of).collect()
+}
+
+fn to_goal(runs: &[Run], order: OfOrders) -> Option<ToGoal> {
+    let beyond = |baseline: fn(&Run) -> Percentiles| {
+        let one = |run| Some(order(run)?.p50 as i64 - baseline(run).p50 as i64 * 11 / 10);
+        let mut all: Vec<i64> = runs.iter().filter_map(one).collect();
+        all.sort_unstable();
+        Some(all.get(all.len().checked_sub(1)? / 2)?.midpoint(*all.get(all.len() / 2)?))
+    };
+    let far = |run| order(run).map(|order| (order.p99, order.p50));
+    Some(ToGoal {
+        beyond_bare_ns: beyond(|run| run.bare)?,
+        beyond_ring_ns: beyond(|run| run.ring)?,
+        p99_to_p50: median_ratio(runs.iter().filter_map(far)),
+    })
+}
+
+impl Goal {
+    /// Two lines, without an end.
+    pub(super) fn line(&self) -> String {
+        let verdict = |is_reached| if is_reached { "reached" } else { "missed" };
+        let Self { session, takes, rests } = self;
+        format!(
+            "order that takes, {session}: p50 beyond 1.1 bare {} ns, {}; beyond 1.1 of our rings {} ns, {} (<= \
+             {BEYOND_NS} ns); p99 to p50 {}, {} (<= {})\n  one that rests, beside it: {} ns, {} ns; {}",
+            takes.beyond_bare_ns,
+            verdict(takes.beyond_bare_ns <= BEYOND_NS),
+            takes.beyond_ring_ns,
+            verdict(takes.beyond_ring_ns <= BEYOND_NS),
+            ratio(takes.p99_to_p50, 100),
+            verdict(takes.p99_to_p50 <= P99),
+            ratio(P99, 100),
+            rests.beyond_bare_ns,
+            rests.beyond_ring_ns,
+            ratio(rests.p99_to_p50, 100),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run whose orders take `takes`, or `rests` where they rest, in the session that is told all.
+    fn run(bare: u64, takes: u64, rests: u64) -> Run {
+        let p50 = |p50| Percentiles { p50, p99: 3 * p50, ..Default::default() };
+        Run {
+            bare: p50(bare),
+            ring: p50(2 * bare),
+            order_takes: Some(p50(takes)),
+            order: Some(p50(rests)),
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn orders_that_take_are_judged_and_not_those_that_rest() {
+        let runs = [run(100, 1000, 300), run(500, 4500, 600), run(100, 1100, 200)];
+        let goals = goals(&runs);
+        assert_eq!(goals.len(), 1, "of what was measured");
+        let Goal { takes, rests, .. } = &goals[0];
+        assert_eq!((takes.beyond_bare_ns, takes.beyond_ring_ns), (990, 880));
+        assert_eq!((rests.beyond_bare_ns, takes.p99_to_p50), (90, 300));
+        let line = goals[0].line();
+        assert!(line.contains("bare 990 ns, missed") && !line.contains("reached"), "{line}");
+        assert!(line.ends_with("one that rests, beside it: 90 ns, -20 ns; 3.00"), "{line}");
+    }
+}

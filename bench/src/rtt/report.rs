@@ -1,0 +1,208 @@
+//! The result of [`super::run`] and its text.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::goals::{Goal, goals};
+use super::{BLOCKS, RttOptions, Run, wait_name};
+use crate::latency::{Percentiles, median_ratio, ratio};
+use crate::machine::Machine;
+
+/// All of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RttReport {
+    /// What it was measured on.
+    pub machine: Machine,
+    /// `adaptive` or `spin`.
+    pub wait: &'static str,
+    /// Round trips of each kind per run that were recorded.
+    pub messages: u32,
+    /// Sessions that sent nothing, beside those that were measured.
+    pub idle_sessions: u32,
+    /// Each run.
+    pub runs: Vec<Run>,
+    /// Medians of the runs.
+    pub median: Run,
+    /// Medians of the runs' ratios of p50, in hundredths.
+    pub ratios: Ratios,
+    /// What orders that take one take beyond the baselines.
+    pub goals: Vec<Goal>,
+}
+
+/// Ratios of medians within a run, in hundredths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Ratios {
+    /// Ring to bare cache line.
+    pub ring_to_bare: u64,
+    /// Order that rests to bare cache line.
+    pub order_to_bare: u64,
+    /// Order that rests to ring.
+    pub order_to_ring: u64,
+    /// Order that rests in a brief session to bare cache line.
+    pub brief_to_bare: u64,
+    /// Order that rests in a brief session to ring.
+    pub brief_to_ring: u64,
+    /// Order that rests in a terse session to bare cache line.
+    pub terse_to_bare: u64,
+    /// Order that rests in a terse session to ring.
+    pub terse_to_ring: u64,
+    /// Order that takes to bare cache line.
+    pub order_takes_to_bare: u64,
+    /// Order that takes to ring.
+    pub order_takes_to_ring: u64,
+    /// Order that takes in a brief session to bare cache line.
+    pub brief_takes_to_bare: u64,
+    /// Order that takes in a brief session to ring.
+    pub brief_takes_to_ring: u64,
+    /// Order that takes in a terse session to bare cache line.
+    pub terse_takes_to_bare: u64,
+    /// Order that takes in a terse session to ring.
+    pub terse_takes_to_ring: u64,
+    /// Cancel to bare cache line.
+    pub cancel_to_bare: u64,
+    /// Cancel to ring.
+    pub cancel_to_ring: u64,
+    /// Cancel in a terse session to bare cache line.
+    pub terse_cancel_to_bare: u64,
+    /// Cancel in a terse session to ring.
+    pub terse_cancel_to_ring: u64,
+    /// Order that rests, by a thread in between to bare cache line.
+    pub hop_to_bare: u64,
+    /// Order that rests, by a thread in between to ring.
+    pub hop_to_ring: u64,
+}
+
+fn median_run(runs: &[Run]) -> Run {
+    let of = |field: fn(&Run) -> Option<Percentiles>| {
+        let all: Vec<Percentiles> = runs.iter().filter_map(field).collect();
+        (!all.is_empty()).then(|| Percentiles::median(&all))
+    };
+    Run {
+        bare: of(|run| Some(run.bare)).unwrap_or_default(),
+        ring: of(|run| Some(run.ring)).unwrap_or_default(),
+        order: of(|run| run.order),
+        brief: of(|run| run.brief),
+        terse: of(|run| run.terse),
+        order_takes: of(|run| run.order_takes),
+        brief_takes: of(|run| run.brief_takes),
+        terse_takes: of(|run| run.terse_takes),
+        cancel: of(|run| run.cancel),
+        terse_cancel: of(|run| run.terse_cancel),
+        hop: of(|run| run.hop),
+    }
+}
+
+fn ratios(runs: &[Run]) -> Ratios {
+    let of = |numerator: fn(&Run) -> Option<Percentiles>, denominator: fn(&Run) -> Percentiles| {
+        let pair = |run| Some((numerator(run)?.p50, denominator(run).p50));
+        median_ratio(runs.iter().filter_map(pair))
+    };
+    Ratios {
+        ring_to_bare: of(|run| Some(run.ring), |run| run.bare),
+        order_to_bare: of(|run| run.order, |run| run.bare),
+        order_to_ring: of(|run| run.order, |run| run.ring),
+        brief_to_bare: of(|run| run.brief, |run| run.bare),
+        brief_to_ring: of(|run| run.brief, |run| run.ring),
+        terse_to_bare: of(|run| run.terse, |run| run.bare),
+        terse_to_ring: of(|run| run.terse, |run| run.ring),
+        order_takes_to_bare: of(|run| run.order_takes, |run| run.bare),
+        order_takes_to_ring: of(|run| run.order_takes, |run| run.ring),
+        brief_takes_to_bare: of(|run| run.brief_takes, |run| run.bare),
+        brief_takes_to_ring: of(|run| run.brief_takes, |run| run.ring),
+        terse_takes_to_bare: of(|run| run.terse_takes, |run| run.bare),
+        terse_takes_to_ring: of(|run| run.terse_takes, |run| run.ring),
+        cancel_to_bare: of(|run| run.cancel, |run| run.bare),
+        cancel_to_ring: of(|run| run.cancel, |run| run.ring),
+        terse_cancel_to_bare: of(|run| run.terse_cancel, |run| run.bare),
+        terse_cancel_to_ring: of(|run| run.terse_cancel, |run| run.ring),
+        hop_to_bare: of(|run| run.hop, |run| run.bare),
+        hop_to_ring: of(|run| run.hop, |run| run.ring),
+    }
+}
+
+impl RttReport {
+    pub(super) fn new(options: &RttOptions, runs: Vec<Run>) -> Self {
+        Self {
+            machine: Machine::here(),
+            wait: wait_name(options.wait),
+            messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
+            idle_sessions: options.idle_sessions,
+            median: median_run(&runs),
+            ratios: ratios(&runs),
+            goals: goals(&runs),
+            runs,
+        }
+    }
+
+    /// What each row of the text is about, its median and its ratios.
+    fn rows(&self) -> [(&'static str, Option<Percentiles>, u64, u64); 11] {
+        let (of, to) = (&self.median, &self.ratios);
+        [
+            ("bare cache line", Some(of.bare), 100, 0),
+            ("our ring", Some(of.ring), to.ring_to_bare, 100),
+            ("order that takes", of.order_takes, to.order_takes_to_bare, to.order_takes_to_ring),
+            ("takes, brief", of.brief_takes, to.brief_takes_to_bare, to.brief_takes_to_ring),
+            ("takes, terse", of.terse_takes, to.terse_takes_to_bare, to.terse_takes_to_ring),
+            ("order that rests", of.order, to.order_to_bare, to.order_to_ring),
+            ("rests, brief", of.brief, to.brief_to_bare, to.brief_to_ring),
+            ("rests, terse", of.terse, to.terse_to_bare, to.terse_to_ring),
+            ("rests, by a hop", of.hop, to.hop_to_bare, to.hop_to_ring),
+            ("cancel", of.cancel, to.cancel_to_bare, to.cancel_to_ring),
+            ("cancel, terse", of.terse_cancel, to.terse_cancel_to_bare, to.terse_cancel_to_ring),
+        ]
+    }
+
+    /// Several lines of text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "round trips between two processes: {} of each kind per run, median of {} run(s), \
+             waiting {}, beside {} idle session(s)\nmachine: {}\n\n{:<22}{}   p50 to bare   to our ring\n",
+            self.messages,
+            self.runs.len(),
+            self.wait,
+            self.idle_sessions,
+            self.machine.line(),
+            "",
+            Percentiles::HEADING,
+        );
+        for (name, percentiles, to_bare, to_ring) in self.rows() {
+            let Some(percentiles) = percentiles else { continue };
+            let to_ring = if to_ring == 0 { String::new() } else { ratio(to_ring, 100) };
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(
+                text,
+                "{name:<22}{}   {:>11}   {to_ring:>11}",
+                percentiles.columns(),
+                ratio(to_bare, 100),
+            );
+        }
+        for goal in &self.goals {
+            let _infallible = writeln!(text, "{}", goal.line());
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_medians_of_the_runs_own() {
+        let run = |bare, order| Run {
+            bare: Percentiles { p50: bare, ..Default::default() },
+            ring: Percentiles { p50: 2 * bare, ..Default::default() },
+            order: Some(Percentiles { p50: order, ..Default::default() }),
+            ..Run::default()
+        };
+        // Near cores, far cores, near cores: the ratio hardly moves although the figures do.
+        let runs = [run(100, 1000), run(500, 4500), run(100, 1100)];
+        let ratios = ratios(&runs);
+        assert_eq!((ratios.ring_to_bare, ratios.order_to_bare), (200, 1000));
+        assert_eq!((ratios.order_to_ring, ratios.cancel_to_bare), (500, 0));
+        let median = median_run(&runs);
+        assert_eq!((median.bare.p50, median.cancel), (100, None));
+    }
+}
