@@ -13,7 +13,8 @@ processes, a 64-byte message through the ring to an echoing process, and through
 that rests, its cancel, and a LIMIT order that takes one of another account: in a session that is told all,
 in a brief one, and in a terse one. What is taken was placed beforehand, by a session that is told all, and
 is not timed. Ratios are taken within a run; medians over the runs are printed. The goal is that of orders
-that take.";
+that take, with --wait spin: waiting adaptively the bare cache line spins and the others do not, so nothing is
+judged.";
 
 #[derive(clap::Args, Debug)]
 pub(super) struct Arguments {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use touchline_protocol::wait::WaitStrategy;
 
 use super::goals::{Goal, goals};
 use super::{BLOCKS, RttOptions, Run, wait_name};
@@ -26,7 +27,7 @@ pub struct RttReport {
     pub median: Run,
     /// Medians of the runs' ratios of p50, in hundredths.
     pub ratios: Ratios,
-    /// What orders that take one take beyond the baselines.
+    /// What orders that take one take beyond the baselines; none unless all of them spin.
     pub goals: Vec<Goal>,
 }
 
@@ -121,6 +122,10 @@ fn ratios(runs: &[Run]) -> Ratios {
     }
 }
 
+/// What is said in the place of goals.
+const NO_VERDICT: &str = "no verdict: the goal is that of two sides that spin (--wait spin); waiting adaptively ring \
+                          and engine give their cores away, and the bare cache line never does";
+
 impl RttReport {
     pub(super) fn new(options: &RttOptions, runs: Vec<Run>) -> Self {
         Self {
@@ -130,7 +135,10 @@ impl RttReport {
             idle_sessions: options.idle_sessions,
             median: median_run(&runs),
             ratios: ratios(&runs),
-            goals: goals(&runs),
+            goals: match options.wait {
+                WaitStrategy::Spin => goals(&runs),
+                WaitStrategy::Adaptive => Vec::new(),
+            },
             runs,
         }
     }
@@ -181,6 +189,9 @@ impl RttReport {
         for goal in &self.goals {
             let _infallible = writeln!(text, "{}", goal.line());
         }
+        if self.goals.is_empty() && self.median.order_takes.is_some() {
+            let _infallible = writeln!(text, "{NO_VERDICT}");
+        }
         text
     }
 }
@@ -188,6 +199,21 @@ impl RttReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_spins_on_both_sides_has_a_goal() {
+        let report = |wait, order| {
+            let options = RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0 };
+            RttReport::new(&options, vec![Run { order, order_takes: order, ..Run::default() }])
+        };
+        let order = Some(Percentiles::default());
+        let spinning = report(WaitStrategy::Spin, order);
+        assert_eq!((spinning.goals.len(), spinning.text().contains(NO_VERDICT)), (1, false));
+        let adaptive = report(WaitStrategy::Adaptive, order);
+        assert_eq!((adaptive.goals.len(), adaptive.text().contains(NO_VERDICT)), (0, true));
+        // Of the baselines alone there is nothing to judge.
+        assert!(!report(WaitStrategy::Adaptive, None).text().contains(NO_VERDICT));
+    }
 
     #[test]
     fn ratios_are_medians_of_the_runs_own() {
