@@ -28,7 +28,7 @@ use touchline_protocol::causes::with_causes;
 use crate::rest::constant;
 use crate::rtt::PeerKind;
 use crate::stolen::begin_measurement;
-use crate::{child, interrupt};
+use crate::{child, cores, interrupt};
 
 const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
                           130 interrupted.";
@@ -96,6 +96,21 @@ impl Command {
     fn is_part_of_another(&self) -> bool {
         matches!(self, Self::Child { .. } | Self::RestConstant { .. } | Self::RttPeer { .. })
     }
+
+    /// True of measurements that mean nothing where all threads take turns on one core. Of `rest`, `jobs` and `history`
+    /// it is processor time that counts; `core` leaves out its bursts, and `log` says what its disk and writer did.
+    const fn needs_two_cores(&self) -> bool {
+        match self {
+            Self::Rtt(_)
+            | Self::Records(_)
+            | Self::Tcp(_)
+            | Self::Hostile(_)
+            | Self::Feed(_)
+            | Self::Stream(_) => true,
+            Self::Replay(arguments) => arguments.is_timed(),
+            _ => false,
+        }
+    }
 }
 
 /// Parses the command line and does what it says.
@@ -120,6 +135,9 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<bool> {
     if !command.is_part_of_another() {
         interrupt::watch()?;
+        if command.needs_two_cores() {
+            cores::need_two()?;
+        }
         begin_measurement();
     }
     match command {

@@ -25,6 +25,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::cores;
 use crate::interrupt;
 use crate::latency::Percentiles;
 use crate::stolen;
@@ -84,6 +85,9 @@ pub fn run(options: &CoreOptions) -> Result<CoreReport> {
             FlowKind::Crossing => {
                 let flow = with_places(Synthetic::Crossing.generate(options.operations));
                 report.rows.push(compare(options, &flow, throughput)?);
+            }
+            FlowKind::Burst if cores::allowed()? < 2 => {
+                report.skipped.push("bursts: no second core to read the reports".to_owned());
             }
             FlowKind::Burst => {
                 for scenario in Scenario::ALL {

@@ -5,6 +5,28 @@ use anyhow::{Context, Result, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use touchline_engine::cores::keep_off;
 
+/// How many cores the calling thread may run on.
+///
+/// # Errors
+/// If the system does not tell.
+pub(crate) fn allowed() -> Result<u32> {
+    Ok(sched_getaffinity(None)?.count())
+}
+
+/// Refuses to measure two busy threads where they would take turns on one core: what they took then would be the
+/// scheduler's slices, and a ratio of such times says nothing.
+///
+/// # Errors
+/// If there is one core only.
+pub(crate) fn need_two() -> Result<()> {
+    let allowed = allowed()?;
+    ensure!(
+        allowed >= 2,
+        "this measures threads that run at the same time and needs 2 cores; this process may use {allowed}"
+    );
+    Ok(())
+}
+
 /// The calling thread stays on one core, or off one, until this is dropped.
 pub(crate) struct Pinned(Option<CpuSet>);
 

@@ -55,6 +55,38 @@ fn what_cannot_be_run_ends_with_2_and_says_why() {
     }
 }
 
+/// What the bench says where it may use one core only.
+fn on_one_core(arguments: &[&str]) -> Output {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    // What a thread starts may run where it may; the other tests stay where they are.
+    let on_one = || {
+        let all = sched_getaffinity(None).expect("the system tells");
+        let mut only = CpuSet::new();
+        only.set((0..CpuSet::MAX_CPU).find(|&core| all.is_set(core)).expect("there is one"));
+        sched_setaffinity(None, &only).expect("it is one of its own");
+        bench(arguments)
+    };
+    std::thread::scope(|scope| scope.spawn(on_one).join().expect("it did not panic"))
+}
+
+#[test]
+fn threads_at_the_same_time_are_not_measured_on_one_core() {
+    for measurement in ["rtt", "records", "tcp", "hostile", "feed", "stream", "replay FILE"] {
+        let arguments: Vec<&str> = measurement.split(' ').collect();
+        let output = on_one_core(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{measurement}: {error}");
+        assert!(error.contains("needs 2 cores; this process may use 1"), "{measurement}: {error}");
+    }
+    // Checks need no time.
+    let checks = on_one_core(&["replay", "/nonexistent/messages.csv", "--runs", "0"]);
+    assert!(!String::from_utf8_lossy(&checks.stderr).contains("cores"), "{checks:?}");
+    let flow = ["core", "--flow", "burst", "--engine", "empty", "--operations", "64", "--rounds"];
+    let core = on_one_core(&[&flow[..], &["1"]].concat());
+    let text = String::from_utf8_lossy(&core.stdout);
+    assert!(core.status.success() && text.contains("skipped: bursts"), "{core:?}");
+}
+
 #[test]
 fn an_engine_that_does_not_start_leaves_nothing_behind() {
     let scratch = tempfile::tempdir().unwrap();

@@ -47,6 +47,13 @@ pub(super) struct Arguments {
     engine: EngineArguments,
 }
 
+impl Arguments {
+    /// Whether anything is timed, and not only checked.
+    pub(super) const fn is_timed(&self) -> bool {
+        self.runs > 0
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Rate(Option<u32>);
 
