@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
-use tempfile::TempDir;
 use touchline_protocol::client::{Client, ClientCommand, ClientOptions, Endpoint, SOCKET_NAME};
 use touchline_protocol::credentials::{MasterKey, Secret};
 use touchline_protocol::feed::{FeedOptions, FeedReader};
@@ -26,6 +25,7 @@ use touchline_protocol::units::{AccountId, AssetId, KeyId, SymbolId, UNITS_PER_W
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::process::Process;
+use crate::temporary::Temporary;
 
 /// The one symbol of the venue.
 pub const SYMBOL: SymbolId = SymbolId(0);
@@ -152,7 +152,7 @@ pub struct Engine {
     // Ended before its folder goes: fields are dropped in this order.
     process: Process,
     access: Access,
-    folder: TempDir,
+    folder: Temporary,
 }
 
 impl Engine {
@@ -169,10 +169,7 @@ impl Engine {
     /// # Errors
     /// As there.
     pub fn start_with(options: &EngineOptions, settings: &[String]) -> Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("touchline-bench-")
-            .tempdir_in(&options.scratch)
-            .with_context(|| format!("no folder in {}", options.scratch.display()))?;
+        let folder = Temporary::new(&options.scratch)?;
         let config = folder.path().join("venue.toml");
         fs::write(&config, VENUE)?;
         let mut arguments = arguments(folder.path(), &config, options.wait);

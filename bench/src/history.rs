@@ -11,7 +11,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use touchline_adapter::views::state::Archive;
 use touchline_protocol::log::lease::Lease;
@@ -21,6 +21,7 @@ use crate::interrupt;
 use crate::latency::Percentiles;
 use crate::machine::Machine;
 use crate::scratch::Scratch;
+use crate::temporary::Temporary;
 use flow::Flow;
 use pages::Measured;
 pub use report::HistoryReport;
@@ -73,10 +74,7 @@ pub struct Pages {
 /// # Errors
 /// When the store cannot be used, a page is not what was asked for, or it is interrupted.
 pub fn run(options: &HistoryOptions) -> Result<HistoryReport> {
-    let folder = tempfile::Builder::new()
-        .prefix("touchline-history-")
-        .tempdir_in(&options.scratch)
-        .context("making a folder for the store")?;
+    let folder = Temporary::new(&options.scratch)?;
     let archive = Archive::open(folder.path(), flow::LOG_ID)?;
     let mut state = archive.restore()?;
     let mut flow = Flow::new();

@@ -20,6 +20,7 @@ use crate::machine::Machine;
 use crate::rest::load::{Load, Pace};
 use crate::rest::usage;
 use crate::scratch::Scratch;
+use crate::temporary::Temporary;
 pub use report::{JobsReport, Listed, Starts};
 use requests::Requests;
 use venue::{Running, Venue};
@@ -96,8 +97,7 @@ impl Used {
 /// If a process does not start or ends early, a request is refused, or the run was interrupted.
 pub fn run(options: &JobsOptions) -> Result<JobsReport> {
     usage::allow_open_files(options.connections)?;
-    let folder =
-        tempfile::Builder::new().prefix("touchline-bench-").tempdir_in(&options.scratch)?;
+    let folder = Temporary::new(&options.scratch)?;
     let empty_engine = venue::memory_without_records(options, folder.path())?;
     let venue = Venue::new(options, folder.path())?;
     let running = venue.start()?;

@@ -36,3 +36,4 @@ pub mod scratch;
 pub mod stolen;
 pub mod stream;
 pub mod tcp;
+pub mod temporary;

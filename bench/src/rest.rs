@@ -25,6 +25,7 @@ use crate::latency::{Percentiles, median};
 use crate::level;
 use crate::machine::Machine;
 use crate::scratch::Scratch;
+use crate::temporary::Temporary;
 use bystanders::Bystanders;
 use constant::ConstantFront;
 use load::{Load, Pace};
@@ -154,8 +155,7 @@ impl Subject {
 /// If a process does not start or ends early, a request is refused, or the run was interrupted.
 pub fn run(options: &RestOptions) -> Result<RestReport> {
     usage::allow_open_files(options.bystanders + 2 * options.connections)?;
-    let folder =
-        tempfile::Builder::new().prefix("touchline-bench-").tempdir_in(&options.scratch)?;
+    let folder = Temporary::new(&options.scratch)?;
     let hyper = FrontKind::Hyper;
     let appended = Venue::start(options, folder.path(), "appended", hyper)?;
     let durable = Venue::start(options, folder.path(), "durable", hyper)?;

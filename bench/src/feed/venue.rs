@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use tempfile::TempDir;
+use anyhow::{Result, bail, ensure};
 use touchline_core::Core;
 use touchline_engine::clock::{Clock, SystemTime};
 use touchline_engine::config::{EngineConfig, LogSection};
@@ -36,6 +35,7 @@ use super::readers::{Readers, Reading};
 use crate::cores::Pinned;
 use crate::interrupt;
 use crate::machine::nanoseconds;
+use crate::temporary::Temporary;
 
 /// Commands of one filling: so many that all their replies fit into the ring.
 const COMMANDS: u64 = 2048;
@@ -82,18 +82,14 @@ pub(super) struct Venue {
     sequence: u64,
     /// Where this thread runs while the duty's turns are timed.
     core: Option<usize>,
-    _folders: [TempDir; 2],
+    _folders: [Temporary; 2],
 }
 
 impl Venue {
     /// A new venue below `scratch`, whose threads leave `core` to the duty thread, which this one is while
     /// it [eats](Self::eat).
     pub(super) fn new(scratch: &Path, core: Option<usize>, has_feed: bool) -> Result<Self> {
-        let temporary = |folder: &Path| {
-            let made = tempfile::Builder::new().prefix("touchline-bench-").tempdir_in(folder);
-            made.with_context(|| format!("no folder in {}", folder.display()))
-        };
-        let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
+        let (data, window) = (Temporary::new(scratch)?, Temporary::new(Path::new(SHARED_MEMORY))?);
         let off = Pinned::off(core)?;
         let environment =
             Environment { shared_memory: window.path().to_owned(), ..Environment::default() };

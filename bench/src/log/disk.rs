@@ -14,15 +14,14 @@ use anyhow::{Context, Result, ensure};
 use memmap2::{Advice, MmapMut};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use tempfile::TempDir;
 use touchline_protocol::log::{BLOCK_BYTES, SEGMENT_BYTES_DEFAULT, WINDOW_SEGMENT_BYTES};
 
 use super::SMALL_FRAME;
-use super::subject::temporary;
 use crate::interrupt;
 use crate::latency::{Distribution, Percentiles};
 use crate::machine::nanoseconds;
 use crate::scratch::Scratch;
+use crate::temporary::Temporary;
 
 /// Single blocks written per round.
 const WRITES: u64 = 500;
@@ -48,13 +47,13 @@ pub(super) struct BareDisk {
     /// Where another file may lie for a while.
     new: PathBuf,
     buffer: MmapMut,
-    _folder: TempDir,
+    _folder: Temporary,
 }
 
 impl BareDisk {
     /// Makes the file below `scratch`; `None` where the file system refuses direct writes, or is memory.
     pub(super) fn new(scratch: &Path) -> Result<Option<Self>> {
-        let folder = temporary(scratch)?;
+        let folder = Temporary::new(scratch)?;
         // One in memory takes direct writes and has no disk.
         if Scratch::of(folder.path())?.in_memory {
             return Ok(None);

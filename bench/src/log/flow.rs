@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use tempfile::TempDir;
 use touchline_core::{Applied, Context, Core, Outbox};
 use touchline_engine::config::EngineConfig;
 use touchline_engine::genesis::Genesis;
@@ -20,8 +19,9 @@ use touchline_protocol::units::{
     Epoch, KeyId, OrderId, Position, Sequence, SessionId, SymbolId, UNITS_PER_WHOLE,
 };
 
-use super::subject::{options, temporary, wait_for_room};
+use super::subject::{options, wait_for_room};
 use crate::interrupt;
+use crate::temporary::Temporary;
 
 /// A venue of one symbol and one account that cannot run out of anything, but for its `limits.open_orders`.
 const VENUE: &str = r#"
@@ -61,9 +61,9 @@ const LOOK_EVERY: usize = 4096;
 /// The log, closed, in a folder of its own.
 pub(super) struct RecordedFlow {
     /// Its data folder.
-    pub(super) data: TempDir,
+    pub(super) data: Temporary,
     /// Where live windows go when it is opened.
-    pub(super) window: TempDir,
+    pub(super) window: Temporary,
     /// Commands in it, those that define the venue included.
     pub(super) commands: u64,
     /// Of these, those that come before the first order.
@@ -78,7 +78,8 @@ impl RecordedFlow {
     /// many orders open as are wanted if there are that many commands and more.
     pub(super) fn make(wanted: &super::LogOptions) -> Result<Self> {
         let super::LogOptions { commands, open: resting, segment_bytes, .. } = *wanted;
-        let (data, window) = (temporary(&wanted.scratch)?, temporary(Path::new(SHARED_MEMORY))?);
+        let (data, window) =
+            (Temporary::new(&wanted.scratch)?, Temporary::new(Path::new(SHARED_MEMORY))?);
         let mut none = Core::new();
         let log = open(data.path(), window.path(), segment_bytes, &mut Apply(&mut none))?;
         let mut venue =

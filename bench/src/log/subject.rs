@@ -7,8 +7,7 @@ use std::iter;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use tempfile::TempDir;
+use anyhow::{Result, bail};
 use touchline_engine::config::LogSection;
 use touchline_engine::log::{
     self, BeginError, Environment, Log, LogOptions, LogWriter, WindowPlace,
@@ -25,6 +24,7 @@ use touchline_protocol::wait::park;
 use super::storage::SwitchedStorage;
 use crate::cores::Pinned;
 use crate::interrupt;
+use crate::temporary::Temporary;
 
 /// What a settled log has room for at least without the keeper's doing, bytes.
 pub(super) const ROOM: u64 = 2 * WINDOW_SEGMENT_BYTES;
@@ -44,22 +44,14 @@ pub(super) struct Subject {
     pub(super) log: Log,
     pub(super) storage: SwitchedStorage,
     prepared: SharedReadOnly<AtomicU64>,
-    _data: TempDir,
-    _window: TempDir,
+    _data: Temporary,
+    _window: Temporary,
 }
 
 /// A record as it is handed to the log.
 pub(super) struct Record<'bytes> {
     pub(super) command: &'bytes [u8],
     pub(super) events: &'bytes [u8],
-}
-
-/// A temporary folder in `folder`.
-pub(super) fn temporary(folder: &Path) -> Result<TempDir> {
-    tempfile::Builder::new()
-        .prefix("touchline-bench-")
-        .tempdir_in(folder)
-        .with_context(|| format!("no folder in {}", folder.display()))
 }
 
 /// How the log in the folder `data` is opened.
@@ -93,7 +85,7 @@ impl Subject {
     /// A new log, whose threads leave the core to the one that writes, as an engine's do.
     pub(super) fn new(wanted: &super::LogOptions) -> Result<Self> {
         let super::LogOptions { scratch, core, segment_bytes, write_interval, .. } = wanted;
-        let (data, window) = (temporary(scratch)?, temporary(Path::new(SHARED_MEMORY))?);
+        let (data, window) = (Temporary::new(scratch)?, Temporary::new(Path::new(SHARED_MEMORY))?);
         let storage = SwitchedStorage::new();
         let environment = Environment {
             storage: std::sync::Arc::new(storage.storage()),
