@@ -21,7 +21,7 @@ use touchline_protocol::client::Endpoint;
 
 use crate::cores::Pinned;
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, duration, median, median_ratio, ratio};
+use crate::latency::{Distribution, Percentiles, duration, hundredths, median, median_far_ratio};
 use crate::machine::{Machine, nanoseconds};
 use crate::rtt::{Trader, wait_name};
 use crate::scratch::Scratch;
@@ -146,12 +146,12 @@ pub struct HostileReport {
     pub runs: Vec<Run>,
     /// Medians of the runs.
     pub median: [Kinds; 2],
-    /// p99 of each kind to that beside a busy thread, medians of the runs, in hundredths.
-    pub p99_to_busy: [[u64; KINDS.len()]; 2],
+    /// p99 of each kind to that beside a busy thread, medians of the runs, in hundredths; none of too few orders.
+    pub p99_to_busy: [[Option<u64>; KINDS.len()]; 2],
     /// p50 likewise.
-    pub p50_to_busy: [[u64; KINDS.len()]; 2],
+    pub p50_to_busy: [[Option<u64>; KINDS.len()]; 2],
     /// p50 and p99 beside each vandal at the engine to those beside the same one elsewhere, likewise.
-    pub to_elsewhere: [[[u64; 2]; VANDALS.len()]; 2],
+    pub to_elsewhere: [[[Option<u64>; 2]; VANDALS.len()]; 2],
 }
 
 /// Measures.
@@ -171,19 +171,22 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
     }
     let of =
         |carrier: usize, kind: usize| runs.iter().map(move |run: &Run| run.orders[carrier][kind]);
-    let each = |figure: &dyn Fn(usize, usize) -> u64| -> [[u64; KINDS.len()]; 2] {
+    let each = |figure: &dyn Fn(usize, usize) -> Option<u64>| -> [[Option<u64>; KINDS.len()]; 2] {
         std::array::from_fn(|carrier| std::array::from_fn(|kind| figure(carrier, kind)))
     };
-    let to_busy = |field: fn(&Percentiles) -> u64| {
+    let to_busy = |field: fn(&Percentiles) -> Option<u64>| {
         each(&|carrier, kind| {
             let pairs = of(carrier, kind).zip(of(carrier, 1));
-            median_ratio(pairs.map(|(one, busy)| (field(&one), field(&busy))))
+            median_far_ratio(pairs.map(|(one, busy)| (field(&one), field(&busy))))
         })
     };
-    let to_elsewhere = |carrier: usize, harm: [usize; 2], field: fn(&Percentiles) -> u64| {
-        let [elsewhere, here] = harm.map(|kind| of(carrier, kind));
-        median_ratio(here.zip(elsewhere).map(|(here, elsewhere)| (field(&here), field(&elsewhere))))
-    };
+    let to_elsewhere =
+        |carrier: usize, harm: [usize; 2], field: fn(&Percentiles) -> Option<u64>| {
+            let [elsewhere, here] = harm.map(|kind| of(carrier, kind));
+            median_far_ratio(
+                here.zip(elsewhere).map(|(here, elsewhere)| (field(&here), field(&elsewhere))),
+            )
+        };
     Ok(HostileReport {
         machine: Machine::here(),
         scratch: Scratch::of(&options.engine.scratch)?,
@@ -194,11 +197,11 @@ pub fn run(options: &HostileOptions) -> Result<HostileReport> {
             std::array::from_fn(|kind| Percentiles::median(&of(carrier, kind).collect::<Vec<_>>()))
         }),
         p99_to_busy: to_busy(|one| one.p99),
-        p50_to_busy: to_busy(|one| one.p50),
+        p50_to_busy: to_busy(|one| Some(one.p50)),
         to_elsewhere: std::array::from_fn(|carrier| {
             HARM.map(|harm| {
                 [
-                    to_elsewhere(carrier, harm, |one| one.p50),
+                    to_elsewhere(carrier, harm, |one| Some(one.p50)),
                     to_elsewhere(carrier, harm, |one| one.p99),
                 ]
             })
@@ -287,12 +290,12 @@ impl HostileReport {
                     text,
                     "{name:<28}{}   {:>12} {:>6}",
                     self.median[carrier][kind].columns(),
-                    ratio(self.p50_to_busy[carrier][kind], 100),
-                    ratio(self.p99_to_busy[carrier][kind], 100),
+                    hundredths(self.p50_to_busy[carrier][kind]),
+                    hundredths(self.p99_to_busy[carrier][kind]),
                 );
             }
             for (vandal, ratios) in VANDALS.into_iter().zip(self.to_elsewhere[carrier]) {
-                let [p50, p99] = ratios.map(|value| ratio(value, 100));
+                let [p50, p99] = ratios.map(hundredths);
                 let _infallible =
                     writeln!(text, "{vandal} at the engine to elsewhere: p50 {p50}, p99 {p99}");
             }

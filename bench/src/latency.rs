@@ -27,12 +27,17 @@ impl Distribution {
     /// The percentiles that are reported.
     #[must_use]
     pub fn percentiles(&self) -> Percentiles {
+        let count = self.0.len();
+        // Of fewer than these it would be the longest of all, by another name.
+        let far = |quantile: f64, least: u64| {
+            (count >= least).then(|| self.0.value_at_quantile(quantile))
+        };
         Percentiles {
-            count: self.0.len(),
+            count,
             p50: self.0.value_at_quantile(0.5),
-            p99: self.0.value_at_quantile(0.99),
-            p99_9: self.0.value_at_quantile(0.999),
-            p99_99: self.0.value_at_quantile(0.9999),
+            p99: far(0.99, 100),
+            p99_9: far(0.999, 1_000),
+            p99_99: far(0.9999, 10_000),
             max: self.0.max(),
         }
     }
@@ -45,12 +50,12 @@ pub struct Percentiles {
     pub count: u64,
     /// Half of them are at most this.
     pub p50: u64,
-    /// 99 % are.
-    pub p99: u64,
-    /// 99.9 % are.
-    pub p99_9: u64,
-    /// 99.99 % are.
-    pub p99_99: u64,
+    /// 99 % are; none of fewer than 100 durations.
+    pub p99: Option<u64>,
+    /// 99.9 % are; none of fewer than 1,000.
+    pub p99_9: Option<u64>,
+    /// 99.99 % are; none of fewer than 10,000.
+    pub p99_99: Option<u64>,
     /// The longest.
     pub max: u64,
 }
@@ -59,16 +64,21 @@ impl Percentiles {
     /// Heading of the columns that [`Percentiles::columns`] prints.
     pub const HEADING: &str = "      p50       p99     p99.9    p99.99       max";
 
-    /// The median of each percentile over several runs, and the longest of all; zeros for none.
+    /// The median of each percentile over several runs, of those that every run has, and the longest of all; zeros for
+    /// no run.
     #[must_use]
     pub fn median(runs: &[Self]) -> Self {
         let of = |field: fn(&Self) -> u64| median(runs.iter().map(field));
+        let far = |field: fn(&Self) -> Option<u64>| {
+            let all: Option<Vec<u64>> = runs.iter().map(field).collect();
+            all.filter(|all| !all.is_empty()).map(median)
+        };
         Self {
             count: of(|run| run.count),
             p50: of(|run| run.p50),
-            p99: of(|run| run.p99),
-            p99_9: of(|run| run.p99_9),
-            p99_99: of(|run| run.p99_99),
+            p99: far(|run| run.p99),
+            p99_9: far(|run| run.p99_9),
+            p99_99: far(|run| run.p99_99),
             max: runs.iter().map(|run| run.max).max().unwrap_or(0),
         }
     }
@@ -76,11 +86,9 @@ impl Percentiles {
     /// Five right-aligned columns; `-` for a percentile that so few durations do not have.
     #[must_use]
     pub fn columns(&self) -> String {
-        [(self.p50, 1), (self.p99, 100), (self.p99_9, 1_000), (self.p99_99, 10_000), (self.max, 1)]
-            .map(|(value, least)| {
-                let text = if self.count < least { "-".to_owned() } else { duration(value) };
-                format!("{text:>9}")
-            })
+        let of_any = |value: u64| (self.count > 0).then_some(value);
+        [of_any(self.p50), self.p99, self.p99_9, self.p99_99, of_any(self.max)]
+            .map(|value| format!("{:>9}", value.map_or("-".to_owned(), duration)))
             .join(" ")
     }
 }
@@ -103,6 +111,22 @@ pub fn median(values: impl IntoIterator<Item = u64>) -> u64 {
 pub fn median_ratio(pairs: impl IntoIterator<Item = (u64, u64)>) -> u64 {
     let hundredths = |(figure, beside): (u64, u64)| figure.checked_mul(100)?.checked_div(beside);
     median(pairs.into_iter().filter_map(hundredths))
+}
+
+/// As [`median_ratio`], of far percentiles: none unless every pair has both.
+#[must_use]
+pub fn median_far_ratio(
+    pairs: impl IntoIterator<Item = (Option<u64>, Option<u64>)>,
+) -> Option<u64> {
+    let pairs = pairs.into_iter().map(|(figure, beside)| figure.zip(beside));
+    let pairs: Vec<(u64, u64)> = pairs.collect::<Option<_>>()?;
+    (!pairs.is_empty()).then(|| median_ratio(pairs))
+}
+
+/// Hundredths with two decimals; `-` for none.
+#[must_use]
+pub fn hundredths(ratio_in_hundredths: Option<u64>) -> String {
+    ratio_in_hundredths.map_or("-".to_owned(), |value| ratio(value, 100))
 }
 
 /// Nanoseconds with a unit that leaves three or four digits.
@@ -140,11 +164,33 @@ mod tests {
             distribution.record(value);
         }
         let percentiles = distribution.percentiles();
-        assert_eq!((percentiles.count, percentiles.p50, percentiles.p99), (1000, 500, 990));
-        assert_eq!((percentiles.p99_9, percentiles.max), (999, 1000));
+        assert_eq!((percentiles.count, percentiles.p50, percentiles.p99), (1000, 500, Some(990)));
+        assert_eq!((percentiles.p99_9, percentiles.max), (Some(999), 1000));
         distribution.record(u64::MAX);
         assert!(distribution.percentiles().max >= LONGEST);
         assert_eq!(Distribution::default().percentiles(), Percentiles::default());
+    }
+
+    #[test]
+    fn few_durations_have_no_far_percentile_in_any_text() {
+        let of = |count: u64| {
+            let mut distribution = Distribution::default();
+            (0..count).for_each(|_| distribution.record(3));
+            distribution.percentiles()
+        };
+        for (count, missing) in [(0, 5), (99, 3), (100, 2), (999, 2), (1_000, 1), (10_000, 0)] {
+            let few = of(count);
+            assert_eq!(few.columns().matches('-').count(), missing, "{count}: {}", few.columns());
+            let json = serde_json::to_value(few).unwrap();
+            let nulls = json.as_object().unwrap().values().filter(|value| value.is_null()).count();
+            assert_eq!(nulls, missing.min(3), "{count}: {json}");
+        }
+        // What one run does not have the median does not have.
+        let median = Percentiles::median(&[of(100), of(1_000)]);
+        assert_eq!((median.p99, median.p99_9), (Some(3), None));
+        assert_eq!(median_far_ratio([(Some(3), Some(2)), (Some(1), None)]), None);
+        assert_eq!(median_far_ratio([(Some(3), Some(2))]), Some(150));
+        assert_eq!((hundredths(None), hundredths(Some(150))), ("-".into(), "1.50".into()));
     }
 
     #[test]
@@ -155,9 +201,6 @@ mod tests {
         let runs = [1, 7, 4].map(|p50| Percentiles { p50, max: 10 * p50, ..Default::default() });
         let median = Percentiles::median(&runs);
         assert_eq!((median.p50, median.max), (4, 70), "the longest is that of all");
-        let of = |count| Percentiles { count, p99: 3, ..Default::default() }.columns();
-        assert_eq!(of(999).matches('-').count(), 2, "{}", of(999));
-        assert_eq!(of(10_000).matches('-').count(), 0, "{}", of(10_000));
         assert_eq!(duration(9_999), "9999 ns");
         assert_eq!(duration(12_345), "12.3 us");
         assert_eq!(duration(12_345_678), "12.3 ms");

@@ -15,7 +15,9 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
+use crate::latency::{
+    Distribution, Percentiles, hundredths, median, median_far_ratio, median_ratio, ratio,
+};
 use crate::machine::Machine;
 use crate::rtt::{Trader, wait_name};
 use crate::scratch::Scratch;
@@ -75,8 +77,8 @@ pub struct RecordsReport {
     pub median: Run,
     /// Median of the runs' ratios of p50, flooded to computing, in hundredths.
     pub flooded_to_computing: u64,
-    /// As before, of p99.
-    pub flooded_to_computing_p99: u64,
+    /// As before, of p99; none of too few orders.
+    pub flooded_to_computing_p99: Option<u64>,
     /// As `flooded_to_computing`, flooded to alone.
     pub flooded_to_alone: u64,
 }
@@ -93,7 +95,8 @@ pub fn run(options: &RecordsOptions) -> Result<RecordsReport> {
     let of = |field: fn(&Run) -> Percentiles| {
         Percentiles::median(&runs.iter().map(field).collect::<Vec<_>>())
     };
-    let hundredths = |over: fn(&Run) -> (u64, u64)| median_ratio(runs.iter().map(over));
+    let to = |over: fn(&Run) -> (u64, u64)| median_ratio(runs.iter().map(over));
+    let far = runs.iter().map(|run| (run.flooded.p99, run.computing.p99));
     Ok(RecordsReport {
         machine: Machine::here(),
         scratch: Scratch::of(&options.engine.scratch)?,
@@ -105,9 +108,9 @@ pub fn run(options: &RecordsOptions) -> Result<RecordsReport> {
             flooded: of(|run| run.flooded),
             records_per_second: median(runs.iter().map(|run| run.records_per_second)),
         },
-        flooded_to_computing: hundredths(|run| (run.flooded.p50, run.computing.p50)),
-        flooded_to_computing_p99: hundredths(|run| (run.flooded.p99, run.computing.p99)),
-        flooded_to_alone: hundredths(|run| (run.flooded.p50, run.alone.p50)),
+        flooded_to_computing: to(|run| (run.flooded.p50, run.computing.p50)),
+        flooded_to_computing_p99: median_far_ratio(far),
+        flooded_to_alone: to(|run| (run.flooded.p50, run.alone.p50)),
         runs,
     })
 }
@@ -179,7 +182,7 @@ impl RecordsReport {
              alone: p50 {}\n",
             self.median.records_per_second,
             ratio(self.flooded_to_computing, 100),
-            ratio(self.flooded_to_computing_p99, 100),
+            hundredths(self.flooded_to_computing_p99),
             ratio(self.flooded_to_alone, 100),
         );
         text

@@ -22,7 +22,7 @@ use touchline_protocol::client::Endpoint;
 use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
-use crate::latency::{Distribution, Percentiles, median, median_ratio, ratio};
+use crate::latency::{Distribution, Percentiles, hundredths, median, median_far_ratio, ratio};
 use crate::machine::{Machine, nanoseconds};
 use crate::rtt::wait_name;
 use crate::scratch::Scratch;
@@ -74,8 +74,8 @@ pub struct TcpReport {
     pub median: Run,
     /// p50 of each kind to that of T2, medians of the runs, in hundredths.
     pub p50_to_t2: [u64; 5],
-    /// p99 of each kind to that of T2, likewise.
-    pub p99_to_t2: [u64; 5],
+    /// p99 of each kind to that of T2, likewise; none of too few messages.
+    pub p99_to_t2: [Option<u64>; 5],
     /// One look of a spinning gateway at sockets to which nothing happens, by backend: tenths of ns, median
     /// of the runs.
     pub idle_look: Vec<(&'static str, u64)>,
@@ -92,8 +92,8 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
     for _ in 0..options.runs {
         runs.push(one_run(options)?);
     }
-    let of_runs = |kind: usize, field: fn(&Percentiles) -> u64| {
-        median_ratio(runs.iter().map(|run: &Run| (field(&run[kind]), field(&run[1]))))
+    let of_runs = |kind: usize, field: fn(&Percentiles) -> Option<u64>| {
+        median_far_ratio(runs.iter().map(|run: &Run| (field(&run[kind]), field(&run[1]))))
     };
     let kinds: [usize; 5] = std::array::from_fn(|kind| kind);
     let idle_look = idle_looks(options.runs)?;
@@ -105,7 +105,7 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
         rate: options.rate,
         median: kinds
             .map(|kind| Percentiles::median(&runs.iter().map(|run| run[kind]).collect::<Vec<_>>())),
-        p50_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p50)),
+        p50_to_t2: kinds.map(|kind| of_runs(kind, |one| Some(one.p50)).unwrap_or_default()),
         p99_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p99)),
         idle_look,
         io_uring_refused: host::try_io_uring().err().map(|error| error.to_string()),
@@ -236,7 +236,7 @@ impl TcpReport {
                 "{name:<20}{}   {:>9}   {:>9}",
                 self.median[kind].columns(),
                 ratio(self.p50_to_t2[kind], 100),
-                ratio(self.p99_to_t2[kind], 100),
+                hundredths(self.p99_to_t2[kind]),
             );
         }
         if let Some(why) = &self.io_uring_refused {

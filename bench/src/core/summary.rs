@@ -117,7 +117,7 @@ pub struct Summary {
     pub worst_burst: Option<Comparison>,
     /// Of the engines that were right in both.
     pub deep_to_calm: Vec<DeepToCalm>,
-    /// The calm flow's batches, p99.9.
+    /// The calm flow's batches, p99.9; none of fewer than 1,000 batches.
     pub batches_p99_9: Option<Comparison>,
     /// What is to be reached, as far as it was measured.
     pub goals: Vec<Goal>,
@@ -234,9 +234,9 @@ fn deep_to_calm(flows: &[Comparison]) -> Vec<DeepToCalm> {
 }
 
 fn batches(report: &CoreReport) -> Option<Comparison> {
-    let right = report.batches.iter().map(|it| (it.engine, Some(it.percentiles.p99_9)));
-    let wrong = report.wrong_batches.iter().map(|it| (it.engine, None));
-    let engines: Vec<_> = right.chain(wrong).collect();
+    let right = report.batches.iter().map(|it| Some((it.engine, Some(it.percentiles.p99_9?))));
+    let wrong = report.wrong_batches.iter().map(|it| Some((it.engine, None)));
+    let engines: Vec<_> = right.chain(wrong).collect::<Option<_>>()?;
     (!engines.is_empty()).then(|| Comparison::new("calm batches", engines))
 }
 
@@ -321,7 +321,7 @@ mod tests {
         ]);
         let batches = |engine, p99_9| Batches {
             engine,
-            percentiles: Percentiles { p99_9, ..Percentiles::default() },
+            percentiles: Percentiles { p99_9: Some(p99_9), ..Percentiles::default() },
         };
         report.batches = vec![batches(Touchline, 49), batches(Matchcore, 100)];
         let why = "wrong".to_owned();
@@ -337,5 +337,10 @@ mod tests {
             ("book with 1 M orders, by id", 101, false),
         ];
         assert_eq!(goals(&summary), expected);
+        // Of so few batches that one of them has no such percentile nobody is told to be better.
+        report.batches[1].percentiles.p99_9 = None;
+        let summary = Summary::of(&report);
+        assert_eq!(summary.batches_p99_9, None);
+        assert!(summary.goals.iter().all(|goal| !goal.name.contains("p99.9")));
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::goals::{IS_NOISE, NOISE, goals, thousandths};
 use super::{Append, LogOptions, Paced, Replay, Throughput, Verify};
 use crate::goal::Goal;
-use crate::latency::{Percentiles, median, median_ratio, ratio};
+use crate::latency::{Percentiles, hundredths, median, median_far_ratio, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 
@@ -135,15 +135,15 @@ impl LogReport {
         for (name, percentiles) in rows {
             let _infallible = writeln!(text, "{name:<32}{}", percentiles.columns());
         }
-        let to_bare = |of: fn(&Percentiles) -> u64| {
+        let to_bare = |of: fn(&Percentiles) -> Option<u64>| {
             let pair =
                 |round: &DurableRound| (of(&round.paced.durable), of(&round.paced.bare_durable));
-            ratio(median_ratio(durable.iter().map(pair)), 100)
+            hundredths(median_far_ratio(durable.iter().map(pair)))
         };
         let _infallible = writeln!(
             text,
             "\ndurable to bare, from when it was due: p50 {}, p99 {}, p99.9 {}",
-            to_bare(|found| found.p50),
+            to_bare(|found| Some(found.p50)),
             to_bare(|found| found.p99),
             to_bare(|found| found.p99_9),
         );
@@ -223,7 +223,12 @@ mod tests {
 
     #[test]
     fn what_is_durable_is_told_in_writes_of_the_same_round() {
-        let percentiles = |p50, p99, p99_9| Percentiles { p50, p99, p99_9, ..Default::default() };
+        let percentiles = |p50, p99, p99_9| Percentiles {
+            p50,
+            p99: Some(p99),
+            p99_9: Some(p99_9),
+            ..Default::default()
+        };
         let durable = DurableRound {
             bare_write: percentiles(100_000, 0, 0),
             paced: Paced {
@@ -261,8 +266,8 @@ mod tests {
     #[test]
     fn nothing_is_told_of_a_writer_that_the_machine_holds_up_anyway() {
         let mut durable = DurableRound::default();
-        durable.paced.writer_off = Percentiles { p50: 3, p99_9: 304, ..Default::default() };
-        durable.paced.writer_on = Percentiles { p99_9: 600, ..Default::default() };
+        durable.paced.writer_off = Percentiles { p50: 3, p99_9: Some(304), ..Default::default() };
+        durable.paced.writer_on = Percentiles { p99_9: Some(600), ..Default::default() };
         let report = report(vec![Round { durable: Some(durable), ..round(1, 1) }]);
         let goal = &report.goals[1];
         assert_eq!((goal.ratio, goal.reached, goal.untold), (197, None, Some("noise")));
@@ -277,8 +282,8 @@ mod tests {
     #[test]
     fn noise_hides_no_miss() {
         let mut durable = DurableRound::default();
-        durable.paced.writer_off = Percentiles { p50: 3, p99_9: 304, ..Default::default() };
-        durable.paced.writer_on = Percentiles { p99_9: 700, ..Default::default() };
+        durable.paced.writer_off = Percentiles { p50: 3, p99_9: Some(304), ..Default::default() };
+        durable.paced.writer_on = Percentiles { p99_9: Some(700), ..Default::default() };
         let report = report(vec![Round { durable: Some(durable), ..round(1, 1) }]);
         assert_eq!(report.goals[1].reached, Some(false));
     }

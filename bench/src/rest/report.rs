@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{Block, Crowd, RestOptions, Run, SecondFront, median_block};
-use crate::latency::{Percentiles, duration, median_ratio, ratio};
+use crate::latency::{Percentiles, duration, hundredths, median_far_ratio, median_ratio, ratio};
 use crate::machine::Machine;
 use crate::scratch::Scratch;
 
@@ -120,13 +120,13 @@ impl RestReport {
             "requests/s",
             Percentiles::HEADING,
         );
-        for (name, block, hundredths) in self.rows() {
+        for (name, block, to_constant) in self.rows() {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
                 "{name:<20}{:>10} {:>6} {:>11}{}",
                 duration(block.cpu_ns),
-                ratio(hundredths, 100),
+                ratio(to_constant, 100),
                 block.rate,
                 block.latency.columns(),
             );
@@ -145,7 +145,7 @@ impl RestReport {
                 crowd.without.columns(),
                 "order, appended, with them",
                 crowd.with.columns(),
-                ratio(crowd.with.p99, crowd.without.p99),
+                hundredths(median_far_ratio([(crowd.with.p99, crowd.without.p99)])),
             );
         }
         text

@@ -7,13 +7,17 @@
 use serde::Serialize;
 
 use super::Run;
-use crate::latency::{Percentiles, median, median_ratio, ratio};
+use crate::latency::{Percentiles, hundredths, median, median_far_ratio, ratio};
 
 /// Beyond 1.1 baselines a p50 may be so much, ns.
 const BEYOND_NS: i64 = 250;
 
 /// A p99 may be so many hundredths of the p50.
 const P99: u64 = 200;
+
+/// What is said in the place of a verdict.
+const IS_NOISE: &str = "-: noise, a bare cache line took longer than our ring";
+const TOO_FEW: &str = "-: too few orders";
 
 /// How one session's orders compare with the goal: p50 at most 250 ns beyond 1.1 baselines, p99 at most 2 p50.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -29,8 +33,8 @@ pub struct Goal {
     pub bare_reached: Option<bool>,
     /// Whether 1.1 of our rings and 250 ns are.
     pub ring_reached: bool,
-    /// Whether 2 p50 are.
-    pub p99_reached: bool,
+    /// Whether 2 p50 are; none of too few orders.
+    pub p99_reached: Option<bool>,
 }
 
 /// What one kind of order comes to.
@@ -40,8 +44,8 @@ pub struct ToGoal {
     pub beyond_bare_ns: i64,
     /// p50 beyond 1.1 of our rings, ns, likewise.
     pub beyond_ring_ns: i64,
-    /// p99 to p50, in hundredths, likewise.
-    pub p99_to_p50: u64,
+    /// p99 to p50, in hundredths, likewise; none of too few orders.
+    pub p99_to_p50: Option<u64>,
 }
 
 /// One session's orders of a run.
@@ -61,7 +65,7 @@ pub(super) fn goals(runs: &[Run]) -> Vec<Goal> {
             session,
             bare_reached: (!is_close || !is_noise(runs)).then_some(is_close),
             ring_reached: takes.beyond_ring_ns <= BEYOND_NS,
-            p99_reached: takes.p99_to_p50 <= P99,
+            p99_reached: takes.p99_to_p50.map(|ratio| ratio <= P99),
             takes,
             rests,
         })
@@ -81,36 +85,36 @@ fn to_goal(runs: &[Run], order: OfOrders) -> Option<ToGoal> {
         all.sort_unstable();
         Some(all.get(all.len().checked_sub(1)? / 2)?.midpoint(*all.get(all.len() / 2)?))
     };
-    let far = |run| order(run).map(|order| (order.p99, order.p50));
+    let far = |run| order(run).map(|order| (order.p99, Some(order.p50)));
     Some(ToGoal {
         beyond_bare_ns: beyond(|run| run.bare)?,
         beyond_ring_ns: beyond(|run| run.ring)?,
-        p99_to_p50: median_ratio(runs.iter().filter_map(far)),
+        p99_to_p50: median_far_ratio(runs.iter().filter_map(far)),
     })
 }
 
 impl Goal {
     /// Two lines, without an end.
     pub(super) fn line(&self) -> String {
-        let verdict = |is_reached| match is_reached {
+        let verdict = |is_reached, untold| match is_reached {
             Some(true) => "reached",
             Some(false) => "missed",
-            None => "-: noise, a bare cache line took longer than our ring",
+            None => untold,
         };
         let Self { session, takes, rests, .. } = self;
         format!(
             "order that takes, {session}: p50 beyond 1.1 bare {} ns, {}; beyond 1.1 of our rings {} ns, {} (<= \
              {BEYOND_NS} ns); p99 to p50 {}, {} (<= {})\n  one that rests, beside it: {} ns, {} ns; {}",
             takes.beyond_bare_ns,
-            verdict(self.bare_reached),
+            verdict(self.bare_reached, IS_NOISE),
             takes.beyond_ring_ns,
-            verdict(Some(self.ring_reached)),
-            ratio(takes.p99_to_p50, 100),
-            verdict(Some(self.p99_reached)),
+            verdict(Some(self.ring_reached), IS_NOISE),
+            hundredths(takes.p99_to_p50),
+            verdict(self.p99_reached, TOO_FEW),
             ratio(P99, 100),
             rests.beyond_bare_ns,
             rests.beyond_ring_ns,
-            ratio(rests.p99_to_p50, 100),
+            hundredths(rests.p99_to_p50),
         )
     }
 }
@@ -121,7 +125,7 @@ mod tests {
 
     /// A run whose orders take `takes`, or `rests` where they rest, in the session that is told all.
     fn run(bare: u64, takes: u64, rests: u64) -> Run {
-        let p50 = |p50| Percentiles { p50, p99: 3 * p50, ..Default::default() };
+        let p50 = |p50| Percentiles { p50, p99: Some(3 * p50), ..Default::default() };
         Run {
             bare: p50(bare),
             ring: p50(2 * bare),
@@ -153,7 +157,7 @@ mod tests {
         assert_eq!(goals.len(), 1, "of what was measured");
         let Goal { takes, rests, .. } = &goals[0];
         assert_eq!((takes.beyond_bare_ns, takes.beyond_ring_ns), (990, 880));
-        assert_eq!((rests.beyond_bare_ns, takes.p99_to_p50), (90, 300));
+        assert_eq!((rests.beyond_bare_ns, takes.p99_to_p50), (90, Some(300)));
         let line = goals[0].line();
         assert!(line.contains("bare 990 ns, missed") && !line.contains("reached"), "{line}");
         assert!(line.ends_with("one that rests, beside it: 90 ns, -20 ns; 3.00"), "{line}");
