@@ -1,8 +1,10 @@
 //! A ratio that is to be reached, and its line in a report. Called by the reports.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
-use crate::latency::ratio;
+use crate::latency::{median_ratio, ratio};
 
 /// A ratio with its bound.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -13,7 +15,7 @@ pub struct Goal {
     pub figure: String,
     /// What it is compared with.
     pub beside: String,
-    /// The ratio, in hundredths.
+    /// The ratio, in whole hundredths, rounded down; it is judged exactly.
     pub ratio: u64,
     /// The bound, in hundredths.
     pub bound: u64,
@@ -28,19 +30,38 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// A ratio that may be at most the bound; `figures` are those that are compared, with their units.
+    /// A ratio that may be at most the bound, in hundredths: the median of those of `pairs`, each of a figure to what
+    /// was measured beside it. `figures` are what is shown of them, with their units.
     #[must_use]
-    pub fn at_most(name: String, figures: [String; 2], ratio: u64, bound: u64) -> Self {
-        let [figure, beside] = figures;
-        let reached = Some(ratio <= bound);
-        Self { name, figure, beside, ratio, bound, at_most: true, or: None, reached, untold: None }
+    pub fn at_most(name: String, figures: [String; 2], pairs: &[(u64, u64)], bound: u64) -> Self {
+        Self::of(name, figures, (pairs, bound), true)
     }
 
     /// A ratio that is to be at least the bound.
     #[must_use]
-    pub fn at_least(name: String, figures: [String; 2], ratio: u64, bound: u64) -> Self {
-        let reached = Some(ratio >= bound);
-        Self { at_most: false, reached, ..Self::at_most(name, figures, ratio, bound) }
+    pub fn at_least(name: String, figures: [String; 2], pairs: &[(u64, u64)], bound: u64) -> Self {
+        Self::of(name, figures, (pairs, bound), false)
+    }
+
+    fn of(
+        name: String,
+        [figure, beside]: [String; 2],
+        (pairs, bound): (&[(u64, u64)], u64),
+        at_most: bool,
+    ) -> Self {
+        let to_bound = median_to(pairs, bound);
+        let is_allowed = if at_most { Ordering::is_le } else { Ordering::is_ge };
+        Self {
+            name,
+            figure,
+            beside,
+            ratio: median_ratio(pairs.iter().copied()),
+            bound,
+            at_most,
+            or: None,
+            reached: to_bound.map(is_allowed),
+            untold: to_bound.is_none().then_some("nothing to compare with"),
+        }
     }
 
     /// An absolute figure that reaches the goal as well, and whether it is there.
@@ -78,22 +99,60 @@ impl Goal {
     }
 }
 
+/// How the median of the pairs' ratios stands to a bound in hundredths, exactly: a ratio is printed in whole
+/// hundredths, and one just above its bound prints as the bound. None if no pair has anything to be compared with.
+pub(crate) fn median_to(pairs: &[(u64, u64)], bound: u64) -> Option<Ordering> {
+    let mut pairs: Vec<_> = pairs.iter().copied().filter(|&(_, beside)| beside > 0).collect();
+    pairs.sort_unstable_by(|one, other| product(one.0, other.1).cmp(&product(other.0, one.1)));
+    let (lower, upper) = (*pairs.get(pairs.len().checked_sub(1)? / 2)?, pairs[pairs.len() / 2]);
+    // By how many hundredths of its second each is beyond the bound; of an even number the mean of the two counts.
+    // Figures for which this does not fit are none that anything here measures.
+    let beyond = |(figure, beside): (u64, u64)| product(figure, 100) - product(bound, beside);
+    let sum = beyond(lower)
+        .saturating_mul(upper.1.into())
+        .saturating_add(beyond(upper).saturating_mul(lower.1.into()));
+    Some(sum.cmp(&0))
+}
+
+/// Of figures that are measured, which are far below 2^63.
+fn product(one: u64, other: u64) -> i128 {
+    i128::from(one).saturating_mul(other.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn ratios_are_compared_exactly() {
+        use Ordering::{Equal, Greater, Less};
+        assert_eq!(median_to(&[(2, 1)], 200), Some(Equal));
+        assert_eq!(median_to(&[(200_001, 100_000)], 200), Some(Greater));
+        assert_eq!(median_to(&[(199_999, 100_000)], 200), Some(Less));
+        // Of three the middle one, of two their mean: 1.99 and 2.01, then 1.99 and 2.02.
+        assert_eq!(median_to(&[(9, 1), (200_001, 100_000), (1, 1)], 200), Some(Greater));
+        assert_eq!(median_to(&[(402, 200), (199, 100)], 200), Some(Equal));
+        assert_eq!(median_to(&[(404, 200), (199, 100)], 200), Some(Greater));
+        // What was compared with nothing does not count.
+        assert_eq!(median_to(&[(9, 0), (1, 1)], 200), Some(Less));
+        assert_eq!((median_to(&[(9, 0)], 200), median_to(&[], 200)), (None, None));
+    }
+
+    #[test]
     fn a_bound_belongs_to_what_reaches_it() {
         let figures = || ["3 ns".to_owned(), "2 ns".to_owned()];
-        let most = |ratio| Goal::at_most("a".to_owned(), figures(), ratio, 200).reached;
+        let most = |ratio| Goal::at_most("a".to_owned(), figures(), &[(ratio, 100)], 200).reached;
         assert_eq!([199, 200, 201].map(most), [true, true, false].map(Some));
-        let least = |ratio| Goal::at_least("a".to_owned(), figures(), ratio, 200);
+        let least = |ratio| Goal::at_least("a".to_owned(), figures(), &[(ratio, 100)], 200);
         assert_eq!(
             [199, 200, 201].map(|ratio| least(ratio).reached),
             [false, true, true].map(Some)
         );
         let or = |ratio, is_there| least(ratio).or("9 M/s", is_there).reached;
         assert_eq!([or(1, true), or(200, false), or(1, false)], [true, true, false].map(Some));
+        // It prints as the bound, and is beyond it.
+        let close = Goal::at_most("a".to_owned(), figures(), &[(3_009, 1_000)], 300);
+        assert_eq!((close.ratio, close.reached), (300, Some(false)));
         let untold = least(200).without_verdict("noise");
         assert!(untold.line().ends_with("-: noise"), "{}", untold.line());
         assert_eq!(untold.or("9 M/s", true).reached, Some(true));

@@ -113,14 +113,15 @@ pub fn run(options: &GrowthOptions) -> Result<GrowthReport> {
     let core = Subject::core(Size { symbols: 1, accounts: 10 }, Rc::clone(&flow))?;
     let mut calm = interleaved(&[Subject::Book(flow), core], options.rounds)?.into_iter();
     let [book, core] = [(); 2].map(|()| calm.next().unwrap_or_default());
-    let calm_ratio = median_ratio(core.iter().copied().zip(book.iter().copied()));
+    let pairs: Vec<(u64, u64)> = core.iter().copied().zip(book.iter().copied()).collect();
+    let calm_ratio = median_ratio(pairs.iter().copied());
     let calm = [median(book), median(core)];
     let rounds = options.rounds;
-    let goals = vec![goal(calm, calm_ratio)];
+    let goals = vec![goal(calm, &pairs)];
     Ok(GrowthReport { machine: Machine::here(), rounds, curves, calm, calm_ratio, goals })
 }
 
-fn goal([book, core]: [u64; 2], to_book: u64) -> Goal {
+fn goal([book, core]: [u64; 2], to_book: &[(u64, u64)]) -> Goal {
     let figures = [core, book].map(|picoseconds| format!("{} ns", ratio(picoseconds, 1000)));
     Goal::at_most("whole core, calm, to book alone".to_owned(), figures, to_book, CORE_TO_BOOK)
 }

@@ -150,10 +150,9 @@ impl Summary {
         let flow = |name| self.flows.iter().find(|flow| flow.name == name);
         for (engine, how) in OWN {
             let of = |name| flow(name)?.median_of(engine);
-            let found = self.deep_to_calm.iter().find(|found| found.engine == engine);
-            if let (Some(found), Some(deep), Some(calm)) = (found, of("deep"), of("calm")) {
+            if let (Some(deep), Some(calm)) = (of("deep"), of("calm")) {
                 let name = format!("deep to calm, {how}");
-                goals.push(Goal::at_most(name, times(deep, calm), found.ratio, DEEP_TO_CALM));
+                goals.push(Goal::at_most(name, times(deep, calm), &[(deep, calm)], DEEP_TO_CALM));
             }
         }
         goals.extend(self.batches_p99_9.as_ref().into_iter().flat_map(batches_goals));
@@ -163,8 +162,7 @@ impl Summary {
                 let name = format!("book with 1 M orders, {how}");
                 let figures =
                     [bytes, MEMORY_BYTES].map(|bytes| format!("{} MB", tenths(bytes / 1000)));
-                let ratio = hundredths(bytes, MEMORY_BYTES).unwrap_or(0);
-                goals.push(Goal::at_most(name, figures, ratio, 100));
+                goals.push(Goal::at_most(name, figures, &[(bytes, MEMORY_BYTES)], 100));
             }
         }
         goals
@@ -186,10 +184,9 @@ fn times(one: u64, other: u64) -> [String; 2] {
 
 fn to_best_peer(flow: &Comparison, bound: u64) -> Vec<Goal> {
     let goal = |(engine, how)| {
-        let &Figure { median, to_best_peer, .. } = flow.of_engine(engine)?;
-        let figures = times(median?, flow.median_of(flow.best_peer?)?);
+        let [own, peer] = [flow.median_of(engine)?, flow.median_of(flow.best_peer?)?];
         let name = format!("{} {how}, to best peer", flow.name);
-        Some(Goal::at_least(name, figures, to_best_peer?, bound))
+        Some(Goal::at_least(name, times(own, peer), &[(peer, own)], bound))
     };
     OWN.into_iter().filter_map(goal).collect()
 }
@@ -198,7 +195,7 @@ fn to_textbook(flow: &Comparison) -> Vec<Goal> {
     let goal = |(engine, how)| {
         let [own, textbook] = [flow.median_of(engine)?, flow.median_of(EngineKind::Textbook)?];
         let name = format!("{} {how}, to textbook with map", flow.name);
-        Some(Goal::at_least(name, times(own, textbook), hundredths(textbook, own)?, FASTER))
+        Some(Goal::at_least(name, times(own, textbook), &[(textbook, own)], FASTER))
     };
     OWN.into_iter().filter_map(goal).collect()
 }
@@ -207,7 +204,7 @@ fn batches_goals(batches: &Comparison) -> Vec<Goal> {
     let goal = |(engine, how)| {
         let [own, peer] = [batches.median_of(engine)?, batches.median_of(batches.best_peer?)?];
         let name = format!("calm batches' p99.9 {how}, to best peer");
-        Some(Goal::at_most(name, [own, peer].map(duration), hundredths(own, peer)?, BATCHES))
+        Some(Goal::at_most(name, [own, peer].map(duration), &[(own, peer)], BATCHES))
     };
     OWN.into_iter().filter_map(goal).collect()
 }

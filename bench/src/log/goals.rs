@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::report::{DurableRound, Round};
-use crate::goal::Goal;
-use crate::latency::{duration, median, median_ratio};
+use crate::goal::{Goal, median_to};
+use crate::latency::{duration, median};
 
 /// Replay may be this fast, commands per second, or [`REPLAY_SHARE`] of the core, whichever is less.
 const REPLAY_PER_SECOND: u64 = 5_000_000;
@@ -27,19 +27,10 @@ struct Compared<'rounds> {
 
 impl Compared<'_> {
     fn goal(&self, name: &'static str, bound: u64, at_most: bool) -> Goal {
-        let to_bound = median_to(&self.pairs, bound);
-        let is_allowed = if at_most { Ordering::is_le } else { Ordering::is_ge };
-        Goal {
-            name: name.to_owned(),
-            figure: (self.show)(self.figure()),
-            beside: (self.show)(median(self.pairs.iter().map(|pair| pair.1))),
-            ratio: median_ratio(self.pairs.iter().copied()),
-            bound,
-            at_most,
-            or: None,
-            reached: to_bound.map(is_allowed),
-            untold: to_bound.is_none().then_some("nothing to compare with"),
-        }
+        let beside = median(self.pairs.iter().map(|pair| pair.1));
+        let figures = [self.figure(), beside].map(self.show);
+        let of = if at_most { Goal::at_most } else { Goal::at_least };
+        of(name.to_owned(), figures, &self.pairs, bound)
     }
 
     fn figure(&self) -> u64 {
@@ -50,26 +41,6 @@ impl Compared<'_> {
     fn goal_or(&self, name: &'static str, bound: u64, (or, enough): (&'static str, u64)) -> Goal {
         self.goal(name, bound, false).or(or, self.figure() >= enough)
     }
-}
-
-/// How the median of the pairs' ratios stands to a bound in hundredths, exactly: a ratio is printed in whole
-/// hundredths, and one just above its bound prints as the bound. None if no pair has anything to be compared with.
-fn median_to(pairs: &[(u64, u64)], bound: u64) -> Option<Ordering> {
-    let mut pairs: Vec<_> = pairs.iter().copied().filter(|&(_, beside)| beside > 0).collect();
-    pairs.sort_unstable_by(|one, other| product(one.0, other.1).cmp(&product(other.0, one.1)));
-    let (lower, upper) = (*pairs.get(pairs.len().checked_sub(1)? / 2)?, pairs[pairs.len() / 2]);
-    // By how many hundredths of its second each is beyond the bound; of an even number the mean of the two counts.
-    // Figures for which this does not fit are none that anything here measures.
-    let beyond = |(figure, beside): (u64, u64)| product(figure, 100) - product(bound, beside);
-    let sum = beyond(lower)
-        .saturating_mul(upper.1.into())
-        .saturating_add(beyond(upper).saturating_mul(lower.1.into()));
-    Some(sum.cmp(&0))
-}
-
-/// Of figures that are measured, which are far below 2^63.
-fn product(one: u64, other: u64) -> i128 {
-    i128::from(one).saturating_mul(other.into())
 }
 
 /// The goals of these rounds, at least one.
@@ -154,24 +125,4 @@ fn durable_goals(rounds: &[Round]) -> Vec<Goal> {
         ),
         throughput.goal("durable 128-byte records, to attainable", 90, false),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ratios_are_compared_exactly() {
-        use Ordering::{Equal, Greater, Less};
-        assert_eq!(median_to(&[(2, 1)], 200), Some(Equal));
-        assert_eq!(median_to(&[(200_001, 100_000)], 200), Some(Greater));
-        assert_eq!(median_to(&[(199_999, 100_000)], 200), Some(Less));
-        // Of three the middle one, of two their mean: 1.99 and 2.01, then 1.99 and 2.02.
-        assert_eq!(median_to(&[(9, 1), (200_001, 100_000), (1, 1)], 200), Some(Greater));
-        assert_eq!(median_to(&[(402, 200), (199, 100)], 200), Some(Equal));
-        assert_eq!(median_to(&[(404, 200), (199, 100)], 200), Some(Greater));
-        // What was compared with nothing does not count.
-        assert_eq!(median_to(&[(9, 0), (1, 1)], 200), Some(Less));
-        assert_eq!((median_to(&[(9, 0)], 200), median_to(&[], 200)), (None, None));
-    }
 }

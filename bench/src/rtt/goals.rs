@@ -4,9 +4,12 @@
 //! Nothing that crosses two cores can be faster than a bare cache line does: where our ring was, what was measured as
 //! the bare line is something else, such as two processes that took turns on a core.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use super::Run;
+use crate::goal::median_to;
 use crate::latency::{Percentiles, hundredths, median, median_far_ratio, ratio};
 
 /// Beyond 1.1 baselines a p50 may be so much, ns.
@@ -58,14 +61,16 @@ pub(super) fn goals(runs: &[Run]) -> Vec<Goal> {
         ("brief", |run| run.brief_takes, |run| run.brief),
         ("terse", |run| run.terse_takes, |run| run.terse),
     ];
-    let of = |(session, takes, rests): (_, OfOrders, OfOrders)| {
-        let (takes, rests) = (to_goal(runs, takes)?, to_goal(runs, rests)?);
-        let is_close = takes.beyond_bare_ns <= BEYOND_NS;
+    let of = |(session, takes_one, rests): (_, OfOrders, OfOrders)| {
+        let (takes, rests) = (to_goal(runs, takes_one)?, to_goal(runs, rests)?);
+        let is_within = |baseline| Some(beyond(runs, takes_one, baseline)? <= BEYOND_NS * PARTS);
+        let is_close = is_within(BARE)?;
+        let far = far(runs, takes_one).map(|(p99, p50)| p99.zip(p50)).collect::<Option<Vec<_>>>();
         Some(Goal {
             session,
             bare_reached: (!is_close || !is_noise(runs)).then_some(is_close),
-            ring_reached: takes.beyond_ring_ns <= BEYOND_NS,
-            p99_reached: takes.p99_to_p50.map(|ratio| ratio <= P99),
+            ring_reached: is_within(RING)?,
+            p99_reached: median_to(&far.unwrap_or_default(), P99).map(Ordering::is_le),
             takes,
             rests,
         })
@@ -79,18 +84,37 @@ fn is_noise(runs: &[Run]) -> bool {
 }
 
 fn to_goal(runs: &[Run], order: OfOrders) -> Option<ToGoal> {
-    let beyond = |baseline: fn(&Run) -> Percentiles| {
-        let one = |run| Some(order(run)?.p50 as i64 - baseline(run).p50 as i64 * 11 / 10);
-        let mut all: Vec<i64> = runs.iter().filter_map(one).collect();
-        all.sort_unstable();
-        Some(all.get(all.len().checked_sub(1)? / 2)?.midpoint(*all.get(all.len() / 2)?))
-    };
-    let far = |run| order(run).map(|order| (order.p99, Some(order.p50)));
     Some(ToGoal {
-        beyond_bare_ns: beyond(|run| run.bare)?,
-        beyond_ring_ns: beyond(|run| run.ring)?,
-        p99_to_p50: median_far_ratio(runs.iter().filter_map(far)),
+        beyond_bare_ns: beyond(runs, order, BARE)?.div_euclid(PARTS),
+        beyond_ring_ns: beyond(runs, order, RING)?.div_euclid(PARTS),
+        p99_to_p50: median_far_ratio(far(runs, order)),
     })
+}
+
+/// A baseline of a run.
+type OfBaseline = fn(&Run) -> Percentiles;
+
+const BARE: OfBaseline = |run| run.bare;
+const RING: OfBaseline = |run| run.ring;
+
+/// Parts of a ns in which it is reckoned how far a p50 is beyond 1.1 baselines, so that nothing is rounded before it is
+/// judged: tenths, and two of them where the median is the mean of two.
+const PARTS: i64 = 20;
+
+/// By how many [`PARTS`] of a ns p50 is beyond 1.1 baselines, the median of the runs' own.
+fn beyond(runs: &[Run], order: OfOrders, baseline: OfBaseline) -> Option<i64> {
+    let tenths = |run| Some(order(run)?.p50 as i64 * 10 - baseline(run).p50 as i64 * 11);
+    let mut all: Vec<i64> = runs.iter().filter_map(tenths).collect();
+    all.sort_unstable();
+    Some(all.get(all.len().checked_sub(1)? / 2)? + all.get(all.len() / 2)?)
+}
+
+/// p99 and p50 of each run.
+fn far(
+    runs: &[Run],
+    order: OfOrders,
+) -> impl Iterator<Item = (Option<u64>, Option<u64>)> + use<'_> {
+    runs.iter().filter_map(order).map(|order| (order.p99, Some(order.p50)))
 }
 
 impl Goal {
@@ -148,6 +172,22 @@ mod tests {
         assert_eq!(judged(500_000, 400, 500), (None, true, true));
         // What is missed beside too long a time is missed beside the right one.
         assert_eq!(judged(500, 400, 2_000), (Some(false), false, false));
+    }
+
+    #[test]
+    fn nothing_is_rounded_before_it_is_judged() {
+        let judged = |takes, p99| {
+            let p50 = Percentiles { p50: takes, p99: Some(p99), ..Default::default() };
+            let baseline = Percentiles { p50: 1_005, ..Default::default() };
+            let (bare, ring) = (baseline, baseline);
+            let run =
+                Run { bare, ring, order_takes: Some(p50), order: Some(p50), ..Run::default() };
+            let goal = goals(&[run]).remove(0);
+            (goal.bare_reached, goal.ring_reached, goal.p99_reached)
+        };
+        // 1.1 baselines are 1,105.5 ns.
+        assert_eq!(judged(1_355, 2_710), (Some(true), true, Some(true)));
+        assert_eq!(judged(1_356, 2_713), (Some(false), false, Some(false)));
     }
 
     #[test]
