@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::engines::EngineKind;
 use super::measure::Outcome;
-use super::summary::{Comparison, Figure, Summary};
+use super::summary::{Comparison, Figure, LeastBurst, Summary};
 use crate::goal::Goal;
 use crate::latency::{Percentiles, median, ratio};
 use crate::machine::Machine;
@@ -149,12 +149,20 @@ impl CoreReport {
         }
         if let Some(bursts) = &self.summary.worst_burst {
             put(text, format_args!("\nworst burst, {}", bursts.peers_line()));
-            put(text, format_args!("  engine                   M/s   to best peer"));
+            put(
+                text,
+                format_args!("  engine                   M/s   to best peer   least ahead in"),
+            );
             for Figure { engine, median, to_best_peer } in &bursts.engines {
                 if let Some(time) = median {
                     let (name, millions) = (engine.name(), tenths(1_000_000_000 / (*time).max(1)));
                     let faster = faster(*to_best_peer);
-                    put(text, format_args!("  {name:<22}{millions:>6}{faster:>15}"));
+                    let of_engine = |least: &&LeastBurst| least.engine == *engine;
+                    let least = self.summary.least_bursts.iter().find(of_engine).map_or_else(
+                        || "-".to_owned(),
+                        |least| format!("{} x, {}", ratio(least.to_best_peer, 100), least.flow),
+                    );
+                    put(text, format_args!("  {name:<22}{millions:>6}{faster:>15}   {least}"));
                 }
             }
         }

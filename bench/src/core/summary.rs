@@ -99,6 +99,17 @@ impl Comparison {
     }
 }
 
+/// The burst in which an engine is least ahead of the best peer on the same burst.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LeastBurst {
+    /// The engine.
+    pub engine: EngineKind,
+    /// The burst.
+    pub flow: String,
+    /// How many times as much the best peer takes there, hundredths.
+    pub to_best_peer: u64,
+}
+
 /// How many times as much an engine takes for the deep flow as for the calm one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DeepToCalm {
@@ -115,6 +126,9 @@ pub struct Summary {
     pub flows: Vec<Comparison>,
     /// Each engine's slowest burst; of those that were right in all.
     pub worst_burst: Option<Comparison>,
+    /// Beside it, since the slowest burst of one is not that of another: of each engine that was right in all bursts the
+    /// one in which it is least ahead, of those in which a peer was right.
+    pub least_bursts: Vec<LeastBurst>,
     /// Of the engines that were right in both.
     pub deep_to_calm: Vec<DeepToCalm>,
     /// The calm flow's batches, p99.9; none of fewer than 1,000 batches.
@@ -128,6 +142,7 @@ impl Summary {
         let flows: Vec<Comparison> = report.rows.iter().map(Comparison::of).collect();
         let mut summary = Self {
             worst_burst: worst_burst(&report.rows),
+            least_bursts: least_bursts(&flows),
             deep_to_calm: deep_to_calm(&flows),
             batches_p99_9: batches(report),
             flows,
@@ -147,6 +162,7 @@ impl Summary {
             goals.extend(to_best_peer(bursts, FASTER_IN_BURSTS));
             goals.extend(to_textbook(bursts));
         }
+        goals.extend(self.least_burst_goals());
         let flow = |name| self.flows.iter().find(|flow| flow.name == name);
         for (engine, how) in OWN {
             let of = |name| flow(name)?.median_of(engine);
@@ -166,6 +182,19 @@ impl Summary {
             }
         }
         goals
+    }
+}
+
+impl Summary {
+    fn least_burst_goals(&self) -> Vec<Goal> {
+        let goal = |(engine, how)| {
+            let least = self.least_bursts.iter().find(|least| least.engine == engine)?;
+            let flow = self.flows.iter().find(|flow| flow.name == least.flow)?;
+            let [own, peer] = [flow.median_of(engine)?, flow.median_of(flow.best_peer?)?];
+            let name = format!("least ahead in {} {how}", flow.name);
+            Some(Goal::at_least(name, times(own, peer), &[(peer, own)], FASTER_IN_BURSTS))
+        };
+        OWN.into_iter().filter_map(goal).collect()
     }
 }
 
@@ -218,6 +247,21 @@ fn worst_burst(rows: &[Row]) -> Option<Comparison> {
         cells.map(Cell::median).collect::<Result<Vec<_>, _>>().ok()?.into_iter().max()
     };
     Some(Comparison::new("worst burst", engines.map(|engine| (engine, slowest(engine)))))
+}
+
+fn least_bursts(flows: &[Comparison]) -> Vec<LeastBurst> {
+    let bursts = || flows.iter().filter(|flow| is_burst(&flow.name));
+    let engines = bursts().next().map(|flow| flow.engines.as_slice()).unwrap_or_default();
+    let least = |&Figure { engine, .. }: &Figure| {
+        let is_right = bursts().all(|flow| flow.median_of(engine).is_some());
+        let ratio = |flow: &Comparison| {
+            let to_best_peer = flow.of_engine(engine)?.to_best_peer?;
+            Some(LeastBurst { engine, flow: flow.name.clone(), to_best_peer })
+        };
+        let least = bursts().filter_map(ratio).min_by_key(|least| least.to_best_peer);
+        least.filter(|_| is_right)
+    };
+    engines.iter().filter_map(least).collect()
 }
 
 fn deep_to_calm(flows: &[Comparison]) -> Vec<DeepToCalm> {
@@ -303,7 +347,14 @@ mod tests {
             row("burst: one", &[(Touchline, Some(10)), (Matchcore, Some(50)), (Lobster, Some(9))]),
             row("burst: two", &[(Touchline, Some(20)), (Matchcore, Some(40)), (Lobster, None)]),
         ];
-        let worst = Summary::of(&report(bursts)).worst_burst.unwrap();
+        let summary = Summary::of(&report(bursts));
+        // Its slowest burst is the second one, in which it is far ahead; in the first one a peer is faster.
+        let [least, of_peer] = &summary.least_bursts[..] else { panic!("{summary:?}") };
+        assert_eq!((least.engine, least.flow.as_str()), (Touchline, "burst: one"));
+        assert_eq!((least.to_best_peer, of_peer.engine), (90, Matchcore));
+        assert!(summary.goals.iter().any(|goal| goal.name == "least ahead in burst: one by id"
+            && (goal.ratio, goal.reached) == (90, Some(false))));
+        let worst = summary.worst_burst.unwrap();
         let medians: Vec<_> = worst.engines.iter().map(|figure| figure.median).collect();
         assert_eq!(medians, [Some(20), Some(50), None]);
         assert_eq!(worst.engines[0].to_best_peer, Some(250));
