@@ -30,18 +30,32 @@ struct Behind {
     history_behind: u64,
 }
 
-/// Asks until nothing is behind the log.
-pub(crate) fn wait(adapter: SocketAddr) -> Result<()> {
+/// Asks until nothing is behind the log, and tells how many times it was.
+pub(crate) fn wait(adapter: SocketAddr) -> Result<u32> {
     let begin = Instant::now();
+    let mut behind = 0;
     loop {
         interrupt::check()?;
         let found = ask(adapter)?;
         if found == (Behind { views_behind: 0, history_behind: 0 }) {
-            return Ok(());
+            return Ok(behind);
         }
+        behind += 1;
         ensure!(begin.elapsed() < LIMIT, "the adapter is not level after {LIMIT:?}: {found:?}");
         thread::sleep(PAUSE);
     }
+}
+
+/// Asks as [`wait`] does that finds the adapter behind so many times, whatever it answers: for what the asking costs an
+/// adapter that has nothing else to do.
+pub(crate) fn ask_as_often(adapter: SocketAddr, behind: u32) -> Result<()> {
+    for _ in 0..behind {
+        interrupt::check()?;
+        ask(adapter)?;
+        thread::sleep(PAUSE);
+    }
+    ask(adapter)?;
+    Ok(())
 }
 
 /// Takes the reply by the length that it tells: not every front closes a connection when it is asked to.

@@ -63,6 +63,9 @@ pub struct Block {
     /// CPU time of the serving process per request, ns, each connection sending its next request when
     /// it has its reply.
     pub cpu_ns: u64,
+    /// What of that the asking and waiting until the adapter is level comes to, by as long a wait of an adapter with
+    /// nothing to do, per request, ns. It is the same for few requests as for many, and no part of what one costs.
+    pub waiting_ns: u64,
     /// Requests per second meanwhile.
     pub rate: u64,
     /// From when a request was due to its whole reply, at the scheduled rate.
@@ -118,12 +121,21 @@ impl Subject {
         Load::connect(self.address, connections)
     }
 
-    /// CPU time of the process so far, ns, once it has done all that requests have asked of it.
-    fn cpu_ns(&self) -> Result<u64> {
-        if self.has_log {
-            level::wait(self.address)?;
+    /// CPU time of the process so far, ns, once it has done all that requests have asked of it; and how many times it
+    /// had not yet.
+    fn cpu_ns(&self) -> Result<(u64, u32)> {
+        let behind = if self.has_log { level::wait(self.address)? } else { 0 };
+        Ok((usage::cpu_ns(self.pid)?, behind))
+    }
+
+    /// CPU time of as long a wait when there is nothing to do, ns.
+    fn waiting_ns(&self, behind: u32) -> Result<u64> {
+        if !self.has_log {
+            return Ok(0);
         }
-        usage::cpu_ns(self.pid)
+        let before = usage::cpu_ns(self.pid)?;
+        level::ask_as_often(self.address, behind)?;
+        Ok(usage::cpu_ns(self.pid)?.saturating_sub(before))
     }
 
     fn paced(&mut self, options: &RestOptions) -> Result<Percentiles> {
@@ -137,12 +149,15 @@ impl Subject {
     fn block(&mut self, options: &RestOptions) -> Result<Block> {
         let mut load = self.load(options.connections)?;
         load.run(Pace::EachAfterItsReply, WARM_UP, &mut self.orders)?;
-        let before = self.cpu_ns()?;
+        let (before, _) = self.cpu_ns()?;
         let outcome = load.run(Pace::EachAfterItsReply, options.requests, &mut self.orders)?;
-        let cpu = self.cpu_ns()?.saturating_sub(before);
+        let (after, behind) = self.cpu_ns()?;
+        let waiting = self.waiting_ns(behind)?;
         drop(load);
+        let each = |cpu: u64| cpu / u64::from(options.requests);
         Ok(Block {
-            cpu_ns: cpu / u64::from(options.requests),
+            cpu_ns: each(after.saturating_sub(before)),
+            waiting_ns: each(waiting),
             rate: outcome.rate(),
             latency: self.paced(options)?,
         })
@@ -230,6 +245,7 @@ fn median_block(blocks: impl Iterator<Item = Block> + Clone) -> Block {
     let latencies: Vec<_> = blocks.clone().map(|block| block.latency).collect();
     Block {
         cpu_ns: median(blocks.clone().map(|block| block.cpu_ns)),
+        waiting_ns: median(blocks.clone().map(|block| block.waiting_ns)),
         rate: median(blocks.map(|block| block.rate)),
         latency: Percentiles::median(&latencies),
     }

@@ -206,6 +206,8 @@ fn orders_over_rest_are_measured() {
         assert_eq!(report["median"][server]["latency"]["count"], 200, "{server}");
         assert!(cpu_ns(server) > 0, "{server}");
     }
+    let waiting_ns = |server: &str| report["median"][server]["waiting_ns"].as_u64().unwrap();
+    assert!(waiting_ns("constant") == 0 && waiting_ns("appended") > 0, "{report:#}");
     let expected = median_ratio([(cpu_ns("durable"), cpu_ns("constant"))]);
     assert_eq!(report["ratios"]["durable"], expected);
     assert_eq!(report["crowd"]["connections"], 20);

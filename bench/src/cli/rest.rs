@@ -13,7 +13,9 @@ pub(super) const HELP: &str = "\
 Three servers get the same signed orders in turn, block by block: the front with a constant answer of 400
 bytes, and a whole venue each that answers when an order is appended and when it is durable. CPU is that
 of the serving process (front and adapter; the engine is a process of its own), while each connection
-sends as fast as it is answered. Latencies are taken at a scheduled rate, from when a request was due.
+sends as fast as it is answered, until views and history have all of it on disk. What that wait costs an
+adapter with nothing to do stands beside it: it is in the figure, and the fewer the requests the more of it
+it is. Latencies are taken at a scheduled rate, from when a request was due.
 With --front may the constant answer and the appended orders are measured on that front too. All ratios are
 to the constant answer on hyper.";
 

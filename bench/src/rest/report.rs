@@ -107,7 +107,7 @@ impl RestReport {
         let mut text = format!(
             "signed POST /order over {} kept connections: {} requests per block, median of {} \
              run(s)\nmachine: {}\nscratch: {}\nlatency from when a request was due, at {} requests/s\n\n\
-             {:<20}{:>10} {:>6} {:>11}{}\n",
+             {:<18}{:>12} {:>11} {:>6} {:>11} {}\n",
             self.connections,
             self.requests,
             self.runs.len(),
@@ -116,6 +116,7 @@ impl RestReport {
             self.scheduled_rate,
             "",
             "CPU each",
+            "of it wait",
             "ratio",
             "requests/s",
             Percentiles::HEADING,
@@ -124,13 +125,19 @@ impl RestReport {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "{name:<20}{:>10} {:>6} {:>11}{}",
+                "{name:<18}{:>12} {:>11} {:>6} {:>11} {}",
                 duration(block.cpu_ns),
+                duration(block.waiting_ns),
                 ratio(to_constant, 100),
                 block.rate,
                 block.latency.columns(),
             );
         }
+        let _infallible = writeln!(
+            text,
+            "of it wait: what as long a wait takes as it took views and history to come level behind the last reply, \
+             with nothing to do;\nit is the same for any number of requests, and in CPU and ratio"
+        );
         if let Some(crowd) = &self.crowd {
             let _infallible = write!(
                 text,
@@ -162,6 +169,29 @@ mod tests {
     }
 
     #[test]
+    fn no_two_columns_touch() {
+        let latency = Percentiles { count: 1, p50: 9_576_400, ..Default::default() };
+        let block = Block { cpu_ns: 9_999_900, waiting_ns: 9_999_800, rate: 24_725, latency };
+        let options = options(FrontKind::Hyper);
+        let runs = vec![Run { constant: block, ..Default::default() }];
+        let text = RestReport::new(place(), &options, runs, None).text();
+        assert!(text.contains(" 9999.9 us   9999.8 us   1.00       24725 9576.4 us"), "{text}");
+    }
+
+    fn options(front: FrontKind) -> RestOptions {
+        RestOptions {
+            executable: "".into(),
+            scratch: "".into(),
+            runs: 3,
+            requests: 1,
+            connections: 1,
+            rate: 1,
+            bystanders: 0,
+            front,
+        }
+    }
+
+    #[test]
     fn ratios_are_medians_of_the_runs_own() {
         let block = |cpu_ns| Block { cpu_ns, ..Default::default() };
         let run = |constant, appended| Run {
@@ -170,16 +200,7 @@ mod tests {
             durable: block(3 * constant),
             may: None,
         };
-        let options = RestOptions {
-            executable: "".into(),
-            scratch: "".into(),
-            runs: 3,
-            requests: 1,
-            connections: 1,
-            rate: 1,
-            bystanders: 0,
-            front: FrontKind::May,
-        };
+        let options = options(FrontKind::May);
         // The machine changes its speed; the ratio hardly moves.
         let runs = vec![run(100, 150), run(500, 800), run(100, 160)];
         let report = RestReport::new(place(), &options, runs, None);
