@@ -9,12 +9,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use touchline_adapter::front::FrontKind;
 
+/// The version, and the number of the sources that it is built of.
+const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (sources ", env!("TOUCHLINE_SOURCES"), ")");
+
 /// A trading venue in a box.
 ///
 /// Without a subcommand it runs `up`: the engine and the REST adapter, on a demo venue if the data
 /// folder is new.
 #[derive(Parser, Debug)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version = VERSION, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

@@ -28,14 +28,14 @@ use touchline_protocol::causes::with_causes;
 use crate::rest::constant;
 use crate::rtt::PeerKind;
 use crate::stolen::begin_measurement;
-use crate::{child, cores, interrupt};
+use crate::{builds, child, cores, interrupt};
 
 const EXIT_CODES: &str = "Exit codes: 0 all well, 1 a check failed, 2 it could not be run, \
                           130 interrupted.";
 
 /// Measurements of Touchline against a real engine process.
 #[derive(Parser, Debug)]
-#[command(name = "touchline-bench", version, after_help = EXIT_CODES)]
+#[command(name = "touchline-bench", version = builds::VERSION, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -175,9 +175,13 @@ fn executable(named: Option<&Path>) -> Result<PathBuf> {
         Some(path) => path.to_owned(),
         None => std::env::current_exe()?.with_file_name("touchline"),
     };
-    path.canonicalize().with_context(|| {
+    let path = path.canonicalize().with_context(|| {
         format!("no engine at {}: build it, or name it by --engine", path.display())
-    })
+    })?;
+    if let Some(warning) = builds::note_started(&path) {
+        eprintln!("touchline-bench: {warning}");
+    }
+    Ok(path)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! keeps; the rest is what they share.
 
 pub mod allocation;
+pub mod builds;
 pub mod child;
 pub mod cli;
 pub mod core;

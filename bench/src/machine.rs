@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::builds::Builds;
 use crate::latency::median;
 use crate::stolen::{self, percent};
 
@@ -25,6 +26,8 @@ pub struct Machine {
     /// Thousandths of all cores' time that the machine below took away since the measurement began, up to
     /// now ([`crate::stolen`]); 0 for hardware, and where the kernel does not tell.
     pub stolen_permille: u64,
+    /// What was measured, and by what.
+    pub builds: Builds,
 }
 
 impl Machine {
@@ -45,14 +48,15 @@ impl Machine {
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
             clock_read_ns: clock_read_ns(),
             stolen_permille: stolen::of_measurement().permille(),
+            builds: Builds::here(),
         }
     }
 
-    /// One line.
+    /// One line, and one of the builds.
     #[must_use]
     pub fn line(&self) -> String {
         format!(
-            "{}, {} core(s){}, Linux {}; a clock reading costs {} ns{}",
+            "{}, {} core(s){}, Linux {}; a clock reading costs {} ns{}\nbuilds: {}",
             self.processor,
             self.cores,
             if self.virtual_machine { ", virtual" } else { "" },
@@ -63,6 +67,7 @@ impl Machine {
             } else {
                 format!("; the host took {} of the cores' time", percent(self.stolen_permille))
             },
+            self.builds.line(),
         )
     }
 }

@@ -186,6 +186,13 @@ fn round_trips_through_the_engine_are_measured() {
     let report = json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#}");
     let orders = ["order", "brief", "terse", "order_takes", "brief_takes", "terse_takes"];
+    let builds = &report["machine"]["builds"];
+    let started = builds["started"].as_str().unwrap();
+    assert!(started.starts_with("touchline ") && started.contains("(sources "), "{started}");
+    // The engine beside the bench may be an older one.
+    let is_other = started != format!("touchline {}", builds["bench"].as_str().unwrap());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(error.contains("is of another build"), is_other, "{error}");
     for kind in ["bare", "ring", "cancel", "terse_cancel"].into_iter().chain(orders) {
         assert_eq!(report["median"][kind]["count"], 100, "{kind}");
     }
