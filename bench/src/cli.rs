@@ -15,6 +15,7 @@ mod stream;
 mod tcp;
 
 use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -121,11 +122,11 @@ pub fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(_) if interrupt::is_interrupted() => {
-            eprintln!("touchline-bench: interrupted");
+            tell("interrupted");
             ExitCode::from(130)
         }
         Err(error) => {
-            eprintln!("touchline-bench: {}", with_causes(error.as_ref()));
+            tell(&with_causes(error.as_ref()));
             ExitCode::from(2)
         }
     }
@@ -161,12 +162,21 @@ fn run(command: Command) -> Result<bool> {
 
 /// Prints a report as one line of JSON, or as text.
 fn show(as_json: bool, report: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
-    if as_json {
-        println!("{}", serde_json::to_string(report)?);
-    } else {
-        print!("{}", text());
+    if as_json { print(&(serde_json::to_string(report)? + "\n")) } else { print(&text()) }
+}
+
+/// Writes to standard output. Who closes a pipe has heard enough; a full disk must not pass for an empty report.
+fn print(text: &str) -> Result<()> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("it was measured, but what came of it cannot be printed"),
     }
-    Ok(())
+}
+
+/// Writes a line to standard error, if that takes it.
+fn tell(line: &str) {
+    let _unheard = writeln!(io::stderr(), "touchline-bench: {line}");
 }
 
 /// The executable `touchline`: the one that was named, or the one beside this.
@@ -179,7 +189,7 @@ fn executable(named: Option<&Path>) -> Result<PathBuf> {
         format!("no engine at {}: build it, or name it by --engine", path.display())
     })?;
     if let Some(warning) = builds::note_started(&path) {
-        eprintln!("touchline-bench: {warning}");
+        tell(&warning);
     }
     Ok(path)
 }

@@ -136,6 +136,31 @@ fn an_interruption_ends_the_children_too() {
     }
 }
 
+/// What takes no time to measure.
+const QUICK: [&str; 9] =
+    ["core", "--flow", "calm", "--engine", "empty", "--rounds", "1", "--operations", "64"];
+
+#[test]
+fn a_report_that_cannot_be_printed_is_told_and_one_that_nobody_reads_is_not() {
+    let start = |output: Stdio, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_touchline-bench"));
+        let all = command.args(QUICK).args(more).stdout(output).stderr(Stdio::piped());
+        all.spawn().unwrap()
+    };
+    for more in [&[][..], &["--json"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = start(full.into(), more).wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("cannot be printed: No space left"), "{error}");
+        let mut unread = start(Stdio::piped(), more);
+        drop(unread.stdout.take());
+        let output = unread.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*error), (Some(0), ""));
+    }
+}
+
 #[test]
 fn malformed_rows_are_named_with_their_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::engine::{EngineArguments, RUNS_MAX};
+use super::print;
 use crate::replay::{self, ReplayOptions};
 
 /// What the help ends with.
@@ -81,11 +82,7 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
         rate: arguments.rate.0,
         runs: arguments.runs.into(),
     })?;
-    if arguments.engine.json {
-        println!("{}", report.json()?);
-    } else {
-        print!("{}", report.text());
-    }
+    print(&if arguments.engine.json { report.json()? + "\n" } else { report.text() })?;
     Ok(report.passed())
 }
 
