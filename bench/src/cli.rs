@@ -230,6 +230,21 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_growth_is_refused_without_it() {
+        for option in ["--plot FILE", "--largest 1000"] {
+            for other in ["", " --flow calm", " --engine touchline", " --recording FILE"] {
+                let said = refused(&format!("core {option}{other}"));
+                assert!(said.contains("--growth") || said.contains("cannot be used"), "{said}");
+            }
+            let with: Vec<String> = format!("touchline-bench core --growth {option}")
+                .split(' ')
+                .map(str::to_owned)
+                .collect();
+            assert!(Arguments::try_parse_from(with).is_ok(), "{option}");
+        }
+    }
+
+    #[test]
     fn a_recorded_flow_that_is_asked_for_needs_its_recording() {
         let arguments = ["touchline-bench", "core", "--flow", "calm", "--flow", "recorded"];
         let error = run(Arguments::parse_from(arguments).command).unwrap_err().to_string();

@@ -34,12 +34,16 @@ impl Pinned {
     /// To one, if one is given.
     ///
     /// # Errors
-    /// If there is no such core, or the system refuses.
+    /// If there is no such core or the calling thread may not run there, which the system would allow it, and if the
+    /// system refuses.
     pub(crate) fn to(core: Option<usize>) -> Result<Self> {
         let Some(core) = core else { return Ok(Self(None)) };
         let before = sched_getaffinity(None)?;
         let mut only = CpuSet::new();
-        ensure!(core < CpuSet::MAX_CPU, "there is no core {core}");
+        ensure!(
+            core < CpuSet::MAX_CPU && before.is_set(core),
+            "there is no core {core}, or this process may not use it"
+        );
         only.set(core);
         sched_setaffinity(None, &only).with_context(|| format!("cannot pin to core {core}"))?;
         Ok(Self(Some(before)))
@@ -68,4 +72,25 @@ impl Drop for Pinned {
 pub(crate) fn stay_on(number: usize) {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let _refused = cores.get(number).map(|&core| core_affinity::set_for_current(core));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_that_a_thread_may_not_use_is_refused() {
+        let all = sched_getaffinity(None).unwrap();
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core));
+        let (first, second) = (cores.next().unwrap(), cores.next());
+        let pinned = Pinned::to(Some(first)).unwrap();
+        assert_eq!(allowed().unwrap(), 1);
+        for other in second.into_iter().chain([CpuSet::MAX_CPU, usize::MAX]) {
+            let error = Pinned::to(Some(other)).map(drop).unwrap_err().to_string();
+            assert!(error.contains(&format!("no core {other}")), "{error}");
+        }
+        assert!(need_two().is_err());
+        drop(pinned);
+        assert_eq!(sched_getaffinity(None).unwrap(), all);
+    }
 }

@@ -57,6 +57,8 @@ pub struct ReplayOptions {
 /// # Errors
 /// If there is none, or several.
 pub fn top_of_book_beside(messages: &Path) -> Result<PathBuf> {
+    // A file that is not there has nothing beside it.
+    messages.metadata().with_context(|| messages.display().to_string())?;
     let folder = messages.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let mut found = Vec::new();

@@ -26,6 +26,7 @@ use touchline_protocol::wait::WaitStrategy;
 
 use crate::engine::{Engine, EngineOptions};
 use crate::latency::{Distribution, Percentiles};
+use crate::scratch::Scratch;
 
 pub use goals::{Goal, ToGoal};
 use hop::Hop;
@@ -214,7 +215,8 @@ pub fn run(options: &RttOptions) -> Result<RttReport> {
     for _ in 0..options.runs {
         runs.push(one_run(options, &mut baselines)?);
     }
-    Ok(RttReport::new(options, runs))
+    let scratch = options.engine.as_ref().map(|engine| Scratch::of(&engine.scratch)).transpose()?;
+    Ok(RttReport::new(options, scratch, runs))
 }
 
 fn one_run(options: &RttOptions, baselines: &mut Baselines) -> Result<Run> {

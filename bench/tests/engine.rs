@@ -199,6 +199,7 @@ fn round_trips_through_the_engine_are_measured() {
     let p50 = |kind: &str| report["median"][kind]["p50"].as_u64().unwrap();
     assert_eq!(report["ratios"]["order_to_ring"], median_ratio([(p50("order"), p50("ring"))]));
     assert_eq!(report["goals"], Value::Array(Vec::new()), "of what waits adaptively");
+    assert!(report["scratch"]["file_system"].is_string());
 }
 
 #[test]

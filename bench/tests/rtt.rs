@@ -45,6 +45,8 @@ fn what_cannot_be_run_ends_with_2_and_says_why() {
         (&["log", "--scratch", "/nonexistent/folder"][..], "/nonexistent/folder"),
         (&["log", "--core", "5000"][..], "no core 5000"),
         (&["feed", "--core", "5000", "--engine", "/bin/true"][..], "no core 5000"),
+        (&["replay", "/nonexistent.csv"][..], "/nonexistent.csv: No such file"),
+        (&["core", "--growth", "--plot", "/nonexistent/plot.svg"][..], "/nonexistent/plot.svg"),
         (&["rtt", "--engine", "/bin/true"][..], "the engine said nothing: it ended before"),
     ] {
         let output = bench(arguments);

@@ -1,5 +1,6 @@
 //! The command line of `touchline-bench core`. Called by [`super`].
 
+use std::fs::OpenOptions;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -44,10 +45,13 @@ pub(super) struct Arguments {
     growth: bool,
     /// With --growth: leave out larger sizes
     #[arg(long, value_name = "SIZE", default_value_t = u32::MAX, requires = "growth",
+          conflicts_with_all = ["flow", "engine", "recording"],
           value_parser = clap::value_parser!(u32).range(SMALLEST_BOOK..))]
     largest: u32,
     /// With --growth: write the curves to this SVG file
-    #[arg(long, value_name = "FILE", requires = "growth")]
+    // The parser asks for nothing that what else is there rules out, so it is ruled out here as well.
+    #[arg(long, value_name = "FILE", requires = "growth",
+          conflicts_with_all = ["flow", "engine", "recording"])]
     plot: Option<PathBuf>,
     /// Keep large blocks on small pages, for all engines
     #[arg(long)]
@@ -85,6 +89,11 @@ pub(super) fn run(arguments: Arguments) -> Result<bool> {
 }
 
 fn run_growth(arguments: &Arguments) -> Result<bool> {
+    if let Some(file) = &arguments.plot {
+        // What cannot be written is told before anything is measured; what was in it stays until then.
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(file);
+        opened.with_context(|| file.display().to_string())?;
+    }
     let report = growth::run(&GrowthOptions {
         rounds: usize::from(arguments.rounds),
         operations: arguments.operations as usize,

@@ -9,12 +9,15 @@ use super::goals::{Goal, goals};
 use super::{BLOCKS, RttOptions, Run, wait_name};
 use crate::latency::{Percentiles, median_ratio, ratio};
 use crate::machine::Machine;
+use crate::scratch::Scratch;
 
 /// All of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RttReport {
     /// What it was measured on.
     pub machine: Machine,
+    /// What the engine's log was written to; none without an engine.
+    pub scratch: Option<Scratch>,
     /// `adaptive` or `spin`.
     pub wait: &'static str,
     /// Round trips of each kind per run that were recorded.
@@ -127,9 +130,10 @@ const NO_VERDICT: &str = "no verdict: the goal is that of two sides that spin (-
                           and engine give their cores away, and the bare cache line never does";
 
 impl RttReport {
-    pub(super) fn new(options: &RttOptions, runs: Vec<Run>) -> Self {
+    pub(super) fn new(options: &RttOptions, scratch: Option<Scratch>, runs: Vec<Run>) -> Self {
         Self {
             machine: Machine::here(),
+            scratch,
             wait: wait_name(options.wait),
             messages: options.messages.div_ceil(BLOCKS) * BLOCKS,
             idle_sessions: options.idle_sessions,
@@ -164,14 +168,16 @@ impl RttReport {
     /// Several lines of text.
     #[must_use]
     pub fn text(&self) -> String {
+        let scratch = self.scratch.as_ref().map(|scratch| format!("scratch: {}\n", scratch.line()));
         let mut text = format!(
             "round trips between two processes: {} of each kind per run, median of {} run(s), \
-             waiting {}, beside {} idle session(s)\nmachine: {}\n\n{:<22}{}   p50 to bare   to our ring\n",
+             waiting {}, beside {} idle session(s)\nmachine: {}\n{}\n{:<22}{}   p50 to bare   to our ring\n",
             self.messages,
             self.runs.len(),
             self.wait,
             self.idle_sessions,
             self.machine.line(),
+            scratch.unwrap_or_default(),
             "",
             Percentiles::HEADING,
         );
@@ -204,7 +210,11 @@ mod tests {
     fn only_what_spins_on_both_sides_has_a_goal() {
         let report = |wait, order| {
             let options = RttOptions { engine: None, wait, runs: 1, messages: 1, idle_sessions: 0 };
-            RttReport::new(&options, vec![Run { order, order_takes: order, ..Run::default() }])
+            RttReport::new(
+                &options,
+                None,
+                vec![Run { order, order_takes: order, ..Run::default() }],
+            )
         };
         let order = Some(Percentiles::default());
         let spinning = report(WaitStrategy::Spin, order);

@@ -14,7 +14,7 @@ use touchline_protocol::message::enums::{Lane, Role, Side};
 use touchline_protocol::text::Name;
 use touchline_protocol::units::{Epoch, KeyId, OrderId, Position, Sequence, SessionId};
 
-use super::commands::{AT_REST, Step, order, step};
+use super::commands::{AT_REST, Step, WARM_UP, order, step};
 use crate::engine::{SYMBOL, VENUE};
 use crate::machine::nanoseconds;
 use crate::orders::cancel;
@@ -108,7 +108,7 @@ impl Alone {
     }
 }
 
-/// `count` commands with orders at rest, ns.
+/// `count` commands with orders at rest, behind as many others as warm it up, ns.
 pub(super) fn block(count: usize) -> Result<u64> {
     let mut alone = Alone::new()?;
     let first = alone.command(0, OrderId(0));
@@ -118,19 +118,20 @@ pub(super) fn block(count: usize) -> Result<u64> {
         other => bail!("an order gives {}", other.name()),
     };
     let (mut words, mut ends) = (Vec::new(), vec![0]);
-    for number in 1..AT_REST + count {
+    let begin = AT_REST - 1 + WARM_UP;
+    for number in 1..=begin + count {
         words.extend(alone.command(number, first));
         ends.push(words.len());
     }
     let command = |index: usize| bytemuck::cast_slice(&words[ends[index]..ends[index + 1]]);
-    for index in 0..AT_REST - 1 {
+    for index in 0..begin {
         alone.apply(&decode::command(command(index))?)?;
     }
-    let begin = Instant::now();
-    for index in AT_REST - 1..AT_REST - 1 + count {
+    let timed = Instant::now();
+    for index in begin..begin + count {
         alone.apply(&decode::command(command(index))?)?;
     }
-    let took = nanoseconds(begin.elapsed());
+    let took = nanoseconds(timed.elapsed());
     let open = alone.core.open_orders(SYMBOL, Side::Buy).count();
     ensure!(open.abs_diff(AT_REST) <= 1, "{open} orders are open at the end");
     Ok(took)

@@ -11,6 +11,10 @@ use crate::orders;
 /// known when its cancel leaves.
 pub(super) const AT_REST: usize = 4096;
 
+/// Commands before the first that is timed: fewer than that and what is touched for the first time, tables, pages and
+/// guesses, is most of what is measured. Even, so that as many orders are at rest behind them.
+pub(super) const WARM_UP: usize = 65_536;
+
 /// Prices, each one tick below the other.
 const PRICES: usize = 64;
 

@@ -10,7 +10,7 @@ use touchline_protocol::message::decode::Event;
 use touchline_protocol::message::enums::OrderStatus;
 use touchline_protocol::units::{KeyId, OrderId, Position};
 
-use super::commands::{AT_REST, Step, order, step};
+use super::commands::{AT_REST, Step, WARM_UP, order, step};
 use crate::engine::{Engine, EngineOptions};
 use crate::interrupt;
 use crate::machine::nanoseconds;
@@ -59,7 +59,7 @@ impl Session {
             answered: 0,
             position: Position(0),
         };
-        session.go_on_to(AT_REST)?;
+        session.go_on_to(AT_REST + WARM_UP)?;
         session.settle()?;
         Ok(session)
     }
