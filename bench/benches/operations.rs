@@ -1,7 +1,8 @@
 //! The cost of single operations of the hot path, by criterion: `cargo bench -p touchline-bench`.
 //!
 //! These figures are for seeing what a change does to one part (`--save-baseline`, `--baseline`). What
-//! the parts come to beside a peer or a limit is what the commands of `touchline-bench` say.
+//! the parts come to beside a peer or a limit is what the commands of `touchline-bench` say. Allocator and huge pages
+//! are those of that executable, and what book and core come to is checked once before it is timed.
 
 #![allow(missing_docs, reason = "criterion_group makes a public function without any")]
 
@@ -9,17 +10,22 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use bytemuck::bytes_of;
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group};
 use touchline_adapter::signature::SigningKey;
+use touchline_bench::allocation::Counting;
 use touchline_bench::core::engines::{Engine, Touchline, TouchlineHandles, with_places};
 use touchline_bench::core::flows::{Flow, Synthetic};
 use touchline_bench::core::operation::Tally;
 use touchline_bench::core::venue::{Size, Venue};
+use touchline_engine::huge_pages::use_huge_pages;
 use touchline_protocol::decimal;
 use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::decode;
 use touchline_protocol::message::enums::{OrderType, Side, TimeInForce};
 use touchline_protocol::ring::{Capacity, MessageBuffer, heap_ring};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// Operations of a flow; one iteration does all of them.
 const OPERATIONS: usize = 500_000;
@@ -30,6 +36,8 @@ const BATCH: usize = 64;
 fn book(criterion: &mut Criterion) {
     for kind in [Synthetic::Calm, Synthetic::Crossing] {
         let flow = with_places(kind.generate(OPERATIONS));
+        check::<Touchline>(&flow);
+        check::<TouchlineHandles>(&flow);
         let mut group = criterion.benchmark_group(format!("book, {}", flow.name));
         group.throughput(Throughput::Elements(flow.measured.len() as u64)).sample_size(10);
         group.bench_function("by id", |bencher| {
@@ -52,6 +60,13 @@ fn filled<E: Engine>(flow: &Flow) -> (E, &Flow) {
     (engine, flow)
 }
 
+/// Panics unless an engine comes to what it must: a wrong book may be fast.
+fn check<E: Engine>(flow: &Flow) {
+    let mut filled = filled::<E>(flow);
+    assert_eq!(run(&mut filled), flow.expected, "{}", flow.name);
+    assert_eq!(filled.0.depth(), flow.depth, "{}", flow.name);
+}
+
 fn run<E: Engine>((engine, flow): &mut (E, &Flow)) -> Tally {
     let mut tally = Tally::default();
     for batch in flow.measured.chunks(BATCH) {
@@ -68,21 +83,28 @@ fn core(criterion: &mut Criterion) {
     let flow = Synthetic::Calm.generate(OPERATIONS);
     let mut group = criterion.benchmark_group("whole core");
     group.throughput(Throughput::Elements(OPERATIONS as u64)).sample_size(10);
+    let hash = venue(&flow).check(&flow).expect("the core comes to what it must");
     group.bench_function("calm", |bencher| {
         bencher.iter_custom(|rounds| {
-            let picoseconds: u64 = (0..rounds).map(|_| whole_core(&flow)).sum();
+            let picoseconds: u64 = (0..rounds).map(|_| whole_core(&flow, hash)).sum();
             Duration::from_nanos(picoseconds * OPERATIONS as u64 / 1000)
         });
     });
     group.finish();
 }
 
-/// Picoseconds per command.
-fn whole_core(flow: &Flow) -> u64 {
+fn venue(flow: &Flow) -> Venue {
     let size = Size { symbols: 1, accounts: 10 };
     let (orders, levels) = (flow.capacity.orders + 1, flow.capacity.levels + 1);
-    let mut venue = Venue::new(size, orders, levels).expect("the core takes its definitions");
-    venue.run(flow).expect("the core takes the flow")
+    Venue::new(size, orders, levels).expect("the core takes its definitions")
+}
+
+/// Picoseconds per command, of a pass that comes to the state of this hash.
+fn whole_core(flow: &Flow, hash: u64) -> u64 {
+    let mut venue = venue(flow);
+    let picoseconds = venue.run(flow).expect("the core takes the flow");
+    assert_eq!(venue.state_hash(), hash, "a timed pass came to another state than the checked one");
+    picoseconds
 }
 
 fn order() -> NewOrder {
@@ -132,4 +154,9 @@ fn texts(criterion: &mut Criterion) {
 }
 
 criterion_group!(operations, book, core, messages, texts);
-criterion_main!(operations);
+
+fn main() {
+    use_huge_pages(true);
+    operations();
+    Criterion::default().configure_from_args().final_summary();
+}
