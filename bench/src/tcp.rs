@@ -1,9 +1,9 @@
 //! `touchline-bench tcp`: order to matched to appended to reply over loopback TCP, through a real engine
 //! with each of the gateway's backends, beside what the same bytes cost without an engine, in the same run.
 //!
-//! T is an echo by one thread over a standard TCP socket. T2 is the same echo whose socket thread hands each
-//! message through a ring to a second thread and gets it back over another, as a gateway must. All threads
-//! wait alike, and sleep where the engine's do. Messages are sent when they are due, whether or not the last one is
+//! T is an echo by one thread over a standard TCP socket, which spins. T2 is an echo whose socket thread hands each
+//! message through a ring to a second thread and gets it back over another, as a gateway must; its threads wait as the
+//! engine's do, and sleep where those do. Messages are sent when they are due, whether or not the last one is
 //! answered, and times count from when each was due. Blocks of all kinds alternate, each over a connection of its own;
 //! an engine that is not measured is halted meanwhile, because it would take a core from what is.
 
@@ -50,7 +50,7 @@ pub struct TcpOptions {
 
 /// What is measured: baselines, then ours.
 pub const KINDS: [&str; 5] =
-    ["T: echo", "T2: echo by ring", "engine, epoll", "engine, io_uring", "engine, shm"];
+    ["T: spinning echo", "T2: echo by ring", "engine, epoll", "engine, io_uring", "engine, shm"];
 
 /// Latencies of one kind, in [`KINDS`]' order.
 pub type Run = [Percentiles; 5];
@@ -72,6 +72,8 @@ pub struct TcpReport {
     pub runs: Vec<Run>,
     /// Medians of the runs.
     pub median: Run,
+    /// p50 of each kind to that of T, medians of the runs, in hundredths.
+    pub p50_to_t: [u64; 5],
     /// p50 of each kind to that of T2, medians of the runs, in hundredths.
     pub p50_to_t2: [u64; 5],
     /// p99 of each kind to that of T2, likewise; none of too few messages.
@@ -92,8 +94,11 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
     for _ in 0..options.runs {
         runs.push(one_run(options)?);
     }
-    let of_runs = |kind: usize, field: fn(&Percentiles) -> Option<u64>| {
-        median_far_ratio(runs.iter().map(|run: &Run| (field(&run[kind]), field(&run[1]))))
+    let of_runs = |kind: usize, beside: usize, field: fn(&Percentiles) -> Option<u64>| {
+        median_far_ratio(runs.iter().map(|run: &Run| (field(&run[kind]), field(&run[beside]))))
+    };
+    let p50_to = |beside: usize| {
+        move |kind: usize| of_runs(kind, beside, |one| Some(one.p50)).unwrap_or_default()
     };
     let kinds: [usize; 5] = std::array::from_fn(|kind| kind);
     let idle_look = idle_looks(options.runs)?;
@@ -105,8 +110,9 @@ pub fn run(options: &TcpOptions) -> Result<TcpReport> {
         rate: options.rate,
         median: kinds
             .map(|kind| Percentiles::median(&runs.iter().map(|run| run[kind]).collect::<Vec<_>>())),
-        p50_to_t2: kinds.map(|kind| of_runs(kind, |one| Some(one.p50)).unwrap_or_default()),
-        p99_to_t2: kinds.map(|kind| of_runs(kind, |one| one.p99)),
+        p50_to_t: kinds.map(p50_to(0)),
+        p50_to_t2: kinds.map(p50_to(1)),
+        p99_to_t2: kinds.map(|kind| of_runs(kind, 1, |one| one.p99)),
         idle_look,
         io_uring_refused: host::try_io_uring().err().map(|error| error.to_string()),
         runs,
@@ -139,7 +145,7 @@ fn one_run(options: &TcpOptions) -> Result<Run> {
     let wait = options.engine.wait;
     let mut engines = Vec::new();
     let mut subjects = Vec::new();
-    for kind in [EchoKind::Direct, EchoKind::ByRing] {
+    for (kind, wait) in [(EchoKind::Direct, WaitStrategy::Spin), (EchoKind::ByRing, wait)] {
         subjects.push(Subject::Echo(Echo::start(kind, wait)?));
     }
     for backend in ["epoll", "io_uring"] {
@@ -219,7 +225,7 @@ impl TcpReport {
         let mut text = format!(
             "order, matched, appended, reply over loopback TCP: {} messages of each kind per run at {} per \
              second,\nfrom when each was due, median of {} run(s), waiting {}\nmachine: {}\nscratch: {}\n\n{:<20}{}   \
-             p50 to T2   p99 to T2\n",
+             p50 to T   p50 to T2   p99 to T2\n",
             self.messages,
             self.rate,
             self.runs.len(),
@@ -233,8 +239,9 @@ impl TcpReport {
             // Writing to a String cannot fail.
             let _infallible = writeln!(
                 text,
-                "{name:<20}{}   {:>9}   {:>9}",
+                "{name:<20}{}   {:>8}   {:>9}   {:>9}",
                 self.median[kind].columns(),
+                ratio(self.p50_to_t[kind], 100),
                 ratio(self.p50_to_t2[kind], 100),
                 hundredths(self.p99_to_t2[kind]),
             );

@@ -203,6 +203,23 @@ fn round_trips_through_the_engine_are_measured() {
 }
 
 #[test]
+fn orders_over_tcp_are_measured_beside_echoes() {
+    let Some(engine) = engine() else { return };
+    let output = bench(&engine, &["tcp", "--json", "--runs", "1", "--messages", "20"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#}");
+    let p50 = |kind: usize| report["median"][kind]["p50"].as_u64().unwrap();
+    for kind in 0..5 {
+        // Of so few messages there is no p99, and no ratio of one.
+        assert_eq!(report["median"][kind]["count"], 20, "{report:#}");
+        assert!(report["median"][kind]["p99"].is_null() && report["p99_to_t2"][kind].is_null());
+        for (ratio, beside) in [("p50_to_t", 0), ("p50_to_t2", 1)] {
+            assert_eq!(report[ratio][kind], median_ratio([(p50(kind), p50(beside))]), "{kind}");
+        }
+    }
+}
+
+#[test]
 fn orders_over_rest_are_measured() {
     let Some(engine) = engine() else { return };
     let arguments = ["rest", "--json", "--runs", "1", "--requests", "200", "--bystanders", "20"];

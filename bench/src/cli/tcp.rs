@@ -8,8 +8,8 @@ use crate::tcp::{self, TcpOptions};
 
 /// What the help ends with.
 pub(super) const HELP: &str = "\
-T is an echo by one thread over a standard TCP socket; T2 the same with a second thread behind a pair of
-rings. The engine's orders are a sell that rests and a buy that takes it, in turn. Messages are sent when
+T is an echo by one thread over a standard TCP socket, which spins whatever --wait says; T2 one with a second
+thread behind a pair of rings, whose threads wait as the engine's do. The engine's orders are a sell that rests and a buy that takes it, in turn. Messages are sent when
 they are due, and times count from then. Ratios are taken within a run; medians over the runs are printed.
 Gateway and duty thread are two threads and the client is a third: with fewer than three cores free they
 take each other's.";
