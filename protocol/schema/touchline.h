@@ -295,7 +295,7 @@ struct touchline_limits {
     uint32_t sessions; /* Durable sessions. */
     uint32_t open_orders; /* Open orders over all symbols, waiting stops included. */
     uint32_t price_levels; /* Occupied price levels over all symbols, those of waiting stops included, and one kept for each stop, and for each order that takes in parts, that may still rest. */
-    uint32_t pending_work; /* Entries of pending work; the sweeps of killed accounts and revoked keys have room besides. */
+    uint32_t pending_work; /* Entries of pending work; the sweeps of killed accounts and revoked keys have room besides, and so have the turns of stops when halts end. */
     uint32_t max_steps; /* Steps that one transaction takes at most, 1 to 512: a maker met is one, an order ended is two. */
     uint32_t orders_per_interval_0; /* Orders per account and first interval (0: unlimited). */
     uint32_t orders_per_interval_1; /* Orders per account and second interval (0: unlimited). */
@@ -734,7 +734,7 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_define_symbol, reserved) == 84, "touc
 TOUCHLINE_ASSERT(offsetof(struct touchline_define_symbol, filters) == 88, "touchline_define_symbol.filters");
 TOUCHLINE_ASSERT(offsetof(struct touchline_define_symbol, reserved_1) == 232, "touchline_define_symbol.reserved_1");
 
-/* Changes a symbol's status. */
+/* Changes a symbol's status. By rules 5 no stop is triggered until it is TRADING; then those that the last price reaches have their turn. */
 struct touchline_set_symbol_status {
     struct touchline_message_header header; /* SBE header. */
     struct touchline_command_header command; /* Who and when. */

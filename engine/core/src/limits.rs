@@ -66,6 +66,13 @@ pub fn urgent_sweeps(limits: &Limits) -> u32 {
     limits.accounts.saturating_add(of_keys).min(URGENT_SWEEPS_MAX)
 }
 
+/// Entries of pending work that there may be at once: what the limit allows, urgent sweeps, and for each symbol
+/// the turn of stops that were reached in a halt. These need no room of the limit, but count in it while they wait:
+/// an operator's command that lets a symbol trade again is not refused for what clients have pending.
+pub(crate) fn pending_entries(limits: &Limits) -> u32 {
+    limits.pending_work + urgent_sweeps(limits) + limits.symbols
+}
+
 /// The least value of each limit.
 pub const MINIMA: Limits = Limits {
     assets: 0,

@@ -94,8 +94,9 @@ impl Orders {
         let sessions = (limits.sessions as usize + 1).max(self.by_session.len());
         self.by_session.try_reserve_exact(sessions - self.by_session.len())?;
         self.by_session.resize(sessions, 0);
-        // Each pending work keeps one place at the most (of the urgent sweeps only one has begun), and so
-        // does a triggered stop while it takes, and each order of a list while a replacement is judged.
+        // Each pending work keeps one place at the most (of the urgent sweeps only one has begun; the turns of stops
+        // that were reached in a halt, which the limit does not bound, keep one only at the head of the queue), and
+        // so does a triggered stop while it takes, and each order of a list while a replacement is judged.
         self.chains.try_grow(limits.pending_work + 4)?;
         self.slots.resize(wanted, Slot::VACANT);
         self.details.resize(wanted, OrderDetails::default());

@@ -84,7 +84,9 @@ impl Pending {
 /// first out; but while the sweep of a killed account or a revoked key is among them, the orders come
 /// first that are taking already (what they pay and whether they may take at all was judged by the book
 /// as it stood), then those sweeps, then the rest. Urgent sweeps have room of their own, so that no
-/// client's work can keep an operator's command out.
+/// client's work can keep an operator's command out, and so has each symbol the turn of its stops when a halt of it
+/// ends. That one counts in the limit while it waits, so that for this time there may be as many entries above the
+/// limit as there are symbols.
 ///
 /// Room for what rests in the end. Let `L` be the occupied price levels, those of waiting stops
 /// included, `S` the waiting stops that may rest one day, and `R` the queued orders that may rest.

@@ -252,7 +252,7 @@ impl Core {
             match pending {
                 // An urgent sweep may have ended all that was to run.
                 Pending::Triggered(_) => {}
-                Pending::Sweep(_) if !self.has_triggered(id.0 as usize) => {}
+                Pending::Sweep(_) if self.is_settled_for_sweep(id) => {}
                 Pending::Sweep(_) => return Err(format!("a sweep of {id} before its stops")),
                 Pending::Order(active) => {
                     let aggressor = active.aggressor();
@@ -276,6 +276,20 @@ impl Core {
             return Err(format!("{flagged} symbols wait for {} pending orders", seen.len()));
         }
         Ok(())
+    }
+
+    /// Entries that the limit on pending work counts, at the most; by rules 5 with the turns of stops that were
+    /// reached in a halt, for which the limit does not ask.
+    pub(crate) fn most_ordinary_work(&self) -> u32 {
+        let of_halts = if self.rules < 5 { 0 } else { self.symbols.len() };
+        self.limits.pending_work + of_halts
+    }
+
+    /// True when no stop of a symbol ought to have had its turn before a sweep of that symbol; by rules 5 it may be
+    /// reached already, since the sweep may have begun in a halt.
+    pub(crate) fn is_settled_for_sweep(&self, id: SymbolId) -> bool {
+        let at = id.0 as usize;
+        if self.rules < 5 { !self.has_triggered(at) } else { self.symbols.list[at].fired == NONE }
     }
 
     /// Each open order has its place among those of its account, by placement; what is pending may
@@ -383,7 +397,7 @@ impl Core {
             && counts.sessions <= limits.sessions
             && counts.open_orders <= limits.open_orders
             && counts.price_levels <= limits.price_levels
-            && self.pending.ordinary() <= limits.pending_work
+            && self.pending.ordinary() <= self.most_ordinary_work()
             && self.pending.urgent() <= crate::limits::urgent_sweeps(limits)
             // What is queued besides will empty a level before it rests.
             && counts.price_levels + self.orders.reserved() <= limits.price_levels;

@@ -39,6 +39,8 @@ mod room;
 mod runs;
 #[path = "model/sessions.rs"]
 mod sessions;
+#[path = "model/situations.rs"]
+mod situations;
 #[path = "model/state.rs"]
 mod state;
 #[path = "model/steps.rs"]

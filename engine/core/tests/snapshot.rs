@@ -36,6 +36,8 @@ mod replace;
 mod room;
 #[path = "model/sessions.rs"]
 mod sessions;
+#[path = "model/situations.rs"]
+mod situations;
 #[path = "model/state.rs"]
 mod state;
 #[path = "model/steps.rs"]

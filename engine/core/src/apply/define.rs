@@ -9,6 +9,7 @@ use crate::filters;
 use crate::keys::Key;
 use crate::limits::number;
 use crate::outbox::Outbox;
+use crate::pending::Pending;
 use crate::pool::NONE;
 use crate::symbols::{Symbol, SymbolCounters};
 use touchline_protocol::message::command::{
@@ -103,7 +104,9 @@ impl Core {
     }
 
     /// A halt does not wait for pending work. An order accepted before it still ends its taking: the
-    /// status decides about acceptance, and half a match would leave the book crossed.
+    /// status decides about acceptance, and half a match would leave the book crossed. By rules 5 no stop is
+    /// triggered in a halt; those that were reached in it have their turn when the symbol trades again, for which
+    /// there is [room](crate::pending::PendingQueue) of its own.
     pub(super) fn set_symbol_status(
         &mut self,
         message: &SetSymbolStatus,
@@ -118,6 +121,11 @@ impl Core {
             return require(false, 1);
         };
         symbol.status = status;
+        // What is pending on the symbol leaves it to them when it is done.
+        let is_settled = !symbol.has_pending;
+        if is_settled && self.has_triggered(message.symbol.0 as usize) {
+            self.push_pending(Pending::Triggered(message.symbol));
+        }
         done(outbox, message.symbol.0.into());
         Ok(())
     }

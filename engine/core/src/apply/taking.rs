@@ -9,8 +9,9 @@ use crate::book::{Aggressor, Handle};
 use crate::money;
 use crate::orders::{OrderDetails, OrderRecord};
 use crate::outbox::Outbox;
-use crate::pending::{ActiveOrder, Pending};
+use crate::pending::{ActiveOrder, Pending, Sweep};
 use crate::pool::NONE;
+use touchline_protocol::message::command::EVERY;
 use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePrevention, Side};
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
 use touchline_protocol::units::{BookUpdateId, Price, Qty, SymbolId};
@@ -53,7 +54,7 @@ impl Core {
             Pending::Sweep(mut sweep) => {
                 let is_done = self.advance_sweep(&mut sweep, &mut steps, outbox);
                 self.report_sweep(&sweep, is_done, outbox);
-                (!is_done).then_some(Pending::Sweep(sweep))
+                if is_done { self.behind_sweep(&sweep) } else { Some(Pending::Sweep(sweep)) }
             }
         };
         match later {
@@ -84,6 +85,14 @@ impl Core {
             }
             None => self.has_triggered(symbol.0 as usize).then_some(Pending::Triggered(symbol)),
         }
+    }
+
+    /// What comes behind a sweep: of one symbol that was begun in a halt, and over which the symbol has come to
+    /// trade again, the turns of the stops that it has left and that were reached meanwhile.
+    fn behind_sweep(&self, sweep: &Sweep) -> Option<Pending> {
+        let symbol = sweep.symbol;
+        let has_stops = symbol.0 != EVERY && self.has_triggered(symbol.0 as usize);
+        has_stops.then_some(Pending::Triggered(symbol))
     }
 
     /// Leaves what an order's first transaction could not do to later ones.
@@ -144,7 +153,7 @@ impl Core {
         let at = active.symbol.0 as usize;
         let mut is_spent = false;
         // No stop comes to wait while an order takes.
-        let has_stops = !self.symbols.triggers[at].is_empty();
+        let has_stops = !self.symbols.triggers[at].is_empty() && self.lets_stops_fire(at);
         let is_bound = self.is_bound_by_lock(active);
         let taking = loop {
             if has_stops {

@@ -8,6 +8,10 @@
 //! pending work. Moving one is a step of the transaction's `max_steps`, running one is two. The stop leg
 //! of a list ends its limit leg first, and has that one's lock from then on; while it waits for its turn
 //! the limit leg may be touched, and then it never runs.
+//!
+//! By rules 5 none is moved while the symbol is not TRADING: what an order that was under way, or stops that had
+//! been moved, still trade behind a halt sets nothing off. Those that the last price reaches when the symbol trades
+//! again are moved then.
 
 use super::Context;
 use super::ending::LIST_STEPS;
@@ -20,7 +24,7 @@ use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
 use crate::pool::NONE;
 use crate::symbols::Symbol;
-use touchline_protocol::message::enums::{Side, TimeInForce};
+use touchline_protocol::message::enums::{Side, SymbolStatus, TimeInForce};
 use touchline_protocol::message::event::{OrderContinues, OrderTriggered};
 use touchline_protocol::units::{AccountId, Amount, Epoch, Price, Qty, Sequence, SymbolId};
 
@@ -32,7 +36,7 @@ pub(super) const fn trigger_side(kind: OrderKind) -> Side {
     if kind.fires_upwards() { Side::Sell } else { Side::Buy }
 }
 
-/// True when stops of a symbol have been triggered and have not had their turn.
+/// True when stops of a symbol that is TRADING have been triggered and have not had their turn.
 #[inline(always)]
 pub(super) fn has_triggered(symbol: &Symbol, triggers: &SymbolBook) -> bool {
     symbol.fired != NONE || !triggers.is_empty() && reached(symbol, triggers).is_some()
@@ -84,10 +88,18 @@ impl Core {
         handle
     }
 
-    /// As [`has_triggered`], of a symbol by its number.
+    /// As [`has_triggered`], of a symbol by its number, whatever its status.
     #[inline(always)]
     pub(crate) fn has_triggered(&self, at: usize) -> bool {
-        has_triggered(&self.symbols.list[at], &self.symbols.triggers[at])
+        let symbol = &self.symbols.list[at];
+        has_triggered(symbol, &self.symbols.triggers[at])
+            && (symbol.fired != NONE || self.lets_stops_fire(at))
+    }
+
+    /// True while trades of a symbol trigger stops.
+    #[inline(always)]
+    pub(super) fn lets_stops_fire(&self, at: usize) -> bool {
+        self.rules < 5 || self.symbols.list[at].status == SymbolStatus::Trading
     }
 
     /// Moves the stops that the last trade reaches to those that wait for their turn.
@@ -116,8 +128,11 @@ impl Core {
         outbox: &mut Outbox<'_>,
     ) -> Option<ActiveOrder> {
         let at = symbol.0 as usize;
+        let lets_more_fire = self.lets_stops_fire(at);
         loop {
-            self.collect_triggered(at, steps);
+            if lets_more_fire {
+                self.collect_triggered(at, steps);
+            }
             let first = self.symbols.list[at].fired;
             if *steps == 0 || first == NONE {
                 break;

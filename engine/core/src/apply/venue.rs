@@ -100,7 +100,7 @@ impl Core {
         self.sessions.try_grow(limits.sessions)?;
         self.pools.try_grow(limits.open_orders, limits.price_levels)?;
         self.orders.try_grow(limits)?;
-        self.pending.try_grow(limits.pending_work + limits::urgent_sweeps(limits))
+        self.pending.try_grow(limits::pending_entries(limits))
     }
 
     /// Window numbers of another interval length mean nothing, so its counts begin anew.

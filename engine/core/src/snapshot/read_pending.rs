@@ -5,7 +5,7 @@ use super::read::Reading;
 use super::read_orders::{kind, prevention};
 use crate::Core;
 use crate::filters::OrderKind;
-use crate::limits::urgent_sweeps;
+use crate::limits::{pending_entries, urgent_sweeps};
 use crate::money::{self, AMOUNT_MAX};
 use crate::pending::{ActiveOrder, Pending, Sweep, Waiter, Whose};
 use crate::pool::{NONE, named};
@@ -24,8 +24,7 @@ type Outcome<E> = Result<(), SnapshotError<E>>;
 impl<E> Reading<'_, E> {
     /// The pending work. It comes behind the orders, since it must have something to do.
     pub(super) fn pending(&mut self) -> Outcome<E> {
-        let limits = &self.core.limits;
-        let most = limits.pending_work + urgent_sweeps(limits);
+        let most = pending_entries(&self.core.limits);
         for _ in 0..self.reader.begin(records::PENDING, most.into())? {
             let PendingRecord { kind, symbol } = self.reader.take()?;
             let known = self.core.symbols.get(symbol);
@@ -40,9 +39,9 @@ impl<E> Reading<'_, E> {
                 _ => return Err(self.reader.wrong("of no known kind")),
             };
             self.core.push_pending(pending);
-            let (limits, pending) = (&self.core.limits, &self.core.pending);
-            let has_room = pending.ordinary() <= limits.pending_work
-                && pending.urgent() <= urgent_sweeps(limits);
+            let (core, pending) = (&self.core, &self.core.pending);
+            let has_room = pending.ordinary() <= core.most_ordinary_work()
+                && pending.urgent() <= urgent_sweeps(&core.limits);
             self.reader.require(has_room, "more than the limits allow")?;
             self.reader.step();
         }
@@ -166,7 +165,7 @@ impl<E> Reading<'_, E> {
         let whose = whose.ok_or(self.reader.wrong("about nobody's orders"))?;
         let is_of_every = symbol.0 == EVERY;
         self.reader.require(is_of_every || !whose.is_urgent(), "urgent, and of one symbol only")?;
-        let is_settled = is_of_every || !self.core.has_triggered(symbol.0 as usize);
+        let is_settled = is_of_every || self.core.is_settled_for_sweep(symbol);
         self.reader.require(is_settled, "a sweep in front of stops that were reached")?;
         Ok(Pending::Sweep(Sweep {
             whose,

@@ -161,6 +161,7 @@ pub(crate) fn world(source: &mut Source<'_>) -> Subject {
         15 => 1,
         14 => 2,
         13 => 3,
+        12 => 4,
         _ => RULES_MAX,
     };
     for rules in 1..=rules {

@@ -72,6 +72,7 @@ impl Model {
 
     fn decide(&mut self, command: &Command<'_>) -> Outcome {
         self.check_sender(command)?;
+        let waiting = self.ordinary_work();
         let events = match command {
             Command::NewOrder(m) => self.new_order(m),
             Command::CancelOrder(m) => self.cancel(m),
@@ -108,8 +109,12 @@ impl Model {
                 unreachable!("never sent to this model: {}", command.name())
             }
         }?;
-        // Work that cannot be finished at once needs a place to wait.
-        check_detail(self.ordinary_work() <= self.limits.pending_work, Why::CapacityReached, 7)?;
+        // Work that cannot be finished at once needs a place to wait; but not that of an operator who lets a symbol
+        // trade again, which may bring it above the limit.
+        let more =
+            self.ordinary_work() > waiting && !matches!(command, Command::SetSymbolStatus(_));
+        let room = !more || self.ordinary_work() <= self.limits.pending_work;
+        check_detail(room, Why::CapacityReached, 7)?;
         let header = command.header();
         if header.session.0 > 0 {
             self.sessions[header.session.0 as usize - 1].last = header.sequence.0;

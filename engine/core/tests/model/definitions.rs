@@ -1,6 +1,8 @@
 //! The model: what the operator defines and changes.
 
-use crate::state::{Account, Model, ONE, Outcome, Rates, Rejection, Symbol, check, check_detail};
+use crate::state::{
+    Account, Model, ONE, Outcome, Rates, Rejection, Symbol, Work, check, check_detail,
+};
 use crate::venue::Owned;
 use touchline_protocol::message::command::*;
 use touchline_protocol::message::enums::{RejectReason as Why, SymbolStatus};
@@ -17,7 +19,7 @@ fn done(id: u64) -> Outcome {
 
 impl Model {
     pub(crate) fn set_rules(&mut self, m: &SetRules) -> Outcome {
-        check(m.rules == self.rules + 1 && m.rules <= 4, Why::LimitOutOfRange)?;
+        check(m.rules == self.rules + 1 && m.rules <= 5, Why::LimitOutOfRange)?;
         self.rules = m.rules;
         // Averages begin with rules 2; the last price is known from before.
         if m.rules == 2 {
@@ -134,6 +136,12 @@ impl Model {
         check((m.symbol.0 as usize) < self.symbols.len(), Why::UnknownSymbol)?;
         check_detail(SymbolStatus::from_wire(m.status).is_some(), Why::InvalidDefinition, 1)?;
         self.symbol_mut(m.symbol.0).status = m.status;
+        // What was reached in a halt has its turn: behind what goes on with the symbol, if anything does.
+        let settled = !self.work.iter().any(|work| work.symbol() == Some(m.symbol.0));
+        if settled && self.has_fired(m.symbol.0) {
+            self.note("stops that were reached in a halt have their turn");
+            self.work.push_back(Work::Stops(m.symbol.0));
+        }
         done(m.symbol.0.into())
     }
 

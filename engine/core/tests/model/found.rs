@@ -67,7 +67,7 @@ fn oldest() -> Aim {
 
 #[track_caller]
 fn reaches(what: &str, steps: &[Step]) -> Census {
-    let census = play(4, steps);
+    let census = play(5, steps);
     assert!(census.seen.contains_key(what), "{what}: {:#?}", census.seen);
     census
 }
@@ -145,7 +145,7 @@ fn an_order_of_its_own_ends_a_list() {
 fn a_market_order_goes_on_behind_its_own() {
     let market = Wish { kind: MARKET, mode: EXPIRE_MAKER, ..gtc(ANN, true, 1, 4) };
     let steps = [sell(ANN, 3, 2), sell(BOB, 4, 1), sell(BOB, 9, 5), Step::New(market)];
-    for census in [3, 4].map(|rules| play(rules, &steps)) {
+    for census in [3, 5].map(|rules| play(rules, &steps)) {
         assert_eq!(census.seen["SelfTradePrevented ExpireMaker"], 1);
         assert_eq!(census.seen["Trade"], 2);
     }
@@ -261,7 +261,7 @@ fn a_session_ends_with_its_own_orders() {
 /// What a stop has locked is exactly what the book asks for, and nothing else is free.
 #[test]
 fn a_stop_is_paid_to_the_last_unit() {
-    let mut world = World::new(4);
+    let mut world = World::new(5);
     world.step(&Step::New(Wish { kind: STOP_LOSS, ..gtc(BOB, true, 1, 1) }));
     let (account, asset) = (AccountId(2), AssetId(1));
     let amount = world.model.free(account.0, asset.0) as i64;

@@ -2,7 +2,7 @@
 //! or this transaction has done its share.
 
 use crate::place::OrderStatus;
-use crate::state::{Model, ONE, Order, Place, Rates, down, has_limit, is_reached, up};
+use crate::state::{Model, ONE, Order, Rates, down, has_limit, up};
 use crate::venue::Owned;
 use touchline_protocol::message::enums::{SelfTradePrevention, Side};
 use touchline_protocol::message::event::*;
@@ -318,14 +318,5 @@ impl Model {
         copy.take(order.clone(), false, &mut u32::MAX.clone(), &mut events);
         let filled = OrderStatus::Filled.to_wire();
         matches!(events.last(), Some(Owned::Result(result)) if result.status == filled)
-    }
-
-    pub(crate) fn has_fired(&self, symbol: u32) -> bool {
-        let last = self.symbol(symbol).last;
-        self.on(symbol).any(|order| match order.place {
-            Place::Fired { .. } => true,
-            Place::Waiting => is_reached(order.order_type, order.side, order.stop, last),
-            _ => false,
-        })
     }
 }

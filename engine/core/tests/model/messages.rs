@@ -1,11 +1,12 @@
 //! From the steps of a run to messages.
 
+use crate::state::Work;
 use crate::steps::{Flaw, ListWish, NAMES, Step, Wish};
 use crate::venue::{WHOLE, named};
 use crate::world::{ALL_FLAGS, World, filtered, limits};
 use touchline_core::{ORDER_TYPES, ORDER_TYPES_2};
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::Lane;
+use touchline_protocol::message::enums::{Lane, SymbolStatus};
 use touchline_protocol::text::{AssetName, Name};
 use touchline_protocol::units::*;
 
@@ -274,6 +275,12 @@ impl World {
             }
             Step::Status { symbol, status } => {
                 let (command, symbol) = (self.operator(Lane::Cold), SymbolId(symbol));
+                self.send(&SetSymbolStatus { command, symbol, status, ..Default::default() })
+            }
+            Step::HaltPending => {
+                let Some(symbol) = self.model.work.front().and_then(Work::symbol) else { return };
+                let (command, symbol) = (self.operator(Lane::Cold), SymbolId(symbol));
+                let status = SymbolStatus::Halt.to_wire();
                 self.send(&SetSymbolStatus { command, symbol, status, ..Default::default() })
             }
             Step::Limits { open_orders, price_levels, pending_work, max_steps } => {

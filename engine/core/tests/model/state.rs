@@ -280,6 +280,15 @@ impl Work {
     pub(crate) fn is_urgent(&self) -> bool {
         matches!(self, Self::Sweep(sweep) if sweep.urgent)
     }
+
+    /// The symbol that it is about; `None`: all of them.
+    pub(crate) fn symbol(&self) -> Option<u32> {
+        match self {
+            Self::Aggressor(order) => Some(order.symbol),
+            Self::Stops(symbol) => Some(*symbol),
+            Self::Sweep(sweep) => sweep.symbol,
+        }
+    }
 }
 
 #[derive(Clone, Default)]

@@ -171,6 +171,8 @@ pub(crate) enum Step {
     },
     /// The account of an order that waits for its turn is killed.
     KillPending,
+    /// The symbol of the head of the pending work is halted.
+    HaltPending,
     /// Something is defined whose name is taken or that contradicts itself, or other rules.
     Define {
         what: u8,
@@ -237,7 +239,7 @@ fn wishes(rules: u32) -> impl Strategy<Value = Wish> {
     )
 }
 
-fn list_wishes() -> impl Strategy<Value = ListWish> {
+pub(crate) fn list_wishes() -> impl Strategy<Value = ListWish> {
     let of_lists = [vec![0; 12], vec![1; 8], vec![2]].concat();
     let beyond = prop_oneof![1 => Just(None), 2 => (-2..3i64).prop_map(Some)];
     let slices = || prop::sample::select(vec![0, 0, 0, 2, 3]);
@@ -297,7 +299,7 @@ fn flaws() -> impl Strategy<Value = Flaw> {
     ]
 }
 
-fn cancels() -> impl Strategy<Value = Step> {
+pub(crate) fn cancels() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => aims().prop_map(Step::Cancel),
         3 => (aims(), any::<bool>(), 0..NAMES.len()).prop_map(
@@ -329,7 +331,7 @@ fn operator() -> impl Strategy<Value = Step> {
 }
 
 /// Time passes, and what else happens rarely.
-fn passing() -> impl Strategy<Value = Step> {
+pub(crate) fn passing() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => Just(Step::RunPending),
         12 => prop_oneof![4 => Just(1), 4 => 1..2_000_000_000u64, 1 => 1..90_000_000_000u64]
@@ -437,45 +439,5 @@ pub(crate) fn steps(rules: u32) -> impl Strategy<Value = Step> {
         20 => sound.clone(),
         1 => (sound.clone(), flaws()).prop_map(|(step, flaw)| Step::Flawed(Box::new(step), flaw)),
         1 => sound.prop_map(|step| Step::Hasty(Box::new(step))),
-    ]
-}
-
-/// Two accounts that mostly meet themselves, with MARKET orders and icebergs, on a venue whose rules go up
-/// now and then.
-pub(crate) fn steps_among_own_orders() -> impl Strategy<Value = Step> {
-    let kinds = prop::sample::select(vec![1u8, 1, 1, 1, 2, 3, 4, 4, 4, 5, 5, 6, 13, 14, 15, 16]);
-    let slices = prop::sample::select(vec![0i64, 0, 2, 3, 7]);
-    let modes = || prop::sample::select(vec![0u8, 1, 2, 3, 3, 3, 3, 3, 4]);
-    let who = || prop::sample::select(vec![0usize, 0, 1, 1, 4]);
-    let places = (prop::sample::select(vec![0u32, 0, 0, 1]), any::<bool>());
-    let amounts = ((1..7i64, 0..7i64), prop::sample::select(vec![1i64, 2, 3, 5, 8, 13]), 1..3i64);
-    let new = (who(), places, kinds, slices, amounts, modes()).prop_map(
-        |(who, (symbol, buy), kind, slices, ((price, more), lots, stop), mode)| {
-            let price = price + more;
-            let name = 0;
-            Step::New(Wish { who, symbol, buy, kind, slices, stop, price, lots, name, mode })
-        },
-    );
-    let list = (list_wishes(), who(), modes());
-    let list = list.prop_map(|(wish, who, mode)| Step::List(ListWish { who, mode, ..wish }));
-    let account = (1..3u32, modes()).prop_map(|(account, mode)| {
-        let (flags, permissions) = (7, 1);
-        Step::Account { account, flags, permissions, mode }
-    });
-    let limits = (1..8u32).prop_map(|max_steps| {
-        let (open_orders, price_levels, pending_work) = (40, 60, 3);
-        Step::Limits { open_orders, price_levels, pending_work, max_steps }
-    });
-    prop_oneof![
-        60 => new,
-        8 => list,
-        8 => cancels(),
-        8 => Just(Step::RunPending),
-        // Their order rate leaves room for all of it.
-        24 => Just(Step::Pass { ns: 2_000_000_000 }),
-        4 => passing(),
-        2 => account,
-        2 => limits,
-        2 => (6..9u8).prop_map(|what| Step::Define { what }),
     ]
 }

@@ -20,11 +20,7 @@ impl Model {
     /// True if a symbol has something to be done before its next command; a sweep over all symbols
     /// holds every one of them.
     pub(crate) fn is_pending(&self, symbol: u32) -> bool {
-        self.work.iter().any(|work| match work {
-            Work::Aggressor(order) => order.symbol == symbol,
-            Work::Stops(of) => *of == symbol,
-            Work::Sweep(sweep) => sweep.symbol.is_none_or(|of| of == symbol),
-        })
+        self.work.iter().any(|work| work.symbol().is_none_or(|of| of == symbol))
     }
 
     pub(crate) fn run_pending(&mut self) -> Outcome {
@@ -34,8 +30,13 @@ impl Model {
         let turn = self.turn();
         let (symbol, rest) = match self.work.remove(turn).expect("not empty") {
             Work::Sweep(sweep) => {
+                let symbol = sweep.symbol;
                 if let Some(rest) = self.run_sweep(sweep, &mut steps, &mut events) {
                     self.work.insert(turn, Work::Sweep(rest));
+                } else if let Some(symbol) = symbol.filter(|symbol| self.has_fired(*symbol)) {
+                    // It began in a halt.
+                    self.note("a sweep leaves stops their turn");
+                    self.work.insert(turn, Work::Stops(symbol));
                 }
                 return Ok(events);
             }
@@ -62,19 +63,43 @@ impl Model {
     /// by how far the price went through them: when the steps end in between, those left count as
     /// waiting, which shows in the number of prices in use.
     pub(crate) fn collect(&mut self, symbol: u32, steps: &mut u32) {
-        let (last, trade) = (self.symbol(symbol).last, self.symbol(symbol).trades);
+        let trade = self.symbol(symbol).trades;
         let turn = |stop: &Order| {
             let upwards = fires_upwards(stop.order_type, stop.side);
             (!upwards, if upwards { stop.stop } else { -stop.stop }, stop.id)
         };
+        if !self.lets_stops_fire(symbol) {
+            if self.on(symbol).any(|stop| self.is_reached(stop)) {
+                self.note("a stop is reached in a halt");
+            }
+            return;
+        }
         while *steps > 0 {
-            let waiting = self.on(symbol).filter(|order| order.place == Place::Waiting);
-            let reached =
-                waiting.filter(|stop| is_reached(stop.order_type, stop.side, stop.stop, last));
+            let reached = self.on(symbol).filter(|stop| self.is_reached(stop));
             let Some(id) = reached.min_by_key(|stop| turn(stop)).map(|stop| stop.id) else { break };
             self.find_mut(symbol, id).expect("found").place = Place::Fired { trade };
             *steps = steps.saturating_sub(STEPS_COLLECT);
         }
+    }
+
+    /// By rules 5 nothing fires in a halt.
+    fn lets_stops_fire(&self, symbol: u32) -> bool {
+        self.rules < 5 || self.symbol(symbol).is_trading()
+    }
+
+    /// A stop that waits at a price that the last trade reaches.
+    fn is_reached(&self, order: &Order) -> bool {
+        let last = self.symbol(order.symbol).last;
+        order.place == Place::Waiting && is_reached(order.order_type, order.side, order.stop, last)
+    }
+
+    /// True if a symbol has stops that have not had their turn yet.
+    pub(crate) fn has_fired(&self, symbol: u32) -> bool {
+        let fires = self.lets_stops_fire(symbol);
+        self.on(symbol).any(|order| match order.place {
+            Place::Fired { .. } => true,
+            _ => fires && self.is_reached(order),
+        })
     }
 
     /// Gives the fired stops their turn, by the trade that reached them, then by placement.

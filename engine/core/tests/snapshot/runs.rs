@@ -1,7 +1,8 @@
 //! Random runs of the model in which the venue is written and read again between any two steps.
 
 use crate::parts::{again, sections, write};
-use crate::steps::{Step, steps, steps_among_own_orders};
+use crate::situations::{steps_among_own_orders, steps_in_halts};
+use crate::steps::{Step, steps};
 use crate::world::World;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -92,8 +93,13 @@ fn goes_on_as_if_nothing_had_been_by_rules_3() {
 
 #[test]
 fn goes_on_as_if_nothing_had_been_by_rules_4() {
+    run(4, variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS) / 8);
+}
+
+#[test]
+fn goes_on_as_if_nothing_had_been_by_rules_5() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    let seen = run(4, commands);
+    let seen = run(5, commands);
     if commands >= COMMANDS {
         for section in records::VENUE..=records::END {
             assert!(seen.get(&section).is_some_and(|&count| count > 0), "{section}: {seen:?}");
@@ -105,8 +111,17 @@ fn goes_on_as_if_nothing_had_been_by_rules_4() {
 #[test]
 fn goes_on_as_if_nothing_had_been_among_own_orders() {
     let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
-    for rules in 2..=4 {
+    for rules in 2..=5 {
         run_of(rules, commands / 8, |seed| case_of(steps_among_own_orders(), seed));
+    }
+}
+
+/// Stops that a halt keeps, and those that go on behind it.
+#[test]
+fn goes_on_as_if_nothing_had_been_in_halts() {
+    let commands = variable("TOUCHLINE_COMMANDS").unwrap_or(COMMANDS);
+    for rules in [4, 5] {
+        run_of(rules, commands / 8, |seed| case_of(steps_in_halts(), seed));
     }
 }
 

@@ -41,7 +41,8 @@ pub struct Limits {
     /// Occupied price levels over all symbols, those of waiting stops included, and one kept for each stop,
     /// and for each order that takes in parts, that may still rest.
     pub price_levels: u32,
-    /// Entries of pending work; the sweeps of killed accounts and revoked keys have room besides.
+    /// Entries of pending work; the sweeps of killed accounts and revoked keys have room besides, and so have the
+    /// turns of stops when halts end.
     pub pending_work: u32,
     /// Steps that one transaction takes at most, 1 to 512: a maker met is one, an order ended is two.
     pub max_steps: u32,
@@ -202,7 +203,8 @@ message! {
 }
 
 message! {
-    /// Changes a symbol's status.
+    /// Changes a symbol's status. By rules 5 no stop is triggered until it is TRADING; then those that the last price
+    /// reaches have their turn.
     SetSymbolStatus, template 44, 56 bytes {
         /// SBE header.
         0 header: MessageHeader,
