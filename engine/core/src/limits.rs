@@ -52,7 +52,8 @@ pub const SESSIONS_PER_KEY_MAX: u32 = 32;
 pub const LOCAL_SESSIONS: u32 = 8;
 
 /// Price levels that are looked at to decide about one order before it takes: whether FOK is filled,
-/// what a MARKET buy costs, what a quote quantity comes to.
+/// what a MARKET buy costs, what a quote quantity comes to. By rules 5 also resting orders, where FOK may not trade
+/// with all of them.
 pub const LEVELS_JUDGED_MAX: u32 = 1 << 12;
 
 /// Sweeps of killed accounts and revoked keys that ever wait at once.

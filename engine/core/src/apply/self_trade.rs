@@ -12,6 +12,7 @@
 use super::ending::LIST_STEPS;
 use crate::Core;
 use crate::book::{Aggressor, Handle};
+use crate::limits::LEVELS_JUDGED_MAX;
 use crate::money;
 use crate::outbox::Outbox;
 use crate::pending::ActiveOrder;
@@ -150,11 +151,13 @@ impl Core {
         book.covers(&self.pools, &active.aggressor(), self.levels_judged())
     }
 
-    /// Walks what an FOK order would take, order by order: all that a level shows comes before anything
-    /// that it hides. More orders than one transaction has steps are not looked at: it is killed then.
+    /// Walks what an FOK order would take, order by order, since no total of a price level tells whose it is: all
+    /// that a level shows comes before anything that it hides. It is killed if it would have to look at more orders
+    /// than so many: [`LEVELS_JUDGED_MAX`], by rules 2 to 4 one transaction's steps, of which the result depended then.
     fn covers_without_own(&self, active: &ActiveOrder) -> bool {
         let book = &self.symbols.books[active.symbol.0 as usize];
         let aggressor = active.aggressor();
+        let most = if self.rules < 5 { self.limits.max_steps } else { LEVELS_JUDGED_MAX };
         let wide = |value: i64| u128::from(value.cast_unsigned());
         let mut missing = wide(aggressor.quantity.0);
         let (mut price, mut hidden) = (None, 0);
@@ -166,7 +169,7 @@ impl Core {
             if missing == 0 || !aggressor.reaches(order.price) {
                 break;
             }
-            if seen == self.limits.max_steps {
+            if seen == most {
                 return false;
             }
             if order.owner != active.account.0 {

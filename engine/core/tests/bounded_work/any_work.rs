@@ -64,9 +64,7 @@ fn placements() -> impl Strategy<Value = NewOrder> {
             order_type: kind.to_wire(),
             time_in_force: if has_limit { time } else { 0 },
             stop_price: if is_stop { stop * WHOLE } else { 0 },
-            // An FOK order that might meet its own account's is judged by no more orders than a
-            // transaction visits: there `max_steps` may be seen.
-            self_trade_prevention: if has_limit && time == 3 { 1 } else { prevention },
+            self_trade_prevention: prevention,
             iceberg_quantity: if hides { quantity * WHOLE / slices } else { 0 },
             ..limit(key, side, if is_priced { price } else { 0 }, quantity)
         }
@@ -97,8 +95,7 @@ fn lists() -> impl Strategy<Value = PlaceOrderList> {
             limit_iceberg_quantity: if quantity % 3 == 0 { WHOLE } else { 0 },
             stop_limit_price: stop_limit.map_or(0, |away| (stop_price + away) * WHOLE),
             stop_limit_time_in_force: stop_limit.map_or(0, |_| time),
-            // As of single orders: none with FOK.
-            self_trade_prevention: if stop_limit.is_some() && time == 3 { 1 } else { prevention },
+            self_trade_prevention: prevention,
             ..list(key, side, middle + sign * limit, stop_price)
         }
     })

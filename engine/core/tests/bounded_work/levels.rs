@@ -6,7 +6,9 @@ use crate::venue::{Owned, Venue, WHOLE};
 use touchline_core::Reject;
 use touchline_core::limits::{LEVELS_JUDGED_MAX, number};
 use touchline_protocol::message::command::*;
-use touchline_protocol::message::enums::{OrderStatus, OrderType, RejectReason, Side, TimeInForce};
+use touchline_protocol::message::enums::{
+    OrderStatus, OrderType, RejectReason, SelfTradePrevention, Side, TimeInForce,
+};
 use touchline_protocol::units::*;
 
 const LEVELS: i64 = LEVELS_JUDGED_MAX as i64;
@@ -45,6 +47,36 @@ fn fill_or_kill_finds_no_more_than_that() {
             ..limit(2, Side::Buy, LEVELS + 1, quantity)
         };
         assert_eq!(outcome(&mut ladder(2), &order), Ok(expected));
+    }
+}
+
+/// Where its account has an order on the other side, be it out of reach, FOK looks at the orders one by one: by
+/// rules 5 at as many, by those before at one transaction's steps.
+#[test]
+fn fill_or_kill_among_own_orders_finds_no_more_orders_than_that() {
+    let (filled, killed) = (OrderStatus::Filled, (OrderStatus::Expired, 0));
+    for (rules, max_steps, quantity, expected) in [
+        (4, 16, 16, (filled, 16)),
+        (4, 16, 17, killed),
+        (5, 16, 17, (filled, 17)),
+        (5, 1, 17, (filled, 17)),
+        (5, 512, LEVELS, (filled, LEVELS)),
+        (5, 512, LEVELS + 1, killed),
+    ] {
+        for own in [limit(2, Side::Sell, 500, 1), stop(2, OrderType::StopLoss, Side::Sell, 1)] {
+            let mut venue = world(rules, limits(max_steps, LEVELS + 10));
+            venue.must_quickly(&own);
+            for _ in 0..quantity {
+                venue.must_quickly(&limit(1, Side::Sell, 100, 1));
+            }
+            let order = NewOrder {
+                time_in_force: TimeInForce::Fok.to_wire(),
+                self_trade_prevention: SelfTradePrevention::ExpireMaker.to_wire(),
+                ..limit(2, Side::Buy, 100, quantity)
+            };
+            let found = outcome(&mut venue, &order);
+            assert_eq!(found, Ok(expected), "rules {rules}, {max_steps} steps, {quantity}");
+        }
     }
 }
 

@@ -288,15 +288,15 @@ impl Model {
         }
     }
 
-    /// FOK: would it be filled wholly, were it to take without end? Tried on a copy. With open orders of
-    /// its own on the other side (waiting stops too) that it must not trade with, no more than a
+    /// FOK: would it be filled wholly, were it to take without end? Tried on a copy. By rules below 5, with open
+    /// orders of its own on the other side (waiting stops too) that it must not trade with, no more than a
     /// transaction's share of resting orders is looked at, in the order in which they are met: at each
-    /// price first what is shown, then what is hidden.
+    /// price first what is shown, then what is hidden. (By rules 5 it is 4,096, which are never there.)
     pub(crate) fn fills_wholly(&self, order: &Order) -> bool {
         let makers = self.reachable(order.symbol, order.side, order.price);
         let mut own = self.own(order.account, order.symbol);
         let opposite = own.any(|own| own.side == order.side.opposite());
-        if opposite && order.mode != SelfTradePrevention::None {
+        if self.rules < 5 && opposite && order.mode != SelfTradePrevention::None {
             let (mut needed, mut hidden, mut price) = (order.open(), 0, 0);
             for (looked_at, maker) in makers.iter().enumerate() {
                 if maker.price != price {
