@@ -102,8 +102,12 @@ impl Core {
     ) -> Result<i64, Reject> {
         let (kind, limit) = (record.kind, Price(message.new_price));
         let site = self.site(account, message.symbol);
-        if kind.side == Side::Buy {
-            self.check_position(&site, &self.open_at(&site), message.new_quantity)?;
+        // What is executed is in the balance; up to rules 4 it was counted a second time, and an order that asks for
+        // no more was judged as well.
+        let grows = self.rules < 5 || message.new_quantity > record.quantity;
+        if kind.side == Side::Buy && grows {
+            let counted = if self.rules < 5 { message.new_quantity } else { open };
+            self.check_position(&site, &self.open_at(&site), counted)?;
         }
         if kind.order_type == OrderType::LimitMaker && site.book.crosses(kind.side, limit) {
             return Err(RejectReason::WouldTake.into());

@@ -12,8 +12,8 @@ use crate::open_counts::OpenCounts;
 use touchline_protocol::message::enums::{RejectReason, SelfTradePrevention, Side};
 
 impl Core {
-    /// MAX_POSITION: what an account has of the base asset, with the whole quantities of its open buys: what is
-    /// executed of them is in its balance as well.
+    /// MAX_POSITION: what an account has of the base asset, with the whole quantities of its open buys on the symbol:
+    /// what is executed of them is in its balance as well; and with `quantity` more.
     #[inline(always)]
     pub(super) fn check_position(
         &self,

@@ -90,6 +90,14 @@ impl Model {
         check(executed <= i128::from(i64::MAX / 2), Why::Overflow)?;
         self.check_percent_price(symbol, m.new_price)?;
         let more = i128::from(m.new_quantity) - i128::from(order.quantity);
+        if self.rules < 5 {
+            return self.check_position(order.account, order.symbol, order.side, more);
+        }
+        // Who asks for no more has no larger position; else what is executed is in the balance and counts once.
+        if more <= 0 {
+            return Ok(());
+        }
+        let more = more - i128::from(order.executed);
         self.check_position(order.account, order.symbol, order.side, more)
     }
 
