@@ -39,7 +39,7 @@ impl Core {
         let mut steps = self.limits.max_steps;
         let later = match *self.pending.next().ok_or(RejectReason::UnexpectedMessage)? {
             Pending::Order(mut active) => {
-                let is_done = if self.accounts.list[active.account.0 as usize].is_killed {
+                let is_done = if self.ends_by_kill(&active) {
                     self.end(&active, OrderStatus::Expired, outbox);
                     true
                 } else {
@@ -62,6 +62,13 @@ impl Core {
             None => self.end_pending(),
         }
         Ok(())
+    }
+
+    /// True when an order that was to go on goes no further because its account was killed; by rules 5 also if that
+    /// is let go by now, while what it has open is still to be cancelled.
+    fn ends_by_kill(&self, active: &ActiveOrder) -> bool {
+        self.accounts.list[active.account.0 as usize].is_killed
+            || self.rules >= 5 && self.pending.has_kill_of(active.account)
     }
 
     /// Takes the pending work that went on and is done away.

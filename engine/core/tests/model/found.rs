@@ -182,6 +182,15 @@ fn a_killed_account_takes_no_more() {
     assert!(census.seen.contains_key("corner: a sweep waits behind other work"));
 }
 
+#[test]
+fn a_kill_that_is_taken_back_has_ended_what_was_taking() {
+    let mut steps = vec![sell(BOB, 5, 1); 3];
+    steps.extend([buy(ANN, 5, 3), Step::KillPending, Step::Kill { account: 1, killed: 0 }]);
+    let census = reaches("corner: an aggressor of a killed account ends", &steps);
+    assert_eq!(census.seen["Trade"], 2);
+    assert!(!play(4, &steps).seen.contains_key("corner: an aggressor of a killed account ends"));
+}
+
 /// Two orders take two transactions to end.
 #[test]
 fn a_kill_adds_nothing_to_one_that_is_under_way() {

@@ -3,8 +3,8 @@
 use crate::fields::fits_market_lot;
 use crate::matching::STEPS_OTHER_LEG;
 use crate::state::{
-    Asked, Model, Order, Outcome, Place, Sweep, Work, check, fires_upwards, has_limit, is_reached,
-    up,
+    Asked, Model, Order, Outcome, Place, Sweep, Whose, Work, check, fires_upwards, has_limit,
+    is_reached, up,
 };
 use crate::venue::Owned;
 use touchline_protocol::message::command::EVERY;
@@ -40,7 +40,7 @@ impl Model {
                 }
                 return Ok(events);
             }
-            Work::Aggressor(order) if self.account(order.account).killed => {
+            Work::Aggressor(order) if self.ends_by_kill(&order) => {
                 self.note("an aggressor of a killed account ends");
                 let symbol = order.symbol;
                 self.finish(*order, true, &mut events);
@@ -57,6 +57,13 @@ impl Model {
             self.work.insert(turn, Work::Stops(symbol));
         }
         Ok(events)
+    }
+
+    /// By rules 5 a kill whose sweep is still to come ends an aggressor also if it was taken back.
+    fn ends_by_kill(&self, order: &Order) -> bool {
+        let killed = Whose::Account(order.account);
+        let sweep = |work: &Work| matches!(work, Work::Sweep(sweep) if sweep.urgent && sweep.whose == killed);
+        self.account(order.account).killed || self.rules > 4 && self.work.iter().any(sweep)
     }
 
     /// Notes which stops the last trade has reached, one step each. Those that fire upwards first, then
