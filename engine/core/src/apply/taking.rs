@@ -12,7 +12,9 @@ use crate::outbox::Outbox;
 use crate::pending::{ActiveOrder, Pending, Sweep};
 use crate::pool::NONE;
 use touchline_protocol::message::command::EVERY;
-use touchline_protocol::message::enums::{OrderStatus, RejectReason, SelfTradePrevention, Side};
+use touchline_protocol::message::enums::{
+    OrderStatus, RejectReason, SelfTradePrevention, Side, TimeInForce,
+};
 use touchline_protocol::message::event::{OrderContinues, OrderResult};
 use touchline_protocol::units::{BookUpdateId, Price, Qty, SymbolId};
 
@@ -64,11 +66,17 @@ impl Core {
         Ok(())
     }
 
-    /// True when an order that was to go on goes no further because its account was killed; by rules 5 also if that
-    /// is let go by now, while what it has open is still to be cancelled.
+    /// True when an order that was to go on goes no further because its account was killed. By rules 5 also if that
+    /// is let go by now, while what it has open is still to be cancelled; but no FOK that has taken something, which
+    /// is executed whole or not at all (contract §3).
     fn ends_by_kill(&self, active: &ActiveOrder) -> bool {
-        self.accounts.list[active.account.0 as usize].is_killed
-            || self.rules >= 5 && self.pending.has_kill_of(active.account)
+        let is_killed = self.accounts.list[active.account.0 as usize].is_killed;
+        if self.rules < 5 {
+            return is_killed;
+        }
+        let is_fok = active.kind.time_in_force == TimeInForce::Fok;
+        let has_begun = active.remaining < active.quantity;
+        (is_killed || self.pending.has_kill_of(active.account)) && !(is_fok && has_begun)
     }
 
     /// Takes the pending work that went on and is done away.

@@ -191,6 +191,17 @@ fn a_kill_that_is_taken_back_has_ended_what_was_taking() {
     assert!(!play(4, &steps).seen.contains_key("corner: an aggressor of a killed account ends"));
 }
 
+/// Three makers are met in two transactions.
+#[test]
+fn a_killed_accounts_fok_is_whole() {
+    let mut steps = vec![sell(BOB, 5, 1); 3];
+    steps.push(Step::New(Wish { kind: FOK, ..gtc(ANN, true, 5, 3) }));
+    steps.push(Step::KillPending);
+    let census = reaches("corner: a killed account's FOK goes on", &steps);
+    assert_eq!(census.seen["Trade"], 3);
+    assert_eq!(play(4, &steps).seen["Trade"], 2);
+}
+
 /// Two orders take two transactions to end.
 #[test]
 fn a_kill_adds_nothing_to_one_that_is_under_way() {

@@ -40,14 +40,15 @@ impl Model {
                 }
                 return Ok(events);
             }
-            Work::Aggressor(order) if self.ends_by_kill(&order) => {
-                self.note("an aggressor of a killed account ends");
-                let symbol = order.symbol;
-                self.finish(*order, true, &mut events);
-                (symbol, None)
-            }
             Work::Aggressor(order) => {
-                (order.symbol, self.take(*order, false, &mut steps, &mut events))
+                let symbol = order.symbol;
+                if self.ends_by_kill(&order) {
+                    self.note("an aggressor of a killed account ends");
+                    self.finish(*order, true, &mut events);
+                    (symbol, None)
+                } else {
+                    (symbol, self.take(*order, false, &mut steps, &mut events))
+                }
             }
             Work::Stops(symbol) => (symbol, self.run_fired(symbol, &mut steps, &mut events)),
         };
@@ -59,11 +60,21 @@ impl Model {
         Ok(events)
     }
 
-    /// By rules 5 a kill whose sweep is still to come ends an aggressor also if it was taken back.
-    fn ends_by_kill(&self, order: &Order) -> bool {
-        let killed = Whose::Account(order.account);
-        let sweep = |work: &Work| matches!(work, Work::Sweep(sweep) if sweep.urgent && sweep.whose == killed);
-        self.account(order.account).killed || self.rules > 4 && self.work.iter().any(sweep)
+    /// By rules 5 a kill whose sweep is still to come ends an aggressor also if it was taken back, but none that is
+    /// FOK and partly executed.
+    fn ends_by_kill(&mut self, order: &Order) -> bool {
+        let killed = self.account(order.account).killed;
+        if self.rules < 5 {
+            return killed;
+        }
+        let whose = Whose::Account(order.account);
+        let kill = |work: &Work| matches!(work, Work::Sweep(sweep) if sweep.urgent && sweep.whose == whose);
+        let killed = killed || self.work.iter().any(kill);
+        let begun = order.time_in_force == TimeInForce::Fok && order.executed > 0;
+        if killed && begun {
+            self.note("a killed account's FOK goes on");
+        }
+        killed && !begun
     }
 
     /// Notes which stops the last trade has reached, one step each. Those that fire upwards first, then
