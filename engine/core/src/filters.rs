@@ -246,6 +246,15 @@ pub(crate) fn check_market_notional(
     if found < least { Err(RejectReason::MinNotional.into()) } else { Ok(()) }
 }
 
+/// A quantity that is worth nothing at a price: its notional, once truncated to a unit of quote, is none (facts §1.3).
+#[inline(always)]
+pub(crate) fn check_worth(price: i64, quantity: i64) -> Result<(), Reject> {
+    if notional(Price(price), Qty(quantity)) < i128::from(UNITS_PER_WHOLE) {
+        return Err(RejectReason::NotionalTooSmall.into());
+    }
+    Ok(())
+}
+
 /// The notional of a limit order: not so small that it is worth nothing, not so large that sums could
 /// overflow, and at least MIN_NOTIONAL.
 #[inline(always)]
@@ -254,15 +263,12 @@ pub(crate) fn check_notional(
     price: i64,
     quantity: i64,
 ) -> Result<(), Reject> {
-    // Without dividing: an amount is more than AMOUNT_MAX once rounded up when it exactly is, and nothing
-    // once truncated when it is below one unit.
+    // Without dividing: an amount is more than AMOUNT_MAX once rounded up when it exactly is.
     let exact = notional(Price(price), Qty(quantity));
     if exact > i128::from(AMOUNT_MAX) * i128::from(UNITS_PER_WHOLE) {
         return Err(RejectReason::Overflow.into());
     }
-    if exact < i128::from(UNITS_PER_WHOLE) {
-        return Err(RejectReason::NotionalTooSmall.into());
-    }
+    check_worth(price, quantity)?;
     if exact < i128::from(filters.min_notional) * i128::from(UNITS_PER_WHOLE) {
         return Err(RejectReason::MinNotional.into());
     }

@@ -6,9 +6,10 @@
 //! long as the book is deep.
 
 use super::Reject;
+use super::site::Site;
 use crate::book::{Aggressor, SymbolBook};
 use crate::limits::{LEVELS_JUDGED_MAX, number};
-use crate::{Core, by_quote, money};
+use crate::{Core, by_quote, filters, money};
 use touchline_protocol::message::enums::{RejectReason, Side};
 use touchline_protocol::units::{Amount, Price, SymbolId};
 
@@ -25,6 +26,20 @@ impl Core {
         let limit = if side == Side::Buy { Price::MAX } else { Price(i64::MIN) };
         let levels = book.reachable(&self.pools, side, limit);
         by_quote::quantity(&symbol.filters, (side, amount), self.levels_judged(), levels)
+    }
+
+    /// By rules 5 a MARKET order by quantity is not taken for nothing: as of a limit order, its quantity is worth at
+    /// least one unit of quote, here at the best price that there is. An empty book says nothing.
+    pub(super) fn check_market_worth(
+        &self,
+        site: &Site<'_>,
+        (side, quantity): (Side, i64),
+    ) -> Result<(), Reject> {
+        if self.rules < 5 {
+            return Ok(());
+        }
+        let best = site.book.best(side.opposite());
+        best.map_or(Ok(()), |best| filters::check_worth(best.0, quantity))
     }
 
     /// Price levels that are looked at to decide about an order. By rules 1, whose log was written

@@ -184,7 +184,12 @@ impl Core {
             return Err(RejectReason::WouldTake.into());
         }
         let (quantity, ran_dry) = match message.quote_quantity {
-            0 => (message.quantity, false),
+            0 => {
+                if kind.is_market() {
+                    self.check_market_worth(site, (kind.side, message.quantity))?;
+                }
+                (message.quantity, false)
+            }
             amount => self.quantity_by_quote(id, (kind.side, amount))?,
         };
         if kind.side == Side::Buy {

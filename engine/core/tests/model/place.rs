@@ -36,6 +36,7 @@ impl Model {
         self.check_stop_price(symbol, m)?;
         self.check_maker_only(symbol, m)?;
         let (quantity, short) = self.base_quantity(m)?;
+        self.check_market_worth(m)?;
         self.check_position(account, symbol, side_of(m), quantity.into())?;
         self.check_room(symbol, &[*m])?;
         let needed = self.funds_needed(m, quantity);

@@ -2,8 +2,8 @@
 
 use crate::fields::{fits_market_lot, side_of, time_in_force_of, type_of};
 use crate::state::{
-    Model, ONE, Order, Place, Rejection, Work, check, check_detail, fires_upwards, is_reached,
-    is_stop, rests, up,
+    Model, ONE, Order, Place, Rejection, Work, check, check_detail, down, fires_upwards,
+    is_reached, is_stop, rests, up,
 };
 use std::collections::BTreeSet;
 use touchline_protocol::message::command::*;
@@ -126,6 +126,17 @@ impl Model {
             amount -= up(price, there as i64);
         }
         Ok((market_lots(filters, quantity)?, wants_more))
+    }
+
+    /// By rules 5 what MARKET asks for by quantity is worth something at the best price.
+    pub(crate) fn check_market_worth(&self, m: &NewOrder) -> Result<(), Rejection> {
+        let market = type_of(m) == OrderType::Market && m.quote_quantity == 0;
+        if self.rules < 5 || !market {
+            return Ok(());
+        }
+        let makers = self.reachable(m.symbol.0, side_of(m), 0);
+        let nothing = makers.first().is_some_and(|best| down(best.price, m.quantity) == 0);
+        check(!nothing, Why::NotionalTooSmall)
     }
 
     /// What the order must have free: a sell its quantity; a buy its price times quantity rounded up, a
