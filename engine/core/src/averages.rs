@@ -19,7 +19,8 @@ pub(crate) const NS_PER_MINUTE: u64 = 60_000_000_000;
 /// The trades of one minute. Sums saturate, which takes some 10¹¹ trades of the largest amount.
 #[derive(Clone, Copy, Default, Debug)]
 struct Bucket {
-    /// Minutes since the epoch; 0: never used.
+    /// Minutes since the epoch; 0: never used. (What is traded in the very first one, where no venue's clock is,
+    /// has its average, but is neither hashed nor in a snapshot, whose format knows no minute 0.)
     minute: u64,
     /// Sum of price × quantity, 10⁻¹⁶.
     notional: u128,
