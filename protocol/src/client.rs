@@ -206,6 +206,50 @@ pub enum CallError {
 }
 
 /// An open session.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use touchline_protocol::client::{Client, ClientOptions, Endpoint, ReceiveError};
+/// use touchline_protocol::message::command::NewOrder;
+/// use touchline_protocol::message::enums::{Lane, OrderType, Role, Side, TimeInForce};
+/// use touchline_protocol::text::Name;
+/// use touchline_protocol::units::{KeyId, SymbolId, UNITS_PER_WHOLE};
+///
+/// // Or over TCP, where `gateway.tcp` says so: Endpoint::Tcp("127.0.0.1:9000".parse()?).
+/// let endpoint = Endpoint::SharedMemory("touchline-data/engine.sock".into());
+/// let name = Name::new("my-program").ok_or("31 characters of ASCII at the most")?;
+/// let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
+/// let (key, secret) = (KeyId(std::env::var("KEY_ID")?.parse()?), std::env::var("SECRET_KEY")?);
+/// options.key = Some((key, secret.into()));
+/// let mut client = Client::connect(&options)?;
+///
+/// let mut order = NewOrder {
+///     symbol: SymbolId(0),
+///     side: Side::Buy.to_wire(),
+///     order_type: OrderType::Limit.to_wire(),
+///     time_in_force: TimeInForce::Gtc.to_wire(),
+///     price: 10 * UNITS_PER_WHOLE,
+///     quantity: 2 * UNITS_PER_WHOLE,
+///     ..Default::default()
+/// };
+/// order.command.key_id = key;
+/// let sequence = client.sender().send(&mut order)?;
+/// client.sender().log_out()?;
+/// loop {
+///     match client.receiver().poll() {
+///         Ok(Some(reply)) if reply.envelope.sequence == sequence => {
+///             println!("{:?}", reply.event.event()?);
+///         }
+///         // What others did to orders of this session.
+///         Ok(Some(_)) => {}
+///         Ok(None) => client.receiver().wait(Duration::from_secs(1)),
+///         // All that was sent is answered by now.
+///         Err(ReceiveError::Disconnected) => break,
+///         Err(error) => return Err(error.into()),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Client {
     sender: Sender,
     receiver: Receiver,

@@ -154,6 +154,31 @@ impl StreamSource {
 /// Over shared memory a reader reads at its own pace, and nobody knows of it. Over a stream the engine
 /// sends what the reader's socket takes; the reader has to poll or wait now and then, or it counts as
 /// silent.
+///
+/// ```no_run
+/// use std::path::PathBuf;
+/// use std::time::Duration;
+/// use touchline_protocol::feed::books::Books;
+/// use touchline_protocol::feed::{FeedOptions, FeedReader};
+/// use touchline_protocol::message::enums::Side;
+/// use touchline_protocol::text::Name;
+///
+/// // As the engine's own user; over TCP with the key of a reader in `options.key`.
+/// let socket = PathBuf::from("touchline-data/engine.sock");
+/// let name = Name::new("my-reader").ok_or("31 characters of ASCII at the most")?;
+/// let mut reader = FeedReader::open(&FeedOptions::new(socket, name))?;
+/// let mut books = Books::new();
+/// while !reader.is_closed() {
+///     // Begins with a snapshot, and rebuilds the books from another one if messages were missed.
+///     reader.follow(&mut books)?;
+///     if let Some(symbol) = books.symbol_named("BTCUSDT") {
+///         let [bid, ask] = [Side::Buy, Side::Sell].map(|side| symbol.book.best(side));
+///         println!("symbol {}: {bid:?} {ask:?}", symbol.id);
+///     }
+///     reader.wait(Duration::from_secs(1));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct FeedReader {
     source: Source,
     line: FeedLine,

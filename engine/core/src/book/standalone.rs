@@ -139,6 +139,44 @@ pub struct Coming {
 }
 
 /// A book for one symbol.
+///
+/// ```
+/// use touchline_core::book::{Fill, NewBookOrder, OrderBook, Placed, Sink};
+/// use touchline_protocol::message::enums::{Side, TimeInForce};
+/// use touchline_protocol::units::{OrderId, Price, Qty};
+///
+/// struct Fills(Vec<Fill>);
+///
+/// impl Sink for Fills {
+///     fn fill(&mut self, fill: &Fill) {
+///         self.0.push(*fill);
+///     }
+/// }
+///
+/// let order = |id, side, price, quantity| NewBookOrder {
+///     id: OrderId(id),
+///     owner: 7,
+///     side,
+///     time_in_force: TimeInForce::Gtc,
+///     price: Price(price),
+///     quantity: Qty(quantity),
+/// };
+/// let mut book = OrderBook::with_capacity(1000, 100);
+/// let mut fills = Fills(Vec::new());
+/// book.place(&order(1, Side::Sell, 101, 5), &mut fills)?;
+/// book.place(&order(2, Side::Sell, 102, 5), &mut fills)?;
+///
+/// // A buy that crosses takes the best price first; its rest goes into the book.
+/// let placed = book.place(&order(3, Side::Buy, 101, 8), &mut fills)?;
+/// assert!(matches!(placed, Placed::Rests { remaining: Qty(3), .. }));
+/// let [fill] = fills.0[..] else { panic!("{:?}", fills.0) };
+/// assert_eq!((fill.maker_id, fill.price, fill.quantity), (OrderId(1), Price(101), Qty(5)));
+/// assert!(fill.maker_remaining.is_zero());
+///
+/// assert_eq!(book.cancel(OrderId(3))?.remaining, Qty(3));
+/// assert_eq!((book.best(Side::Buy), book.best(Side::Sell)), (None, Some(Price(102))));
+/// # Ok::<(), touchline_core::book::BookError>(())
+/// ```
 #[derive(Debug)]
 pub struct OrderBook {
     pools: BookPools,
