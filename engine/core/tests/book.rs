@@ -416,6 +416,7 @@ fn level_totals_do_not_overflow() {
 #[test]
 fn looking_ahead_is_not_seen() {
     const ORDERS: u32 = 33_000;
+    const _: () = assert!(ORDERS > OrderBook::LOOK_AHEAD_FROM, "nothing would be looked up");
     for finds_by_id in [true, false] {
         let (levels, tick) = (ORDERS, Price(2));
         let mut book = OrderBook::new(&BookCapacity { orders: ORDERS, levels, tick, finds_by_id });
@@ -441,9 +442,38 @@ fn looking_ahead_is_not_seen() {
             book.place(&order, &mut Reports::default()).unwrap();
         }
         let before: Vec<_> = book.orders(Side::Buy).collect();
-        book.look_ahead((0..100_000).map(coming));
+        let mut taken = 0;
+        // An iterator that can be gone through once.
+        book.look_ahead((0..100_000).map(coming).inspect(|_| taken += 1));
+        assert_eq!(taken, 100_000);
         book.look_ahead((u32::MAX - 1_000..u32::MAX).map(coming));
         assert!(book.orders(Side::Buy).eq(before));
         book.validate().unwrap();
+    }
+}
+
+#[test]
+fn below_so_many_orders_it_does_not_look_ahead() {
+    let mut book = OrderBook::with_capacity(OrderBook::LOOK_AHEAD_FROM, 1);
+    for n in 1..=OrderBook::LOOK_AHEAD_FROM {
+        let coming = Coming {
+            is_new: false,
+            id: OrderId(1),
+            handle: Handle::from_number(0),
+            side: Side::Buy,
+            price: Price(0),
+        };
+        let mut taken = 0;
+        book.look_ahead([coming].into_iter().inspect(|_| taken += 1));
+        assert_eq!(taken, 0, "with {} orders", book.len());
+        let order = NewBookOrder {
+            id: OrderId(n.into()),
+            owner: 0,
+            side: Side::Buy,
+            time_in_force: TimeInForce::Gtc,
+            price: Price(1),
+            quantity: Qty(1),
+        };
+        book.place(&order, &mut Reports::default()).unwrap();
     }
 }

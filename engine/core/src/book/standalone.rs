@@ -140,6 +140,11 @@ pub struct Coming {
 
 /// A book for one symbol.
 ///
+/// Prices and quantities are counted in whatever the caller counts them in: the book compares and adds the
+/// numbers and knows no scale, so whole ticks and lots are as good as the venue's 10⁻⁸. Only where
+/// [`Price`] and [`Qty`] are printed does one stand for 10⁻⁸ (`Price(101)` is `0.00000101`); the number itself
+/// is their field.
+///
 /// ```
 /// use touchline_core::book::{Fill, NewBookOrder, OrderBook, Placed, Sink};
 /// use touchline_protocol::message::enums::{Side, TimeInForce};
@@ -206,10 +211,11 @@ impl<S: Sink> Sink for Forgetting<'_, S> {
     }
 }
 
-/// Fewer resting orders than these are in the cache anyway: looking ahead would only take time.
-const LOOK_AHEAD_FROM: u32 = 1 << 15;
-
 impl OrderBook {
+    /// With fewer orders at rest than these [`OrderBook::look_ahead`] does nothing: all that it would look at
+    /// is in the cache anyway, and it would only take time.
+    pub const LOOK_AHEAD_FROM: u32 = 1 << 15;
+
     /// A book for at most `orders` resting orders, found by number, on at most `levels` prices. All
     /// memory is taken, and touched, here.
     ///
@@ -377,11 +383,11 @@ impl OrderBook {
     }
 
     /// Brings what the coming operations will look at into the cache, all of it at a time instead of
-    /// one miss after the other. Changes nothing, and nothing has to come true. In a book that fits
-    /// the cache it does nothing.
+    /// one miss after the other. Changes nothing, and nothing has to come true. In a book of fewer than
+    /// [`LOOK_AHEAD_FROM`](Self::LOOK_AHEAD_FROM) orders it does nothing, and takes nothing from `coming`.
     #[inline]
-    pub fn look_ahead(&self, coming: impl Iterator<Item = Coming> + Clone) {
-        if self.pools.orders() >= LOOK_AHEAD_FROM {
+    pub fn look_ahead(&self, coming: impl Iterator<Item = Coming>) {
+        if self.pools.orders() >= Self::LOOK_AHEAD_FROM {
             self.touch(coming);
         }
     }
