@@ -26,7 +26,6 @@ const STEP: i64 = UNITS_PER_WHOLE;
 
 struct Maker {
     client: SteadyClient,
-    key: KeyId,
     /// 10⁻⁸ of the quote asset.
     price: i64,
     /// What rests, buy and sell.
@@ -47,7 +46,6 @@ impl Maker {
                 quantity: UNITS_PER_WHOLE,
                 ..Default::default()
             };
-            order.command.key_id = self.key;
             order.command.correlation = side.to_wire().into();
             self.client.send(&mut order)?;
         }
@@ -61,7 +59,6 @@ impl Maker {
             scope: CancelScope::Session.to_wire(),
             ..Default::default()
         };
-        all.command.key_id = self.key;
         self.client.send(&mut all)?;
         self.quotes.clear();
         Ok(())
@@ -122,7 +119,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.flags = LOGON_CANCEL_ON_DISCONNECT;
     let client = SteadyClient::connect(options)?;
     let price = price.checked_mul(UNITS_PER_WHOLE).ok_or("PRICE is too large")?;
-    let mut maker = Maker { client, key, price, quotes: Vec::new(), fills: 0 };
+    let mut maker = Maker { client, price, quotes: Vec::new(), fills: 0 };
     maker.quote()?;
     println!("quoting around {}", maker.price);
     while maker.fills < fills {

@@ -49,7 +49,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             quantity: 2 * UNITS_PER_WHOLE,
             ..Default::default()
         };
-        order.command.key_id = key;
         let reply = client.call(&mut order, LIMIT)?;
         times.push(begin.elapsed());
         let order_id = match reply.event.event()? {
@@ -58,7 +57,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             other => return Err(format!("{} in the place of a result", other.name()).into()),
         };
         let mut cancel = CancelOrder { order_id, ..Default::default() };
-        cancel.command.key_id = key;
         client.call(&mut cancel, LIMIT)?;
     }
     times.sort_unstable();

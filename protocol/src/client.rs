@@ -99,7 +99,8 @@ pub struct ClientOptions {
     ///
     /// [`RefusalReason::Rejected`]: crate::message::handshake::RefusalReason::Rejected
     pub name: Name,
-    /// Key and secret of a trader or reader; the local user's roles have none.
+    /// Key and secret of a trader or reader; the local user's roles have none. A command whose `key_id` is 0 is
+    /// sent on behalf of this key.
     pub key: Option<(KeyId, Secret)>,
     /// Slots of 64 bytes in the request ring: a power of two, 1,024 to 16,384.
     pub request_slots: u32,
@@ -219,8 +220,8 @@ pub enum CallError {
 /// let endpoint = Endpoint::SharedMemory("touchline-data/engine.sock".into());
 /// let name = Name::new("my-program").ok_or("31 characters of ASCII at the most")?;
 /// let mut options = ClientOptions::new(endpoint, Role::Trader, Lane::Hot, name);
-/// let (key, secret) = (KeyId(std::env::var("KEY_ID")?.parse()?), std::env::var("SECRET_KEY")?);
-/// options.key = Some((key, secret.into()));
+/// let key = KeyId(std::env::var("KEY_ID")?.parse()?);
+/// options.key = Some((key, std::env::var("SECRET_KEY")?.into()));
 /// let mut client = Client::connect(&options)?;
 ///
 /// let mut order = NewOrder {
@@ -232,7 +233,6 @@ pub enum CallError {
 ///     quantity: 2 * UNITS_PER_WHOLE,
 ///     ..Default::default()
 /// };
-/// order.command.key_id = key;
 /// let sequence = client.sender().send(&mut order)?;
 /// client.sender().log_out()?;
 /// loop {

@@ -3,12 +3,17 @@
 
 use super::binary::{KEY_A, KEY_B};
 use super::process::WATCHDOG;
-use super::stream_client::{Member, limit, options, tcp, unix, venue};
+use super::raw_session::{number, template};
+use super::stream_client::{Member, RawStream, limit, options, tcp, unix, venue};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use touchline_core::limits::SESSIONS_PER_KEY_MAX;
 use touchline_protocol::client::{CallError, Client, ClientOptions, ConnectError, Endpoint};
+use touchline_protocol::message::Message;
+use touchline_protocol::message::command::NewOrder;
 use touchline_protocol::message::enums::{RejectReason, Role, Side};
+use touchline_protocol::message::event::Rejected;
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::units::KeyId;
 
@@ -46,17 +51,27 @@ fn a_key_has_so_many_names_as_the_documents_say_and_the_next_one_is_refused() {
 #[test]
 fn a_command_names_the_sessions_own_key() {
     let venue = venue(&[]);
-    let mut member = Member::connect(unix(&venue), "own", (KEY_A, &venue.key_a()));
-    for key in [0, KEY_B] {
-        let mut order = limit(Side::Buy, 10, 1);
-        order.command.key_id = KeyId(key);
-        let answer = member.client.call(&mut order, WATCHDOG).err();
-        let is_refused = matches!(
-            answer,
-            Some(CallError::Rejected { reason: RejectReason::RoleNotPermitted, .. })
-        );
-        assert!(is_refused, "key {key}: {answer:?}");
-    }
+    let a = (KEY_A, &venue.key_a());
+    let mut member = Member::connect(unix(&venue), "own", a);
+    let mut order = limit(Side::Buy, 10, 1);
+    order.command.key_id = KeyId(KEY_B);
+    let answer = member.client.call(&mut order, WATCHDOG).err();
+    let is_refused =
+        matches!(answer, Some(CallError::Rejected { reason: RejectReason::RoleNotPermitted, .. }));
+    assert!(is_refused, "{answer:?}");
+    // The library fills in what is left out.
+    order.command.key_id = KeyId(0);
+    let answer = member.client.call(&mut order, WATCHDOG);
+    assert!(answer.is_ok(), "{answer:?}");
+    // The engine does not.
+    let mut raw = RawStream::open(&tcp(&venue), a, "raw", (0, usize::MAX));
+    let mut order = raw.command(NewOrder::TEMPLATE, &bytemuck::bytes_of(&order)[48..]);
+    order[32..40].fill(0);
+    raw.socket.write_all(&order).expect("the gateway reads");
+    let answer = raw.read().expect("an answer");
+    let rejected = (template(&answer), number(&answer, 48, 2));
+    let reason = RejectReason::RoleNotPermitted.to_wire();
+    assert_eq!(rejected, (Rejected::TEMPLATE, reason.into()), "{answer:?}");
     member.assert_alive();
 }
 

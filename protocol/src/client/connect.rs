@@ -254,13 +254,8 @@ fn over_stream<S: Read + Write + AsFd + Into<OwnedFd>>(
     ioctl_fionbio(&socket, true).map_err(io::Error::from)?;
     let heartbeat = Duration::from_secs(u64::from(welcome.heartbeat_seconds.max(1)));
     let line = Arc::new(StreamLine::new(socket, heartbeat));
-    let sender = Sender {
-        outlet: Outlet::Stream(Arc::clone(&line)),
-        session: welcome.session,
-        epoch: welcome.epoch,
-        last_sequence: welcome.last_sequence,
-        shortens: false,
-    };
+    let outlet = Outlet::Stream(Arc::clone(&line));
+    let sender = Sender::new(options, &welcome, (outlet, false));
     let receiver = StreamReceiver::new(line, options, welcome.durable);
     let receiver = Receiver(Inlet::Stream(Box::new(receiver)));
     Ok(Client { sender, receiver, welcome, flags: hello.flags })
@@ -335,17 +330,9 @@ fn assemble(
         logged_out: AtomicBool::new(false),
         refusals: AtomicU32::new(0),
     });
-    let sender = Sender {
-        outlet: Outlet::Rings {
-            output: end.output,
-            signals: end.signals.clone(),
-            line: Arc::clone(&line),
-        },
-        session: welcome.session,
-        epoch: welcome.epoch,
-        last_sequence: welcome.last_sequence,
-        shortens: flags & LOGON_TERSE != 0,
-    };
+    let outlet =
+        Outlet::Rings { output: end.output, signals: end.signals.clone(), line: Arc::clone(&line) };
+    let sender = Sender::new(options, &welcome, (outlet, flags & LOGON_TERSE != 0));
     let receiver = RingReceiver {
         input: end.input,
         signals: end.signals,

@@ -1,7 +1,7 @@
 //! The sending half of a session.
 
-use super::Line;
 use super::stream::StreamLine;
+use super::{ClientOptions, Line};
 use crate::message::MessageHeader;
 use crate::message::command::{
     CancelAll, CancelOrder, CancelOrderList, CancelOrderNamed, CancelReplace, ChangeSymbol,
@@ -10,12 +10,13 @@ use crate::message::command::{
     RevokeKey, SetAccount, SetFees, SetLimits, SetRecordLimits, SetRules, SetSymbolStatus,
     SetVenueFilters, Withdraw,
 };
+use crate::message::handshake::Welcome;
 use crate::message::short_order;
 use crate::message::stream::{Logout, ReplayRequest, StateRequest};
 use crate::message::with_bytes::RecordWrite;
 use crate::ring::layout::SLOT_BYTES;
 use crate::ring::{Producer, PushError, RingFault, SharedOutput, Signals};
-use crate::units::{Epoch, Position, Sequence, SessionId};
+use crate::units::{Epoch, KeyId, Position, Sequence, SessionId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thiserror::Error;
@@ -128,12 +129,14 @@ pub(super) fn next_sequence(last: Sequence) -> Result<Sequence, SendError> {
 
 /// Sends commands; one thread at a time.
 pub struct Sender {
-    pub(super) outlet: Outlet,
-    pub(super) session: SessionId,
-    pub(super) epoch: Epoch,
-    pub(super) last_sequence: Sequence,
+    outlet: Outlet,
+    session: SessionId,
+    epoch: Epoch,
+    /// On whose behalf a command is sent that does not say it; 0 of a session without a key.
+    key_id: KeyId,
+    last_sequence: Sequence,
     /// The engine takes orders in their short form.
-    pub(super) shortens: bool,
+    shortens: bool,
 }
 
 /// What commands leave over.
@@ -185,8 +188,24 @@ impl Outlet {
 }
 
 impl Sender {
+    pub(super) fn new(
+        options: &ClientOptions,
+        welcome: &Welcome,
+        (outlet, shortens): (Outlet, bool),
+    ) -> Self {
+        Self {
+            outlet,
+            session: welcome.session,
+            epoch: welcome.epoch,
+            key_id: options.key.as_ref().map_or(KeyId(0), |(key, _)| *key),
+            last_sequence: welcome.last_sequence,
+            shortens,
+        }
+    }
+
     /// Numbers the command, sends it and wakes the engine if it sleeps. The caller has set
-    /// `correlation`, `key_id` and `not_after_ns`.
+    /// `correlation` and `not_after_ns`. A `key_id` of 0 is sent as the session's own key, where it has one
+    /// ([`ClientOptions::key`]); the command itself keeps its 0, so that it can be sent by another session too.
     ///
     /// # Errors
     /// See [`SendError`].
@@ -222,12 +241,22 @@ impl Sender {
         sequence: Sequence,
     ) -> Result<(), SendError> {
         let header = command.command_mut();
-        header.session = self.session;
-        header.epoch = self.epoch;
-        header.sequence = sequence;
-        self.outlet.stage(command.as_bytes(), self.shortens)?;
+        let key_id = header.key_id;
+        self.fill(header, sequence);
+        let staged = self.outlet.stage(command.as_bytes(), self.shortens);
+        command.command_mut().key_id = key_id;
+        staged?;
         self.last_sequence = self.last_sequence.max(sequence);
         Ok(())
+    }
+
+    /// What the session knows of a command that is the next one.
+    #[inline]
+    fn fill(&self, header: &mut CommandHeader, sequence: Sequence) {
+        (header.session, header.epoch, header.sequence) = (self.session, self.epoch, sequence);
+        if header.key_id == KeyId(0) {
+            header.key_id = self.key_id;
+        }
     }
 
     /// [`stage_as`](Self::stage_as), of a command's bytes.
@@ -238,7 +267,7 @@ impl Sender {
     ) -> Result<(), SendError> {
         let range = MessageHeader::BYTES..MessageHeader::BYTES + size_of::<CommandHeader>();
         let mut header: CommandHeader = bytemuck::pod_read_unaligned(&bytes[range.clone()]);
-        (header.session, header.epoch, header.sequence) = (self.session, self.epoch, sequence);
+        self.fill(&mut header, sequence);
         bytes[range].copy_from_slice(bytemuck::bytes_of(&header));
         self.outlet.stage(bytes, self.shortens)?;
         self.last_sequence = self.last_sequence.max(sequence);

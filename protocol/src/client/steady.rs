@@ -246,9 +246,10 @@ impl SteadyClient {
     }
 
     /// Numbers the command and sends it, now or when the connection is back. The caller has set
-    /// `correlation`, `key_id` and `not_after_ns`; a command that would be of no use later says so by the
-    /// latter. One that waits for the connection gets another number if another uses the session under its
-    /// name meanwhile: [`Back::Returned`] tells, and the correlation stays.
+    /// `correlation` and `not_after_ns`; a command that would be of no use later says so by the latter. A
+    /// `key_id` of 0 is sent as the session's own key, as by [`Sender::send`](super::Sender::send). One that
+    /// waits for the connection gets another number if another uses the session under its name meanwhile:
+    /// [`Back::Returned`] tells, and the correlation stays.
     ///
     /// # Errors
     /// [`SendError::Full`], [`SendError::Unframed`] and [`SendError::NoSequence`]: what the connection itself is not the cause of.

@@ -13,11 +13,15 @@ use crate::patience::{Wait, join};
 use crate::shm::descriptors::send_with_descriptors;
 use crate::shm::{PeerAccess, Region};
 use crate::text::Name;
+use crate::units::{KeyId, Sequence};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
+
+/// The key of every client here.
+const KEY: KeyId = KeyId(7);
 
 /// A client over rings, the engine's end of them, its control page and its socket.
 fn over_rings(acknowledgement: Acknowledgement) -> (Client, SessionEnd, Region, UnixStream) {
@@ -39,7 +43,8 @@ fn over_rings_with(
     near.set_nonblocking(true).unwrap();
     let name = Name::new("client").unwrap();
     let options = ClientOptions::new(PathBuf::new(), Role::Trader, Lane::Hot, name);
-    let options = ClientOptions { acknowledgement, ..options };
+    let key = Some((KEY, "secret".to_owned().into()));
+    let options = ClientOptions { acknowledgement, key, ..options };
     let client = assemble(&options, (Welcome::default(), flags), end, &page, near).unwrap();
     (client, engine, engines, far)
 }
@@ -325,6 +330,7 @@ fn orders_leave_in_their_short_form_where_the_engine_takes_it() {
         let (mut client, mut engine, _page, _far) =
             over_rings_with(Acknowledgement::Appended, flags);
         let mut order = NewOrder { price: 7, ..Default::default() };
+        order.command.key_id = KEY;
         client.sender().send(&mut order).unwrap();
         let mut buffer = MessageBuffer::new();
         assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
@@ -335,6 +341,29 @@ fn orders_leave_in_their_short_form_where_the_engine_takes_it() {
         client.sender().stage_bytes(bytemuck::bytes_of_mut(&mut order), sequence).unwrap();
         client.sender().publish();
         assert_eq!(engine.input.poll(&mut buffer).unwrap(), Some(length));
+    }
+}
+
+/// As the engine sees it.
+fn key_that_came(engine: &mut SessionEnd) -> KeyId {
+    let mut buffer = MessageBuffer::new();
+    let length = engine.input.poll(&mut buffer).unwrap().expect("a command");
+    bytemuck::pod_read_unaligned::<NewOrder>(buffer.bytes(length)).command.key_id
+}
+
+#[test]
+fn a_command_that_names_no_key_is_sent_on_behalf_of_the_sessions_own() {
+    let (mut client, mut engine, _page, _far) = over_rings(Acknowledgement::Appended);
+    let mut order = NewOrder::default();
+    for (named, sent) in [(KeyId(0), KEY), (KeyId(9), KeyId(9))] {
+        order.command.key_id = named;
+        client.sender().send(&mut order).unwrap();
+        assert_eq!(key_that_came(&mut engine), sent);
+        assert_eq!(order.command.key_id, named, "another session may send it too");
+        let mut bytes = *bytemuck::bytes_of(&order).first_chunk::<144>().unwrap();
+        client.sender().stage_bytes(&mut bytes, Sequence(9)).unwrap();
+        client.sender().publish();
+        assert_eq!(key_that_came(&mut engine), sent, "sent again");
     }
 }
 
