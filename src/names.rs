@@ -121,6 +121,12 @@ impl Names {
         names
     }
 
+    /// Symbols alone, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_symbols(names: impl Iterator<Item = String>) -> Self {
+        Self { symbols: names.zip((0..).map(SymbolId)).collect(), ..Self::default() }
+    }
+
     fn note_kill(&mut self, kill: &KillAccount) {
         if kill.killed == 0 {
             self.killed.remove(&kill.account);

@@ -2,9 +2,9 @@
 //! is filled. It comes back by itself when the engine does, and does nothing twice. What it missed it does not
 //! make up for: it quotes anew.
 //!
-//! `market_maker PLACE KEY_ID PRICE FILLS < secret`: PLACE is HOST:PORT or the engine's Unix socket, PRICE
-//! in whole units of the quote asset. Ends after so many filled orders and takes the rest along. The key's
-//! secret comes on standard input.
+//! `market_maker PLACE KEY_ID PRICE FILLS [SYMBOL] < secret`: PLACE is HOST:PORT or the engine's Unix socket, PRICE
+//! in whole units of the quote asset, SYMBOL the symbol's number, in order of definition (0 if it is left out).
+//! Ends after so many filled orders and takes the rest along. The key's secret comes on standard input.
 
 use std::env::args;
 use std::error::Error;
@@ -26,6 +26,7 @@ const STEP: i64 = UNITS_PER_WHOLE;
 
 struct Maker {
     client: SteadyClient,
+    symbol: SymbolId,
     /// 10⁻⁸ of the quote asset.
     price: i64,
     /// What rests, buy and sell.
@@ -38,7 +39,7 @@ impl Maker {
     fn quote(&mut self) -> Result<(), Box<dyn Error>> {
         for (side, price) in [(Side::Buy, self.price - STEP), (Side::Sell, self.price + STEP)] {
             let mut order = NewOrder {
-                symbol: SymbolId(0),
+                symbol: self.symbol,
                 side: side.to_wire(),
                 order_type: OrderType::Limit.to_wire(),
                 time_in_force: TimeInForce::Gtc.to_wire(),
@@ -103,10 +104,14 @@ impl Maker {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = args().skip(1).collect();
-    let [place, key, price, fills] = &arguments[..] else {
-        return Err("usage: market_maker PLACE KEY_ID PRICE FILLS < secret".into());
+    let mut arguments: Vec<String> = args().skip(1).collect();
+    if arguments.len() == 4 {
+        arguments.push("0".to_owned());
+    }
+    let [place, key, price, fills, symbol] = &arguments[..] else {
+        return Err("usage: market_maker PLACE KEY_ID PRICE FILLS [SYMBOL] < secret".into());
     };
+    let symbol = SymbolId(symbol.parse()?);
     let endpoint = place.parse().map_or_else(|_| Endpoint::Unix(place.into()), Endpoint::Tcp);
     let (key, price, fills) = (KeyId(key.parse()?), price.parse::<i64>()?, fills.parse()?);
     let mut secret = String::new();
@@ -119,7 +124,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.flags = LOGON_CANCEL_ON_DISCONNECT;
     let client = SteadyClient::connect(options)?;
     let price = price.checked_mul(UNITS_PER_WHOLE).ok_or("PRICE is too large")?;
-    let mut maker = Maker { client, price, quotes: Vec::new(), fills: 0 };
+    let mut maker = Maker { client, symbol, price, quotes: Vec::new(), fills: 0 };
     maker.quote()?;
     println!("quoting around {}", maker.price);
     while maker.fills < fills {

@@ -1,7 +1,8 @@
 //! How long an order takes: places and cancels one after the other and prints percentiles.
 //!
-//! `ping_pong shm|unix PATH KEY_ID COUNT < secret`, `ping_pong tcp HOST:PORT KEY_ID COUNT < secret`. The
-//! key's secret comes on standard input.
+//! `ping_pong shm|unix PATH KEY_ID COUNT [SYMBOL] < secret`, `ping_pong tcp HOST:PORT KEY_ID COUNT [SYMBOL] < secret`.
+//! SYMBOL is the symbol's number, in order of definition; 0 if it is left out. The key's secret comes on standard
+//! input.
 
 use std::env::args;
 use std::error::Error;
@@ -17,10 +18,14 @@ use touchline_protocol::units::{KeyId, SymbolId, UNITS_PER_WHOLE};
 const LIMIT: Duration = Duration::from_secs(10);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = args().skip(1).collect();
-    let [carrier, place, key, count] = &arguments[..] else {
-        return Err("usage: ping_pong shm|unix|tcp PLACE KEY_ID COUNT < secret".into());
+    let mut arguments: Vec<String> = args().skip(1).collect();
+    if arguments.len() == 4 {
+        arguments.push("0".to_owned());
+    }
+    let [carrier, place, key, count, symbol] = &arguments[..] else {
+        return Err("usage: ping_pong shm|unix|tcp PLACE KEY_ID COUNT [SYMBOL] < secret".into());
     };
+    let symbol = SymbolId(symbol.parse()?);
     let endpoint = match carrier.as_str() {
         "shm" => Endpoint::SharedMemory(place.into()),
         "unix" => Endpoint::Unix(place.into()),
@@ -41,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..count {
         let begin = Instant::now();
         let mut order = NewOrder {
-            symbol: SymbolId(0),
+            symbol,
             side: Side::Buy.to_wire(),
             order_type: OrderType::Limit.to_wire(),
             time_in_force: TimeInForce::Gtc.to_wire(),
@@ -56,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Event::OrderResult(result) => result.order_id,
             other => return Err(format!("{} in the place of a result", other.name()).into()),
         };
-        let mut cancel = CancelOrder { order_id, ..Default::default() };
+        let mut cancel = CancelOrder { symbol, order_id, ..Default::default() };
         client.call(&mut cancel, LIMIT)?;
     }
     times.sort_unstable();

@@ -1,10 +1,11 @@
 /* A trader over TCP in C11, with nothing but the generated header and the system's library: logs on,
  * places an order, cancels it, logs out.
  *
- *     cc -std=c11 -I ../schema trader.c -o trader && ./trader HOST PORT KEY_ID < secret
+ *     cc -std=c11 -I ../schema trader.c -o trader && ./trader HOST PORT KEY_ID [SYMBOL] < secret
  *
- * Reads the key's secret from standard input; HOST is a number such as 127.0.0.1. Prints one line per
- * step. SHA-256 stands here only so that no library is needed.
+ * Reads the key's secret from standard input; HOST is a number such as 127.0.0.1, SYMBOL the symbol's, in
+ * order of definition (0 if it is left out). Prints one line per step. SHA-256 stands here only so that no
+ * library is needed.
  *
  * An error ends it. Whoever wants to know what became of a command then logs on again: the Welcome names the last
  * sequence that was decided (FORMATS.md, "What a client knows of commands under way"). */
@@ -228,9 +229,10 @@ static void log_on(const char *secret) {
 
 int main(int count, char **arguments) {
     char secret[80] = {0};
-    if (count != 4 || !fgets(secret, sizeof secret, stdin) || strcspn(secret, "\n") != 64)
-        fail("usage: trader HOST PORT KEY_ID < secret");
+    if (count < 4 || count > 5 || !fgets(secret, sizeof secret, stdin) || strcspn(secret, "\n") != 64)
+        fail("usage: trader HOST PORT KEY_ID [SYMBOL] < secret");
     key_id = strtoull(arguments[3], NULL, 10);
+    uint32_t symbol = count == 5 ? (uint32_t)strtoul(arguments[4], NULL, 10) : 0;
     dial(arguments[1], arguments[2]);
     log_on(secret);
 
@@ -238,6 +240,7 @@ int main(int count, char **arguments) {
     struct touchline_order_result result;
     order.header = header(TOUCHLINE_TEMPLATE_NEW_ORDER, sizeof order);
     order.command = command();
+    order.symbol = symbol;
     order.side = TOUCHLINE_SIDE_BUY;
     order.order_type = TOUCHLINE_ORDER_TYPE_LIMIT;
     order.time_in_force = TOUCHLINE_TIME_IN_FORCE_GTC;
@@ -251,6 +254,7 @@ int main(int count, char **arguments) {
     struct touchline_order_canceled canceled;
     cancel.header = header(TOUCHLINE_TEMPLATE_CANCEL_ORDER, sizeof cancel);
     cancel.command = command();
+    cancel.symbol = symbol;
     cancel.order_id = result.order_id;
     send_all(&cancel, sizeof cancel);
     reply(TOUCHLINE_TEMPLATE_ORDER_CANCELED, &canceled, sizeof canceled);

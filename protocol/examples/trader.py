@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A trader over TCP in plain Python: logs on, places an order, cancels it, logs out.
 
-    trader.py HOST:PORT KEY_ID < secret
+    trader.py HOST:PORT KEY_ID [SYMBOL] < secret
 
-Reads the key's secret from standard input. Offsets are those of FORMATS.md. Prints one line per step.
+Reads the key's secret from standard input. SYMBOL is the symbol's number, in order of definition; 0 if it is left
+out. Offsets are those of FORMATS.md. Prints one line per step.
 
 An error ends it. Whoever wants to know what became of a command then logs on again: the Welcome names the last
 sequence that was decided (FORMATS.md, "What a client knows of commands under way").
@@ -123,15 +124,16 @@ class Session:
 
 def main():
     address, key_id = sys.argv[1], int(sys.argv[2])
+    symbol = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     session = Session(address, key_id, sys.stdin.readline().strip(), "python")
     print(f"session {session.session} epoch {session.epoch}")
-    # Symbol 0, buy, LIMIT, good till cancelled.
-    order = struct.pack("<IBBBBqqqqq40sB7x", 0, 1, 1, 1, 0, 10 * WHOLE, 2 * WHOLE, 0, 0, 0, b"", 0)
+    # Buy, LIMIT, good till cancelled.
+    order = struct.pack("<IBBBBqqqqq40sB7x", symbol, 1, 1, 1, 0, 10 * WHOLE, 2 * WHOLE, 0, 0, 0, b"", 0)
     kind, result = session.call(NEW_ORDER, order)
     assert kind == ORDER_RESULT, kind
     order_id, account = struct.unpack_from("<QI", result)
     print(f"placed {order_id} account {account}")
-    kind, canceled = session.call(CANCEL_ORDER, struct.pack("<IIQ", 0, 0, order_id))
+    kind, canceled = session.call(CANCEL_ORDER, struct.pack("<IIQ", symbol, 0, order_id))
     assert kind == ORDER_CANCELED, kind
     print(f"canceled {struct.unpack_from('<Q', canceled)[0]}")
     session.command(LOGOUT, b"")

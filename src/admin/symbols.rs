@@ -89,8 +89,11 @@ fn change(data: &Path, name: &str, settings: &SymbolSettings) -> Result<Report> 
         command.permissions = permission_bits(permissions)?;
     }
     send(data, &mut command)?;
-    let report =
-        (format!("symbol {name} is changed"), json!({"symbol": name, "changed": settings.keys}));
+    let number = command.symbol.0;
+    let report = (
+        format!("symbol {name} (number {number}) is changed"),
+        json!({"symbol": name, "number": number, "changed": settings.keys}),
+    );
     Ok(with_warning(report, name, &command.filters))
 }
 
@@ -197,18 +200,23 @@ fn set_status(data: &Path, name: &str, status: &str) -> Result<Report> {
         ..Default::default()
     };
     send(data, &mut command)?;
-    Ok((format!("symbol {name} is {status}"), json!({"symbol": name, "status": status})))
+    let number = command.symbol.0;
+    Ok((
+        format!("symbol {name} (number {number}) is {status}"),
+        json!({"symbol": name, "number": number, "status": status}),
+    ))
 }
 
 fn expire(data: &Path, name: &str) -> Result<Report> {
-    let mut command = ExpireAll { symbol: Names::read(data)?.symbol(name)?, ..Default::default() };
+    let symbol = Names::read(data)?.symbol(name)?;
+    let mut command = ExpireAll { symbol, ..Default::default() };
     let Answer::MassCanceled(expired) = call(data, &mut command)? else {
         bail!("the engine did not say how many orders have expired");
     };
     let (orders, lists) = (expired.orders, expired.lists);
     Ok((
         format!("{orders} orders of {name} have expired, and {lists} lists"),
-        json!({"symbol": name, "orders": orders, "lists": lists}),
+        json!({"symbol": name, "number": symbol.0, "orders": orders, "lists": lists}),
     ))
 }
 

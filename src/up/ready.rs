@@ -39,7 +39,8 @@ pub(super) fn announce(arguments: &UpArguments, settings: &Settings, address: &s
     }
     let example = Example::of(&names);
     let shows_secrets = is_demo(arguments, &names);
-    let shown = Shown { address, credentials: &credentials, shows_secrets };
+    let symbols = numbered(&names);
+    let shown = Shown { address, credentials: &credentials, shows_secrets, symbols: &symbols };
     outlet::output(block(data, &environment, shown, example.as_ref())?);
     Ok(())
 }
@@ -53,16 +54,32 @@ fn is_demo(arguments: &UpArguments, names: &Names) -> bool {
     arguments.settings.config.is_none() && names.keys().eq(DEMO_KEYS)
 }
 
-/// What the block says of who may trade, and where.
+/// What the block says of who may trade, where, and what.
 #[derive(Clone, Copy)]
 struct Shown<'shown> {
     address: &'shown str,
     credentials: &'shown [Credentials],
     shows_secrets: bool,
+    /// As [`numbered`] tells them.
+    symbols: &'shown str,
 }
 
 /// Accounts that are shown.
 const SHOWN: usize = 2;
+
+/// Symbols that are shown.
+const SYMBOLS_SHOWN: usize = 5;
+
+/// The first symbols with the numbers by which the binary protocol knows them; empty where there is none.
+fn numbered(names: &Names) -> String {
+    let mut symbols = names.symbols().map(|(name, number)| format!("{number} {name}"));
+    let shown: Vec<_> = symbols.by_ref().take(SYMBOLS_SHOWN).collect();
+    let more = match symbols.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    shown.join(", ") + &more
+}
 
 fn credentials(data: &Path, names: &Names) -> Result<Vec<Credentials>> {
     let master = MasterKey::load(&data.join("master.key"))?;
@@ -104,7 +121,7 @@ fn write_environment(
 fn block(
     data: &Path,
     environment: &Path,
-    Shown { address, credentials, shows_secrets }: Shown<'_>,
+    Shown { address, credentials, shows_secrets, symbols }: Shown<'_>,
     example: Option<&Example>,
 ) -> Result<String> {
     let mut text = String::new();
@@ -117,6 +134,9 @@ fn block(
             writeln!(text, "              secret  {secret}")?;
         }
         writeln!(text, "              key id  {key_id}")?;
+    }
+    if !symbols.is_empty() {
+        writeln!(text, "  symbols     {symbols}")?;
     }
     let has_secrets = if shows_secrets { "" } else { " (with the secrets)" };
     writeln!(text, "  variables   {}{has_secrets}\n", environment.display())?;
@@ -193,12 +213,26 @@ mod tests {
         };
         let text = |shows_secrets| {
             let credentials = std::slice::from_ref(&one);
-            let shown = Shown { address: "127.0.0.1:1", credentials, shows_secrets };
+            let symbols = "0 BTCUSDT";
+            let shown = Shown { address: "127.0.0.1:1", credentials, shows_secrets, symbols };
             block(Path::new("d"), Path::new("d/demo.env"), shown, None).unwrap()
         };
         let (demo, own) = (text(true), text(false));
         assert!(demo.contains("secret  hidden") && !demo.contains("with the secrets"), "{demo}");
         assert!(!own.contains("hidden") && own.contains("d/demo.env (with the secrets)"), "{own}");
         assert!(own.contains("key     public") && own.contains("key id  1"), "{own}");
+        assert!(own.contains("\n  symbols     0 BTCUSDT\n"), "{own}");
+    }
+
+    #[test]
+    fn symbols_are_shown_with_their_numbers_and_no_million_of_them() {
+        let of = |count: usize| {
+            let names = (0..count).map(|number| format!("S{number}"));
+            numbered(&Names::of_symbols(names))
+        };
+        assert_eq!(of(0), "");
+        assert_eq!(of(2), "0 S0, 1 S1");
+        assert_eq!(of(SYMBOLS_SHOWN), "0 S0, 1 S1, 2 S2, 3 S3, 4 S4");
+        assert_eq!(of(1_000_000), "0 S0, 1 S1, 2 S2, 3 S3, 4 S4 and 999995 more");
     }
 }

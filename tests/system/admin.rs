@@ -274,7 +274,8 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     let (mut a, mut b) = (venue.a(), venue.b());
     let asset = admin(&venue, &["asset", "DOGE", "--precision", "4"]);
     assert_eq!(asset.integer_at("number"), 3);
-    admin(&venue, &["symbol", "add", "DOGEUSDT", "DOGE", "USDT", "tick_size=0.01", "lot_step=1"]);
+    let keys = ["symbol", "add", "DOGEUSDT", "DOGE", "USDT", "tick_size=0.01", "lot_step=1"];
+    assert_eq!(admin(&venue, &keys).integer_at("number"), 3);
     admin(&venue, &["deposit", "A", "DOGE", "1000"]);
     let added = symbol(&venue, "DOGEUSDT");
     assert_texts(&added, &[("status", "TRADING"), ("baseAsset", "DOGE")]);
@@ -285,7 +286,8 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     assert_eq!(a.call("POST", "/api/v3/order", &stop).error().1, -1013);
 
     let types = "order_types=[\"LIMIT\",\"LIMIT_MAKER\"]";
-    admin(&venue, &["symbol", "change", "DOGEUSDT", types, "min_notional=2"]);
+    let changed = admin(&venue, &["symbol", "change", "DOGEUSDT", types, "min_notional=2"]);
+    assert_eq!(changed.integer_at("number"), 3);
     a.place(&stop.replace("quantity=5", "quantity=8"));
     let refusal = a.call("POST", "/api/v3/order", order).error();
     assert_eq!(refusal, (400, -1013, "Filter failure: MIN_NOTIONAL".to_owned()));
@@ -293,7 +295,8 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     refused(&venue, &coarse, "SymbolInUse (detail 0), steps of prices and quantities");
 
     for status in ["PRE_TRADING", "POST_TRADING", "END_OF_DAY", "AUCTION_MATCH", "BREAK", "HALT"] {
-        admin(&venue, &["symbol", "status", "DOGEUSDT", status]);
+        let set = admin(&venue, &["symbol", "status", "DOGEUSDT", status]);
+        assert_eq!(set.integer_at("number"), 3);
         assert_eq!(symbol(&venue, "DOGEUSDT").text_at("status"), status);
         let closed = a.call("POST", "/api/v3/order", &order.replace("quantity=5", "quantity=8"));
         assert_eq!(closed.error(), (400, -1013, "Market is closed.".to_owned()), "{status}");
@@ -301,7 +304,8 @@ fn symbols_are_defined_changed_closed_and_emptied() {
     // What is open stays, and can be cancelled; the rest is expired by the exchange.
     a.cancel(&format!("symbol=DOGEUSDT&orderId={id}"));
     let expired = admin(&venue, &["symbol", "expire", "DOGEUSDT"]);
-    assert_eq!((expired.integer_at("orders"), expired.integer_at("lists")), (1, 0));
+    let told = ["number", "orders", "lists"].map(|name| expired.integer_at(name));
+    assert_eq!(told, [3, 1, 0]);
     assert_eq!(a.order("DOGEUSDT", id + 1).text_at("status"), "EXPIRED");
     assert_eq!(a.balances()["DOGE"], (1000 * WHOLE, 0));
     let fine = admin(&venue, &["symbol", "change", "DOGEUSDT", "lot_step=0.0000001"]);

@@ -10,11 +10,21 @@ use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tempfile::TempDir;
 use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
 use touchline_protocol::units::UNITS_PER_WHOLE;
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/examples").join(name)
+}
+
+/// What a program that wants a secret says when it does not end well; `None` where there is no such program.
+fn complaint(command: &mut Command, key: &Key) -> Option<String> {
+    let running = start(command.stderr(Stdio::piped()), key)?;
+    let output = finish(running, "the example");
+    let text = String::from_utf8(output.stderr).expect("it is text");
+    assert!(!output.status.success(), "it ended well: {text}");
+    Some(text)
 }
 
 /// Starts a program that wants a secret; `None` where there is no such program.
@@ -116,10 +126,8 @@ fn a_python_session_knows_every_kind_of_address_and_keeps_so_much_of_what_it_is_
     assert_eq!(String::from_utf8_lossy(&told.stdout), expected);
 }
 
-#[test]
-fn a_c_client_trades() {
-    let venue = venue(&[]);
-    let address = address(&venue.supervisor().lines());
+/// The trader in C, built anew in a folder of its own; `None` where there is no compiler.
+fn c_trader() -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let program = folder.path().join("trader");
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol/schema");
@@ -130,8 +138,16 @@ fn a_c_client_trades() {
         .arg(example("trader.c"))
         .arg("-o")
         .arg(&program);
-    let Ok(built) = run(&mut build) else { return skip("C compiler (cc)") };
+    let built = run(&mut build).ok()?;
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some((folder, program))
+}
+
+#[test]
+fn a_c_client_trades() {
+    let venue = venue(&[]);
+    let address = address(&venue.supervisor().lines());
+    let Some((_folder, program)) = c_trader() else { return skip("C compiler (cc)") };
     let mut command = Command::new(&program);
     command.args([address.ip().to_string(), address.port().to_string(), KEY_A.to_string()]);
     let running = start(&mut command, &venue.key_a()).expect("it was just built");
@@ -157,6 +173,55 @@ fn the_ping_pong_client_measures_over_each_carrier() {
         command.args([carrier, place, &KEY_A.to_string(), "20"]);
         let text = output(start(&mut command, &venue.key_a()).expect("it is there"));
         assert_eq!(text.lines().count(), 3, "{text}");
+    }
+}
+
+/// By its number: the demo venue's second one, and one that is not there.
+#[test]
+fn the_examples_trade_the_symbol_that_they_are_told() {
+    let venue = venue(&[]);
+    let (a, key) = (venue.key_a(), KEY_A.to_string());
+    let address = address(&venue.supervisor().lines());
+    let (place, host, port) = (address.to_string(), address.ip(), address.port().to_string());
+    let with = |mut command: Command, arguments: &[&str], symbol| {
+        command.args(arguments).arg(symbol);
+        command
+    };
+    let python = |symbol| {
+        let mut command = Command::new("python3");
+        command.arg(example("trader.py"));
+        with(command, &[&place, &key], symbol)
+    };
+    match complaint(&mut python("9"), &a) {
+        Some(told) => assert!(told.contains("rejected, reason 13"), "{told}"),
+        None => skip("python3"),
+    }
+    if let Some(running) = start(&mut python("1"), &a) {
+        assert_traded(&output(running));
+    }
+    let built = c_trader();
+    if let Some((_, program)) = &built {
+        let arguments = [&*host.to_string(), &port, &key];
+        let c = |symbol| with(Command::new(program), &arguments, symbol);
+        let told = complaint(&mut c("9"), &a).expect("it was just built");
+        assert!(told.contains("rejected"), "{told}");
+        assert_traded(&output(start(&mut c("1"), &a).expect("it was just built")));
+    } else {
+        skip("C compiler (cc)");
+    }
+    let Some((ping_pong, maker)) = rust_example("ping_pong").zip(rust_example("market_maker"))
+    else {
+        return skip("examples in Rust (cargo build --examples -p touchline-protocol)");
+    };
+    let again = rust_example("ping_pong").expect("it was there");
+    let measures = ["tcp", &*place, &key, "2"];
+    let text = output(start(&mut with(ping_pong, &measures, "1"), &a).expect("it is there"));
+    assert_eq!(text.lines().count(), 3, "{text}");
+    for mut command in
+        [with(again, &measures, "9"), with(maker, &[&place, &key, "30000", "1"], "9")]
+    {
+        let told = complaint(&mut command, &a).expect("it is there");
+        assert!(told.contains("rejected") || told.contains("UnknownSymbol"), "{told}");
     }
 }
 

@@ -628,6 +628,8 @@ fn up_is_the_default_command_and_its_folder_the_default_folder() {
         let line = format!("              key id  {number}");
         assert!(block.contains(&line), "{block:?}");
     }
+    let symbols = "  symbols     0 BTCUSDT, 1 ETHUSDT, 2 ETHBTC".to_owned();
+    assert!(block.contains(&symbols), "{block:?}");
     let pasted: Vec<_> = block.iter().filter(|line| line.contains("curl ")).collect();
     assert!(!pasted.is_empty(), "no curl line: {block:?}");
     if shell(folder.path(), "command -v curl && command -v openssl").is_some() {
