@@ -28,6 +28,12 @@ static void fail(const char *why) {
     exit(1);
 }
 
+/* By TOUCHLINE_REFUSAL_REASON_*. */
+static const char *const REFUSALS[] = {
+    "(unknown)",    "Malformed",       "Version",  "NotAuthenticated", "RoleNotPermitted",
+    "InvalidHello", "TooManySessions", "Rejected", "LogUnavailable",   "HistoryLost",
+    "NoFeed"};
+
 /* SHA-256 (FIPS 180-4) and HMAC over it. */
 static uint32_t rotate(uint32_t word, int by) { return word >> by | word << (32 - by); }
 
@@ -172,7 +178,13 @@ static void reply(unsigned wanted, void *event, size_t bytes) {
         if (in.header.block_length < sizeof envelope) fail("an event without its envelope");
         memcpy(&envelope, in.bytes + sizeof in.header, sizeof envelope);
         if (envelope.sequence != sequence || !(envelope.flags & TOUCHLINE_ENVELOPE_TERMINAL)) continue;
-        if (template_id == TOUCHLINE_TEMPLATE_REJECTED) fail("the command was rejected");
+        if (template_id == TOUCHLINE_TEMPLATE_REJECTED) {
+            uint16_t reason = 0;
+            if (in.header.block_length >= sizeof envelope + sizeof reason)
+                memcpy(&reason, in.bytes + sizeof in.header + sizeof envelope, sizeof reason);
+            fprintf(stderr, "rejected, reason %u\n", reason);
+            exit(1);
+        }
         if (template_id != wanted || in.header.block_length - sizeof envelope != bytes - sizeof in.header)
             fail("another reply than the command has");
         memcpy(event, &in.header, sizeof in.header);
@@ -193,6 +205,24 @@ static void dial(const char *host, const char *port) {
     setsockopt(line, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/* The handshake's next message, which is this one unless the engine refuses. */
+static void expect(unsigned wanted) {
+    struct touchline_refused refused;
+    unsigned template_id = receive();
+    if (template_id == wanted) return;
+    if (template_id != TOUCHLINE_TEMPLATE_REFUSED || in.header.block_length + sizeof in.header != sizeof refused)
+        fail("another message than the handshake has");
+    memcpy(&refused, in.bytes, sizeof refused);
+    unsigned known = refused.reason < sizeof REFUSALS / sizeof *REFUSALS ? refused.reason : 0;
+    fprintf(stderr, "refused, reason %u %s", refused.reason, REFUSALS[known]);
+    if (refused.reason == TOUCHLINE_REFUSAL_REASON_VERSION)
+        fprintf(stderr, ": the engine speaks %u.%u", refused.protocol_major, refused.protocol_minor);
+    /* The core's own reason, one of TOUCHLINE_REJECT_REASON_*. */
+    if (refused.reject_reason != 0) fprintf(stderr, ": reject reason %u", refused.reject_reason);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
 static void log_on(const char *secret) {
     struct touchline_hello hello = {0};
     struct touchline_proof proof = {0};
@@ -208,13 +238,13 @@ static void log_on(const char *secret) {
     hello.name.length = 1;
     hello.name.text[0] = 'c';
     send_all(&hello, sizeof hello);
-    if (receive() != TOUCHLINE_TEMPLATE_CHALLENGE) fail("refused");
+    expect(TOUCHLINE_TEMPLATE_CHALLENGE);
     memcpy(signed_bytes, in.bytes + sizeof in.header, 32);
     memcpy(signed_bytes + 32, &hello, sizeof hello);
     proof.header = header(TOUCHLINE_TEMPLATE_PROOF, sizeof proof);
     hmac(secret, signed_bytes, sizeof signed_bytes, proof.mac);
     send_all(&proof, sizeof proof);
-    if (receive() != TOUCHLINE_TEMPLATE_WELCOME) fail("refused");
+    expect(TOUCHLINE_TEMPLATE_WELCOME);
     if (in.header.block_length + sizeof in.header != sizeof welcome) fail("no Welcome");
     memcpy(&welcome, in.bytes, sizeof welcome);
     heartbeat = welcome.heartbeat_seconds;

@@ -21,10 +21,13 @@ import time
 SCHEMA = 0x4C54
 NEW_ORDER, CANCEL_ORDER = 1, 2
 ORDER_RESULT, ORDER_CANCELED, REJECTED = 202, 203, 240
-HELLO, CHALLENGE, PROOF, WELCOME = 300, 301, 302, 303
+HELLO, CHALLENGE, PROOF, WELCOME, REFUSED = 300, 301, 302, 303, 304
 LOGOUT, HEARTBEAT, SESSION_CLOSED = 320, 321, 322
 TERMINAL = 1
 WHOLE = 100_000_000
+# RefusalReason.
+REFUSALS = {1: "Malformed", 2: "Version", 3: "NotAuthenticated", 4: "RoleNotPermitted", 5: "InvalidHello",
+            6: "TooManySessions", 7: "Rejected", 8: "LogUnavailable", 9: "HistoryLost", 10: "NoFeed"}
 # So much a session keeps of what it is told besides answers.
 TOLD_MAX = 65_536
 
@@ -40,6 +43,16 @@ def place(address):
 def message(template, block):
     """A message: the header states the length of what follows it."""
     return struct.pack("<HHHH", len(block), template, SCHEMA, 1) + block
+
+
+def refusal(data):
+    """Why the engine opens no session."""
+    reason, major, minor, reject = struct.unpack_from("<HHHH", data, 8)
+    why = f"refused, reason {reason} {REFUSALS.get(reason, '(unknown)')}"
+    if REFUSALS.get(reason) == "Version":
+        why += f": the engine speaks {major}.{minor}"
+    # The core's own reason, a RejectReason.
+    return f"{why}: reject reason {reject}" if reject else why
 
 
 class Session:
@@ -93,6 +106,8 @@ class Session:
 
     def expect(self, wanted):
         template, data = self.read()
+        if template == REFUSED:
+            raise SystemExit(refusal(data))
         if template != wanted:
             raise SystemExit(f"expected message {wanted}, got {template}: {data.hex()}")
         return data

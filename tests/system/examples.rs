@@ -7,11 +7,14 @@ use super::stream_client::{Member, address, limit, tcp, unix, venue};
 use crate::patience::{Running, finish, run};
 use rustix::process::Signal;
 use std::env;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-use touchline_protocol::message::enums::{OrderStatus, Side, TimeInForce};
+use touchline_core::limits::SESSIONS_PER_KEY_MAX;
+use touchline_protocol::message::enums::{OrderStatus, RejectReason, Side, TimeInForce};
+use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::units::UNITS_PER_WHOLE;
 
 fn example(name: &str) -> PathBuf {
@@ -154,6 +157,55 @@ fn a_c_client_trades() {
     assert_traded(&output(running));
 }
 
+/// For a wrong secret by the gateway, and for a key's name too many by the core.
+#[test]
+fn the_examples_say_why_they_are_refused() {
+    let venue = venue(&[]);
+    let a = venue.key_a();
+    for name in 0..SESSIONS_PER_KEY_MAX {
+        drop(Member::connect(unix(&venue), &format!("name-{name}"), (KEY_A, &a)));
+    }
+    let wrong = Key { secret: "x".repeat(a.secret.len()), ..a.clone() };
+    let address = address(&venue.supervisor().lines());
+    let mut python = Command::new("python3");
+    python.arg(example("trader.py")).args([address.to_string(), KEY_A.to_string()]);
+    let built = c_trader();
+    let c = built.as_ref().map(|(_, program)| {
+        let mut c = Command::new(program);
+        c.args([address.ip().to_string(), address.port().to_string(), KEY_A.to_string()]);
+        c
+    });
+    let told = "refused, reason 3 NotAuthenticated\n";
+    let full = format!(
+        "refused, reason 7 Rejected: reject reason {}\n",
+        RejectReason::CapacityReached.to_wire()
+    );
+    for (command, what) in [(Some(python), "python3"), (c, "C compiler (cc)")] {
+        let Some(mut command) = command else { return skip(what) };
+        match complaint(&mut command, &wrong) {
+            Some(said) => assert_eq!(said, told),
+            None => return skip(what),
+        }
+        assert_eq!(complaint(&mut command, &a).expect("it was just there"), full);
+    }
+}
+
+#[test]
+fn the_examples_know_every_reason_of_a_refusal() {
+    let reasons = (1..).map_while(|number| Some((number, RefusalReason::from_wire(number)?)));
+    let names: Vec<_> = reasons.map(|(number, reason)| (number, format!("{reason:?}"))).collect();
+    let source = |name| fs::read_to_string(example(name)).expect("it is part of the source");
+    let python = source("trader.py");
+    for (number, name) in &names {
+        assert!(python.contains(&format!("{number}: \"{name}\"")), "trader.py: {number} {name}");
+    }
+    let c = source("trader.c");
+    let (_, table) = c.split_once("REFUSALS[] = {").expect("the table of reasons");
+    let (table, _) = table.split_once("};").expect("its end");
+    let in_c: Vec<_> = table.split('"').skip(1).step_by(2).skip(1).collect();
+    assert!(in_c.iter().eq(names.iter().map(|(_, name)| name)), "trader.c: {in_c:?}");
+}
+
 /// Examples are built with the tests of their package, beside this test's own executable.
 fn rust_example(name: &str) -> Option<Command> {
     let own = env::current_exe().expect("a test knows itself");
@@ -204,7 +256,7 @@ fn the_examples_trade_the_symbol_that_they_are_told() {
         let arguments = [&*host.to_string(), &port, &key];
         let c = |symbol| with(Command::new(program), &arguments, symbol);
         let told = complaint(&mut c("9"), &a).expect("it was just built");
-        assert!(told.contains("rejected"), "{told}");
+        assert!(told.contains("rejected, reason 13"), "{told}");
         assert_traded(&output(start(&mut c("1"), &a).expect("it was just built")));
     } else {
         skip("C compiler (cc)");
