@@ -38,8 +38,10 @@ impl Host {
 
     pub(super) fn look(&self, config: &EngineConfig, adapter: &AdapterConfig) -> Vec<Finding> {
         let mut findings = vec![self.waiting(config)];
+        findings.extend(self.tick(config));
+        findings.extend(self.sibling(config));
         findings.extend(self.clock());
-        findings.extend(self.governor());
+        findings.extend(self.governor(config));
         findings.extend(self.pages());
         findings.push(self.open_files(config, adapter));
         findings
@@ -50,16 +52,27 @@ impl Host {
         fs::read_to_string(self.root.join(path)).ok().map(|text| text.trim().to_owned())
     }
 
+    /// The same, of those about its processors.
+    fn processors(&self, path: &str) -> Option<String> {
+        self.read(format!("sys/devices/system/cpu/{path}"))
+    }
+
+    /// The core of the duty thread, if it is pinned to one that is there.
+    fn own_core(&self, config: &EngineConfig) -> Option<usize> {
+        let online = self.processors("online").unwrap_or_default();
+        config.engine.core.filter(|core| online.is_empty() || is_listed(&online, *core))
+    }
+
     /// Whether the engine waits in a way that its cores permit.
     fn waiting(&self, config: &EngineConfig) -> Finding {
         let name = "cores";
         let cores = self.cores;
-        let isolated = self.read("sys/devices/system/cpu/isolated").unwrap_or_default();
+        let isolated = self.processors("isolated").unwrap_or_default();
         let have = match isolated.as_str() {
             "" => format!("{cores}, none isolated"),
             isolated => format!("{cores}, isolated: {isolated}"),
         };
-        let online = self.read("sys/devices/system/cpu/online").unwrap_or_default();
+        let online = self.processors("online").unwrap_or_default();
         match (config.engine.wait, config.engine.core) {
             (_, Some(core)) if !online.is_empty() && !is_listed(&online, core) => Finding::could(
                 name,
@@ -98,6 +111,38 @@ impl Host {
         }
     }
 
+    /// Whether the system's timer leaves a core alone on which the engine spins.
+    fn tick(&self, config: &EngineConfig) -> Option<Finding> {
+        let core = self.own_core(config).filter(|_| matches!(config.engine.wait, Wait::Spin))?;
+        let without = self.processors("nohz_full")?;
+        Some(if is_listed(&without, core) {
+            Finding::good("tick", format!("none on core {core} while one thread runs there"))
+        } else {
+            Finding::could(
+                "tick",
+                format!("core {core} has one, some hundred times a second"),
+                format!("nohz_full={core} on the kernel's command line: each is a pause"),
+            )
+        })
+    }
+
+    /// Whether the engine's core is a whole one, or one of several threads of the same.
+    fn sibling(&self, config: &EngineConfig) -> Option<Finding> {
+        let core = self.own_core(config)?;
+        let threads = self.processors(&format!("cpu{core}/topology/thread_siblings_list"))?;
+        let control = self.processors("smt/control").unwrap_or_else(|| "not told".to_owned());
+        Some(if threads == core.to_string() {
+            Finding::good("sibling", format!("core {core} has none at work, SMT: {control}"))
+        } else {
+            Finding::could(
+                "sibling",
+                format!("core {core} is one of the threads {threads} of one core, SMT: {control}"),
+                "what runs on another of them takes from the engine: echo 0 > \
+                 /sys/devices/system/cpu/cpuM/online for each, or keep them idle",
+            )
+        })
+    }
+
     fn clock(&self) -> Option<Finding> {
         let source =
             self.read("sys/devices/system/clocksource/clocksource0/current_clocksource")?;
@@ -110,13 +155,16 @@ impl Host {
         })
     }
 
-    fn governor(&self) -> Option<Finding> {
-        let governor = self.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
+    /// Of the engine's core; without one of its own, of the first.
+    fn governor(&self, config: &EngineConfig) -> Option<Finding> {
+        let core = self.own_core(config).unwrap_or(0);
+        let governor = self.processors(&format!("cpu{core}/cpufreq/scaling_governor"))?;
+        let found = format!("{governor} on core {core}");
         Some(if governor == "performance" {
-            Finding::good("frequency", governor)
+            Finding::good("frequency", found)
         } else {
             let advice = "cpupower frequency-set -g performance: no ramp-up after idle";
-            Finding::could("frequency", governor, advice)
+            Finding::could("frequency", found, advice)
         })
     }
 
@@ -267,6 +315,43 @@ mod tests {
             let found = Picture::new(2, &files).look(&EngineConfig::default());
             let expected = ["clock", "frequency", "large pages"].map(|name| (name, state));
             assert_eq!(found[1..4], expected);
+        }
+    }
+
+    #[test]
+    fn of_a_pinned_engine_its_own_core_is_looked_at() {
+        let processors = "sys/devices/system/cpu";
+        let look = |config: EngineConfig, without: &str, threads: &str| {
+            let files = [
+                ("online", "0-3\n"),
+                ("isolated", "3\n"),
+                ("nohz_full", without),
+                ("smt/control", "on\n"),
+                ("cpu2/topology/thread_siblings_list", "2\n"),
+                ("cpu3/topology/thread_siblings_list", threads),
+                ("cpu0/cpufreq/scaling_governor", "powersave\n"),
+                ("cpu3/cpufreq/scaling_governor", "performance\n"),
+            ]
+            .map(|(path, text)| (format!("{processors}/{path}"), text));
+            let files = files.each_ref().map(|(path, text)| (path.as_str(), *text));
+            Picture::new(4, &files).look(&config)[1..].to_vec()
+        };
+        let files = ("open files", State::Good);
+        let spins = |without, threads| look(spinning(Some(3)), without, threads);
+        let (tick, sibling) = (|state| ("tick", state), |state| ("sibling", state));
+        let frequency = |state| ("frequency", state);
+        let good = [tick(State::Good), sibling(State::Good), frequency(State::Good), files];
+        assert_eq!(spins("2-3\n", "3\n"), good);
+        let could = [tick(State::Could), sibling(State::Could), frequency(State::Good), files];
+        assert_eq!(spins("(null)\n", "1,3\n"), could);
+        // One that parks has its core's ticks only while it runs.
+        let parks = config(|config| config.engine.core = Some(3));
+        let found = [sibling(State::Could), frequency(State::Good), files];
+        assert_eq!(look(parks, "", "3,1\n"), found);
+        // Of a core that is not there nothing is known, and the engine runs on any.
+        for core in [None, Some(4)] {
+            let found = [frequency(State::Could), files];
+            assert_eq!(look(spinning(core), "2-3\n", "3\n"), found, "{core:?}");
         }
     }
 
