@@ -7,39 +7,50 @@
 //! that serves many, `outlet` how it prints, `ending` what ends it; `regular_file`
 //! opens what may be none; [`words`] copies what is read again at once. The
 //! engine's core uses the vocabulary and that.
+//!
+//! The feature `transport` is on by default. Without it there are the vocabulary, [`words`] and
+//! [`snapshot::records`] alone, for whoever has neither files nor sockets.
 
+#![cfg_attr(not(any(feature = "transport", test)), no_std)]
+
+#[cfg(feature = "transport")]
 pub mod causes;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod client;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod credentials;
 pub mod decimal;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod ending;
+#[cfg(feature = "transport")]
 pub mod feed;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod framing;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod log;
 pub mod message;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod open_files;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod outlet;
+#[cfg(feature = "transport")]
 pub mod overtaking;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, feature = "transport", not(loom)))]
 #[path = "../../tests/support/patience.rs"]
 mod patience;
+#[cfg(feature = "transport")]
 mod prefetch;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod regular_file;
+#[cfg(feature = "transport")]
 pub mod ring;
-#[cfg(not(loom))]
+#[cfg(all(feature = "transport", not(loom)))]
 pub mod shm;
-#[cfg(not(loom))]
 pub mod snapshot;
+#[cfg(feature = "transport")]
 pub mod sync;
 pub mod text;
 pub mod units;
+#[cfg(feature = "transport")]
 pub mod wait;
 pub mod words;

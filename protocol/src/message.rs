@@ -14,6 +14,7 @@ pub mod event;
 pub mod feed;
 pub mod fields;
 pub mod handshake;
+#[cfg(feature = "transport")]
 pub mod short_order;
 pub mod stream;
 pub mod with_bytes;

@@ -20,7 +20,7 @@ pub fn copy(from: &[[u8; 8]], to: &mut [u64]) {
     for (place, bytes) in to[..from.len()].iter_mut().zip(from) {
         // SAFETY: a reference is valid for writes of what it refers to, and aligned. (Between such stores no loads are
         // taken together.)
-        unsafe { std::ptr::write_volatile(place, u64::from_le_bytes(*bytes)) };
+        unsafe { core::ptr::write_volatile(place, u64::from_le_bytes(*bytes)) };
     }
 }
 

@@ -1,8 +1,10 @@
 //! Invariants of the architecture that can be read from the source tree: who depends on whom, where
 //! unsafe code stands, and what must not be left in the code.
 
+use crate::patience::run;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A file longer than this has more than one purpose.
 const MAX_LINES: usize = 700;
@@ -80,6 +82,24 @@ fn packages_depend_in_one_direction() {
             assert!(!names.contains(&"touchline-adapter".to_owned()), "engine depends on adapter");
         }
     }
+}
+
+/// What a package takes along for whoever depends on it, with the features that it asks for itself.
+fn taken_along(package: &str) -> Vec<String> {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.current_dir(root()).args(["tree", "--package", package, "--edges", "normal"]);
+    tree.args(["--prefix", "none", "--format", "{lib}", "--offline", "--locked"]);
+    let output = run(&mut tree).expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn who_borrows_the_core_takes_no_operating_system_along() {
+    let system = ["crc32c", "hmac", "libc", "memmap2", "rustix", "sha2"];
+    let of = |package| taken_along(package).into_iter().filter(|name| system.contains(&&**name));
+    assert_eq!(of("touchline-core").collect::<Vec<_>>(), Vec::<String>::new());
+    assert!(of("touchline-protocol").count() >= system.len(), "the search finds none");
 }
 
 #[test]
