@@ -22,7 +22,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use touchline_engine::inspect::{InspectError, Verdict, inspect_end};
+use touchline_engine::inspect::{InspectError, inspect_end};
 use touchline_engine::recovery::RecoveryError;
 use touchline_engine::snapshot::MakeError;
 use touchline_protocol::causes::with_causes;
@@ -85,10 +85,11 @@ impl Pass {
 
 /// Checks that a log may end where reading from `last` on ends.
 fn check_end(data: &Path, last: Position) -> Result<()> {
-    match inspect_end(data, last)? {
-        verdict @ Verdict::Damaged { .. } => bail!(FoundDamage(check::verdict_text(&verdict))),
-        Verdict::Sound | Verdict::UnfinishedTail { .. } => Ok(()),
+    let verdict = inspect_end(data, last)?;
+    if verdict.is_damage() {
+        bail!(FoundDamage(check::verdict_text(&verdict)));
     }
+    Ok(())
 }
 
 /// The log is damaged: where, and what is wrong there. Or its beginning is missing, which it needs.
@@ -123,7 +124,9 @@ fn is_damage(error: &anyhow::Error) -> bool {
 /// True if it is the bytes of a segment, or one that is missing, and not that it could not be read.
 fn is_damaged_segment(error: &RecoveryError) -> bool {
     match error {
-        RecoveryError::MissingSegment { .. } | RecoveryError::SegmentLength { .. } => true,
+        RecoveryError::MissingSegment { .. }
+        | RecoveryError::SegmentLength { .. }
+        | RecoveryError::Misplaced { .. } => true,
         RecoveryError::FirstSegment { source, .. } => source.is_damage(),
         _ => false,
     }

@@ -14,7 +14,7 @@ use touchline_protocol::{
     log::{
         SEGMENT_FOLDER,
         reader::{Follow, LogReader, ReadError},
-        segment::LogIdentity,
+        segment::{LogIdentity, SegmentError},
         transaction::Transaction,
     },
     units::{Incarnation, Position},
@@ -26,7 +26,8 @@ pub(crate) use self::replica::{reapply, table_seed};
 pub use self::window::{EngineState, WindowSeen};
 use crate::log::{lock::is_held, storage::Storage};
 use crate::recovery::{
-    EndReason, LOCK_FILE, RecoveryError, Segments, Visit, Walked, search_beyond, walk,
+    EndReason, Fault, LOCK_FILE, RecoveryError, Segments, Visit, Walked, fault, of_another_log,
+    search_beyond, walk,
 };
 use crate::snapshot::list_in;
 
@@ -71,6 +72,23 @@ pub enum Verdict {
         /// What is wrong there.
         why: EndReason,
     },
+    /// Good up to a segment, or to somewhere before it, that is of another place, log or format.
+    Misplaced {
+        /// The segment.
+        path: PathBuf,
+        /// Where the log's good frames end.
+        position: Position,
+        /// What is wrong with its header.
+        why: SegmentError,
+    },
+}
+
+impl Verdict {
+    /// True if no engine starts on it without accepting a loss.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Misplaced { .. })
+    }
 }
 
 /// What a whole pass over a log has found.
@@ -97,6 +115,8 @@ pub struct Inspection {
     pub transactions: u64,
     /// True if the last record is a clean end.
     pub closed: bool,
+    /// A file in the data folder that says that another log is there, and that one's id: no engine starts on it.
+    pub marked: Option<(PathBuf, String)>,
     /// The outcome.
     pub verdict: Verdict,
 }
@@ -199,6 +219,7 @@ fn inspect_up_to(
         last_time_ns: walked.time_ns,
         transactions: walked.transactions,
         closed: walked.closed,
+        marked: of_another_log(data, &segments.identity.log_id),
         verdict,
     })
 }
@@ -224,16 +245,16 @@ fn verdict(
     if let Some(used) = beyond.used {
         walked.go_on(segments, used, visit)?;
     }
-    let attested = walked.attested.max(beyond.attested).max(vouched);
-    if walked.end < attested {
-        return Ok(damaged(segments, walked, attested));
-    }
-    Ok(match beyond.used {
-        Some(used) if walked.end == end => {
+    Ok(match (fault(segments, walked, &beyond, vouched), beyond.used) {
+        (Some(Fault::Damaged { attested }), _) => damaged(segments, walked, attested),
+        (Some(Fault::Misplaced { path, why, .. }), _) => {
+            Verdict::Misplaced { path, position: Position(walked.end), why }
+        }
+        (None, Some(used)) if walked.end == end => {
             let (path, offset) = segments.place(end);
             Verdict::UnfinishedTail { path, offset, bytes: used - end, why: walked.reason }
         }
-        _ => Verdict::Sound,
+        (None, _) => Verdict::Sound,
     })
 }
 

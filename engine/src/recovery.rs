@@ -15,9 +15,11 @@
 
 mod ahead;
 mod chain;
+mod end;
 mod error;
 mod left_window;
 mod leftover;
+mod mark;
 mod replay;
 mod report;
 mod segments;
@@ -27,14 +29,14 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
 use touchline_protocol::log::{
     WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
-    lease::{LEASE_FOLDER, each_lease},
-    place::{HISTORY_FILE, HISTORY_FOLDER, WindowFolders, boot_id},
+    lease::each_lease,
+    place::{WindowFolders, boot_id},
     segment::LogIdentity,
 };
 use touchline_protocol::regular_file;
@@ -51,7 +53,9 @@ pub use self::{
 };
 pub(crate) use self::{
     chain::{Visit, Walked, search_beyond, walk},
+    end::{Fault, fault},
     leftover::FATAL,
+    mark::{check_no_log_is_lost, of_another_log, put_whole},
     replay::same_events,
     report::Findings,
     segments::{Segments, segment_numbers},
@@ -64,16 +68,13 @@ use crate::log::{
     storage::Storage,
 };
 use crate::notice::alert;
-use crate::snapshot::{Attesting, Restored, behind, newest_path, put_aside, restore_newest};
+use crate::snapshot::{Attesting, Restored, behind, put_aside, restore_newest};
 
 /// The folder of commands that have ended an engine, in the data folder.
 pub(crate) const POISON_FOLDER: &str = "poison";
 
 /// The file in a data folder that is locked while an engine runs.
 pub(crate) const LOCK_FILE: &str = "lock";
-
-/// The file in a data folder that says which log is, or was, there.
-const LOG_ID_FILE: &str = "log-id";
 
 /// A log whose end is known, all of it on disk.
 pub(crate) struct Recovered {
@@ -121,8 +122,7 @@ pub(crate) fn recover(
     sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
     let attested = (leftover.as_ref(), restored.attesting.as_ref());
-    findings.loss_accepted_below =
-        check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
+    findings.loss_accepted = check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
     findings.take_snapshots(restored);
 
     let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
@@ -143,6 +143,7 @@ pub(crate) fn recover(
     for line in findings.lines(options) {
         progress(Progress::Found(line));
     }
+    mark::correct(data, &identity);
     if let Some(poison) = &findings.poison {
         keep_poison(data, poison)?;
     }
@@ -287,70 +288,11 @@ fn open_segments(
         disk.create_first()?;
     }
     let segments = Segments::open_all(storage, &folder)?;
-    leave_mark(&options.data, &segments.identity);
+    if !options.accept_loss {
+        mark::check(&options.data, &segments.identity)?;
+    }
+    mark::leave(&options.data, &segments.identity);
     Ok((segments, new_log))
-}
-
-/// Leaves the log's id in the data folder, so that no other log is begun there when this one is lost, and tells if it
-/// is another one's. A disk that is full keeps no log from being opened: the next start tries again.
-fn leave_mark(data: &Path, identity: &LogIdentity) {
-    let path = data.join(LOG_ID_FILE);
-    let id: String = identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let told = regular_file::read_to_string(&path);
-    if let Ok(told) = &told {
-        if told.trim_end() != id {
-            alert!(
-                "log: {} tells of another log than the one that is there, {id}: is this the right disk? If it is, \
-                 remove that file",
-                path.display()
-            );
-        }
-        return;
-    }
-    let line = format!("{id}\n");
-    if let Err(error) = put_whole(data, &path, line.as_bytes()) {
-        alert!("log: cannot write {}: {error}", path.display());
-    }
-}
-
-/// Makes a small file in `folder`, which is durable and has its name only as a whole.
-pub(crate) fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    let mut how = File::options();
-    how.write(true).create(true).truncate(true);
-    let mut file = regular_file::open_as(&how, &unfinished)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| {
-        // Half of it would keep a full disk full.
-        let _gone = fs::remove_file(&unfinished);
-    })?;
-    File::open(folder)?.sync_all()
-}
-
-/// Refuses to begin a log where what goes with one says that there was one: its id, a snapshot, leases of its readers,
-/// and what they keep of it.
-pub(crate) fn check_no_log_is_lost(
-    storage: &dyn Storage,
-    data: &Path,
-) -> Result<(), RecoveryError> {
-    let folder = segment_folder(data);
-    if let Some(snapshot) = newest_path(storage, data)? {
-        return Err(RecoveryError::SegmentsGone { folder, snapshot });
-    }
-    let leases = each_lease(data).is_ok_and(|leases| !leases.is_empty());
-    let histories = fs::read_dir(data.join(HISTORY_FOLDER)).into_iter().flatten().flatten();
-    let mut traces: Vec<PathBuf> = histories
-        .map(|entry| entry.path())
-        .filter(|instance| instance.join(HISTORY_FILE).exists())
-        .collect();
-    if leases {
-        traces.push(data.join(LEASE_FOLDER));
-    }
-    let mark = data.join(LOG_ID_FILE);
-    if mark.exists() {
-        traces.push(mark);
-    }
-    if traces.is_empty() { Ok(()) } else { Err(RecoveryError::LogGone { folder, traces }) }
 }
 
 /// Makes the names of the segment folder and of all folders above it in its file system durable: whoever
@@ -395,27 +337,29 @@ fn sync_last(segments: &Segments, end: u64) -> Result<(), DiskError> {
     segments.file(number)?.sync().map_err(disk_error("syncing", &path))
 }
 
-/// Whether the log may end where its good frames end. Below what anybody vouches for it may not: that
-/// is damage. At or above it is the tail of the last writes, of which any part may be missing. Gives
-/// the position vouched for if the loss was accepted.
+/// Refuses a log that may not end where its good frames end; gives the fault if the loss was accepted.
 fn check_end(
     segments: &Segments,
     walked: &Walked,
     beyond: &Beyond,
     (leftover, snapshot): (Option<&Leftover>, Option<&Attesting>),
     accept_loss: bool,
-) -> Result<Option<u64>, RecoveryError> {
+) -> Result<Option<Fault>, RecoveryError> {
     let appended = leftover.map_or(0, |window| window.appended);
     let of_log = walked.attested.max(beyond.attested).max(appended);
-    let attested = snapshot.map_or(of_log, |snapshot| of_log.max(snapshot.position));
-    if walked.end >= attested {
-        return Ok(None);
-    }
+    let known = snapshot.map_or(appended, |snapshot| appended.max(snapshot.position));
+    let Some(fault) = fault(segments, walked, beyond, known) else { return Ok(None) };
     if accept_loss {
-        return Ok(Some(attested));
+        return Ok(Some(fault));
     }
     let (path, offset) = segments.place(walked.end);
     let (position, why) = (walked.end, walked.reason);
+    let attested = match fault {
+        Fault::Misplaced { path, why: source, .. } => {
+            return Err(RecoveryError::Misplaced { path, position, source });
+        }
+        Fault::Damaged { attested } => attested,
+    };
     match snapshot {
         Some(Attesting { path: snapshot, .. }) if attested > of_log => {
             let snapshot = snapshot.clone();

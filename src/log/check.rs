@@ -37,6 +37,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "end": found.end.0,
                 "transactions": found.transactions,
                 "whole": is_whole,
+                "marked": found.marked.as_ref().map(|(_, told)| told),
                 "verdict": verdict_object(&found.verdict),
                 "snapshots": objects,
             })
@@ -62,9 +63,13 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 found.begin
             );
         }
+        if let Some(marked) = &found.marked {
+            notice::say!("OTHER LOG: {}", marked_text(marked));
+        }
     }
-    let is_damaged = matches!(found.verdict, Verdict::Damaged { .. })
+    let is_damaged = found.verdict.is_damage()
         || !is_whole
+        || found.marked.is_some()
         || snapshots.iter().any(|(_, wrong)| wrong.is_some());
     Ok(if is_damaged { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
 }
@@ -83,6 +88,11 @@ fn snapshots(data: &Path) -> Result<Vec<(PathBuf, Option<String>)>> {
     Ok(found)
 }
 
+/// What a data folder is marked with, if not with its log.
+pub(super) fn marked_text((path, told): &(PathBuf, String)) -> String {
+    format!("{} tells of {told}: no engine starts on this one while it does", path.display())
+}
+
 pub(super) fn verdict_text(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Sound => "sound".to_owned(),
@@ -93,6 +103,11 @@ pub(super) fn verdict_text(verdict: &Verdict) -> String {
         ),
         Verdict::Damaged { path, offset, position, attested, why } => format!(
             "DAMAGED at {} offset {offset} (position {position}): {why}; it was durable up to {attested}",
+            path.display()
+        ),
+        Verdict::Misplaced { path, position, why } => format!(
+            "DAMAGED at {} offset 0: {why}; the file does not belong there, and what is good ends at position \
+             {position}",
             path.display()
         ),
     }
@@ -108,6 +123,9 @@ pub(super) fn verdict_object(verdict: &Verdict) -> Value {
         Verdict::Damaged { path, offset, position, attested, why } => json!({
             "outcome": "damaged", "path": path, "offset": offset, "position": position.0,
             "attested": attested.0, "why": why.to_string(),
+        }),
+        Verdict::Misplaced { path, position, why } => json!({
+            "outcome": "damaged", "path": path, "offset": 0, "position": position.0, "why": why.to_string(),
         }),
     }
 }

@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use touchline_engine::inspect::{Verdict, inspect};
+use touchline_engine::inspect::inspect;
 use touchline_protocol::log::reader::{Follow, LogReader, ReadError};
 use touchline_protocol::log::transaction::Transaction;
 use touchline_protocol::message::decode::{Command, Event};
@@ -88,8 +88,8 @@ fn is_end(data: &Path, reader: &LogReader, from: Position) -> Result<bool> {
     let mut last = None;
     let found = inspect(data, &mut |transaction| last = Some(transaction.end()))?;
     // What looks like a wrong place may be damage.
-    if let verdict @ Verdict::Damaged { .. } = found.verdict {
-        bail!(FoundDamage(verdict_text(&verdict)));
+    if found.verdict.is_damage() {
+        bail!(FoundDamage(verdict_text(&found.verdict)));
     }
     // Behind the last transaction an engine says that it ends.
     Ok(from == found.end || last == Some(from))

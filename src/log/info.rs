@@ -1,7 +1,7 @@
 //! `touchline log info`: which log it is, what it holds, and how it ends. Called by [`super`].
 
 use super::FOUND_WRONG;
-use super::check::{progress, verdict_object, verdict_text};
+use super::check::{marked_text, progress, verdict_object, verdict_text};
 use crate::notice;
 use crate::pruned::missing_beginning;
 use anyhow::Result;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use touchline_engine::inspect::{EngineState, Inspection, Verdict, WindowSeen, inspect};
+use touchline_engine::inspect::{EngineState, Inspection, WindowSeen, inspect};
 use touchline_engine::snapshot::{Listed, list};
 use touchline_protocol::log::lease::{HeldLease, each_lease};
 use touchline_protocol::log::segment::{FORMAT_MAJOR, FORMAT_MINOR};
@@ -49,6 +49,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                 "lastTimeNs": found.last_time_ns,
                 "cleanEnd": has_clean_end(&found),
                 "whole": incomplete.is_none(),
+                "marked": found.marked.as_ref().map(|(_, told)| told),
                 "snapshots": snapshots.iter().map(|listed| listed.position).collect::<Vec<_>>(),
                 "leases": leases.iter().map(lease_object).collect::<Vec<_>>(),
                 "commands": commands,
@@ -73,12 +74,12 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
         if let Some(why) = &incomplete {
             notice::say!("NOT WHOLE     {why}: no engine starts on it");
         }
+        if let Some(marked) = &found.marked {
+            notice::say!("OTHER LOG     {}", marked_text(marked));
+        }
     }
-    Ok(match found.verdict {
-        Verdict::Damaged { .. } => ExitCode::from(FOUND_WRONG),
-        _ if incomplete.is_some() => ExitCode::from(FOUND_WRONG),
-        Verdict::Sound | Verdict::UnfinishedTail { .. } => ExitCode::SUCCESS,
-    })
+    let is_wrong = found.verdict.is_damage() || incomplete.is_some() || found.marked.is_some();
+    Ok(if is_wrong { ExitCode::from(FOUND_WRONG) } else { ExitCode::SUCCESS })
 }
 
 /// The leases that can be read. What cannot is told: the log, and the others, can be looked at all the same.
@@ -109,10 +110,7 @@ fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u6
 
 /// Whether the log's last end was clean; `None` where damage hides that.
 const fn has_clean_end(found: &Inspection) -> Option<bool> {
-    match found.verdict {
-        Verdict::Damaged { .. } => None,
-        Verdict::Sound | Verdict::UnfinishedTail { .. } => Some(found.closed),
-    }
+    if found.verdict.is_damage() { None } else { Some(found.closed) }
 }
 
 /// Whether an engine runs; one that does not may have left its live window, from which the next start goes on.

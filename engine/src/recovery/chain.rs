@@ -190,6 +190,8 @@ pub(crate) struct Beyond {
     pub(crate) frames: u64,
     /// Position behind the last byte that is not zero, if there is one.
     pub(crate) used: Option<u64>,
+    /// Position of the first segment with a whole header that is not its own, and what is wrong with that.
+    pub(crate) misplaced: Option<(u64, SegmentError)>,
 }
 
 /// Searches everything behind `end`, where the good frames end with one of `incarnation`.
@@ -209,6 +211,9 @@ pub(crate) fn search_beyond(
             && let Some(last) = bytes[..block].iter().rposition(|&byte| byte != 0)
         {
             beyond.used = Some(position + last as u64 + 1);
+            if beyond.misplaced.is_none() {
+                beyond.misplaced = misplaced(segments, position, bytes);
+            }
             for offset in (0..block).step_by(FRAME_ALIGN as usize) {
                 let place = position + offset as u64;
                 let header = frame::check(&bytes[offset..], place, segments.identity.salt);
@@ -225,4 +230,13 @@ pub(crate) fn search_beyond(
         position += block as u64;
     }
     Ok(beyond)
+}
+
+/// What is wrong with the header of the segment that begins at `position` with `bytes`, if one begins there whose
+/// header is whole.
+fn misplaced(segments: &Segments, position: u64, bytes: &[u8]) -> Option<(u64, SegmentError)> {
+    let segment_bytes = segments.identity.segment_bytes;
+    let number = position.is_multiple_of(segment_bytes).then_some(position / segment_bytes)?;
+    let why = segments.identity.check_header(number, bytes).err()?;
+    why.is_of_another().then_some((position, why))
 }

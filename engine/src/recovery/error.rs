@@ -253,6 +253,35 @@ pub enum RecoveryError {
         /// What is wrong there.
         why: EndReason,
     },
+    /// A segment is of another place, log or format.
+    #[error(
+        "{} offset 0: {source}; no write that was broken off leaves that: this file does not belong there, or \
+         another build wrote it; bring back the right one from a copy, or start with --accept-loss to end the \
+         log at position {position} and lose what follows",
+        path.display()
+    )]
+    Misplaced {
+        /// The segment.
+        path: PathBuf,
+        /// Where the log's good frames end, at that segment or before it.
+        position: u64,
+        /// What is wrong with its header.
+        source: SegmentError,
+    },
+    /// The data folder is marked as another log's.
+    #[error(
+        "the log that is there is {found}, but {} tells of {told}: is this the right disk? bring back the \
+         segments of that log; or, to go on with the one that is there, remove that file",
+        path.display()
+    )]
+    OtherLog {
+        /// The file that tells which log is there.
+        path: PathBuf,
+        /// The id in it, hexadecimal.
+        told: String,
+        /// The id of the log that is there, by its first segment.
+        found: String,
+    },
     /// The log does not replay to itself.
     #[error(
         "{} offset {offset} (position {position}): {why}; this build does not decide as the one that \

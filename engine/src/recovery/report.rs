@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use touchline_protocol::units::{Incarnation, Position};
 
-use super::{leftover::Poison, tail::Dropped};
+use super::{end::Fault, leftover::Poison, tail::Dropped};
 use crate::log::{LogOptions, LogWriter, WindowReport};
 
 /// What was found and done.
@@ -37,7 +37,8 @@ pub struct StartReport {
     pub from_window: u64,
     /// What was taken out of the log behind its end.
     pub dropped: Dropped,
-    /// The log was damaged below this position, where it had been durable, and opened all the same.
+    /// The log was damaged below this position, where it had been durable, or what is there at it is of another
+    /// place or log, and it was opened all the same.
     pub loss_accepted_below: Option<Position>,
     /// The last engine did not end cleanly and its live window is gone: what was acknowledged before it
     /// was durable, and lay behind this position, is lost.
@@ -74,7 +75,7 @@ pub(crate) struct Findings {
     /// Those that were behind the log's end, whose loss was accepted.
     pub(super) snapshots_dropped: Vec<PathBuf>,
     pub(super) end_reason: String,
-    pub(super) loss_accepted_below: Option<u64>,
+    pub(super) loss_accepted: Option<Fault>,
     pub(super) window_lost: bool,
     pub(super) poison: Option<Poison>,
 }
@@ -101,7 +102,7 @@ impl Findings {
             clean: self.clean,
             from_window: self.from_window,
             dropped: self.dropped,
-            loss_accepted_below: self.loss_accepted_below.map(Position),
+            loss_accepted_below: self.loss_accepted.map(|fault| Position(fault.position())),
             appended_only_lost_behind: self.window_lost.then_some(Position(self.recovered_end)),
             poison: self.poison,
             window,
@@ -138,12 +139,15 @@ impl Findings {
                 self.from_window
             ));
         }
-        if let Some(below) = self.loss_accepted_below {
-            lines.push(format!(
-                "log: LOSS ACCEPTED: it was durable up to position {below} at least and ends at {end} \
+        lines.extend(self.loss_accepted.as_ref().map(|fault| match fault {
+            Fault::Damaged { attested } => format!(
+                "log: LOSS ACCEPTED: it was durable up to position {attested} at least and ends at {end} \
                  now"
-            ));
-        }
+            ),
+            Fault::Misplaced { path, why, .. } => {
+                format!("log: LOSS ACCEPTED: {}: {why}; it ends at {end} now", path.display())
+            }
+        }));
         for path in &self.snapshots_dropped {
             lines.push(format!(
                 "log: a snapshot was behind the end, and is kept as {}",

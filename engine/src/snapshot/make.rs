@@ -263,6 +263,9 @@ fn check_end(data: &Path, begin: Position) -> Result<(), MakeError> {
         Verdict::Damaged { path, offset, position, attested, why } => {
             Err(MakeError::Damaged { path, offset, position, attested, why })
         }
+        Verdict::Misplaced { path, position, why } => {
+            Err(RecoveryError::Misplaced { path, position: position.0, source: why }.into())
+        }
         Verdict::Sound | Verdict::UnfinishedTail { .. } => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use touchline_engine::log::WindowPlace;
 use touchline_engine::recovery::RecoveryError;
 use touchline_protocol::log::{BLOCK_BYTES, WINDOW_BYTES_MIN, segment::SegmentError};
 
-use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder};
+use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder, refusal};
 
 /// A log of `count` transactions, each durable before the next is appended: all but the last are
 /// vouched for. The engine was killed, and the window is gone.
@@ -22,13 +22,6 @@ fn attested_log(seed: u64, count: usize) -> (Place, Model) {
     let (model, _) = venue.kill();
     place.lose_window();
     (place, model)
-}
-
-fn refusal(place: &Place) -> RecoveryError {
-    match place.try_open() {
-        Ok(_) => panic!("the log was opened"),
-        Err(error) => error,
-    }
 }
 
 #[test]

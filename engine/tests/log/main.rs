@@ -9,6 +9,7 @@ mod failure;
 mod gather;
 #[path = "../../../tests/support/patience.rs"]
 mod patience;
+mod places;
 mod reader;
 mod round_trip;
 mod support;

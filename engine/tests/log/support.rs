@@ -501,6 +501,14 @@ impl Venue {
     }
 }
 
+/// Why a start does not open the log.
+pub(crate) fn refusal(place: &Place) -> RecoveryError {
+    match place.try_open() {
+        Ok(_) => panic!("the log was opened"),
+        Err(error) => error,
+    }
+}
+
 /// Copies a folder with everything in it.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();

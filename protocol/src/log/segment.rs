@@ -128,6 +128,16 @@ impl SegmentError {
     pub const fn is_damage(&self) -> bool {
         !matches!(self, Self::Version { .. })
     }
+
+    /// True if the header is whole, by its checksum, and of another segment, log or format: what was meant to
+    /// be there was not begun, or something else was put in its place.
+    #[must_use]
+    pub const fn is_of_another(&self) -> bool {
+        matches!(
+            self,
+            Self::Version { .. } | Self::Size { .. } | Self::Number { .. } | Self::Foreign
+        )
+    }
 }
 
 impl LogIdentity {
@@ -266,5 +276,11 @@ mod tests {
         let mut odd = vec![0; 4096];
         LogIdentity { segment_bytes: 4096, ..IDENTITY }.write_header(0, &mut odd);
         assert_eq!(LogIdentity::read_header(&odd), Err(SegmentError::Size { found: 4096 }));
+        let whole = [newer, header(4), odd].map(|bytes| IDENTITY.check_header(3, &bytes));
+        assert!(whole.iter().all(|judged| judged.is_err_and(|error| error.is_of_another())));
+        let broken = [vec![0; 64], vec![1; 63], vec![1; 64], header(4)[1..65].to_vec()];
+        for bytes in broken {
+            assert!(IDENTITY.check_header(3, &bytes).is_err_and(|error| !error.is_of_another()));
+        }
     }
 }

@@ -1,0 +1,113 @@
+//! What tells, beside a log, that it is or was there: its id in a file of the data folder, and what else goes with
+//! a log. Called by recovery; the tools ask whether the id is the log's.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use touchline_protocol::log::{
+    lease::{LEASE_FOLDER, each_lease},
+    place::{HISTORY_FILE, HISTORY_FOLDER},
+    segment::LogIdentity,
+};
+use touchline_protocol::regular_file;
+
+use super::RecoveryError;
+use crate::log::{segment_folder, storage::Storage};
+use crate::notice::alert;
+use crate::snapshot::newest_path;
+
+/// The file in a data folder that says which log is, or was, there.
+const LOG_ID_FILE: &str = "log-id";
+
+fn hexadecimal(log_id: &[u8; 16]) -> String {
+    log_id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The file that says which log is there, and what it says, if that is the id of another one than `log_id`.
+pub(crate) fn of_another_log(data: &Path, log_id: &[u8; 16]) -> Option<(PathBuf, String)> {
+    let path = data.join(LOG_ID_FILE);
+    let told = regular_file::read_to_string(&path).ok()?.trim_end().to_owned();
+    // Whatever else stands there tells of no log.
+    let is_id = told.len() == 32 && told.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && told != hexadecimal(log_id)).then_some((path, told))
+}
+
+/// Refuses a log in the place of another one.
+pub(super) fn check(data: &Path, identity: &LogIdentity) -> Result<(), RecoveryError> {
+    let found = hexadecimal(&identity.log_id);
+    match of_another_log(data, &identity.log_id) {
+        Some((path, told)) => Err(RecoveryError::OtherLog { path, told, found }),
+        None => Ok(()),
+    }
+}
+
+/// Leaves the log's id in the data folder, if there is none, so that no other log is begun there when this one is
+/// lost. A disk that is full keeps no log from being opened: the next start tries again.
+pub(super) fn leave(data: &Path, identity: &LogIdentity) {
+    if !data.join(LOG_ID_FILE).exists() {
+        write(data, identity);
+    }
+}
+
+/// Has the file say this log's id, whatever it said.
+pub(super) fn correct(data: &Path, identity: &LogIdentity) {
+    let path = data.join(LOG_ID_FILE);
+    let id = hexadecimal(&identity.log_id);
+    if let Ok(told) = regular_file::read_to_string(&path)
+        && told.trim_end() != id
+    {
+        alert!("log: {} did not tell of the log that is there, {id}, and does now", path.display());
+        write(data, identity);
+    }
+}
+
+fn write(data: &Path, identity: &LogIdentity) {
+    let path = data.join(LOG_ID_FILE);
+    let line = format!("{}\n", hexadecimal(&identity.log_id));
+    if let Err(error) = put_whole(data, &path, line.as_bytes()) {
+        alert!("log: cannot write {}: {error}", path.display());
+    }
+}
+
+/// Makes a small file in `folder`, which is durable and has its name only as a whole.
+pub(crate) fn put_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    let mut how = File::options();
+    how.write(true).create(true).truncate(true);
+    let mut file = regular_file::open_as(&how, &unfinished)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| {
+        // Half of it would keep a full disk full.
+        let _gone = fs::remove_file(&unfinished);
+    })?;
+    File::open(folder)?.sync_all()
+}
+
+/// Refuses to begin a log where what goes with one says that there was one: its id, a snapshot, leases of its readers,
+/// and what they keep of it.
+pub(crate) fn check_no_log_is_lost(
+    storage: &dyn Storage,
+    data: &Path,
+) -> Result<(), RecoveryError> {
+    let folder = segment_folder(data);
+    if let Some(snapshot) = newest_path(storage, data)? {
+        return Err(RecoveryError::SegmentsGone { folder, snapshot });
+    }
+    let leases = each_lease(data).is_ok_and(|leases| !leases.is_empty());
+    let histories = fs::read_dir(data.join(HISTORY_FOLDER)).into_iter().flatten().flatten();
+    let mut traces: Vec<PathBuf> = histories
+        .map(|entry| entry.path())
+        .filter(|instance| instance.join(HISTORY_FILE).exists())
+        .collect();
+    if leases {
+        traces.push(data.join(LEASE_FOLDER));
+    }
+    let mark = data.join(LOG_ID_FILE);
+    if mark.exists() {
+        traces.push(mark);
+    }
+    if traces.is_empty() { Ok(()) } else { Err(RecoveryError::LogGone { folder, traces }) }
+}

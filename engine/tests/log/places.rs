@@ -1,0 +1,173 @@
+//! Segments that are whole and do not belong where they are.
+
+use std::{fs, path::Path};
+
+use touchline_engine::{
+    inspect::{Inspection, Verdict, inspect},
+    recovery::RecoveryError,
+};
+use touchline_protocol::log::segment::{LogIdentity, SegmentError};
+
+use crate::support::{Model, Place, Random, Record, SEGMENT, copy_folder, refusal};
+
+/// A log that ended cleanly in its fourth segment, and its state.
+fn closed_log(seed: u64) -> (Place, Model) {
+    let place = Place::new();
+    let mut random = Random::new(seed);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, 3 * SEGMENT + SEGMENT / 4);
+    let model = venue.close();
+    (place, model)
+}
+
+fn swap(one: &Path, other: &Path) {
+    let away = one.with_extension("away");
+    fs::rename(one, &away).unwrap();
+    fs::rename(other, one).unwrap();
+    fs::rename(&away, other).unwrap();
+}
+
+fn looked_at(place: &Place) -> Inspection {
+    inspect(&place.options.data, &mut |_| {}).unwrap()
+}
+
+/// The start and the tools say that `why` is wrong with the segment `number`, and nothing is changed by that; ends
+/// the log there if that is allowed.
+fn assert_misplaced(place: &mut Place, number: u64, why: SegmentError, kept: &[Record]) {
+    let before = place.names();
+    let error = refusal(place);
+    assert!(
+        matches!(&error, RecoveryError::Misplaced { path, source, .. }
+            if *path == place.segment(number) && *source == why),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(text.contains(&why.to_string()) && text.contains("--accept-loss"), "{text}");
+    assert_eq!(place.names(), before);
+    let verdict = looked_at(place).verdict;
+    assert!(
+        matches!(&verdict, Verdict::Misplaced { path, why: told, .. }
+            if *path == place.segment(number) && *told == why),
+        "{verdict:?}"
+    );
+    assert!(verdict.is_damage());
+    place.told();
+    place.options.accept_loss = true;
+    let venue = place.open();
+    assert_eq!(venue.model.records, kept);
+    let told = place.told();
+    assert!(told.iter().any(|line| line.contains("LOSS ACCEPTED")), "{told:?}");
+    assert!(venue.report().loss_accepted_below.is_some());
+    venue.close();
+    place.options.accept_loss = false;
+    assert_eq!(place.open().model.records, kept);
+}
+
+/// The transactions in front of the segment `number`.
+fn in_front(model: &Model, number: u64) -> &[Record] {
+    let count = model.records.iter().take_while(|record| record.position < number * SEGMENT);
+    &model.records[..count.count()]
+}
+
+#[test]
+fn segments_that_have_changed_their_names_are_no_unfinished_write() {
+    let (mut place, model) = closed_log(40);
+    swap(&place.segment(1), &place.segment(2));
+    let why = SegmentError::Number { found: 2, expected: 1 };
+    assert_misplaced(&mut place, 1, why, in_front(&model, 1));
+}
+
+#[test]
+fn neither_is_the_last_one_with_the_name_of_the_one_made_ahead() {
+    let (mut place, model) = closed_log(41);
+    fs::write(place.segment(4), vec![0; SEGMENT as usize]).unwrap();
+    swap(&place.segment(3), &place.segment(4));
+    let why = SegmentError::Number { found: 3, expected: 4 };
+    assert_misplaced(&mut place, 4, why, in_front(&model, 3));
+}
+
+#[test]
+fn neither_is_a_copy_of_another_segment_or_one_of_another_log() {
+    let (mut place, model) = closed_log(42);
+    let kept = place.root.path().join("kept");
+    copy_folder(&place.options.data, &kept);
+    fs::copy(place.segment(1), place.segment(3)).unwrap();
+    let why = SegmentError::Number { found: 1, expected: 3 };
+    assert_misplaced(&mut place, 3, why, in_front(&model, 3));
+
+    let (other, _) = closed_log(43);
+    fs::remove_dir_all(&place.options.data).unwrap();
+    copy_folder(&kept, &place.options.data);
+    fs::copy(other.segment(3), place.segment(3)).unwrap();
+    assert_misplaced(&mut place, 3, SegmentError::Foreign, in_front(&model, 3));
+}
+
+#[test]
+fn neither_is_one_of_another_format() {
+    let (mut place, model) = closed_log(44);
+    let mut header = place.read(2 * SEGMENT, 64);
+    header[8] = 9;
+    let salt = u32::from_le_bytes(header[12..16].try_into().unwrap());
+    let crc = crc32c::crc32c_append(salt, &header[..60]);
+    header[60..].copy_from_slice(&crc.to_le_bytes());
+    place.write(2 * SEGMENT, &header);
+    let why = SegmentError::Version { found_major: 9, found_minor: 0 };
+    assert_misplaced(&mut place, 2, why, in_front(&model, 2));
+}
+
+#[test]
+fn a_log_in_the_place_of_another_is_not_opened() {
+    let (place, model) = closed_log(45);
+    let (other, _) = closed_log(46);
+    let kept = place.root.path().join("kept");
+    fs::copy(place.segment(0), &kept).unwrap();
+    fs::copy(other.segment(0), place.segment(0)).unwrap();
+    let before = place.names();
+    let mark = place.options.data.join("log-id");
+    let error = refusal(&place);
+    let id = |segment: &Path| -> String {
+        let (identity, _) = LogIdentity::read_header(&fs::read(segment).unwrap()).unwrap();
+        identity.log_id.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let (ours, theirs) = (id(&kept), id(&other.segment(0)));
+    assert!(
+        matches!(&error, RecoveryError::OtherLog { path, told, found }
+            if (path, told, found) == (&mark, &ours, &theirs)),
+        "{error}"
+    );
+    assert_eq!(looked_at(&place).marked, Some((mark.clone(), ours)));
+    // Neither is it without that file, though nothing of it vouches for more.
+    fs::remove_file(&mark).unwrap();
+    let error = refusal(&place);
+    assert!(
+        matches!(&error, RecoveryError::Misplaced { path, source: SegmentError::Foreign, .. }
+            if *path == place.segment(1)),
+        "{error}"
+    );
+    assert_eq!(place.names(), before);
+    fs::copy(&kept, place.segment(0)).unwrap();
+    fs::remove_file(&mark).unwrap();
+    let found = looked_at(&place);
+    assert_eq!((found.verdict, found.marked), (Verdict::Sound, None));
+    assert_eq!(place.open().model.records, model.records);
+}
+
+#[test]
+fn what_tells_of_another_log_is_overruled_by_who_accepts_a_loss_and_what_tells_of_none_by_anybody()
+{
+    let (mut place, model) = closed_log(47);
+    let mark = place.options.data.join("log-id");
+    let ours = fs::read_to_string(&mark).unwrap();
+    for told in ["", "half an id", "0123"] {
+        fs::write(&mark, told).unwrap();
+        assert_eq!(looked_at(&place).marked, None, "{told:?}");
+        assert_eq!(place.open().close().records, model.records, "{told:?}");
+    }
+    fs::write(&mark, format!("{}\n", "0".repeat(32))).unwrap();
+    assert!(matches!(refusal(&place), RecoveryError::OtherLog { .. }));
+    place.options.accept_loss = true;
+    assert_eq!(place.open().close().records, model.records);
+    assert_eq!(fs::read_to_string(&mark).unwrap(), ours, "for the starts to come");
+    place.options.accept_loss = false;
+    assert_eq!(place.open().model.records, model.records);
+}
