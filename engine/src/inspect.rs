@@ -26,10 +26,10 @@ pub(crate) use self::replica::{reapply, table_seed};
 pub use self::window::{EngineState, WindowSeen};
 use crate::log::{lock::is_held, storage::Storage};
 use crate::recovery::{
-    EndReason, Fault, LOCK_FILE, RecoveryError, Segments, Visit, Walked, fault, of_another_log,
-    search_beyond, walk,
+    EndReason, Fault, LOCK_FILE, Leases, RecoveryError, Segments, Visit, Walked, fault,
+    of_another_log, search_beyond, walk,
 };
-use crate::snapshot::list_in;
+use crate::snapshot::{Attesting, Listed, Witness, list_in};
 
 /// Why a log cannot be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,8 @@ pub enum Verdict {
         position: Position,
         /// How far the log is known to have been durable.
         attested: Position,
+        /// The snapshot or lease by which that is known, if the log and its window do not tell it.
+        by: Option<PathBuf>,
         /// What is wrong there.
         why: EndReason,
     },
@@ -170,9 +172,11 @@ pub fn inspect_end(data: &Path, begin: Position) -> Result<Verdict, RecoveryErro
     {
         let position = begin.0 - begin.0 % segments.identity.segment_bytes;
         let (path, offset) = segments.place(position);
-        let (position, attested) = (Position(position), Position(vouched.max(begin.0)));
+        let by = vouched.filter(|vouched| vouched.position > begin.0);
+        let attested = by.as_ref().map_or(begin, |by| Position(by.position));
+        let (position, by) = (Position(position), by.map(|by| by.path));
         let why = EndReason::Segment(why);
-        return Ok(Verdict::Damaged { path, offset, position, attested, why });
+        return Ok(Verdict::Damaged { path, offset, position, attested, by, why });
     }
     let mut walked = walk(&segments, begin.0..segments.end(), &mut |_, _| Ok(()))?;
     verdict(&segments, &mut walked, vouched, &mut |_, _| Ok(()))
@@ -204,7 +208,7 @@ fn inspect_up_to(
     let mut walked = walk(&segments, segments.begin()..limit, &mut take)?;
     let verdict = match window {
         Some(WindowSeen { durable, .. }) if walked.end < durable.0 => {
-            damaged(&segments, &walked, durable.0)
+            damaged(&segments, &walked, (durable.0, None))
         }
         Some(_) => Verdict::Sound,
         None => verdict(&segments, &mut walked, vouched, &mut take)?,
@@ -224,11 +228,16 @@ fn inspect_up_to(
     })
 }
 
-/// The highest position that a snapshot vouches for.
-fn vouched(segments: &Segments, data: &Path) -> Result<u64, RecoveryError> {
+/// The highest position that a snapshot or a lease vouches for.
+fn vouched(segments: &Segments, data: &Path) -> Result<Option<Attesting>, RecoveryError> {
     let listed = list_in(segments, data)?;
-    let newest = listed.iter().find(|listed| listed.header.is_ok());
-    Ok(newest.map_or(0, |listed| listed.position))
+    let newest = listed.into_iter().find(|listed| listed.header.is_ok());
+    let by_snapshot = newest.map(|Listed { path, position, .. }| {
+        let witness = Witness::Snapshot;
+        Attesting { position, path, witness }
+    });
+    let by_lease = Leases::of(data, &segments.identity.log_id).attesting();
+    Ok(by_snapshot.into_iter().chain(by_lease).max_by_key(|vouched| vouched.position))
 }
 
 /// Judges a log that no engine is seen to run on. One may all the same: it was started since, or its window is
@@ -237,7 +246,7 @@ fn vouched(segments: &Segments, data: &Path) -> Result<u64, RecoveryError> {
 fn verdict(
     segments: &Segments,
     walked: &mut Walked,
-    vouched: u64,
+    vouched: Option<Attesting>,
     visit: &mut Visit<'_>,
 ) -> Result<Verdict, RecoveryError> {
     let end = walked.end;
@@ -245,8 +254,10 @@ fn verdict(
     if let Some(used) = beyond.used {
         walked.go_on(segments, used, visit)?;
     }
-    Ok(match (fault(segments, walked, &beyond, vouched), beyond.used) {
-        (Some(Fault::Damaged { attested }), _) => damaged(segments, walked, attested),
+    Ok(match (fault(segments, walked, &beyond, (0, vouched)), beyond.used) {
+        (Some(Fault::Damaged { attested, by }), _) => {
+            damaged(segments, walked, (attested, by.map(|(_, path)| path)))
+        }
         (Some(Fault::Misplaced { path, why, .. }), _) => {
             Verdict::Misplaced { path, position: Position(walked.end), why }
         }
@@ -258,8 +269,12 @@ fn verdict(
     })
 }
 
-fn damaged(segments: &Segments, walked: &Walked, attested: u64) -> Verdict {
+fn damaged(
+    segments: &Segments,
+    walked: &Walked,
+    (attested, by): (u64, Option<PathBuf>),
+) -> Verdict {
     let (path, offset) = segments.place(walked.end);
     let (position, attested) = (Position(walked.end), Position(attested));
-    Verdict::Damaged { path, offset, position, attested, why: walked.reason }
+    Verdict::Damaged { path, offset, position, attested, by, why: walked.reason }
 }

@@ -17,6 +17,7 @@ mod ahead;
 mod chain;
 mod end;
 mod error;
+mod leases;
 mod left_window;
 mod leftover;
 mod mark;
@@ -35,7 +36,6 @@ use std::{
 
 use touchline_protocol::log::{
     WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
-    lease::each_lease,
     place::{WindowFolders, boot_id},
     segment::LogIdentity,
 };
@@ -54,6 +54,7 @@ pub use self::{
 pub(crate) use self::{
     chain::{Visit, Walked, search_beyond, walk},
     end::{Fault, fault},
+    leases::Leases,
     leftover::FATAL,
     mark::{check_no_log_is_lost, of_another_log, put_whole},
     replay::same_events,
@@ -68,7 +69,7 @@ use crate::log::{
     storage::Storage,
 };
 use crate::notice::alert;
-use crate::snapshot::{Attesting, Restored, behind, put_aside, restore_newest};
+use crate::snapshot::{Attesting, Restored, Witness, behind, put_aside, restore_newest};
 
 /// The folder of commands that have ended an engine, in the data folder.
 pub(crate) const POISON_FOLDER: &str = "poison";
@@ -121,22 +122,28 @@ pub(crate) fn recover(
     let walked = replay(&segments, &restored, (state, progress), &mut findings)?;
     sync_last(&segments, walked.end)?;
     let beyond = search_beyond(&segments, walked.end, walked.incarnation)?;
-    let attested = (leftover.as_ref(), restored.attesting.as_ref());
+    let leases = Leases::of(data, &identity.log_id);
+    let beside = restored.attesting.iter().cloned().chain(leases.attesting());
+    let attested = (leftover.as_ref(), beside.max_by_key(|beside| beside.position));
     findings.loss_accepted = check_end(&segments, &walked, &beyond, attested, options.accept_loss)?;
     findings.take_snapshots(restored);
 
     let window_incarnation = leftover.as_ref().map_or(0, |window| window.header.incarnation);
     let of_log = walked.incarnation.max(beyond.incarnation).max(window_incarnation);
-    let seen = of_log.max(restored_incarnation).max(highest_told(data, &identity, &segments)?);
+    let told = highest_kept(data, &segments)?.max(leases.incarnation());
+    let seen = of_log.max(restored_incarnation).max(told);
     let incarnation = seen.checked_add(1).ok_or(RecoveryError::IncarnationsUsedUp)?;
     let counting = leftover.as_ref().filter(|window| window.counts);
     findings.poison = counting.and_then(|window| window.poison(&data.join(POISON_FOLDER)));
     // Without any frame no engine ever accepted a command.
+    findings.files_end = walked.reason == EndReason::NoSegment;
     findings.window_lost = leftover.as_ref().is_none_or(|window| window.is_lost)
         && !walked.closed
         && walked.incarnation > 0;
     let aside = behind(environment.storage.as_ref(), data, walked.end, incarnation)?;
     findings.snapshots_dropped = aside.iter().map(|aside| aside.kept.clone()).collect();
+    let aside_leases = leases.behind(walked.end, incarnation);
+    findings.leases_dropped = aside_leases.iter().map(|aside| aside.kept.clone()).collect();
     findings.dropped = tail::plan(&segments, walked.end, &beyond, incarnation)?;
     findings.describe(&walked, incarnation);
     // Told before it is done: a start that comes behind one that was refused or killed from here on finds it done.
@@ -153,6 +160,7 @@ pub(crate) fn recover(
         window.retire()?;
     }
     put_aside(environment.storage.as_ref(), data, &aside)?;
+    leases::put_aside(data, segments.begin(), &aside_leases)?;
     tail::cut(&mut segments, (walked.end, &beyond), &findings.dropped, incarnation)?;
     let disk = disk_log(&environment.storage, &segments)?;
     Ok(Recovered {
@@ -342,49 +350,37 @@ fn check_end(
     segments: &Segments,
     walked: &Walked,
     beyond: &Beyond,
-    (leftover, snapshot): (Option<&Leftover>, Option<&Attesting>),
+    (leftover, beside): (Option<&Leftover>, Option<Attesting>),
     accept_loss: bool,
 ) -> Result<Option<Fault>, RecoveryError> {
     let appended = leftover.map_or(0, |window| window.appended);
-    let of_log = walked.attested.max(beyond.attested).max(appended);
-    let known = snapshot.map_or(appended, |snapshot| appended.max(snapshot.position));
-    let Some(fault) = fault(segments, walked, beyond, known) else { return Ok(None) };
+    let Some(fault) = fault(segments, walked, beyond, (appended, beside)) else { return Ok(None) };
     if accept_loss {
         return Ok(Some(fault));
     }
     let (path, offset) = segments.place(walked.end);
     let (position, why) = (walked.end, walked.reason);
-    let attested = match fault {
+    Err(match fault {
         Fault::Misplaced { path, why: source, .. } => {
-            return Err(RecoveryError::Misplaced { path, position, source });
+            RecoveryError::Misplaced { path, position, source }
         }
-        Fault::Damaged { attested } => attested,
-    };
-    match snapshot {
-        Some(Attesting { path: snapshot, .. }) if attested > of_log => {
-            let snapshot = snapshot.clone();
-            Err(RecoveryError::BehindSnapshot { path, offset, position, snapshot, attested, why })
+        Fault::Damaged { attested, by: None } => {
+            RecoveryError::Damaged { path, offset, position, attested, why }
         }
-        _ => Err(RecoveryError::Damaged { path, offset, position, attested, why }),
-    }
+        Fault::Damaged { attested, by: Some((Witness::Snapshot, snapshot)) } => {
+            RecoveryError::BehindSnapshot { path, offset, position, snapshot, attested, why }
+        }
+        Fault::Damaged { attested, by: Some((Witness::Lease, lease)) } => {
+            RecoveryError::BehindLease { path, offset, position, lease, attested, why }
+        }
+    })
 }
 
-/// The highest incarnation that something beside the log tells of: a file in which an ending of the log has kept
-/// something, and leases of the log's readers. One that was used must not begin again: what readers and clients have
-/// by its number and a position would seem to be in the log.
-fn highest_told(
-    data: &Path,
-    identity: &LogIdentity,
-    segments: &Segments,
-) -> Result<u32, RecoveryError> {
-    let dropped = tail::highest_dropped(segments.storage.as_ref(), &segments.folder, data)?;
-    // A lease that cannot be read holds the log, and tells nothing.
-    let leases = each_lease(data).into_iter().flatten().flatten();
-    let of_leases = leases
-        .filter(|lease| lease.log_id == identity.log_id)
-        .map(|lease| lease.last.incarnation.0)
-        .max();
-    Ok(of_leases.unwrap_or(0).max(dropped))
+/// The highest incarnation in the name of a file in which an ending of the log has kept something. One that was used
+/// must not begin again: what readers and clients have by its number and a position would seem to be in the log.
+fn highest_kept(data: &Path, segments: &Segments) -> Result<u32, RecoveryError> {
+    let of_log = tail::highest_dropped(segments.storage.as_ref(), &segments.folder, data)?;
+    Ok(of_log.max(leases::highest_kept(data)))
 }
 
 /// Keeps the command that an engine died over. One that was not panicked of refuses nobody, so it is no reason to

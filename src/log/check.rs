@@ -101,9 +101,10 @@ pub(super) fn verdict_text(verdict: &Verdict) -> String {
              the next start drops ({why})",
             path.display()
         ),
-        Verdict::Damaged { path, offset, position, attested, why } => format!(
-            "DAMAGED at {} offset {offset} (position {position}): {why}; it was durable up to {attested}",
-            path.display()
+        Verdict::Damaged { path, offset, position, attested, by, why } => format!(
+            "DAMAGED at {} offset {offset} (position {position}): {why}; it was durable up to {attested}{}",
+            path.display(),
+            by.as_ref().map_or_else(String::new, |by| format!(", by {}", by.display()))
         ),
         Verdict::Misplaced { path, position, why } => format!(
             "DAMAGED at {} offset 0: {why}; the file does not belong there, and what is good ends at position \
@@ -120,9 +121,9 @@ pub(super) fn verdict_object(verdict: &Verdict) -> Value {
             "outcome": "unfinishedTail", "path": path, "offset": offset, "bytes": bytes,
             "why": why.to_string(),
         }),
-        Verdict::Damaged { path, offset, position, attested, why } => json!({
+        Verdict::Damaged { path, offset, position, attested, by, why } => json!({
             "outcome": "damaged", "path": path, "offset": offset, "position": position.0,
-            "attested": attested.0, "why": why.to_string(),
+            "attested": attested.0, "by": by, "why": why.to_string(),
         }),
         Verdict::Misplaced { path, position, why } => json!({
             "outcome": "damaged", "path": path, "offset": 0, "position": position.0, "why": why.to_string(),

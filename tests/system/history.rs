@@ -242,6 +242,13 @@ fn a_history_of_another_past_is_told_and_made_anew() {
     assert!(!refused.wait_for_end().success());
     assert!(refused.lines().iter().any(|line| line.contains("leases")), "{:?}", refused.lines());
     fs::remove_file(&leases).and_then(|()| fs::rename(&aside, &leases)).expect("it is ours");
+    // What the log has lost was durable, as the lease that stayed tells: nothing goes on without it unasked.
+    let mut refused = Process::start(&borrowed(&venue.arguments("up", true)));
+    assert_eq!(refused.wait_for_end().code(), Some(1));
+    let names_it =
+        |line: &String| line.contains("history-adapter.lease") && line.contains("--accept-loss");
+    assert!(refused.lines().iter().any(names_it), "{:?}", refused.lines());
+    venue.allow(&["--accept-loss"]);
     venue.start_up();
     venue.supervisor().wait_for(0, "a history made anew", |line| {
         line.contains("the history is made anew from the log's beginning")

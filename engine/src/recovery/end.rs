@@ -9,6 +9,7 @@ use super::{
     chain::{Beyond, Walked},
     segments::Segments,
 };
+use crate::snapshot::{Attesting, Witness};
 
 /// Why a log may not end where its good frames end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) enum Fault {
     Damaged {
         /// A position behind the log's end.
         attested: u64,
+        /// What it is that vouches for more than the log and its window do, and its file.
+        by: Option<(Witness, PathBuf)>,
     },
     /// A segment at the end or behind it has the header of another place, log or format. The first block of a
     /// segment holds zeros or its own header, whatever is broken off: a segment is made of zeros under another
@@ -35,29 +38,35 @@ impl Fault {
     /// Up to where the log was, or was to be, good.
     pub(crate) const fn position(&self) -> u64 {
         match self {
-            Self::Damaged { attested } => *attested,
+            Self::Damaged { attested, .. } => *attested,
             Self::Misplaced { position, .. } => *position,
         }
     }
 }
 
-/// What is wrong with a log whose good frames are `walked`, in front of what is `beyond`; `known` is the highest
-/// position that anything else than its frames vouches for. At or above all that is vouched for lies the tail of
-/// the last writes, of which any part may be missing.
+/// What is wrong with a log whose good frames are `walked`, in front of what is `beyond`. Beside its frames its window
+/// vouches for `appended`, and something else may for more. At or above all that is vouched for lies the tail of the
+/// last writes, of which any part may be missing.
 pub(crate) fn fault(
     segments: &Segments,
     walked: &Walked,
     beyond: &Beyond,
-    known: u64,
+    (appended, beside): (u64, Option<Attesting>),
 ) -> Option<Fault> {
-    let attested = walked.attested.max(beyond.attested).max(known);
+    let of_log = walked.attested.max(beyond.attested).max(appended);
+    let beside = beside.filter(|beside| beside.position > of_log);
+    let attested = beside.as_ref().map_or(of_log, |beside| beside.position);
     let is_damaged = walked.end < attested;
     let misplaced = beyond.misplaced.map(|(position, why)| {
         let (path, _) = segments.place(position);
         Fault::Misplaced { position, path, why }
     });
+    let damaged = || {
+        let by = beside.map(|beside| (beside.witness, beside.path));
+        Fault::Damaged { attested, by }
+    };
     // What is found first tells most.
     misplaced
         .filter(|misplaced| !is_damaged || misplaced.position() == walked.end)
-        .or_else(|| is_damaged.then_some(Fault::Damaged { attested }))
+        .or_else(|| is_damaged.then(damaged))
 }

@@ -143,6 +143,28 @@ pub enum RecoveryError {
         /// What is wrong where the log ends.
         why: EndReason,
     },
+    /// The log ends before the last transaction of one of its readers.
+    #[error(
+        "{} offset {offset} (position {position}): {why}; but by {} a reader of this log had a transaction up to \
+         position {attested} at least, and names none before it is durable, so this is damage and not an unfinished \
+         write; bring back the segments from a copy, or start with --accept-loss to end the log at position \
+         {position} and lose what follows",
+        path.display(), lease.display()
+    )]
+    BehindLease {
+        /// The segment.
+        path: PathBuf,
+        /// Byte offset in it.
+        offset: u64,
+        /// Where the log ends.
+        position: u64,
+        /// The reader's lease.
+        lease: PathBuf,
+        /// The least position behind the transaction that it names.
+        attested: u64,
+        /// What is wrong where the log ends.
+        why: EndReason,
+    },
     /// The new live window cannot be made.
     #[error(
         "live window in {}: {source}; make room, or choose another place or size for it",

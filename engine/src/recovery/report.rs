@@ -74,7 +74,11 @@ pub(crate) struct Findings {
     pub(super) snapshots_skipped: Vec<String>,
     /// Those that were behind the log's end, whose loss was accepted.
     pub(super) snapshots_dropped: Vec<PathBuf>,
+    /// Copies of the leases that named what was behind it.
+    pub(super) leases_dropped: Vec<PathBuf>,
     pub(super) end_reason: String,
+    /// The log ends with its last file, behind which there is none that was made ahead.
+    pub(super) files_end: bool,
     pub(super) loss_accepted: Option<Fault>,
     pub(super) window_lost: bool,
     pub(super) poison: Option<Poison>,
@@ -140,9 +144,9 @@ impl Findings {
             ));
         }
         lines.extend(self.loss_accepted.as_ref().map(|fault| match fault {
-            Fault::Damaged { attested } => format!(
+            Fault::Damaged { attested, .. } => format!(
                 "log: LOSS ACCEPTED: it was durable up to position {attested} at least and ends at {end} \
-                 now"
+                 now: commands behind that, which were acknowledged as durable, are lost"
             ),
             Fault::Misplaced { path, why, .. } => {
                 format!("log: LOSS ACCEPTED: {}: {why}; it ends at {end} now", path.display())
@@ -151,6 +155,13 @@ impl Findings {
         for path in &self.snapshots_dropped {
             lines.push(format!(
                 "log: a snapshot was behind the end, and is kept as {}",
+                path.display()
+            ));
+        }
+        for path in &self.leases_dropped {
+            lines.push(format!(
+                "log: a reader's lease named what was behind the end; a copy is kept as {}, and all of the log is \
+                 held for that reader",
                 path.display()
             ));
         }
@@ -167,9 +178,15 @@ impl Findings {
             ));
         }
         if self.window_lost {
+            let missing = match self.files_end {
+                true => {
+                    "; its files end there, too: if there were more, what was durable in them is lost as well"
+                }
+                false => "",
+            };
             lines.push(format!(
                 "log: the live window of the last engine is gone: commands that were acknowledged \
-                 before they were durable, behind position {end}, are lost"
+                 before they were durable, behind position {end}, are lost{missing}"
             ));
         }
         if let Some(poison) = &self.poison {

@@ -43,11 +43,21 @@ pub struct Listed {
     pub header: Result<SnapshotHeader, SnapshotFault>,
 }
 
-/// A position that a snapshot vouches for: the log was durable up to there when it was made.
+/// What vouches, beside a log and its window, for how far it was durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Witness {
+    /// A snapshot: it is made of what is durable alone.
+    Snapshot,
+    /// A reader's lease: it names what is durable alone.
+    Lease,
+}
+
+/// A position that something vouches for: the log was durable up to there when it was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Attesting {
     pub(crate) position: u64,
     pub(crate) path: PathBuf,
+    pub(crate) witness: Witness,
 }
 
 /// What came of looking for a snapshot to go on from.
@@ -155,7 +165,8 @@ pub(crate) fn restore_newest(
         let incarnation = header.as_ref().map_or(0, |header| header.last_incarnation);
         restored.incarnation = restored.incarnation.max(incarnation);
         if header.is_ok() && restored.attesting.is_none() {
-            restored.attesting = Some(Attesting { position, path: path.clone() });
+            let witness = Witness::Snapshot;
+            restored.attesting = Some(Attesting { position, path: path.clone(), witness });
         }
         if restored.header.is_some() {
             continue;

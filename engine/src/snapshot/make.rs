@@ -260,7 +260,7 @@ fn follow(
 /// Checks that the log may end where its frames from `begin` on do.
 fn check_end(data: &Path, begin: Position) -> Result<(), MakeError> {
     match inspect_end(data, begin)? {
-        Verdict::Damaged { path, offset, position, attested, why } => {
+        Verdict::Damaged { path, offset, position, attested, why, .. } => {
             Err(MakeError::Damaged { path, offset, position, attested, why })
         }
         Verdict::Misplaced { path, position, why } => {

@@ -259,13 +259,16 @@ fn an_incarnation_that_a_snapshot_or_a_lease_tells_of_does_not_begin_again() {
     let position = take(&place, &venue).unwrap();
     let last = venue.log.writer.position();
     venue.close();
-    let leased = before.copy();
+    let mut leased = before.copy();
     before.disk.put(&path(&before, position), place.disk.read(&path(&place, position)));
     before.options.accept_loss = true;
     assert_eq!(before.open().log.report.incarnation.0, 4);
     let bookmark = Bookmark { position: last, incarnation: Incarnation(3), crc: 7 };
     let log_id = leased.open().log.report.log_id;
     Lease::hold(&leased.options.data, "reader", log_id, bookmark).unwrap();
+    // What the reader has was durable, and is lost.
+    assert!(matches!(leased.try_open(), Err(RecoveryError::BehindLease { .. })));
+    leased.options.accept_loss = true;
     assert_eq!(leased.open().log.report.incarnation.0, 4);
 }
 

@@ -7,6 +7,7 @@ mod damage;
 mod ends;
 mod failure;
 mod gather;
+mod leases;
 #[path = "../../../tests/support/patience.rs"]
 mod patience;
 mod places;

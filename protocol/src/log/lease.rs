@@ -16,6 +16,9 @@
 //!      60     4   crc    u32 crc32c of bytes 0..60
 //! ```
 //!
+//! The transaction is durable before a lease names it, for a start refuses a log that has lost it: who follows what is
+//! appended only waits until its last transaction is on disk.
+//!
 //! It is made durably and then written in place, without a sync: what a power cut brings back is an older
 //! lease, which holds more. So a reader that finds no room to make its lease anew goes on with the one that
 //! it has, if that holds no less, and else writes that one in place, too.
@@ -123,7 +126,8 @@ pub struct Lease {
 
 impl Lease {
     /// Holds the log with this id from the last transaction that its reader has, in place of what the lease of
-    /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. When this
+    /// this name held before; of a reader that has none, from a position: a bookmark of incarnation 0. That
+    /// transaction must be durable. When this
     /// returns, a lease that holds so much or more is on disk, on a full one in the place of what was there. One
     /// reader has the name: nothing keeps two apart.
     ///
@@ -170,7 +174,7 @@ impl Lease {
     }
 
     /// The reader has this transaction, and nothing before it is needed any more. What is made from it and from
-    /// what is before it must be on disk.
+    /// what is before it must be on disk, and so must the transaction itself.
     ///
     /// # Errors
     /// If the file cannot be written. It then holds what it held, or is told as damaged: no more is let go
