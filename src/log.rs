@@ -22,7 +22,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use touchline_engine::inspect::{InspectError, inspect_end};
+use touchline_engine::inspect::{InspectError, check_window, inspect_end};
 use touchline_engine::recovery::RecoveryError;
 use touchline_engine::snapshot::MakeError;
 use touchline_protocol::causes::with_causes;
@@ -52,14 +52,19 @@ impl Pass {
     }
 
     /// A pass over the log in `data` that fails with [`FoundDamage`] where that is damaged.
-    fn judging(reader: LogReader, data: &Path) -> Self {
+    ///
+    /// # Errors
+    /// If an engine has left a live window of another past, which a reader would go on from in the middle.
+    fn judging(reader: LogReader, data: &Path) -> Result<Self> {
+        check_window(data, &reader)?;
         let pass = Self::new(reader);
-        Self { judged: pass.end.is_none().then(|| data.to_owned()), ..pass }
+        Ok(Self { judged: pass.end.is_none().then(|| data.to_owned()), ..pass })
     }
 
-    /// Without an end: what comes later is read, too.
-    fn endless(reader: LogReader) -> Self {
-        Self { end: None, ..Self::new(reader) }
+    /// As [`Pass::judging`], without an end: what comes later is read, too.
+    fn endless(reader: LogReader, data: &Path) -> Result<Self> {
+        check_window(data, &reader)?;
+        Ok(Self { end: None, ..Self::new(reader) })
     }
 
     /// Ends it at `position`, so that what is wrong there is not looked at; a transaction behind that may still
@@ -113,7 +118,7 @@ fn is_damage(error: &anyhow::Error) -> bool {
         (Some(InspectError::Reader(error)), _) | (_, Some(MakeError::Reader(error))) => {
             (None, Some(error))
         }
-        (_, Some(MakeError::Damaged { .. })) => return true,
+        (_, Some(MakeError::Damaged { .. } | MakeError::NotOnDisk { .. })) => return true,
         _ => (error.downcast_ref(), error.downcast_ref()),
     };
     of_segments.is_some_and(is_damaged_segment)
@@ -121,14 +126,15 @@ fn is_damage(error: &anyhow::Error) -> bool {
         || error.is::<FoundDamage>()
 }
 
-/// True if it is the bytes of a segment, or one that is missing, and not that it could not be read.
+/// True if it is the bytes of a segment, or one that is missing, or a window that does not go with them, and not that
+/// something could not be read.
 fn is_damaged_segment(error: &RecoveryError) -> bool {
     match error {
         RecoveryError::MissingSegment { .. }
         | RecoveryError::SegmentLength { .. }
         | RecoveryError::Misplaced { .. } => true,
         RecoveryError::FirstSegment { source, .. } => source.is_damage(),
-        _ => false,
+        other => other.is_of_window(),
     }
 }
 

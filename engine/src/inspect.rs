@@ -23,7 +23,8 @@ use touchline_protocol::{
 use self::read_only::ReadOnlyFiles;
 pub use self::replica::Replica;
 pub(crate) use self::replica::{reapply, table_seed};
-pub use self::window::{EngineState, WindowSeen};
+use self::window::check_left;
+pub use self::window::{EngineState, WindowSeen, check_window};
 use crate::log::{lock::is_held, storage::Storage};
 use crate::recovery::{
     EndReason, Fault, LOCK_FILE, Leases, RecoveryError, Segments, Visit, Walked, fault,
@@ -83,13 +84,18 @@ pub enum Verdict {
         /// What is wrong with its header.
         why: SegmentError,
     },
+    /// The live window that the last engine has left is of another past, whatever is wrong beside that.
+    OtherWindow {
+        /// Where, how, and what to do: what a start says of it.
+        why: String,
+    },
 }
 
 impl Verdict {
-    /// True if no engine starts on it without accepting a loss.
+    /// True if no engine starts on it as it is.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Misplaced { .. })
+        matches!(self, Self::Damaged { .. } | Self::Misplaced { .. } | Self::OtherWindow { .. })
     }
 }
 
@@ -134,10 +140,18 @@ pub fn inspect(
 ) -> Result<Inspection, InspectError> {
     // A reader finds the live window. What lies above its watermark is in motion, or for the next start to bring
     // to disk.
-    let window = WindowSeen::of(&LogReader::open(data, Follow::Durable)?);
+    let reader = LogReader::open(data, Follow::Durable)?;
+    let window = WindowSeen::of(&reader);
     let is_seen = window.is_some_and(|window| window.engine != EngineState::Gone);
     let has_unseen_engine = !is_seen && is_held(&data.join(LOCK_FILE));
-    let found = inspect_up_to(Arc::new(ReadOnlyFiles), data, window, visit)?;
+    let segments = segments_for_reading(data)?;
+    let other_window = match &window {
+        Some(seen) if !seen.is_running() => {
+            check_left(data, &reader, &segments).map_or_else(only_of_window, |()| Ok(None))?
+        }
+        _ => None,
+    };
+    let found = inspect_up_to(&segments, data, (window, other_window), visit)?;
     let verdict = match found.verdict {
         // It may be what that engine writes just now.
         Verdict::UnfinishedTail { .. } if has_unseen_engine => Verdict::Sound,
@@ -155,7 +169,12 @@ pub fn inspect_at_rest(
     data: &Path,
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
-    inspect_up_to(storage, data, None, visit)
+    inspect_up_to(&segments_on(storage, data)?, data, (None, None), visit)
+}
+
+/// That the window is of another past, in words, if it is that.
+fn only_of_window(error: RecoveryError) -> Result<Option<String>, RecoveryError> {
+    if error.is_of_window() { Ok(Some(error.to_string())) } else { Err(error) }
 }
 
 /// Whether the log in the data folder `data`, which no engine is seen to run on, may end where its frames from
@@ -191,28 +210,33 @@ pub(crate) fn segments_for_reading(data: &Path) -> Result<Segments, RecoveryErro
     segments_on(Arc::new(ReadOnlyFiles), data)
 }
 
+/// Looks at all that is durable by the window, or at all there is without one, or where it is an `other_window` than
+/// that of the log.
 fn inspect_up_to(
-    storage: Arc<dyn Storage>,
+    segments: &Segments,
     data: &Path,
-    window: Option<WindowSeen>,
+    (window, other_window): (Option<WindowSeen>, Option<String>),
     visit: &mut dyn FnMut(&Transaction<'_>),
 ) -> Result<Inspection, RecoveryError> {
-    let segments = segments_on(storage, data)?;
     // Before the walk: one that is made meanwhile vouches for what the walk has not seen.
-    let vouched = vouched(&segments, data)?;
-    let limit = window.map_or(segments.end(), |window| window.durable.0.min(segments.end()));
+    let vouched = vouched(segments, data)?;
+    let own_window = window.filter(|_| other_window.is_none());
+    let limit = own_window.map_or(segments.end(), |window| window.durable.0.min(segments.end()));
     let mut take = |transaction: &Transaction<'_>, _: &[u8]| {
         visit(transaction);
         Ok(())
     };
-    let mut walked = walk(&segments, segments.begin()..limit, &mut take)?;
-    let verdict = match window {
+    let mut walked = walk(segments, segments.begin()..limit, &mut take)?;
+    let verdict = match own_window {
         Some(WindowSeen { durable, .. }) if walked.end < durable.0 => {
-            damaged(&segments, &walked, (durable.0, None))
+            damaged(segments, &walked, (durable.0, None))
         }
-        Some(_) => Verdict::Sound,
-        None => verdict(&segments, &mut walked, vouched, &mut take)?,
+        Some(window) if window.is_running() => Verdict::Sound,
+        Some(window) => verdict_behind(segments, &walked, window.appended, vouched)?,
+        None => verdict(segments, &mut walked, vouched, &mut take)?,
     };
+    // Which a start says first, too.
+    let verdict = other_window.map_or(verdict, |why| Verdict::OtherWindow { why });
     Ok(Inspection {
         identity: segments.identity,
         begin: Position(segments.begin()),
@@ -240,6 +264,30 @@ fn vouched(segments: &Segments, data: &Path) -> Result<Option<Attesting>, Recove
     Ok(by_snapshot.into_iter().chain(by_lease).max_by_key(|vouched| vouched.position))
 }
 
+/// Judges a log whose window ends at `appended`: the next start brings it to disk up to there.
+fn verdict_behind(
+    segments: &Segments,
+    walked: &Walked,
+    appended: Position,
+    vouched: Option<Attesting>,
+) -> Result<Verdict, RecoveryError> {
+    let whole = Walked { end: appended.0, ..walked.clone() };
+    let beyond = search_beyond(segments, appended.0, walked.incarnation)?;
+    let fault = fault(segments, &whole, &beyond, (appended.0, vouched));
+    Ok(fault.map_or(Verdict::Sound, |fault| faulty(segments, &whole, fault)))
+}
+
+fn faulty(segments: &Segments, walked: &Walked, fault: Fault) -> Verdict {
+    match fault {
+        Fault::Damaged { attested, by } => {
+            damaged(segments, walked, (attested, by.map(|(_, path)| path)))
+        }
+        Fault::Misplaced { path, why, .. } => {
+            Verdict::Misplaced { path, position: Position(walked.end), why }
+        }
+    }
+}
+
 /// Judges a log that no engine is seen to run on. One may all the same: it was started since, or its window is
 /// where it cannot be seen. What a frame vouches for was written before that frame, so whatever vouches for
 /// more than the walk has seen, a walk from there on finds what it vouches for, or damage.
@@ -255,12 +303,7 @@ fn verdict(
         walked.go_on(segments, used, visit)?;
     }
     Ok(match (fault(segments, walked, &beyond, (0, vouched)), beyond.used) {
-        (Some(Fault::Damaged { attested, by }), _) => {
-            damaged(segments, walked, (attested, by.map(|(_, path)| path)))
-        }
-        (Some(Fault::Misplaced { path, why, .. }), _) => {
-            Verdict::Misplaced { path, position: Position(walked.end), why }
-        }
+        (Some(fault), _) => faulty(segments, walked, fault),
         (None, Some(used)) if walked.end == end => {
             let (path, offset) = segments.place(end);
             Verdict::UnfinishedTail { path, offset, bytes: used - end, why: walked.reason }

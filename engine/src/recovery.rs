@@ -34,14 +34,21 @@ use std::{
     sync::Arc,
 };
 
-use touchline_protocol::log::{
-    WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
-    place::{WindowFolders, boot_id},
-    segment::LogIdentity,
-};
 use touchline_protocol::regular_file;
+use touchline_protocol::{
+    log::{
+        WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES, is_segment_size,
+        place::{WindowFolders, boot_id},
+        segment::LogIdentity,
+    },
+    units::Incarnation,
+};
 
-use self::{chain::Beyond, leftover::Leftover, replay::Replay};
+use self::{
+    chain::Beyond,
+    leftover::{Leftover, Purpose},
+    replay::Replay,
+};
 pub use self::{
     chain::EndReason,
     error::RecoveryError,
@@ -103,11 +110,8 @@ pub(crate) fn recover(
     let lock = lock_data(data)?;
     let (mut segments, new_log) = open_segments(&environment.storage, options)?;
     let identity = segments.identity;
-    let folders = WindowFolders::of(data, &identity.log_id, &environment.shared_memory)
-        .map_err(disk_error("looking at", data))?;
-    let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
-
-    let leftover = Leftover::find(&folders, &identity, &boot_id)?;
+    let (folders, boot_id) = window_places(data, &identity, &environment.shared_memory)?;
+    let leftover = Leftover::find(&folders, &identity, &boot_id, Purpose::Take)?;
     let heartbeat_ns = leftover.as_ref().map_or(0, |window| window.heartbeat_ns);
     let mut findings = Findings { new_log, heartbeat_ns, ..Findings::default() };
     if let Some(window) = leftover.as_ref().filter(|window| window.counts) {
@@ -175,6 +179,35 @@ pub(crate) fn recover(
         lock,
         report: findings,
     })
+}
+
+/// Where a window of the log may lie, and the id of this running of the machine, of which it must be.
+fn window_places(
+    data: &Path,
+    identity: &LogIdentity,
+    shared_memory: &Path,
+) -> Result<(WindowFolders, [u8; 16]), DiskError> {
+    let folders = WindowFolders::of(data, &identity.log_id, shared_memory)
+        .map_err(disk_error("looking at", data))?;
+    let boot_id = boot_id().map_err(disk_error("reading the boot id from", Path::new("/proc")))?;
+    Ok((folders, boot_id))
+}
+
+/// Step 2 alone, which changes nothing: whether the window that an engine of `incarnation` has left, if it is the one
+/// that counts, is of the log on disk.
+pub(crate) fn compare_window(
+    data: &Path,
+    shared_memory: &Path,
+    segments: &Segments,
+    incarnation: Incarnation,
+) -> Result<(), RecoveryError> {
+    let identity = &segments.identity;
+    let (folders, boot_id) = window_places(data, identity, shared_memory)?;
+    let window = Leftover::find(&folders, identity, &boot_id, Purpose::Look)?;
+    match window.filter(|it| it.counts && it.header.incarnation == incarnation.0) {
+        Some(window) => window.compare(segments),
+        None => Ok(()),
+    }
 }
 
 /// Replays what lies behind the snapshot that was restored, or the whole log without one.

@@ -98,19 +98,44 @@ impl Venue {
 
     /// The log goes on by so many deposits.
     fn grow(&mut self, deposits: usize) {
+        self.append(&Self::deposits(deposits));
+    }
+
+    fn deposits(count: usize) -> Vec<Vec<u8>> {
         let deposit =
             Deposit { account: AccountId(1), asset: AssetId(1), amount: 7, ..Default::default() };
-        self.append(&vec![bytemuck::bytes_of(&deposit).to_vec(); deposits]);
+        vec![bytemuck::bytes_of(&deposit).to_vec(); count]
     }
 
     /// Opens the log, appends what the core makes of these commands, and closes it.
     fn append(&mut self, commands: &[Vec<u8>]) {
+        let Log { writer, keeper, .. } = self.run(commands, WindowPlace::SharedMemory);
+        writer.close().unwrap();
+        keeper.stop();
+    }
+
+    /// As [`Venue::append`], and then the engine dies, and its window stays in the data folder.
+    fn append_and_die(&mut self, commands: &[Vec<u8>]) {
+        let Log { mut writer, keeper, control, .. } = self.run(commands, WindowPlace::Data);
+        writer.want_durable();
+        writer.tell_keeper();
+        let wait = Wait::begin();
+        while control.durable() != control.appended() {
+            wait.go_on("what is appended is not written");
+            std::thread::yield_now();
+        }
+        keeper.stop();
+        drop(writer);
+    }
+
+    /// Opens the log and appends what the core makes of these commands.
+    fn run(&mut self, commands: &[Vec<u8>], window_place: WindowPlace) -> Log {
         let window = tempfile::tempdir().unwrap();
         let environment =
             Environment { shared_memory: window.path().to_owned(), ..Environment::default() };
         let options = LogOptions {
             data: self.path().to_owned(),
-            window_place: WindowPlace::SharedMemory,
+            window_place,
             window_bytes: Some(4 * WINDOW_SEGMENT_BYTES),
             segment_bytes: WINDOW_SEGMENT_BYTES,
             gather: Duration::ZERO,
@@ -118,8 +143,9 @@ impl Venue {
             accept_loss: false,
         };
         let mut found = Core::new();
-        let Log { mut writer, keeper, .. } =
+        let mut log =
             log::open_in(&environment, &options, &mut Apply(&mut found), &mut |_| {}).unwrap();
+        let writer = &mut log.writer;
         assert_eq!(found.state_hash(), self.core.state_hash());
         let mut area = vec![0_u64; MAX_FRAME_BYTES / 8];
         for command in commands {
@@ -140,8 +166,7 @@ impl Venue {
             writer.commit(self.time_ns, length, count);
             self.transactions += 1;
         }
-        writer.close().unwrap();
-        keeper.stop();
+        log
     }
 
     fn path(&self) -> &Path {
@@ -225,6 +250,32 @@ fn a_log_without_a_venue_has_nothing_to_go_on_from() {
     venue.append(&[]);
     assert!(matches!(venue.try_make(1), Err(MakeError::NoVenue)));
     assert!(matches!(prune(venue.path(), false, &mut |_| {}), Err(PruneError::NoSnapshot)));
+}
+
+#[test]
+fn none_is_made_of_what_only_a_window_of_another_past_has() {
+    let mut venue = Venue::new();
+    let (log, kept) = (venue.path().join("log"), tempfile::tempdir().unwrap());
+    let copy = |from: &Path, to: &Path| {
+        for file in fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&file, to.join(file.file_name().unwrap())).unwrap();
+        }
+    };
+    copy(&log, kept.path());
+    venue.append_and_die(&Venue::deposits(5));
+    fs::remove_dir_all(&log).unwrap();
+    fs::create_dir(&log).unwrap();
+    copy(kept.path(), &log);
+    // An engine of this process seems to run on the window.
+    let refused = venue.try_make(1).unwrap_err();
+    assert!(matches!(refused, MakeError::NotOnDisk { .. }), "{refused}");
+    // The process, whose number stands at 64, is no more.
+    edit(&venue.path().join("live/control"), |page| page[64..68].fill(0xff));
+    let refused = venue.try_make(1).unwrap_err();
+    assert!(matches!(&refused, MakeError::Log(error) if error.is_of_window()), "{refused}");
+    assert_eq!(venue.snapshots(), [] as [PathBuf; 0]);
+    fs::remove_dir_all(venue.path().join("live")).unwrap();
+    assert_eq!(venue.make(1).transactions, venue.transactions - 5);
 }
 
 #[test]

@@ -111,6 +111,7 @@ pub(super) fn verdict_text(verdict: &Verdict) -> String {
              {position}",
             path.display()
         ),
+        Verdict::OtherWindow { why } => format!("NOT STARTED as it is: {why}"),
     }
 }
 
@@ -128,6 +129,7 @@ pub(super) fn verdict_object(verdict: &Verdict) -> Value {
         Verdict::Misplaced { path, position, why } => json!({
             "outcome": "damaged", "path": path, "offset": 0, "position": position.0, "why": why.to_string(),
         }),
+        Verdict::OtherWindow { why } => json!({"outcome": "otherWindow", "why": why}),
     }
 }
 

@@ -15,8 +15,7 @@ use touchline_protocol::log::reader::{Follow, LogReader};
 use touchline_protocol::log::transaction::Transaction;
 
 pub(super) fn run(left: &Path, right: &Path, json: bool) -> Result<ExitCode> {
-    let pass =
-        |data| LogReader::open(data, Follow::Durable).map(|reader| Pass::judging(reader, data));
+    let pass = |data| Pass::judging(LogReader::open(data, Follow::Durable)?, data);
     let mut passes = [pass(left)?, pass(right)?];
     let mut progress = progress("compared");
     let mut same = 0u64;

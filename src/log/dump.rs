@@ -42,7 +42,8 @@ pub(super) fn run(data: &Path, options: &DumpArguments) -> Result<ExitCode> {
         go_to(data, &mut reader, from, options.follow)?;
     }
     let mut output = BufWriter::new(io::stdout().lock());
-    let mut pass = if options.follow { Pass::endless(reader) } else { Pass::judging(reader, data) };
+    let mut pass =
+        if options.follow { Pass::endless(reader, data)? } else { Pass::judging(reader, data)? };
     if let Some(to) = options.to.filter(|_| !options.follow) {
         pass.stop_at(to);
     }

@@ -23,7 +23,7 @@ pub(super) fn run(data: &Path, until: Option<u64>, json: bool) -> Result<ExitCod
     let snapshot =
         (replica.transactions() > 0).then(|| (replica.position(), replica.transactions()));
     let begun = Instant::now();
-    let mut pass = Pass::judging(reader, data);
+    let mut pass = Pass::judging(reader, data)?;
     if let Some(until) = until {
         pass.stop_at(until);
     }

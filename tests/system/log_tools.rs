@@ -506,6 +506,36 @@ fn no_tool_changes_a_byte_of_what_a_killed_engine_left() {
 }
 
 #[test]
+fn an_older_copy_is_not_read_as_one_log_with_the_window_of_an_engine_that_was_killed() {
+    let mut venue = Venue::up(&[]);
+    assert_eq!(venue.stop_up(Signal::TERM).code(), Some(0));
+    let (_folder, copy) = copy_of(&venue);
+    venue.start_engine();
+    venue.start_adapter();
+    venue.wait_until_engine_answers();
+    venue.a().limit("BTCUSDT", "SELL", "0.02", "20000");
+    venue.kill9(Part::Engine);
+    venue.kill9(Part::Adapter);
+    let segments = venue.data().join("log");
+    fs::remove_dir_all(&segments).expect("it is ours");
+    fs::rename(copy.join("log"), &segments).expect("both lie in the same file system");
+    let before = files(venue.data());
+    let data = venue.data().to_str().expect("a plain name").to_owned();
+    for arguments in
+        [&["info"][..], &["verify"], &["dump"], &["replay"], &["diff", &data], &["snapshot"]]
+    {
+        let (code, output, errors) = log(venue.data(), arguments);
+        let told = format!("{output}{errors}");
+        assert_eq!(code, Some(FOUND_WRONG), "{arguments:?}: {told}");
+        assert!(told.contains("move the window's folder away"), "{arguments:?}: {told}");
+    }
+    let mut after = files(venue.data());
+    // The one file that a tool makes where it makes no snapshot.
+    after.remove(&venue.data().join("snapshots/lock"));
+    assert!(before == after, "{:?}", after.keys());
+}
+
+#[test]
 fn an_engine_is_said_to_run_only_while_it_does() {
     let mut venue = Venue::separate(&[]);
     let engine = |venue: &Venue| object(venue.data(), &["info", "--json"]);

@@ -1,9 +1,12 @@
 //! Whether the engine runs whose live window a log has. A window stays behind where an engine was killed, and
-//! where a start was refused beside it, and says of itself no more than that it was written. Called by
-//! [`super`].
+//! where a start was refused beside it, and says of itself no more than that it was written. It may be of another
+//! past than the disk has, where an older copy of the log was put in its place: then nothing of both may be read as
+//! one log. Called by [`super`], and by whoever reads a log beside its window.
 
 use std::{
-    fs, thread,
+    fs,
+    path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -14,12 +17,15 @@ use rustix::{
 use touchline_protocol::{
     log::{
         control::LogState,
+        place::SHARED_MEMORY,
         reader::{LogReader, SignsOfLife},
     },
     units::Position,
 };
 
+use super::segments_for_reading;
 use crate::clock::{SystemTime, TimeSource as _};
+use crate::recovery::{RecoveryError, Segments, compare_window};
 
 /// An engine that runs gives a sign of life twice a second; one whose machine is busy may be late by a few.
 const SILENCE_NS: u64 = 3_000_000_000;
@@ -76,6 +82,31 @@ impl WindowSeen {
     pub fn is_running(&self) -> bool {
         self.engine == EngineState::Running
     }
+}
+
+/// Checks that the window that `reader` is attached to, if no engine writes it, is one of the log on disk, as a start
+/// does: what is read of both is one log only then.
+///
+/// # Errors
+/// See [`RecoveryError::is_of_window`]; or the log cannot be read.
+pub fn check_window(data: &Path, reader: &LogReader) -> Result<(), RecoveryError> {
+    match WindowSeen::of(reader) {
+        Some(seen) if !seen.is_running() => check_left(data, reader, &segments_for_reading(data)?),
+        _ => Ok(()),
+    }
+}
+
+/// As [`check_window`], of a window whose engine does not run.
+pub(super) fn check_left(
+    data: &Path,
+    reader: &LogReader,
+    segments: &Segments,
+) -> Result<(), RecoveryError> {
+    let Some(incarnation) = reader.incarnation() else { return Ok(()) };
+    let before = reader.signs_of_life();
+    let compared = compare_window(data, Path::new(SHARED_MEMORY), segments, incarnation);
+    // One that was only stopped overwrites what is compared once it goes on.
+    if compared.is_err() && reader.signs_of_life() != before { Ok(()) } else { compared }
 }
 
 /// What the signs say. A process that is not to be seen may be in another container on the same folder: then it

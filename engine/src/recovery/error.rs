@@ -349,6 +349,15 @@ impl RecoveryError {
         Some(Self::WindowLocked { folder: folder.to_owned(), pid })
     }
 
+    /// True if the window that the last engine has left is of another past than the disk.
+    #[must_use]
+    pub const fn is_of_window(&self) -> bool {
+        matches!(
+            self,
+            Self::WindowDiffers { .. } | Self::WindowGap { .. } | Self::WindowStale { .. }
+        )
+    }
+
     /// True if a file that was there a moment ago is gone.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Disk(error) if error.source.kind() == io::ErrorKind::NotFound)

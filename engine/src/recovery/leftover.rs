@@ -1,5 +1,6 @@
 //! The live window that the last engine has left: checking it against the disk, bringing onto disk what
-//! is only there, and taking it out of use. Called by recovery.
+//! is only there, and taking it out of use. Called by recovery; the tools check it as a start does, and change
+//! nothing.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -56,6 +57,15 @@ pub struct Poison {
     pub command: Vec<u8>,
 }
 
+/// What a window is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be brought to disk and taken out of use: it is locked.
+    Take,
+    /// To be looked at, beside whoever else does.
+    Look,
+}
+
 /// The window of the last engine in this running of the machine.
 pub(super) struct Leftover {
     pub(super) folder: PathBuf,
@@ -72,9 +82,9 @@ pub(super) struct Leftover {
     pub(super) counts: bool,
     /// Somebody has removed its file: what was not durable is gone.
     pub(super) is_lost: bool,
-    control: Region,
+    /// Its control page, to be written, and the lock on its folder; of one that is only looked at there is neither.
+    taken: Option<(Region, FolderLock)>,
     window: Option<SharedReadOnly<[AtomicU64]>>,
-    _lock: FolderLock,
 }
 
 impl Leftover {
@@ -83,11 +93,12 @@ impl Leftover {
         folders: &WindowFolders,
         identity: &LogIdentity,
         boot_id: &[u8; 16],
+        purpose: Purpose,
     ) -> Result<Option<Self>, RecoveryError> {
         let mut newest: Option<Self> = None;
         let failed = |source| RecoveryError::of_left_window(&folders.shared_memory, source);
         for folder in folders.to_search().map_err(failed)? {
-            let found = Self::open(folder, identity, boot_id)
+            let found = Self::open(folder, identity, boot_id, purpose)
                 .map_err(|source| RecoveryError::of_left_window(folder, source))?;
             let Some(found) = found else { continue };
             if newest.as_ref().is_none_or(|best| best.header.incarnation < found.header.incarnation)
@@ -98,38 +109,48 @@ impl Leftover {
         Ok(newest)
     }
 
-    fn open(folder: &Path, identity: &LogIdentity, boot_id: &[u8; 16]) -> io::Result<Option<Self>> {
+    fn open(
+        folder: &Path,
+        identity: &LogIdentity,
+        boot_id: &[u8; 16],
+        purpose: Purpose,
+    ) -> io::Result<Option<Self>> {
+        let takes = purpose == Purpose::Take;
         let open = |name| {
             let path = folder.join(name);
-            regular_file::open_as(OpenOptions::new().read(true).write(true), &path)
+            regular_file::open_as(OpenOptions::new().read(true).write(takes), &path)
                 .map_err(named(&path))
         };
         let file = match open(CONTROL_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let lock = FolderLock::take_window(folder)?;
+        let lock = if takes { Some(FolderLock::take_window(folder)?) } else { None };
         // Of an earlier running of the machine: its bytes reached the disk in any order or not.
         let header = ControlHeader::read(&file)?;
         let Some(header) = header.filter(|header| !header.is_of_another_boot(boot_id)) else {
             return Ok(None);
         };
         check_header(&header, identity)?;
-        let control = Region::map_file(&file, CONTROL_BYTES)
+        let page = ReadOnlyRegion::map_file(&file, CONTROL_BYTES)
             .map_err(|error| named(&folder.join(CONTROL_FILE))(io::Error::other(error)))?;
         let word = |offset| {
-            let word = control.u64_at(offset).map_err(io::Error::other)?;
-            io::Result::Ok(word.load(Ordering::Acquire))
+            let word = page.u64_at(offset).map_err(io::Error::other)?;
+            io::Result::Ok(word.view().load_acquire())
+        };
+        let short_word = |offset| {
+            let word = page.u32_at(offset).map_err(io::Error::other)?;
+            io::Result::Ok(word.view().load_acquire())
         };
         let (base, durable, mut appended) =
             (word(WINDOW_BASE_OFFSET)?, word(DURABLE_OFFSET)?, word(APPENDED_OFFSET)?);
         let heartbeat_ns = word(HEARTBEAT_NS_OFFSET)?;
-        let panicked = control.u32_at(PANICKED_OFFSET).map_err(io::Error::other)?;
-        let has_panicked = panicked.load(Ordering::Acquire) == 1;
-        let state = control.u32_at(STATE_OFFSET).map_err(io::Error::other)?;
-        let is_wanted =
-            LogState::from_word(state.load(Ordering::Acquire)) != Some(LogState::Stopped);
-        check_positions(&header, (base, durable, appended))?;
+        let has_panicked = short_word(PANICKED_OFFSET)? == 1;
+        let is_wanted = LogState::from_word(short_word(STATE_OFFSET)?) != Some(LogState::Stopped);
+        // One that has moved meanwhile is in use, and in order.
+        if word(WINDOW_BASE_OFFSET)? == base {
+            check_positions(&header, (base, durable, appended))?;
+        }
         let window = match open(WINDOW_FILE) {
             _ if !is_wanted => None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -137,6 +158,12 @@ impl Leftover {
                 let window = map_window(&opened?, &header);
                 Some(window.map_err(named(&folder.join(WINDOW_FILE)))?)
             }
+        };
+        let taken = match lock {
+            Some(lock) => {
+                Some((Region::map_file(&file, CONTROL_BYTES).map_err(io::Error::other)?, lock))
+            }
+            None => None,
         };
         let counts = window.is_some();
         let is_lost = is_wanted && !counts;
@@ -154,9 +181,8 @@ impl Leftover {
             has_panicked,
             counts,
             is_lost,
-            control,
+            taken,
             window,
-            _lock: lock,
         }))
     }
 
@@ -280,11 +306,12 @@ impl Leftover {
     /// stays until another one replaces it, so that a crash in between is not taken for a loss. That of a
     /// lost one goes, so that the start after such a crash tells of the loss as well.
     pub(super) fn retire(&self) -> Result<(), RecoveryError> {
+        let Some((control, _)) = &self.taken else { return Ok(()) };
         let failed = |source| RecoveryError::of_left_window(&self.folder, source);
         if self.is_lost {
             fs::remove_file(self.folder.join(CONTROL_FILE)).map_err(failed)?;
         }
-        let word = |offset| self.control.u32_at(offset).map_err(io::Error::other);
+        let word = |offset| control.u32_at(offset).map_err(io::Error::other);
         // SYNC: pairs with readers' acquire loads.
         word(STATE_OFFSET).map_err(failed)?.store(LogState::Stopped as u32, Ordering::Release);
         let event = word(DURABLE_EVENT_OFFSET).map_err(failed)?;

@@ -25,9 +25,11 @@ use touchline_protocol::snapshot::{HEADER_BYTES, SnapshotHeader, snapshot_path};
 use touchline_protocol::units::Position;
 
 use super::file::{BlockWriter, SnapshotFault};
-use super::folder::{Restored, positions, restore_newest, snapshot_folder};
+use super::folder::{Restored, check_in_log, positions, restore_newest, snapshot_folder};
 use super::paced::{Paced, SYNC_BYTES};
-use crate::inspect::{Replica, Verdict, inspect_end, segments_for_reading, table_seed};
+use crate::inspect::{
+    Replica, Verdict, check_window, inspect_end, segments_for_reading, table_seed,
+};
 use crate::log::disk::{DiskError, disk_error};
 use crate::log::lock::FolderLock;
 use crate::log::storage::FileStorage;
@@ -65,6 +67,17 @@ pub enum MakeError {
         attested: Position,
         /// What is wrong there.
         why: EndReason,
+    },
+    /// What was read is not on disk: another log, or another copy of it, has come in its place.
+    #[error(
+        "the log was read up to position {position}, and on disk it is another one: {why}; no snapshot is made of \
+         what is not there"
+    )]
+    NotOnDisk {
+        /// How far it was read.
+        position: Position,
+        /// What is wrong on disk.
+        why: SnapshotFault,
     },
     /// The snapshot cannot be written.
     #[error(transparent)]
@@ -177,6 +190,9 @@ pub fn make(options: &MakeOptions, progress: &mut dyn FnMut(Position)) -> Result
         transactions: replica.transactions(),
         ..Default::default()
     };
+    // What was read may have come out of a live window: a snapshot stands for what is on disk, as that is now.
+    check_in_log(&segments_for_reading(data)?, &header)
+        .map_err(|why| MakeError::NotOnDisk { position: replica.position(), why })?;
     let (path, bytes, state_hash) = publish(data, &segments, header, replica.core())?;
     let removed = remove_old(data, replica.position(), &skipped, options.kept)?;
     Ok(Made {
@@ -222,6 +238,7 @@ fn follow(
     progress: &mut dyn FnMut(Position),
 ) -> Result<(Last, u64), MakeError> {
     let mut reader = LogReader::open(data, Follow::Durable)?;
+    check_window(data, &reader)?;
     let begin = reader.position();
     let mut has_venue = false;
     if let Some(header) = &restored.header {
@@ -266,7 +283,8 @@ fn check_end(data: &Path, begin: Position) -> Result<(), MakeError> {
         Verdict::Misplaced { path, position, why } => {
             Err(RecoveryError::Misplaced { path, position: position.0, source: why }.into())
         }
-        Verdict::Sound | Verdict::UnfinishedTail { .. } => Ok(()),
+        // Of the window is judged where the log is opened.
+        Verdict::Sound | Verdict::UnfinishedTail { .. } | Verdict::OtherWindow { .. } => Ok(()),
     }
 }
 

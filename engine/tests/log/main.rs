@@ -8,6 +8,7 @@ mod ends;
 mod failure;
 mod gather;
 mod leases;
+mod left_window;
 #[path = "../../../tests/support/patience.rs"]
 mod patience;
 mod places;

@@ -1,0 +1,119 @@
+//! A live window that an engine has left, as the tools see it: of the log on disk, or of another past of it.
+
+use std::{fs, os::unix::fs::FileExt};
+
+use touchline_engine::{
+    inspect::{EngineState, Verdict, check_window, inspect},
+    recovery::RecoveryError,
+};
+use touchline_protocol::{
+    log::{lease::Lease, reader::Follow, transaction::Bookmark},
+    units::{Incarnation, Position},
+};
+
+use crate::{
+    reader::reader,
+    support::{Model, Place, Random, SEGMENT, copy_folder, refusal},
+};
+
+/// The process that the control page names is no more: it stands at 64.
+fn forget_process(place: &Place) {
+    let control = place.options.data.join("live/control");
+    let file = fs::OpenOptions::new().write(true).open(control).unwrap();
+    file.write_all_at(&u32::MAX.to_le_bytes(), 64).unwrap();
+}
+
+/// What a pass over the log finds: its transactions, its end, and what is said of it.
+fn looked_at(place: &Place) -> (usize, Position, Verdict) {
+    let mut count = 0;
+    let found = inspect(&place.options.data, &mut |_| count += 1).unwrap();
+    assert_eq!(found.window.map(|window| window.engine), Some(EngineState::Gone));
+    (count, found.end, found.verdict)
+}
+
+fn put_back(place: &Place, kept: &std::path::Path) {
+    let log = place.options.data.join("log");
+    fs::remove_dir_all(&log).unwrap();
+    copy_folder(kept, &log);
+}
+
+/// A log that was copied to where is told, with what it had then, and went on until its engine died.
+fn gone_on(seed: u64, more: u64) -> (Place, std::path::PathBuf, Model, Model) {
+    let place = Place::new();
+    let kept = place.root.path().join("kept");
+    let mut random = Random::new(seed);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, SEGMENT / 4);
+    let before = venue.close();
+    copy_folder(&place.options.data.join("log"), &kept);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, more);
+    venue.settle();
+    let (model, _) = venue.kill();
+    forget_process(&place);
+    (place, kept, before, model)
+}
+
+#[test]
+fn an_older_copy_beside_the_window_of_what_it_lacks_is_no_log_with_it() {
+    for (seed, more) in [(70, SEGMENT / 2), (71, 7 * SEGMENT)] {
+        let (place, kept, before, _) = gone_on(seed, more);
+        put_back(&place, &kept);
+        assert!(refusal(&place).is_of_window());
+        let (count, end, verdict) = looked_at(&place);
+        assert_eq!(count, before.records.len(), "what is on disk, and nothing of the window");
+        assert!(end.0 >= before.records.last().unwrap().end);
+        assert!(verdict.is_damage(), "{verdict:?}");
+        let why = refusal(&place).to_string();
+        assert_eq!(verdict, Verdict::OtherWindow { why });
+        let read = check_window(&place.options.data, &reader(&place, Follow::Durable));
+        assert!(read.is_err_and(|error| error.is_of_window()));
+        // As all of them say, it is the disk alone without that window.
+        fs::remove_dir_all(place.options.data.join("live")).unwrap();
+        assert_eq!(place.open().model, before);
+    }
+}
+
+#[test]
+fn a_log_that_went_on_without_the_window_is_no_log_with_it() {
+    let (place, _, _, model) = gone_on(72, SEGMENT / 2);
+    let (live, away) = (place.options.data.join("live"), place.root.path().join("away"));
+    fs::rename(&live, &away).unwrap();
+    let mut venue = place.open();
+    venue.submit(&[24; 24]);
+    venue.close();
+    let _none = fs::remove_dir_all(&live);
+    fs::rename(&away, &live).unwrap();
+    assert!(matches!(refusal(&place), RecoveryError::WindowStale { .. }));
+    let (count, _, verdict) = looked_at(&place);
+    assert_eq!(count, model.records.len() + 1);
+    assert_eq!(verdict, Verdict::OtherWindow { why: refusal(&place).to_string() });
+}
+
+#[test]
+fn the_window_that_goes_with_the_log_is_sound_with_it_unless_something_vouches_for_more() {
+    let place = Place::new();
+    let mut random = Random::new(73);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, SEGMENT / 2);
+    venue.settle();
+    place.disk.hold(true);
+    for _ in 0..5 {
+        venue.append(&[160; 160]);
+    }
+    let durable = venue.log.control.durable();
+    let appended = venue.log.control.appended();
+    assert!(durable < appended);
+    let log_id = venue.report().log_id;
+    let count = venue.model.records.len();
+    place.kill_before_disk(venue);
+    forget_process(&place);
+    assert_eq!(looked_at(&place), (count - 5, durable, Verdict::Sound));
+    assert!(check_window(&place.options.data, &reader(&place, Follow::Durable)).is_ok());
+
+    let far = Bookmark { position: appended, incarnation: Incarnation(1), crc: 7 };
+    Lease::hold(&place.options.data, "reader", log_id, far).unwrap();
+    let (_, _, verdict) = looked_at(&place);
+    assert!(matches!(verdict, Verdict::Damaged { by: Some(_), .. }), "{verdict:?}");
+    assert!(matches!(refusal(&place), RecoveryError::BehindLease { .. }));
+}
