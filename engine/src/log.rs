@@ -199,6 +199,9 @@ fn begin(
         segment_bytes: identity.segment_bytes,
         pid: std::process::id(),
         reserved: 0,
+        // Of the page's file, which is yet to be made.
+        file_number: 0,
+        file_born_ns: 0,
     };
     let page = live::create_control(&report.folder, &header)?;
     let (tail, body) = window.split(&page, end).map_err(io::Error::other)?;

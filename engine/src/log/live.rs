@@ -195,7 +195,8 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
 pub(crate) fn create_control(folder: &Path, header: &ControlHeader) -> io::Result<Region> {
     let file = new_file(&folder.join(UNFINISHED_CONTROL))?;
     reserve(&file, CONTROL_BYTES as u64)?;
-    std::os::unix::fs::FileExt::write_all_at(&file, bytemuck::bytes_of(header), 0)?;
+    let header = header.in_file(&file)?;
+    std::os::unix::fs::FileExt::write_all_at(&file, bytemuck::bytes_of(&header), 0)?;
     Region::map_file(&file, CONTROL_BYTES).map_err(|error| match error {
         ShmError::System { source, .. } => source,
         other => io::Error::other(other),

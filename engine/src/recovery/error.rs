@@ -205,8 +205,9 @@ pub enum RecoveryError {
     /// Window and disk differ where both must hold the same.
     #[error(
         "{} offset {offset} (position {position}) differs from the live window in {}, though the log \
-         was durable up to {durable}: the disk has changed bytes; bring back the segment from a copy, \
-         or move the window's folder away to go on from the disk alone",
+         was durable up to {durable}: the disk has changed bytes, or this is a copy that was made while an engine ran, \
+         from which `live` is to be left out; bring back the segment from a copy, or move the window's folder away to \
+         go on from the disk alone",
         path.display(), folder.display()
     )]
     WindowDiffers {

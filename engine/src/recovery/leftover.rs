@@ -38,6 +38,7 @@ use crate::log::{
     disk::{DiskLog, aligned_buffer},
     lock::FolderLock,
 };
+use crate::notice::alert;
 
 /// What the names of files end with whose commands engines have panicked of.
 pub(crate) const FATAL: &str = "fatal";
@@ -132,6 +133,15 @@ impl Leftover {
             return Ok(None);
         };
         check_header(&header, identity)?;
+        if header.is_copied_to(&file)? {
+            if takes {
+                alert!(
+                    "log: the live window in {} was copied there and does not count: what it was when, nobody knows",
+                    folder.display()
+                );
+            }
+            return Ok(None);
+        }
         let page = ReadOnlyRegion::map_file(&file, CONTROL_BYTES)
             .map_err(|error| named(&folder.join(CONTROL_FILE))(io::Error::other(error)))?;
         let word = |offset| {

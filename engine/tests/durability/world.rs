@@ -373,13 +373,20 @@ impl Venue {
     }
 }
 
-/// Copies a folder's files.
+/// Copies a folder's files, so that they stand for what the folder itself was at that moment.
 pub(crate) fn copy_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for file in fs::read_dir(from).into_iter().flatten() {
         let path = file.unwrap().path();
         if path.is_file() {
-            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+            let mut bytes = fs::read(&path).unwrap();
+            if path.ends_with("control")
+                && let Some(file_identity) = bytes.get_mut(72..88)
+            {
+                // By which a control page is known from a copy of it.
+                file_identity.fill(0);
+            }
+            fs::write(to.join(path.file_name().unwrap()), bytes).unwrap();
         }
     }
 }

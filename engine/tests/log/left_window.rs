@@ -90,6 +90,41 @@ fn a_log_that_went_on_without_the_window_is_no_log_with_it() {
     assert_eq!(verdict, Verdict::OtherWindow { why: refusal(&place).to_string() });
 }
 
+/// As somebody copies a data folder while its engine writes to it.
+#[test]
+fn a_copy_does_not_go_on_from_the_window_of_its_original() {
+    let place = Place::new();
+    let mut random = Random::new(74);
+    let mut venue = place.open();
+    venue.submit_up_to(&mut random, SEGMENT / 4);
+    venue.settle();
+    let copy = Place::new();
+    let copied = |name: &str, files: &[&str]| {
+        let (from, to) = (place.options.data.join(name), copy.options.data.join(name));
+        fs::create_dir_all(&to).unwrap();
+        for file in files {
+            fs::copy(from.join(file), to.join(file)).unwrap();
+        }
+    };
+    copied("log", &["00000000.seg"]);
+    let on_disk = venue.model.clone();
+    venue.submit(&[24; 24]);
+    venue.settle();
+    // The window knows of more that is durable than the disk had when it was copied.
+    copied("live", &["control", "window"]);
+    let found = inspect(&copy.options.data, &mut |_| {}).unwrap();
+    assert_eq!((found.window, found.verdict), (None, Verdict::Sound));
+    let opened = copy.open();
+    assert_eq!(opened.model, on_disk);
+    assert!(opened.report().appended_only_lost_behind.is_some());
+    // The original goes on from it wherever it is moved to.
+    let (model, _) = venue.kill();
+    let moved = place.root.path().join("moved");
+    fs::rename(&place.options.data, &moved).unwrap();
+    fs::rename(&moved, &place.options.data).unwrap();
+    assert_eq!(place.open().model, model);
+}
+
 #[test]
 fn the_window_that_goes_with_the_log_is_sound_with_it_unless_something_vouches_for_more() {
     let place = Place::new();

@@ -509,7 +509,16 @@ pub(crate) fn refusal(place: &Place) -> RecoveryError {
     }
 }
 
-/// Copies a folder with everything in it.
+/// Has the control page that was copied to `path` pass for the one that it is a copy of: it says at 72 which file it
+/// is.
+fn pass_for_original(path: &Path) {
+    let page = OpenOptions::new().write(true).open(path).unwrap();
+    if page.metadata().unwrap().len() > 72 {
+        page.write_all_at(&[0; 16], 72).unwrap();
+    }
+}
+
+/// Copies a folder with everything in it, so that it stands for what the folder itself was at that moment.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -518,7 +527,10 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy_folder(&entry.path(), &target);
         } else {
-            fs::copy(entry.path(), target).unwrap();
+            fs::copy(entry.path(), &target).unwrap();
+            if entry.file_name() == "control" {
+                pass_for_original(&target);
+            }
         }
     }
 }

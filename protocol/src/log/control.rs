@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  offset  size
-//!       0    72   ControlHeader    written once, before the file gets its name
+//!       0    88   ControlHeader    written once, before the file gets its name
 //!     128     8   appended        u64  behind the last published frame; stored by the duty thread
 //!     256     8   durable         u64  on disk up to here, where a frame may begin; keeper
 //!     384     8   window_base     u64  lowest position whose bytes the window still holds; keeper
@@ -23,7 +23,12 @@
 //! Words that are written independently are 128 bytes apart: two cache lines, because the
 //! adjacent-line prefetcher fetches lines in pairs.
 
-use std::{fs::File, io, os::unix::fs::FileExt};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
+    time::UNIX_EPOCH,
+};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -88,9 +93,34 @@ pub struct ControlHeader {
     pub pid: u32,
     /// Zero.
     pub reserved: u32,
+    /// The inode number of the page's own file, by which a copy is known; 0 in pages of engines before.
+    pub file_number: u64,
+    /// When that file was born, ns since the epoch; 0 where the file system does not tell.
+    pub file_born_ns: u64,
 }
 
 impl ControlHeader {
+    /// The same for a page in `file`, which is new.
+    ///
+    /// # Errors
+    /// If the file cannot be looked at.
+    pub fn in_file(self, file: &File) -> io::Result<Self> {
+        let (file_number, file_born_ns) = identify(file)?;
+        Ok(Self { file_number, file_born_ns, ..self })
+    }
+
+    /// True if the page was made in another file than this one: it was copied, with a window that was or was not
+    /// written meanwhile, and nobody knows what of it is of which moment.
+    ///
+    /// # Errors
+    /// If the file cannot be looked at.
+    pub fn is_copied_to(&self, file: &File) -> io::Result<bool> {
+        let (number, born_ns) = identify(file)?;
+        let is_told = self.file_born_ns != 0 && born_ns != 0;
+        Ok(self.file_number != 0
+            && (self.file_number != number || is_told && self.file_born_ns != born_ns))
+    }
+
     /// The header of the control page in `file`, of whatever layout; `None` if nothing of it ever reached the
     /// disk: a page gets its name with its header complete, so it is blank or short only after a power cut.
     ///
@@ -112,6 +142,14 @@ impl ControlHeader {
     pub fn is_of_another_boot(&self, boot_id: &[u8; 16]) -> bool {
         self.magic == MAGIC && self.boot_id != *boot_id
     }
+}
+
+/// Number and time of birth of a file, which change neither by another name nor by what is written to it.
+fn identify(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    let born = metadata.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    let born_ns = born.and_then(|since| u64::try_from(since.as_nanos()).ok());
+    Ok((metadata.ino(), born_ns.unwrap_or(0)))
 }
 
 /// What the engine does with the log.
@@ -143,7 +181,7 @@ impl LogState {
 }
 
 const _: () = {
-    assert!(size_of::<ControlHeader>() == 72);
+    assert!(size_of::<ControlHeader>() == 88);
     assert!(core::mem::offset_of!(ControlHeader, version) == 8);
     assert!(core::mem::offset_of!(ControlHeader, incarnation) == 12);
     assert!(core::mem::offset_of!(ControlHeader, log_id) == 16);
@@ -151,6 +189,8 @@ const _: () = {
     assert!(core::mem::offset_of!(ControlHeader, window_bytes) == 48);
     assert!(core::mem::offset_of!(ControlHeader, segment_bytes) == 56);
     assert!(core::mem::offset_of!(ControlHeader, pid) == 64);
+    assert!(core::mem::offset_of!(ControlHeader, file_number) == 72);
+    assert!(core::mem::offset_of!(ControlHeader, file_born_ns) == 80);
     assert!(APPENDED_OFFSET == 128 && DURABLE_OFFSET == 256);
     assert!(WINDOW_BASE_OFFSET == 384 && PREPARED_UNTIL_OFFSET == 512);
     assert!(DURABLE_EVENT_OFFSET == 896 && STATE_OFFSET == 1024);
@@ -161,3 +201,35 @@ const _: () = {
     );
     assert!(LogState::Starting as u32 == 1 && LogState::Stopped as u32 == 4);
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_page_is_known_from_a_copy_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(CONTROL_FILE);
+        let unnamed = File::create(folder.path().join("control.new")).unwrap();
+        let page = ControlHeader::zeroed().in_file(&unnamed).unwrap();
+        fs::rename(folder.path().join("control.new"), &path).unwrap();
+        fs::write(&path, bytemuck::bytes_of(&page)).unwrap();
+        let own = File::open(&path).unwrap();
+        assert_eq!(ControlHeader::read(&own).unwrap(), Some(page));
+        assert!(!page.is_copied_to(&own).unwrap());
+        let copy = folder.path().join("copy");
+        fs::copy(&path, &copy).unwrap();
+        let copy = File::open(&copy).unwrap();
+        assert!(page.is_copied_to(&copy).unwrap());
+        // A number that was used before may come back, a time does not.
+        if page.file_born_ns != 0 {
+            let later = ControlHeader { file_born_ns: page.file_born_ns - 1, ..page };
+            assert!(later.is_copied_to(&own).unwrap());
+        }
+        let unknown = ControlHeader { file_born_ns: 0, ..page };
+        assert!(!unknown.is_copied_to(&own).unwrap() && unknown.is_copied_to(&copy).unwrap());
+        let of_before = ControlHeader { file_number: 0, file_born_ns: 0, ..page };
+        assert!(!of_before.is_copied_to(&copy).unwrap());
+    }
+}

@@ -1,8 +1,8 @@
 //! Where the live window of a log lies. Used by the engine, which makes it, and by readers, which
 //! find it by the same rule and need no message from the engine.
 //!
-//! The folder is named by the log and by device and inode of its data folder, so that a copied data
-//! folder never meets the window of its original:
+//! In memory the folder is named by the log and by device and inode of its data folder, and in the data folder the
+//! control page says which file it is, so that a copied data folder never goes on from the window of its original:
 //!
 //! ```text
 //! /dev/shm/touchline-<uid>/<log id>-<device>-<inode>/     preferred: memory, no write-back

@@ -47,6 +47,8 @@ impl Engine {
             segment_bytes: identity.segment_bytes,
             pid: 1,
             reserved: 0,
+            file_number: 0,
+            file_born_ns: 0,
         };
         let open = |name| {
             let path = folders.data.join(name);
