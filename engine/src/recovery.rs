@@ -71,7 +71,7 @@ pub(crate) use self::{
 use crate::log::{
     DiskError, Environment, LogOptions,
     disk::{DiskLog, disk_error},
-    lock::FolderLock,
+    lock::{DataLock, FolderLock},
     segment_folder,
     storage::Storage,
 };
@@ -94,7 +94,7 @@ pub(crate) struct Recovered {
     pub(crate) last_time_ns: u64,
     pub(crate) boot_id: [u8; 16],
     pub(crate) folders: WindowFolders,
-    pub(crate) lock: FolderLock,
+    pub(crate) lock: DataLock,
     pub(crate) report: Findings,
 }
 
@@ -279,9 +279,10 @@ fn check_options(options: &LogOptions) -> Result<(), RecoveryError> {
     }
 }
 
-/// Makes the data folder if need be and locks it.
-fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
-    for folder in [data, &segment_folder(data)] {
+/// Makes the data folder if need be and locks it. Nothing else of it is touched before both locks are held.
+fn lock_data(data: &Path) -> Result<DataLock, RecoveryError> {
+    let segments = segment_folder(data);
+    for folder in [data, &segments] {
         DirBuilder::new()
             .mode(0o700)
             .recursive(true)
@@ -302,13 +303,14 @@ fn lock_data(data: &Path) -> Result<FolderLock, RecoveryError> {
         writeln!(file, "{}", std::process::id())
     };
     let taken = FolderLock::take_data(&file).map_err(disk_error("locking", &path))?;
-    let lock = taken.ok_or_else(|| RecoveryError::Locked {
-        path: path.clone(),
-        pid: holder.trim().parse().ok(),
-    })?;
+    let pid = holder.trim().parse().ok();
+    let lock = taken.ok_or(RecoveryError::Locked { path, pid })?;
+    let on_segments = FolderLock::take_where_possible(&segments)
+        .map_err(disk_error("locking", &segments))?
+        .ok_or(RecoveryError::Locked { path: segments, pid })?;
     // As above; and a full disk is no reason either.
     let _unwritten = write_pid(&file);
-    Ok(lock)
+    Ok(DataLock { _file: lock, _segments: on_segments })
 }
 
 /// The segments that are there; without any, the first one of a new log is made.

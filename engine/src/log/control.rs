@@ -29,7 +29,7 @@ use touchline_protocol::{
 
 use super::{
     live::{ORIGIN_FILE, UNFINISHED_CONTROL},
-    lock::FolderLock,
+    lock::{DataLock, FolderLock},
 };
 use crate::snapshot::SnapshotSchedule;
 
@@ -40,7 +40,7 @@ pub(crate) struct Fixed {
     /// The window's folder.
     pub(crate) folder: PathBuf,
     pub(crate) folders: WindowFolders,
-    pub(crate) _data_lock: FolderLock,
+    pub(crate) _data_lock: DataLock,
     pub(crate) _window_lock: FolderLock,
 }
 

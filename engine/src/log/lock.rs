@@ -36,6 +36,16 @@ pub(crate) struct FolderLock {
     _file: File,
 }
 
+/// What keeps a data folder one engine's.
+#[derive(Debug)]
+pub(crate) struct DataLock {
+    /// On the file that names the process.
+    pub(crate) _file: FolderLock,
+    /// On the folder of segments itself, which holds though somebody removes that file; `None` where the file system
+    /// locks no folders.
+    pub(crate) _segments: Option<FolderLock>,
+}
+
 impl FolderLock {
     /// Locks an open file or folder; `None` if somebody else holds it.
     pub(crate) fn take(file: File) -> io::Result<Option<Self>> {
@@ -66,6 +76,22 @@ impl FolderLock {
                 return Err(io::Error::other(why));
             }
             thread::sleep(AGAIN);
+        }
+    }
+
+    /// As [`FolderLock::take`], of a folder that a network file system may keep from being locked: some lock only what
+    /// is open for writing, as no folder ever is. Gives `Some(None)` then.
+    pub(crate) fn take_where_possible(folder: &Path) -> io::Result<Option<Option<Self>>> {
+        match Self::take(File::open(folder)?) {
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::BADF | Errno::OPNOTSUPP | Errno::NOLCK)
+                ) =>
+            {
+                Ok(Some(None))
+            }
+            taken => Ok(taken?.map(Some)),
         }
     }
 

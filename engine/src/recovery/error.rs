@@ -37,7 +37,7 @@ pub enum RecoveryError {
         pid.map(|pid| format!(" by process {pid}")).unwrap_or_default()
     )]
     Locked {
-        /// The lock file.
+        /// The lock file, or the folder of segments where somebody has removed that.
         path: PathBuf,
         /// The process that wrote itself down there.
         pid: Option<u32>,

@@ -131,6 +131,32 @@ fn a_second_engine_on_the_same_folder_is_refused() {
 }
 
 #[test]
+fn so_it_is_though_the_lock_and_the_window_were_removed_and_nothing_of_the_first_one_is_touched() {
+    let place = Place::new();
+    let mut venue = place.open();
+    let unfinished = place.segment(7).with_extension("seg.new");
+    fs::write(&unfinished, "its next segment").unwrap();
+    let lock = place.options.data.join("lock");
+    for with_window in [true, false] {
+        fs::remove_file(&lock).unwrap();
+        if !with_window {
+            fs::remove_dir_all(place.options.data.join("live")).unwrap();
+        }
+        let Err(error) = place.try_open() else { panic!("two engines on one log") };
+        let folder = place.options.data.join("log");
+        assert!(
+            matches!(&error, RecoveryError::Locked { path, pid: None } if *path == folder),
+            "{error}"
+        );
+        assert!(unfinished.exists(), "what the first one is about to write");
+    }
+    venue.submit(&[16; 16]);
+    let model = venue.close();
+    assert_eq!(place.open().model, model);
+    assert!(!unfinished.exists());
+}
+
+#[test]
 fn a_command_that_the_engine_died_over_is_kept_and_called_fatal_if_it_panicked() {
     for (panics, kind) in [(false, "bin"), (true, "fatal")] {
         let place = Place::new();
