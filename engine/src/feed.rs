@@ -19,7 +19,7 @@ use touchline_protocol::wait::LocalSignal;
 
 use crate::mailbox::Mailbox;
 
-pub use snapshots::Snapshot;
+pub use snapshots::{ALIVE_MAX, InTheWay, OF_KEY_MAX, Share, Snapshot};
 pub use thread::{FeedHandle, FeedOptions, start};
 
 /// From the gateway to the feed thread.
@@ -35,6 +35,13 @@ pub enum ToFeed {
     /// A reader wants a snapshot.
     Snapshot {
         /// Comes back in the answer.
+        ticket: usize,
+        /// The reader's key; 0 for the engine's own user.
+        key: KeyId,
+    },
+    /// A reader is gone before it got the snapshot that it wanted.
+    NoSnapshot {
+        /// The ticket of the question.
         ticket: usize,
     },
 }
@@ -59,8 +66,10 @@ pub enum FromFeed {
         /// The ticket of the question.
         ticket: usize,
         /// All its bytes.
-        snapshot: Arc<Snapshot>,
+        snapshot: Arc<Share>,
     },
+    /// A snapshot that somebody waits for has to wait for others. Told now and then while that lasts.
+    SnapshotWaits(InTheWay),
     /// A key is of no use any more: its readers are to go.
     Revoked {
         /// The key.

@@ -91,20 +91,39 @@ impl Load {
 
     /// Sends `count` orders, after each hundred a cancel of all that rest, and waits for all answers.
     pub(crate) fn run(&mut self, count: u32) {
+        self.send_all(count, |load, sent| {
+            if sent % 100 == 99 {
+                let scope = CancelScope::Account.to_wire();
+                let symbol = SymbolId(0);
+                let mut cancel = MassCancel { symbol, scope, ..Default::default() };
+                cancel.command.key_id = KeyId(KEY_A);
+                load.client.sender().send(&mut cancel).expect("the ring has room");
+            } else {
+                let mut order = load.order();
+                load.client.sender().send(&mut order).expect("the ring has room");
+            }
+        });
+    }
+
+    /// Sends `count` orders, which all rest, and waits for all answers.
+    pub(crate) fn rest(&mut self, count: u32) {
+        self.send_all(count, |load, sent| {
+            let mut order = NewOrder {
+                side: Side::Sell.to_wire(),
+                price: whole(30_000 + i64::from(sent % 1000)),
+                quantity: whole(1) / 1000,
+                ..load.order()
+            };
+            load.client.sender().send(&mut order).expect("the ring has room");
+        });
+    }
+
+    fn send_all(&mut self, count: u32, mut send: impl FnMut(&mut Self, u32)) {
         let (mut sent, mut answered) = (0, 0);
         let mut heard = Instant::now();
         while answered < count {
             while sent < count && sent - answered < UNDER_WAY {
-                if sent % 100 == 99 {
-                    let scope = CancelScope::Account.to_wire();
-                    let symbol = SymbolId(0);
-                    let mut cancel = MassCancel { symbol, scope, ..Default::default() };
-                    cancel.command.key_id = KeyId(KEY_A);
-                    self.client.sender().send(&mut cancel).expect("the ring has room");
-                } else {
-                    let mut order = self.order();
-                    self.client.sender().send(&mut order).expect("the ring has room");
-                }
+                send(self, sent);
                 sent += 1;
             }
             while let Some(reply) = self.client.receiver().poll().expect("the connection lives") {

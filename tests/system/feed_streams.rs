@@ -32,10 +32,10 @@ const FEED: [&str; 2] = ["feed.enabled=true", "feed.slots=1024"];
 
 /// Template ids of the conversation.
 const FEED_OPENED: u16 = 420;
-const FEED_REQUEST: u16 = 421;
-const FEED_SNAPSHOT: u16 = 422;
+pub(crate) const FEED_REQUEST: u16 = 421;
+pub(crate) const FEED_SNAPSHOT: u16 = 422;
 
-fn feed_venue(settings: &[&str]) -> Venue {
+pub(crate) fn feed_venue(settings: &[&str]) -> Venue {
     // Nobody here is given up for what a loaded machine does to a reader whose turn has not come.
     let patient = ["engine.reader_stall_seconds=600"];
     venue(&[&FEED[..], &patient, settings].concat())
@@ -270,7 +270,7 @@ fn a_hundred_readers_read_the_same() {
 }
 
 /// A reader over TCP without the client library.
-struct RawReader(TcpStream);
+pub(crate) struct RawReader(pub(crate) TcpStream);
 
 impl RawReader {
     fn hello(heartbeat_seconds: u8) -> Vec<u8> {
@@ -282,7 +282,7 @@ impl RawReader {
         hello
     }
 
-    fn open(venue: &Venue, heartbeat_seconds: u8) -> Self {
+    pub(crate) fn open(venue: &Venue, heartbeat_seconds: u8) -> Self {
         let key: &Key = &venue.key_b();
         let mut socket = RawStream::dial(&tcp(venue));
         let hello = Self::hello(heartbeat_seconds);
@@ -297,7 +297,7 @@ impl RawReader {
     }
 
     /// The next message that is no heartbeat.
-    fn read(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
         let wait = Wait::begin();
         loop {
             wait.go_on("nothing but heartbeats comes");

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use touchline_core::Core;
 use touchline_protocol::feed::books::{BookError, Books};
@@ -349,7 +349,8 @@ impl FeedThread {
                 ToFeed::Admit { ticket, key } => {
                     self.questions.push_back((ticket, key, self.control.appended()));
                 }
-                ToFeed::Snapshot { ticket } => self.snapshots.ask(ticket),
+                ToFeed::Snapshot { ticket, key } => self.snapshots.ask(ticket, key),
+                ToFeed::NoSnapshot { ticket } => self.snapshots.give_up(ticket),
             }
         }
         // SYNC: the state is looked at first: behind a failure the watermark moves no more.
@@ -363,10 +364,13 @@ impl FeedThread {
                 Some(reason) => FromFeed::Refused { ticket, reason },
             });
         }
-        if let Some((tickets, snapshot)) = self.snapshots.serve(&self.books) {
-            for ticket in tickets {
-                self.tell(FromFeed::Snapshot { ticket, snapshot: Arc::clone(&snapshot) });
-            }
+        for (ticket, snapshot) in self.snapshots.serve(&self.books) {
+            self.tell(FromFeed::Snapshot { ticket, snapshot });
+        }
+        if self.snapshots.is_wanted()
+            && let Some(what) = self.snapshots.in_the_way(Instant::now())
+        {
+            self.tell(FromFeed::SnapshotWaits(what));
         }
     }
 

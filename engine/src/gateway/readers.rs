@@ -3,9 +3,10 @@
 //! They have no session, and the duty thread never hears of them. Called by [`super::service`].
 
 mod live;
+mod pace;
 mod reader;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -20,12 +21,12 @@ use touchline_protocol::message::feed::FeedOpened;
 use touchline_protocol::message::handshake::RefusalReason;
 use touchline_protocol::message::stream::SessionClosed;
 use touchline_protocol::shm::descriptors::send_with_descriptors;
-use touchline_protocol::units::KeyId;
+use touchline_protocol::units::{FeedSequence, KeyId};
 
 use super::peer::{FeedWish, Peer};
 use super::service::Gateway;
 use crate::config::FeedSection;
-use crate::feed::{FeedDesk, FromFeed, Snapshot, ToFeed};
+use crate::feed::{ALIVE_MAX, FeedDesk, FromFeed, InTheWay, OF_KEY_MAX, Share, ToFeed};
 use live::{Live, Reached};
 use reader::{Close, Reader};
 
@@ -38,6 +39,9 @@ const PIECES_PER_TURN: usize = 8;
 /// Bytes that the kernel keeps for a reader over a stream. More of them would not make a slow reader
 /// faster, only older what it reads.
 const KERNEL_BYTES: usize = 256 << 10;
+
+/// How often it is printed that a reader waits for a snapshot, while it does.
+const PRINT_WAITS_EVERY: Duration = Duration::from_secs(10);
 
 /// What the engine's own user is known by, who needs no key.
 const OWN_USER: KeyId = KeyId(0);
@@ -73,6 +77,8 @@ pub(super) struct Readers {
     /// Readers over streams who had everything when the feed was here.
     caught_up: Vec<usize>,
     reached: Option<Reached>,
+    /// When it was printed last that a reader waits for a snapshot.
+    printed_waits: Option<Instant>,
 }
 
 impl Readers {
@@ -94,6 +100,7 @@ impl Readers {
             due: VecDeque::new(),
             caught_up: Vec::new(),
             reached: None,
+            printed_waits: None,
         })
     }
 
@@ -141,6 +148,20 @@ impl Readers {
     /// Those who had everything are to be looked at again.
     fn wake_caught_up(&mut self) {
         self.due.extend(self.caught_up.drain(..));
+    }
+
+    /// The readers of the oldest snapshot in the way that nobody takes fast enough.
+    fn oldest_behind(&self, what: InTheWay) -> Vec<usize> {
+        let mut takers = BTreeMap::<FeedSequence, Vec<(usize, bool)>>::new();
+        for (&ticket, reader) in &self.readers {
+            let is_meant = what == InTheWay::All || what == InTheWay::OfKey(reader.key);
+            if let (true, Some((sequence, is_behind))) = (is_meant, reader.takes_snapshot()) {
+                takers.entry(sequence).or_default().push((ticket, is_behind));
+            }
+        }
+        let mut by_age = takers.into_values();
+        let oldest = by_age.find(|takers| takers.iter().all(|(_, is_behind)| *is_behind));
+        oldest.unwrap_or_default().into_iter().map(|(ticket, _)| ticket).collect()
     }
 
     fn found(&self, is_it: impl Fn(&Reader) -> bool) -> Vec<usize> {
@@ -191,6 +212,7 @@ impl Gateway {
                     self.turn_away(ticket, RefusalReason::Rejected, Some(reason));
                 }
                 FromFeed::Snapshot { ticket, snapshot } => self.answer(ticket, snapshot),
+                FromFeed::SnapshotWaits(what) => self.make_way(what),
                 FromFeed::Revoked { key } => self.key_revoked(key),
                 FromFeed::Ended => {
                     self.readers.desk = None;
@@ -277,18 +299,43 @@ impl Gateway {
     pub(super) fn reader_received(&mut self, ticket: usize, at: &Range<usize>) {
         let Some(reader) = self.readers.readers.get_mut(&ticket) else { return };
         match (reader.received(self.backend.bytes(at), self.now), &self.readers.desk) {
-            (Ok(true), Some((desk, _))) => desk.tell_feed(ToFeed::Snapshot { ticket }),
+            (Ok(true), Some((desk, _))) => {
+                desk.tell_feed(ToFeed::Snapshot { ticket, key: reader.key });
+            }
             (Ok(_), _) => {}
             (Err(close), _) => self.close_readers(vec![ticket], close),
         }
     }
 
-    fn answer(&mut self, ticket: usize, snapshot: Arc<Snapshot>) {
+    fn answer(&mut self, ticket: usize, snapshot: Arc<Share>) {
         if let Some(reader) = self.readers.readers.get_mut(&ticket) {
             reader.answer(snapshot, self.now);
             self.readers.wake_caught_up();
             self.readers.queue_up(ticket);
         }
+    }
+
+    /// Somebody waits for a snapshot, and there is no room for it: the readers of the oldest are closed if all of
+    /// them are too slow for that.
+    fn make_way(&mut self, what: InTheWay) {
+        let printed = self.readers.printed_waits;
+        if printed.is_none_or(|at| self.now.duration_since(at) >= PRINT_WAITS_EVERY) {
+            self.readers.printed_waits = Some(self.now);
+            self.print_waits(what);
+        }
+        let close = (CloseReason::ReaderStalled, "it takes its snapshot slowly, and another waits");
+        self.close_readers(self.readers.oldest_behind(what), close);
+    }
+
+    fn print_waits(&mut self, what: InTheWay) {
+        self.refusals.print(&match what {
+            InTheWay::All => format!(
+                "a reader of the feed waits for a snapshot: {ALIVE_MAX} are with others, which take them slowly"
+            ),
+            InTheWay::OfKey(key) => format!(
+                "a reader of the feed waits for a snapshot: its key {key} has {OF_KEY_MAX} already, and takes them slowly"
+            ),
+        });
     }
 
     /// The socket has taken all that it was given.
@@ -375,8 +422,13 @@ impl Gateway {
 
     /// Forgets a reader; dropping its socket closes it.
     pub(super) fn forget_reader(&mut self, ticket: usize) {
-        if self.readers.readers.remove(&ticket).is_some() {
-            self.backend.forget(ticket);
+        let Some(reader) = self.readers.readers.remove(&ticket) else { return };
+        self.backend.forget(ticket);
+        if let (true, Some((desk, _))) = (reader.is_owed_snapshot(), &self.readers.desk) {
+            desk.tell_feed(ToFeed::NoSnapshot { ticket });
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

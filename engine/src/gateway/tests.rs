@@ -382,19 +382,19 @@ pub(super) mod peers {
     }
 
     /// A gateway with a feed, whose thread is the test.
-    struct WithFeed {
-        gateway: Gateway,
-        desk: Arc<FeedDesk>,
+    pub(in crate::gateway) struct WithFeed {
+        pub(in crate::gateway) gateway: Gateway,
+        pub(in crate::gateway) desk: Arc<FeedDesk>,
         output: FeedOutput,
         mail: Arc<Mail>,
         options: Arc<GatewayOptions>,
-        log: Log,
+        pub(in crate::gateway) log: Log,
         _duty: SessionEnd,
     }
 
     impl WithFeed {
         /// For so many readers, of one key for two.
-        fn for_readers(folder: &Path, readers: usize) -> Self {
+        pub(in crate::gateway) fn for_readers(folder: &Path, readers: usize) -> Self {
             let (mail, StreamRings { gateway: end, duty }) = mail().unwrap();
             let log = log_in(folder);
             let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [0; 16]).unwrap();
@@ -410,7 +410,7 @@ pub(super) mod peers {
         }
 
         /// A peer comes that holds the key, or is the engine's own user without one.
-        fn comes(&self, key: u64) -> UnixStream {
+        pub(in crate::gateway) fn comes(&self, key: u64) -> UnixStream {
             let heartbeat_seconds = u8::from(key != 0);
             let wish = Hello { flags: LOGON_FEED, heartbeat_seconds, ..hello(KeyId(key), 0) };
             let (client, arrival) = comes_with(&self.options, wish, 1);

@@ -13,7 +13,8 @@ use touchline_protocol::units::{FeedSequence, KeyId, Position};
 
 use super::PIECE_BYTES;
 use super::live::Live;
-use crate::feed::{FeedPlace, Snapshot};
+use super::pace::Pace;
+use crate::feed::{FeedPlace, Share};
 use crate::gateway::stall::Stall;
 
 /// Messages that a reader may send between two ticks of the gateway.
@@ -22,28 +23,15 @@ const MESSAGES_PER_TICK: u32 = 64;
 /// Intervals without a sign of life after which a reader counts as gone.
 const SILENT_INTERVALS: u32 = 3;
 
-/// Of its snapshot a reader is to take so much in the time for which it may stall. There is room for few
-/// snapshots, and who takes one byte now and then is not to keep one from all others.
-const SNAPSHOT_PACE_BYTES: u32 = 1 << 20;
-
 /// Why a reader is closed: what it is told, and what the operator is.
 pub(super) type Close = (CloseReason, &'static str);
 
 /// A snapshot on its way.
 struct Leaving {
-    snapshot: Arc<Snapshot>,
-    /// Bytes that were given to the socket.
+    snapshot: Arc<Share>,
+    /// Bytes that were given to the socket, which has taken all of them but the last piece at the most.
     given: usize,
-    since: Instant,
-}
-
-impl Leaving {
-    /// True if the reader has had time enough to take all of it.
-    fn is_overdue(&self, now: Instant, stall_limit: Duration) -> bool {
-        let paces = self.snapshot.bytes().len() / SNAPSHOT_PACE_BYTES as usize + 1;
-        let limit = stall_limit.saturating_mul(u32::try_from(paces).unwrap_or(u32::MAX));
-        now.duration_since(self.since) > limit
-    }
+    pace: Pace,
 }
 
 /// What a reader has that gets the feed itself over its socket.
@@ -113,6 +101,17 @@ impl Reader {
         self.spare.is_none()
     }
 
+    /// True while it waits for a snapshot of which nothing has come.
+    pub(super) const fn is_owed_snapshot(&self) -> bool {
+        self.asked
+    }
+
+    /// The snapshot that it takes, if it takes one, and whether it is [too slow](Pace::is_behind) while somebody
+    /// waits.
+    pub(super) fn takes_snapshot(&self) -> Option<(FeedSequence, bool)> {
+        self.leaving.as_ref().map(|it| (it.snapshot.sequence(), it.pace.is_behind()))
+    }
+
     /// Takes bytes; true if a request for a snapshot is among them.
     pub(super) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<bool, Close> {
         if let Some(stream) = &mut self.stream {
@@ -153,9 +152,9 @@ impl Reader {
     }
 
     /// The snapshot that it asked for is there.
-    pub(super) fn answer(&mut self, snapshot: Arc<Snapshot>, now: Instant) {
+    pub(super) fn answer(&mut self, snapshot: Arc<Share>, now: Instant) {
         self.asked = false;
-        self.leaving = Some(Leaving { snapshot, given: 0, since: now });
+        self.leaving = Some(Leaving { snapshot, given: 0, pace: Pace::new(now) });
     }
 
     /// What is to leave next, if the socket is free: the rest of a snapshot, messages of the feed unless a
@@ -229,7 +228,7 @@ impl Reader {
         let later = |then: Instant| now.min(then + lost);
         self.stall.forgive(lost, now);
         if let Some(leaving) = &mut self.leaving {
-            leaving.since = later(leaving.since);
+            leaving.pace.forgive(lost, now);
         }
         if let Some(stream) = &mut self.stream {
             stream.heard = later(stream.heard);
@@ -249,8 +248,11 @@ impl Reader {
         if self.is_sending() && self.stall.lasts(now) > stall_limit {
             return Some((CloseReason::ReaderStalled, "it takes nothing of what it is sent"));
         }
-        if self.leaving.as_ref().is_some_and(|leaving| leaving.is_overdue(now, stall_limit)) {
-            return Some((CloseReason::ReaderStalled, "it takes its snapshot too slowly"));
+        if let Some(leaving) = &mut self.leaving {
+            leaving.pace.look(leaving.given, stall_limit, now);
+            if leaving.pace.is_overdue() {
+                return Some((CloseReason::ReaderStalled, "it takes its snapshot too slowly"));
+            }
         }
         let stream = self.stream.as_ref()?;
         let is_silent = now.duration_since(stream.heard) >= stream.heartbeat * SILENT_INTERVALS;

@@ -1,7 +1,7 @@
 //! What a reader over a stream may say, and how long it may take.
 
 use super::*;
-use crate::feed::FeedDesk;
+use crate::feed::{FeedDesk, Snapshot};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use touchline_protocol::feed::broadcast::Broadcaster;
@@ -23,8 +23,9 @@ fn reader(now: Instant) -> Reader {
     reader.over_stream(FeedSequence(0), heartbeat, now)
 }
 
-fn snapshot(bytes: usize) -> Arc<Snapshot> {
-    Arc::new(Snapshot::of_zeros(bytes, FeedSequence(7)))
+fn snapshot(bytes: usize) -> Arc<Share> {
+    let snapshot = Arc::new(Snapshot::of_zeros(bytes, FeedSequence(7)));
+    Arc::new(Share::new(snapshot, KeyId(1)))
 }
 
 #[test]
@@ -48,17 +49,48 @@ fn a_heartbeat_asks_for_nothing() {
 fn who_takes_a_snapshot_by_the_drop_does_not_keep_it() {
     let begin = Instant::now();
     let mut reader = reader(begin);
-    reader.answer(snapshot(5 << 19), begin);
+    // Thirty paces of it.
+    reader.answer(snapshot(30 << 20), begin);
     let _taken = reader.next_piece(None, NOTHING_NEW, begin).expect("the snapshot");
     let mut now = begin;
-    // Two and a half paces of it take three times the limit.
-    while now < begin + 3 * STALL {
-        assert_eq!(reader.tick(now, STALL, None), None);
+    // Its socket takes a little of the first piece now and then, for which it may stall once.
+    while now < begin + STALL {
         now += Duration::from_secs(1);
+        assert_eq!(reader.tick(now, STALL, None), None);
         reader.progressed(now);
     }
     let closed = reader.tick(now + Duration::from_secs(1), STALL, None);
     assert_eq!(closed.map(|(reason, _)| reason), Some(CloseReason::ReaderStalled));
+}
+
+/// Gives the reader so many pieces, all of which its socket takes at once.
+fn take(reader: &mut Reader, pieces: usize, now: Instant) {
+    for _ in 0..pieces {
+        let piece = reader.next_piece(None, NOTHING_NEW, now).expect("the snapshot");
+        reader.sent(piece, now);
+    }
+}
+
+#[test]
+fn who_takes_a_snapshot_at_its_pace_gets_all_of_it_and_who_then_dawdles_does_not() {
+    const PIECES: usize = (1 << 20) / PIECE_BYTES;
+    let begin = Instant::now();
+    let [mut steady, mut dawdler] = [reader(begin), reader(begin)];
+    let mut now = begin;
+    for reader in [&mut steady, &mut dawdler] {
+        reader.answer(snapshot(30 << 20), now);
+        take(reader, 10 * PIECES, now);
+    }
+    for interval in 1..=20 {
+        now = begin + interval * STALL;
+        assert_eq!(steady.tick(now, STALL, None), None, "in interval {interval}");
+        take(&mut steady, PIECES, now);
+        let closed = dawdler.tick(now, STALL, None);
+        // Of ten mebibytes that it took at once two count.
+        assert_eq!(closed.is_some(), interval > 3, "in interval {interval}");
+        take(&mut dawdler, 1, now);
+    }
+    assert!(steady.next_piece(None, NOTHING_NEW, now).is_none(), "it has all of it");
 }
 
 #[test]
@@ -163,9 +195,9 @@ fn a_pause_of_the_gateway_is_held_against_no_reader() {
 #[test]
 fn who_takes_the_feed_slowly_is_kept_and_who_takes_nothing_more_is_not() {
     let mut now = Instant::now();
-    let mut reader = reader(now);
-    reader.answer(snapshot(5 << 20), now);
-    let _taken = reader.next_piece(None, NOTHING_NEW, now).expect("the snapshot");
+    let ((mut ring, mut live), mut reader) = (ring(), reader(now));
+    write(&mut ring, 100);
+    let _taken = reader.next_piece(Some(&mut live), NOTHING_NEW, now).expect("the feed");
     for unread in [400, 300, 200, 100] {
         assert_eq!(reader.tick(now, STALL, Some(unread)), None, "{unread} are left");
         now += STALL;
