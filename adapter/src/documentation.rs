@@ -230,6 +230,8 @@ mod tests {
                 engine_connected: false,
                 appended,
                 durable,
+                feed: None,
+                feed_behind: None,
                 followers,
             }
         };

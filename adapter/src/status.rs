@@ -27,6 +27,10 @@ pub struct Status {
     pub appended: Option<u64>,
     /// Up to where it is on disk.
     pub durable: Option<u64>,
+    /// Up to where the engine's public feed has read it; `None` without one.
+    pub feed: Option<u64>,
+    /// Bytes of `appended` that the feed has not read; where it follows what is durable, also those that are not.
+    pub feed_behind: Option<u64>,
     /// How far it is followed.
     #[serde(flatten)]
     pub followers: Followers,
@@ -66,12 +70,15 @@ impl Sources {
         // Followers first: none is then ahead of what it follows.
         let followers = Followers::of(&self.views);
         let appended = self.appended.look();
+        let feed = appended.and_then(|engine| Some((engine.position.0, engine.feed?.0)));
         Status {
             incarnation: appended.map(|engine| engine.incarnation.0),
             log: appended.and_then(|engine| engine.state).map(name),
             engine_connected: self.orders.is_connected(),
             appended: appended.map(|engine| engine.position.0),
             durable: self.durable.look().map(|engine| engine.position.0),
+            feed: feed.map(|(_, feed)| feed),
+            feed_behind: feed.map(|(end, feed)| end.saturating_sub(feed)),
             followers,
         }
     }
@@ -145,11 +152,13 @@ mod tests {
             engine_connected: true,
             appended: Some(20),
             durable: None,
+            feed: Some(15),
+            feed_behind: Some(5),
             followers: Followers { views: 10, history: 5, views_behind: 10, history_behind: 15 },
         };
         assert_eq!(
             serde_json::to_string(&status).unwrap(),
-            r#"{"incarnation":3,"log":"running","engineConnected":true,"appended":20,"durable":null,"views":10,"history":5,"viewsBehind":10,"historyBehind":15}"#
+            r#"{"incarnation":3,"log":"running","engineConnected":true,"appended":20,"durable":null,"feed":15,"feedBehind":5,"views":10,"history":5,"viewsBehind":10,"historyBehind":15}"#
         );
     }
 }

@@ -20,7 +20,7 @@
 #define TOUCHLINE_SCHEMA_ID 19540u
 #define TOUCHLINE_SCHEMA_VERSION 1u
 #define TOUCHLINE_PROTOCOL_MAJOR 1u
-#define TOUCHLINE_PROTOCOL_MINOR 4u
+#define TOUCHLINE_PROTOCOL_MINOR 5u
 /* Prices, quantities and amounts are counts of 0.00000001. */
 #define TOUCHLINE_UNITS_PER_WHOLE INT64_C(100000000)
 
@@ -1647,14 +1647,14 @@ struct touchline_heartbeat {
     struct touchline_message_header header; /* SBE header. */
     uint64_t appended; /* The log's end; from a client 0. */
     uint64_t durable; /* The log is on disk up to here; from a client 0. */
-    uint64_t reserved; /* Zero. */
+    uint64_t feed; /* To a reader of the public feed whose Hello said handshake 1.5 or later: the feed has read the log up to here, and has sent what is public of it. To all others and from a client 0. */
 };
 #define TOUCHLINE_TEMPLATE_HEARTBEAT 321u
 TOUCHLINE_ASSERT(sizeof(struct touchline_heartbeat) == 32, "touchline_heartbeat");
 TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, header) == 0, "touchline_heartbeat.header");
 TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, appended) == 8, "touchline_heartbeat.appended");
 TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, durable) == 16, "touchline_heartbeat.durable");
-TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, reserved) == 24, "touchline_heartbeat.reserved");
+TOUCHLINE_ASSERT(offsetof(struct touchline_heartbeat, feed) == 24, "touchline_heartbeat.feed");
 
 /* The engine's last message, if the client still reads. */
 struct touchline_session_closed {

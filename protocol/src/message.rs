@@ -28,10 +28,13 @@ compile_error!("messages are laid out in memory as on the wire: little-endian ma
 pub const SCHEMA_ID: u16 = 0x4c54;
 /// SBE schema version: raised when a message gains fields.
 pub const SCHEMA_VERSION: u16 = 1;
+/// From this [`PROTOCOL_MINOR`] on a reader of the public feed takes a [`stream::Heartbeat`] that says how far the
+/// feed is: one before it refuses what was reserved.
+pub const FEED_POSITION_MINOR: u16 = 5;
 /// Protocol version of the handshake: a peer with another major is refused.
 pub const PROTOCOL_MAJOR: u16 = 1;
 /// Raised by additions that an older peer may ignore.
-pub const PROTOCOL_MINOR: u16 = 4;
+pub const PROTOCOL_MINOR: u16 = 5;
 
 /// The SBE message header, in front of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]

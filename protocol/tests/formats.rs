@@ -99,7 +99,11 @@ fn shared_words_are_where_the_sources_have_them() {
     has("In shared memory", "4", &small);
     has("In shared memory", &slots, &[(ring::SLOTS_OFFSET, "slots")]);
     let slots = format!("{} each", feed::SLOT_BYTES);
-    has("The public feed", "8", &[(feed::PUBLISHED_OFFSET, "published")]);
+    has(
+        "The public feed",
+        "8",
+        &[(feed::PUBLISHED_OFFSET, "published"), (feed::READ_OFFSET, "read")],
+    );
     has("The public feed", "4", &[(feed::EVENT_OFFSET, "event"), (feed::STATE_OFFSET, "state")]);
     has("The public feed", &slots, &[(feed::SLOTS_OFFSET, "slots")]);
     let positions = [
@@ -108,6 +112,7 @@ fn shared_words_are_where_the_sources_have_them() {
         (control::WINDOW_BASE_OFFSET, "window base"),
         (control::PREPARED_UNTIL_OFFSET, "prepared until"),
         (control::HEARTBEAT_NS_OFFSET, "heartbeat"),
+        (control::FEED_OFFSET, "feed"),
     ];
     has("Control page", "8", &positions);
     let words = [

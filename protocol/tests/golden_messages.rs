@@ -239,7 +239,7 @@ fn handshakes() -> Vec<(&'static str, Vec<u64>)> {
 fn streams() -> Vec<(&'static str, Vec<u64>)> {
     examples! {
         Logout { command: command() }
-        Heartbeat { appended: Position(1), durable: Position(2) }
+        Heartbeat { appended: Position(1), durable: Position(2), feed: Position(3) }
         SessionClosed { reason: 3 }
         ReplayRequest { correlation: 1, from: Position(2) }
         ReplayEnd { correlation: 1, position: Position(2), oldest: Position(3), status: 4 }

@@ -29,6 +29,7 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
     let mut leases = sound_leases(data);
     leases.retain(|lease| lease.log_id == found.identity.log_id);
     let id = base16ct::lower::encode_string(&found.identity.log_id);
+    let feed = found.window.and_then(|window| window.running_feed());
     if json {
         notice::say!(
             "{}",
@@ -43,6 +44,8 @@ pub(super) fn run(data: &Path, json: bool) -> Result<ExitCode> {
                     .map(|window| window.durable.0),
                 "logFailed": found.window.is_some_and(|window| window.has_failed),
                 "windowAppended": found.window.map(|window| window.appended.0),
+                "feed": feed.map(|(position, _)| position.0),
+                "feedBehind": feed.map(|(_, behind)| behind),
                 "incarnation": found.incarnation.0,
                 "transactions": found.transactions,
                 "firstTimeNs": first_time_ns,
@@ -99,6 +102,9 @@ fn print_text(found: &Inspection, id: &str, commands: &BTreeMap<&'static str, u6
     notice::say!("segments      {} bytes each", found.identity.segment_bytes);
     notice::say!("positions     {} to {}", found.begin, found.end);
     notice::say!("engine        {}", engine_text(found));
+    if let Some((position, behind)) = found.window.and_then(|window| window.running_feed()) {
+        notice::say!("public feed   has read up to {position}, {behind} bytes behind");
+    }
     notice::say!("incarnation   {}", found.incarnation);
     notice::say!("last time     {} ns", found.last_time_ns);
     notice::say!("transactions  {}", found.transactions);
@@ -120,7 +126,7 @@ fn engine_text(found: &Inspection) -> String {
                     or its window was removed, or lies where only it sees it, as in another container";
         return text.to_owned();
     }
-    let Some(WindowSeen { engine, durable, appended, has_failed }) = &found.window else {
+    let Some(WindowSeen { engine, durable, appended, has_failed, .. }) = &found.window else {
         let text = match has_clean_end(found) {
             Some(true) => "ended cleanly",
             Some(false) => "not running; its last end was not clean",

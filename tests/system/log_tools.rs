@@ -37,7 +37,7 @@ pub(crate) fn log(data: &Path, arguments: &[&str]) -> (Option<i32>, String, Stri
     (status.code(), text(stdout), text(stderr))
 }
 
-fn object(data: &Path, arguments: &[&str]) -> Json {
+pub(crate) fn object(data: &Path, arguments: &[&str]) -> Json {
     let (code, output, errors) = log(data, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {output}{errors}");
     Json::parse(output.trim())

@@ -257,6 +257,8 @@ pub struct Engine {
     pub state: Option<LogState>,
     /// How far the log may be read now.
     pub position: Position,
+    /// How far its public feed has read the log; `None` if it has none.
+    pub feed: Option<Position>,
 }
 
 /// Tells at any moment, on any thread, how far the log stands: a reader that never reads.
@@ -286,7 +288,9 @@ impl Watermark {
     pub fn look(&self) -> Option<Engine> {
         let Attached { reader, .. } = &*self.attached();
         let incarnation = reader.incarnation()?;
-        Some(Engine { incarnation, state: reader.state(), position: reader.watermark() })
+        // The feed first: none is then ahead of what it follows.
+        let feed = reader.signs_of_life().and_then(|signs| signs.feed);
+        Some(Engine { incarnation, state: reader.state(), position: reader.watermark(), feed })
     }
 
     /// How it is with a folded transaction that ends at `end`. Where somebody has removed the control page of a

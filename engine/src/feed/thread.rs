@@ -161,7 +161,7 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
     }
     reader.seek(position);
     let (fold, books) = begin(core, position)?;
-    Ok(FeedThread {
+    let mut feed = FeedThread {
         reader,
         fold,
         books,
@@ -170,10 +170,13 @@ fn prepare(options: FeedOptions<'_>) -> Result<FeedThread, FeedError> {
         snapshots: Snapshots::new(incarnation, slots.into()),
         is_short: false,
         questions: VecDeque::new(),
+        told: Position(0),
         control,
         desk,
         bell,
-    })
+    };
+    feed.tell_position();
+    Ok(feed)
 }
 
 /// The fold, and the books in front of the feed's first message, as the core stands.
@@ -247,6 +250,8 @@ struct FeedThread {
     is_short: bool,
     /// Who wants to be let in, and how far the log has to be read for an answer.
     questions: VecDeque<(usize, KeyId, Position)>,
+    /// How far readers know that the log was read.
+    told: Position,
     control: Control,
     desk: Arc<FeedDesk>,
     bell: Arc<Bell>,
@@ -309,7 +314,21 @@ impl FeedThread {
                 self.bell.ring();
             }
         }
+        self.tell_position();
         Ok(done)
+    }
+
+    /// Tells how far the log was read, behind what was published of it.
+    fn tell_position(&mut self) {
+        let watermark = self.reader.watermark();
+        // A segment's header counts as appended, and is passed over with the transaction behind it.
+        let is_all = self.reader.has_read_to(watermark);
+        let read = if is_all { watermark } else { self.reader.position() };
+        if read > self.told {
+            self.told = read;
+            self.ring.memory().set_read(read);
+            self.control.set_feed(read);
+        }
     }
 
     /// Folds and writes the next transaction; false if there is none.

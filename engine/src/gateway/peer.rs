@@ -24,7 +24,9 @@ use touchline_protocol::message::handshake::{
     ACKNOWLEDGE_APPENDED, ACKNOWLEDGE_DURABLE, CARRIER_RINGS, CARRIER_STREAM, Challenge,
     HEARTBEAT_SECONDS_MAX, Hello, Proof, RefusalReason, Refused, Welcome,
 };
-use touchline_protocol::message::{Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR};
+use touchline_protocol::message::{
+    FEED_POSITION_MINOR, Message, MessageHeader, PROTOCOL_MAJOR, PROTOCOL_MINOR,
+};
 use touchline_protocol::ring::{RingCapacities, SessionDescriptors, SessionEnd};
 use touchline_protocol::shm::descriptors::send_with_descriptors;
 use touchline_protocol::units::{Epoch, Incarnation, KeyId, Position, SessionId};
@@ -61,8 +63,17 @@ enum State {
 pub(super) struct FeedWish {
     /// Its key; 0 for the engine's own user.
     pub(super) key: KeyId,
-    /// Over a stream: the interval of heartbeats. None over shared memory.
-    pub(super) heartbeat: Option<Duration>,
+    /// None over shared memory.
+    pub(super) stream: Option<StreamTerms>,
+}
+
+/// What a reader of the public feed over a stream has said of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StreamTerms {
+    /// The interval of heartbeats.
+    pub(super) heartbeat: Duration,
+    /// It takes heartbeats that say how far the feed is.
+    pub(super) takes_position: bool,
 }
 
 /// What a peer's bytes led to.
@@ -400,9 +411,11 @@ impl Peer {
 
     fn proven(&mut self, hello: Hello, options: &GatewayOptions) -> Progress {
         if hello.flags == LOGON_FEED {
-            let heartbeat = Duration::from_secs(hello.heartbeat_seconds.into());
-            let heartbeat = (hello.carrier == CARRIER_STREAM).then_some(heartbeat);
-            self.state = State::AwaitFeed(FeedWish { key: hello.key_id, heartbeat });
+            let stream = (hello.carrier == CARRIER_STREAM).then(|| StreamTerms {
+                heartbeat: Duration::from_secs(hello.heartbeat_seconds.into()),
+                takes_position: hello.protocol_minor >= FEED_POSITION_MINOR,
+            });
+            self.state = State::AwaitFeed(FeedWish { key: hello.key_id, stream });
             return Progress::Subscribe(hello.key_id);
         }
         let (incarnation, position) = (hello.last_incarnation, hello.last_position);

@@ -28,7 +28,7 @@ use super::service::Gateway;
 use crate::config::FeedSection;
 use crate::feed::{ALIVE_MAX, FeedDesk, FromFeed, InTheWay, OF_KEY_MAX, Share, ToFeed};
 use live::{Live, Reached};
-use reader::{Close, Reader};
+use reader::{Close, Marks, Reader};
 
 /// Bytes that are given to a socket at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -240,15 +240,15 @@ impl Gateway {
         let opened = bytemuck::bytes_of(&opened);
         let socket = peer.socket();
         // Counted first: from its first look at the ring it is woken.
-        let place = desk.reader(wish.heartbeat.is_some());
+        let place = desk.reader(wish.stream.is_some());
         let reader = Reader::new(wish.key, Arc::clone(&socket), place, self.now);
-        let is_told = match wish.heartbeat {
+        let is_told = match wish.stream {
             None => {
                 self.readers.readers.insert(ticket, reader);
                 send_with_descriptors(&socket, opened, &[memory]).is_ok()
             }
-            Some(heartbeat) => {
-                let reader = reader.over_stream(sequence, heartbeat, self.now);
+            Some(terms) => {
+                let reader = reader.over_stream(sequence, terms, self.now);
                 self.readers.readers.insert(ticket, reader);
                 self.readers.queue_up(ticket);
                 set_socket_send_buffer_size(&socket, KERNEL_BYTES).is_ok() && peer.write(opened)
@@ -363,13 +363,15 @@ impl Gateway {
     }
 
     fn serve_reader(&mut self, ticket: usize) -> bool {
-        let watermarks = (self.log.appended(), self.durable());
+        // The feed first: what it has read was appended before.
+        let feed = self.log.feed();
+        let marks = Marks { feed, durable: self.durable(), appended: self.log.appended() };
         let Readers { readers, live, caught_up, .. } = &mut self.readers;
         let Some(reader) = readers.get_mut(&ticket) else { return false };
         reader.is_queued = false;
         // The end first: behind it nothing is published any more.
         let has_ended = live.as_ref().is_none_or(Live::has_ended);
-        let Some(piece) = reader.next_piece(live.as_mut(), watermarks, self.now) else {
+        let Some(piece) = reader.next_piece(live.as_mut(), marks, self.now) else {
             if reader.is_stream() && !reader.is_sending() {
                 if has_ended {
                     self.end_reader(ticket, CloseReason::FeedEnded);

@@ -63,6 +63,8 @@ pub struct WindowSeen {
     pub appended: Position,
     /// The disk has failed its engine: nothing more was made durable, and every command refused.
     pub has_failed: bool,
+    /// How far its public feed has read the log; `None` if there is no feed.
+    pub feed: Option<Position>,
 }
 
 impl WindowSeen {
@@ -72,9 +74,16 @@ impl WindowSeen {
         let exists = process_exists(signs.pid);
         let engine = judge(&signs, exists, SystemTime.real_ns(), || is_heard(reader, &signs));
         // Behind the wait, so that one that goes on meanwhile is told as it is.
-        let SignsOfLife { durable, appended, .. } = reader.signs_of_life()?;
+        let SignsOfLife { durable, appended, feed, .. } = reader.signs_of_life()?;
         let has_failed = reader.state() == Some(LogState::LogFailed);
-        Some(Self { engine, durable, appended, has_failed })
+        Some(Self { engine, durable, appended, has_failed, feed })
+    }
+
+    /// How far the feed of an engine that runs has read the log, and how many bytes of it the feed lacks.
+    #[must_use]
+    pub fn running_feed(&self) -> Option<(Position, u64)> {
+        let feed = self.feed.filter(|_| self.is_running())?;
+        Some((feed, self.appended.0.saturating_sub(feed.0)))
     }
 
     /// True if an engine writes it.
@@ -164,7 +173,13 @@ mod tests {
     const NOW: u64 = 1_000_000_000_000;
 
     fn signs(heartbeat_ns: u64) -> SignsOfLife {
-        SignsOfLife { pid: 7, heartbeat_ns, durable: Position(0), appended: Position(0) }
+        SignsOfLife {
+            pid: 7,
+            heartbeat_ns,
+            durable: Position(0),
+            appended: Position(0),
+            feed: None,
+        }
     }
 
     #[test]

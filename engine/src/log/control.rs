@@ -16,7 +16,7 @@ use touchline_protocol::{
     log::{
         control::{
             APPENDED_OFFSET, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET, DURABLE_OFFSET,
-            HEARTBEAT_NS_OFFSET, LogState, PANICKED_OFFSET, STATE_OFFSET, WINDOW_FILE,
+            FEED_OFFSET, HEARTBEAT_NS_OFFSET, LogState, PANICKED_OFFSET, STATE_OFFSET, WINDOW_FILE,
         },
         place::WindowFolders,
         segment::LogIdentity,
@@ -52,6 +52,7 @@ struct Inner {
     state: Shared<AtomicU32>,
     heartbeat_ns: Shared<AtomicU64>,
     panicked: Shared<AtomicU32>,
+    feed: Shared<AtomicU64>,
     /// Neither lies in the page, which every session maps: see [`LocalSignal`].
     duty: LocalSignal,
     keeper: LocalSignal,
@@ -83,6 +84,7 @@ impl Control {
             state: page.u32_at(STATE_OFFSET)?,
             heartbeat_ns: page.u64_at(HEARTBEAT_NS_OFFSET)?,
             panicked: page.u32_at(PANICKED_OFFSET)?,
+            feed: page.u64_at(FEED_OFFSET)?,
             duty: LocalSignal::new(),
             keeper: LocalSignal::new(),
             keeper_rest: Rest::new(),
@@ -181,6 +183,18 @@ impl Control {
     pub fn note_panic(&self) {
         // SYNC: orders nothing; it is read when this process is gone.
         self.inner.panicked.store(1, Ordering::Relaxed);
+    }
+
+    /// The public feed has read the log up to here, and published what is public of it.
+    pub(crate) fn set_feed(&self, position: Position) {
+        // SYNC: a number to be shown. Who has seen it, and then looks at `appended`, sees no less.
+        self.inner.feed.store(position.0, Ordering::Release);
+    }
+
+    /// The last of these; 0 if there is no feed.
+    pub(crate) fn feed(&self) -> Position {
+        // SYNC: pairs with the release store in `set_feed`.
+        Position(self.inner.feed.load(Ordering::Acquire))
     }
 
     pub(crate) fn wake_duty(&self) {

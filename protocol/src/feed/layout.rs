@@ -9,7 +9,10 @@
 //!     128     8   published  u64  sequence of the last message that is published; 0: none yet
 //!     256     4   event      u32  counts publications while there are readers; a futex
 //!     384     4   state      u32  FeedState
-//!     388  3708   zero
+//!     388   124   zero
+//!     512     8   read       u64  position up to which the feed has read the log: all that is public in front of
+//!                                 it is published; 0 if the engine does not tell
+//!     520  3576   zero
 //!    4096  128*n  slots           n = slots of the header
 //! ```
 //!
@@ -44,6 +47,9 @@ pub const EVENT_OFFSET: usize = 256;
 
 /// Offset of the u32 [`FeedState`].
 pub const STATE_OFFSET: usize = 384;
+
+/// Offset of the u64 position up to which the feed has read the log.
+pub const READ_OFFSET: usize = 512;
 
 /// Offset of the first slot.
 pub const SLOTS_OFFSET: usize = 4096;
@@ -116,6 +122,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FeedHeader, slots) == 32);
     assert!(core::mem::offset_of!(FeedHeader, pid) == 36);
     assert!(PUBLISHED_OFFSET == 128 && EVENT_OFFSET == 256 && STATE_OFFSET == 384);
-    assert!(SLOTS_OFFSET.is_multiple_of(SLOT_BYTES) && STATE_OFFSET + 4 <= SLOTS_OFFSET);
+    assert!(READ_OFFSET == 512 && READ_OFFSET + 8 <= SLOTS_OFFSET);
+    assert!(SLOTS_OFFSET.is_multiple_of(SLOT_BYTES));
     assert!(FeedState::Running as u32 == 1 && FeedState::Ended as u32 == 2);
 };

@@ -66,6 +66,7 @@ pub(super) struct FeedLine {
     heartbeat: Option<Duration>,
     said: Instant,
     heard: Instant,
+    heartbeat_heard: Option<Heartbeat>,
     /// A snapshot was asked for and has not begun to come. Who asks twice is sent away.
     is_owed: bool,
     arriving: Option<Arriving>,
@@ -95,6 +96,7 @@ impl FeedLine {
             heartbeat,
             said: now,
             heard: now,
+            heartbeat_heard: None,
             is_owed: false,
             arriving: None,
             given_up: 0,
@@ -135,7 +137,10 @@ impl FeedLine {
                     other => return Err(FeedConnectError::Unexpected(other.name())),
                 },
                 _ => match decode::stream(frame)? {
-                    Stream::Heartbeat(_) => None,
+                    Stream::Heartbeat(heartbeat) => {
+                        self.heartbeat_heard = Some(*heartbeat);
+                        None
+                    }
                     Stream::SessionClosed(closed) => {
                         let reason = CloseReason::from_wire(closed.reason);
                         self.closed = Some(reason);
@@ -258,6 +263,11 @@ impl FeedLine {
             self.buffer.take(length);
         }
         Ok(())
+    }
+
+    /// The engine's last heartbeat that was read.
+    pub(super) const fn heartbeat(&self) -> Option<&Heartbeat> {
+        self.heartbeat_heard.as_ref()
     }
 
     /// True when the next call of [`next`](Self::next) may tell something.

@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::broadcast::{BroadcastInput, BroadcastOutput};
 use super::layout::{
-    EVENT_OFFSET, FeedHeader, FeedState, MAGIC, PUBLISHED_OFFSET, SLOT_WORDS, SLOTS_MAX, SLOTS_MIN,
-    SLOTS_OFFSET, STATE_OFFSET, VERSION, is_slot_count, memory_bytes,
+    EVENT_OFFSET, FeedHeader, FeedState, MAGIC, PUBLISHED_OFFSET, READ_OFFSET, SLOT_WORDS,
+    SLOTS_MAX, SLOTS_MIN, SLOTS_OFFSET, STATE_OFFSET, VERSION, is_slot_count, memory_bytes,
 };
 use crate::shm::{PeerAccess, ReadOnlyRegion, Region, Shared, SharedReadOnly, ShmError};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, ReadOnlyU64, ReadOnlyWords};
-use crate::units::Incarnation;
+use crate::units::{Incarnation, Position};
 use crate::wait::{EventCounter, EventWatch};
 
 /// Why memory is no broadcast ring.
@@ -47,6 +47,7 @@ pub struct FeedOutput {
     published: Shared<AtomicU64>,
     event: Shared<AtomicU32>,
     state: Shared<AtomicU32>,
+    read: Shared<AtomicU64>,
 }
 
 impl FeedOutput {
@@ -83,9 +84,16 @@ impl FeedOutput {
             published: region.u64_at(PUBLISHED_OFFSET)?,
             event: region.u32_at(EVENT_OFFSET)?,
             state: region.u32_at(STATE_OFFSET)?,
+            read: region.u64_at(READ_OFFSET)?,
         };
         output.state.store(FeedState::Running as u32, Ordering::Release);
         Ok((output, descriptor))
+    }
+
+    /// Says that the log was read up to `position`, and all of it that is public is published.
+    pub fn set_read(&self, position: Position) {
+        // SYNC: pairs with the acquire load in `FeedInput::read_to`: who sees it sees all messages in front of it.
+        self.read.store(position.0, Ordering::Release);
     }
 
     /// Wakes all readers that sleep; a system call.
@@ -117,6 +125,7 @@ pub struct FeedInput {
     published: SharedReadOnly<AtomicU64>,
     event: SharedReadOnly<AtomicU32>,
     state: SharedReadOnly<AtomicU32>,
+    read: SharedReadOnly<AtomicU64>,
 }
 
 impl FeedInput {
@@ -145,6 +154,7 @@ impl FeedInput {
             published: region.u64_at(PUBLISHED_OFFSET)?,
             event: region.u32_at(EVENT_OFFSET)?,
             state: region.u32_at(STATE_OFFSET)?,
+            read: region.u64_at(READ_OFFSET)?,
         })
     }
 
@@ -153,6 +163,14 @@ impl FeedInput {
     pub fn has_ended(&self) -> bool {
         // SYNC: pairs with the release store in `FeedOutput::end`.
         self.state.view().load_acquire() != FeedState::Running as u32
+    }
+
+    /// Position up to which the feed has read the log; all that is public in front of it is published. `None` if
+    /// the engine does not tell.
+    #[must_use]
+    pub fn read_to(&self) -> Option<Position> {
+        // SYNC: pairs with the release store in `FeedOutput::set_read`.
+        Some(Position(self.read.view().load_acquire())).filter(|position| position.0 > 0)
     }
 
     /// What a reader sleeps on.
@@ -195,6 +213,16 @@ mod tests {
             place.store(value, Ordering::Relaxed);
         }
         FeedInput::map(descriptor.as_fd(), SLOTS_MIN).map(|_| ())
+    }
+
+    #[test]
+    fn a_reader_sees_how_far_the_log_was_read() {
+        let (output, memory) = FeedOutput::create(SLOTS_MIN, Incarnation(1), [7; 16]).unwrap();
+        let input = FeedInput::map(memory.as_fd(), SLOTS_MIN).unwrap();
+        assert_eq!(input.read_to(), None, "it was not told");
+        output.set_read(Position(4160));
+        assert_eq!(input.read_to(), Some(Position(4160)));
+        assert_eq!((input.published().load_acquire(), input.has_ended()), (0, false));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::memory::FeedInput;
 use crate::message::decode::{self, DecodeError, FeedMessage};
 use crate::message::enums::CloseReason;
 use crate::message::feed::{FeedGap, FeedOpened};
-use crate::units::FeedSequence;
+use crate::units::{FeedSequence, Position};
 use crate::wait::{SHARED_SLEEP_MAX, Waiter};
 
 /// Snapshots that are asked for in one recovery: each was overtaken by the feed while it came.
@@ -238,6 +238,30 @@ impl FeedReader {
             Source::Ring(ring) => ring.next_sequence(),
             Source::Stream(stream) => stream.next,
         }
+    }
+
+    /// How far the engine's feed has read the log, in bytes since the log's beginning; all that is public in front
+    /// of it is published. While the market is quiet it goes on with what is not public. Over shared memory as
+    /// it is now; over a stream as the last heartbeat said that was read, which comes when there was nothing
+    /// else for [`FeedOptions::heartbeat_seconds`]. `None` if nothing told it: no heartbeat yet, or an
+    /// engine older than handshake 1.5.
+    #[must_use]
+    pub fn position_read(&self) -> Option<Position> {
+        match &self.source {
+            Source::Ring(ring) => ring.memory().read_to(),
+            Source::Stream(_) => {
+                self.line.heartbeat().map(|it| it.feed).filter(|position| position.0 > 0)
+            }
+        }
+    }
+
+    /// How much of the log the engine's feed had not read at the last heartbeat that was read, in bytes; where the
+    /// feed follows what is durable, with what was not on disk yet. `None` over shared memory, where
+    /// nothing tells the log's end, and where [`position_read`](Self::position_read) is.
+    #[must_use]
+    pub fn lag(&self) -> Option<u64> {
+        let heartbeat = self.line.heartbeat().filter(|it| it.feed.0 > 0)?;
+        Some(heartbeat.appended.0.saturating_sub(heartbeat.feed.0))
     }
 
     /// The next message, or `None` if there is none yet.

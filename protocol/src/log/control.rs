@@ -15,6 +15,7 @@
 //!    1024     4   state           u32  LogState
 //!    1152     8   heartbeat_ns    u64  the duty thread's own sign of life, ns since the epoch
 //!    1536     4   panicked        u32  1 once the duty thread has panicked
+//!    1664     8   feed            u64  the public feed has read the log up to here; 0: there is none; feed thread
 //! ```
 //!
 //! All else is zero; at 640, 768, 1280 and 1408 engines before kept words by which duty thread and keeper wake each
@@ -70,6 +71,9 @@ pub const HEARTBEAT_NS_OFFSET: usize = 1152;
 
 /// Offset of the u32 that says whether the duty thread has panicked.
 pub const PANICKED_OFFSET: usize = 1536;
+
+/// Offset of the u64 position up to which the public feed has read the log; 0: there is no feed.
+pub const FEED_OFFSET: usize = 1664;
 
 /// What holds for the whole life of a control page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Pod, Zeroable)]
@@ -197,7 +201,8 @@ const _: () = {
     assert!(
         HEARTBEAT_NS_OFFSET == 1152
             && PANICKED_OFFSET == 1536
-            && PANICKED_OFFSET + 4 <= CONTROL_BYTES
+            && FEED_OFFSET == 1664
+            && FEED_OFFSET + 8 <= CONTROL_BYTES
     );
     assert!(LogState::Starting as u32 == 1 && LogState::Stopped as u32 == 4);
 };

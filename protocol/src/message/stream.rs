@@ -28,10 +28,11 @@ message! {
         8 appended: Position,
         /// The log is on disk up to here; from a client 0.
         16 durable: Position,
-        /// Zero.
-        24 reserved: u64,
+        /// To a reader of the public feed whose Hello said handshake 1.5 or later: the feed has read the log up to
+        /// here, and has sent what is public of it. To all others and from a client 0.
+        24 feed: Position,
     }
-    reserved { reserved } texts {}
+    reserved {} texts {}
 }
 
 message! {

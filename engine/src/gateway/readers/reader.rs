@@ -15,6 +15,7 @@ use super::PIECE_BYTES;
 use super::live::Live;
 use super::pace::Pace;
 use crate::feed::{FeedPlace, Share};
+use crate::gateway::peer::StreamTerms;
 use crate::gateway::stall::Stall;
 
 /// Messages that a reader may send between two ticks of the gateway.
@@ -25,6 +26,17 @@ const SILENT_INTERVALS: u32 = 3;
 
 /// Why a reader is closed: what it is told, and what the operator is.
 pub(super) type Close = (CloseReason, &'static str);
+
+/// How far log and feed are, as a heartbeat tells it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Marks {
+    /// The log's end.
+    pub(super) appended: Position,
+    /// On disk up to here.
+    pub(super) durable: Position,
+    /// The feed has read up to here.
+    pub(super) feed: Position,
+}
 
 /// A snapshot on its way.
 struct Leaving {
@@ -38,7 +50,7 @@ struct Leaving {
 struct Stream {
     /// The last message that was sent.
     last: FeedSequence,
-    heartbeat: Duration,
+    terms: StreamTerms,
     heard: Instant,
     said: Instant,
 }
@@ -83,8 +95,8 @@ impl Reader {
     }
 
     /// The same over a stream, for what comes behind message `last`.
-    pub(super) fn over_stream(self, last: FeedSequence, heartbeat: Duration, now: Instant) -> Self {
-        Self { stream: Some(Stream { last, heartbeat, heard: now, said: now }), ..self }
+    pub(super) fn over_stream(self, last: FeedSequence, terms: StreamTerms, now: Instant) -> Self {
+        Self { stream: Some(Stream { last, terms, heard: now, said: now }), ..self }
     }
 
     pub(super) const fn is_stream(&self) -> bool {
@@ -162,12 +174,12 @@ impl Reader {
     pub(super) fn next_piece(
         &mut self,
         live: Option<&mut Live>,
-        watermarks: (Position, Position),
+        marks: Marks,
         now: Instant,
     ) -> Option<Vec<u8>> {
         let mut buffer = self.spare.take()?;
         buffer.clear();
-        self.fill(&mut buffer, live, watermarks, now);
+        self.fill(&mut buffer, live, marks, now);
         if buffer.is_empty() {
             self.spare = Some(buffer);
             return None;
@@ -183,7 +195,7 @@ impl Reader {
         &mut self,
         buffer: &mut Vec<u8>,
         live: Option<&mut Live>,
-        (appended, durable): (Position, Position),
+        Marks { appended, durable, feed }: Marks,
         now: Instant,
     ) {
         if let Some(leaving) = &mut self.leaving {
@@ -206,8 +218,9 @@ impl Reader {
             buffer.extend_from_slice(piece);
             stream.last = last;
         }
-        if buffer.is_empty() && now.duration_since(stream.said) >= stream.heartbeat {
-            let heartbeat = Heartbeat { appended, durable, ..Default::default() };
+        if buffer.is_empty() && now.duration_since(stream.said) >= stream.terms.heartbeat {
+            let feed = if stream.terms.takes_position { feed } else { Position(0) };
+            let heartbeat = Heartbeat { appended, durable, feed, ..Default::default() };
             buffer.extend_from_slice(bytemuck::bytes_of(&heartbeat));
         }
     }
@@ -255,7 +268,8 @@ impl Reader {
             }
         }
         let stream = self.stream.as_ref()?;
-        let is_silent = now.duration_since(stream.heard) >= stream.heartbeat * SILENT_INTERVALS;
+        let silence = stream.terms.heartbeat * SILENT_INTERVALS;
+        let is_silent = now.duration_since(stream.heard) >= silence;
         is_silent.then_some((CloseReason::Silent, "nothing came for three intervals of heartbeats"))
     }
 }

@@ -15,8 +15,8 @@ use crate::{
         WINDOW_BYTES_MIN, WINDOW_SEGMENT_BYTES,
         control::{
             APPENDED_OFFSET, CONTROL_BYTES, CONTROL_FILE, ControlHeader, DURABLE_EVENT_OFFSET,
-            DURABLE_OFFSET, HEARTBEAT_NS_OFFSET, LogState, MAGIC, STATE_OFFSET, VERSION,
-            WINDOW_BASE_OFFSET, WINDOW_FILE,
+            DURABLE_OFFSET, FEED_OFFSET, HEARTBEAT_NS_OFFSET, LogState, MAGIC, STATE_OFFSET,
+            VERSION, WINDOW_BASE_OFFSET, WINDOW_FILE,
         },
         frame::{self, FRAME_HEADER_BYTES, FrameHeader, FrameKind},
         place::WindowFolders,
@@ -42,6 +42,7 @@ pub(super) struct Live {
     window_base: SharedReadOnly<AtomicU64>,
     durable_event: SharedReadOnly<AtomicU32>,
     state: SharedReadOnly<AtomicU32>,
+    feed: SharedReadOnly<AtomicU64>,
     window: SharedReadOnly<[AtomicU64]>,
 }
 
@@ -57,6 +58,8 @@ pub struct SignsOfLife {
     pub durable: Position,
     /// Behind the last published frame.
     pub appended: Position,
+    /// How far its public feed has read the log; `None` if it has no feed, or is too old to tell.
+    pub feed: Option<Position>,
 }
 
 impl Live {
@@ -152,6 +155,7 @@ impl Live {
             window_base: page.u64_at(WINDOW_BASE_OFFSET)?,
             durable_event: page.u32_at(DURABLE_EVENT_OFFSET)?,
             state: page.u32_at(STATE_OFFSET)?,
+            feed: page.u64_at(FEED_OFFSET)?,
             window: region.words(0, bytes / 8)?,
         })
     }
@@ -180,10 +184,11 @@ impl Live {
     }
 
     pub(super) fn signs_of_life(&self) -> SignsOfLife {
-        // In this order: what is durable was appended before.
+        // In this order: what the feed has read, and what is durable, was appended before.
+        let feed = Some(Position(self.feed.view().load_acquire())).filter(|feed| feed.0 > 0);
         let (heartbeat_ns, durable) = (self.heartbeat(), Position(self.durable()));
         let appended = Position(self.appended());
-        SignsOfLife { pid: self.header.pid, heartbeat_ns, durable, appended }
+        SignsOfLife { pid: self.header.pid, heartbeat_ns, durable, appended, feed }
     }
 
     pub(super) fn event(&self) -> u32 {

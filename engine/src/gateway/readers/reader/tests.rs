@@ -12,15 +12,15 @@ use touchline_protocol::message::feed::{FeedRequest, FeedTrade};
 use touchline_protocol::units::Incarnation;
 
 const STALL: Duration = Duration::from_secs(5);
-const NOTHING_NEW: (Position, Position) = (Position(0), Position(0));
+const NOTHING_NEW: Marks = Marks { appended: Position(0), durable: Position(0), feed: Position(0) };
 
 fn reader(now: Instant) -> Reader {
     let (near, far) = UnixStream::pair().unwrap();
     let desk = Arc::new(FeedDesk::without_feed(far.into()));
     let place = desk.reader(true);
-    let heartbeat = Duration::from_secs(3600);
+    let terms = StreamTerms { heartbeat: Duration::from_secs(3600), takes_position: true };
     let reader = Reader::new(KeyId(1), Arc::new(near.into()), place, now);
-    reader.over_stream(FeedSequence(0), heartbeat, now)
+    reader.over_stream(FeedSequence(0), terms, now)
 }
 
 fn snapshot(bytes: usize) -> Arc<Share> {
@@ -43,6 +43,20 @@ fn a_heartbeat_asks_for_nothing() {
     reader.sent(piece, now);
     assert_eq!(reader.received(request, now), Ok(true), "it has what it asked for");
     assert!(reader.received(request, now).is_err());
+}
+
+#[test]
+fn a_heartbeat_says_how_far_the_feed_is_to_who_takes_that() {
+    let begin = Instant::now();
+    let now = begin + Duration::from_secs(3600);
+    let marks = Marks { appended: Position(30), durable: Position(20), feed: Position(10) };
+    for (takes_position, feed) in [(true, marks.feed), (false, Position(0))] {
+        let mut reader = reader(begin);
+        reader.stream.as_mut().unwrap().terms.takes_position = takes_position;
+        let piece = reader.next_piece(None, marks, now).expect("a heartbeat is due");
+        let said: Heartbeat = bytemuck::pod_read_unaligned(&piece);
+        assert_eq!((said.appended, said.durable, said.feed), (marks.appended, marks.durable, feed));
+    }
 }
 
 #[test]
