@@ -22,6 +22,7 @@ mod system {
     mod examples;
     mod failed_disk;
     mod feed;
+    mod feed_history;
     mod feed_position;
     mod feed_snapshots;
     mod feed_streams;

@@ -1541,7 +1541,7 @@ struct touchline_hello {
     uint8_t acknowledgement; /* `ACKNOWLEDGE_*`. Over rings the client itself waits for the watermark, and the engine only hurries to move it. */
     uint8_t heartbeat_seconds; /* Seconds after which a silent side of a stream sends a heartbeat, 1 to 60; 0: the engine's setting. Over rings 0: anything else is refused. */
     uint8_t reserved[2]; /* Zero. */
-    uint64_t last_position; /* Last log position that the client saw: the position of an envelope. 0 for none. */
+    uint64_t last_position; /* Last log position that the client saw: the position of an envelope, or of what it read of the feed. 0 for none. */
     uint8_t client_nonce[16]; /* Chosen by the client, mixed into the proof. */
 };
 #define TOUCHLINE_TEMPLATE_HELLO 300u

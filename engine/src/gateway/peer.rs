@@ -3,6 +3,7 @@
 
 use super::GatewayOptions;
 use super::backend::Listener;
+use super::readers::{FeedWish, StreamTerms};
 use super::stream::{Terms, bound_kernel};
 use crate::mailbox::{Asked, Detail, Wishes};
 use rustix::io::Errno;
@@ -56,24 +57,6 @@ enum State {
     },
     /// It wants the public feed, and the feed thread judges its key.
     AwaitFeed(FeedWish),
-}
-
-/// What a reader of the public feed wants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct FeedWish {
-    /// Its key; 0 for the engine's own user.
-    pub(super) key: KeyId,
-    /// None over shared memory.
-    pub(super) stream: Option<StreamTerms>,
-}
-
-/// What a reader of the public feed over a stream has said of itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct StreamTerms {
-    /// The interval of heartbeats.
-    pub(super) heartbeat: Duration,
-    /// It takes heartbeats that say how far the feed is.
-    pub(super) takes_position: bool,
 }
 
 /// What a peer's bytes led to.
@@ -410,17 +393,9 @@ impl Peer {
     }
 
     fn proven(&mut self, hello: Hello, options: &GatewayOptions) -> Progress {
-        if hello.flags == LOGON_FEED {
-            let stream = (hello.carrier == CARRIER_STREAM).then(|| StreamTerms {
-                heartbeat: Duration::from_secs(hello.heartbeat_seconds.into()),
-                takes_position: hello.protocol_minor >= FEED_POSITION_MINOR,
-            });
-            self.state = State::AwaitFeed(FeedWish { key: hello.key_id, stream });
-            return Progress::Subscribe(hello.key_id);
-        }
         let (incarnation, position) = (hello.last_incarnation, hello.last_position);
         if incarnation.0 == 0 {
-            return self.log_on(&hello, options);
+            return self.go_on(&hello, options);
         }
         self.state = State::AwaitHistory { hello: Box::new(hello) };
         Progress::Check { incarnation, position }
@@ -430,7 +405,20 @@ impl Peer {
     pub(super) fn history_is_there(&mut self, options: &GatewayOptions) -> Progress {
         let State::AwaitHistory { hello } = &self.state else { return Progress::Waiting };
         let hello = **hello;
-        self.log_on(&hello, options)
+        self.go_on(&hello, options)
+    }
+
+    /// To the feed, or to a session.
+    fn go_on(&mut self, hello: &Hello, options: &GatewayOptions) -> Progress {
+        if hello.flags == LOGON_FEED {
+            let stream = (hello.carrier == CARRIER_STREAM).then(|| StreamTerms {
+                heartbeat: Duration::from_secs(hello.heartbeat_seconds.into()),
+                takes_position: hello.protocol_minor >= FEED_POSITION_MINOR,
+            });
+            self.state = State::AwaitFeed(FeedWish { key: hello.key_id, stream });
+            return Progress::Subscribe(hello.key_id);
+        }
+        self.log_on(hello, options)
     }
 
     fn log_on(&mut self, hello: &Hello, options: &GatewayOptions) -> Progress {

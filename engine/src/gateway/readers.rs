@@ -23,7 +23,7 @@ use touchline_protocol::message::stream::SessionClosed;
 use touchline_protocol::shm::descriptors::send_with_descriptors;
 use touchline_protocol::units::{FeedSequence, KeyId};
 
-use super::peer::{FeedWish, Peer};
+use super::peer::Peer;
 use super::service::Gateway;
 use crate::config::FeedSection;
 use crate::feed::{ALIVE_MAX, FeedDesk, FromFeed, InTheWay, OF_KEY_MAX, Share, ToFeed};
@@ -65,6 +65,24 @@ impl ReaderLimits {
         };
         Self { all: feed.readers, per_key }
     }
+}
+
+/// What a reader of the public feed wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FeedWish {
+    /// Its key; 0 for the engine's own user.
+    pub(super) key: KeyId,
+    /// None over shared memory.
+    pub(super) stream: Option<StreamTerms>,
+}
+
+/// What a reader of the public feed over a stream has said of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StreamTerms {
+    /// The interval of heartbeats.
+    pub(super) heartbeat: Duration,
+    /// It takes heartbeats that say how far the feed is.
+    pub(super) takes_position: bool,
 }
 
 /// All readers, and the desk that they are served from.

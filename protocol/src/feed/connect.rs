@@ -17,7 +17,7 @@ use crate::message::feed::FeedOpened;
 use crate::message::handshake::{CARRIER_RINGS, CARRIER_STREAM, Hello, RefusalReason, Refused};
 use crate::shm::descriptors::PassError;
 use crate::text::Name;
-use crate::units::KeyId;
+use crate::units::{Incarnation, KeyId, Position};
 use crate::wait::WaitStrategy;
 
 use super::books::SnapshotError;
@@ -41,6 +41,9 @@ pub struct FeedOptions {
     pub snapshot_bytes_max: u64,
     /// Of a stream: seconds after which a silent side sends a heartbeat, 1 to 60.
     pub heartbeat_seconds: u8,
+    /// What [`super::FeedReader::last_seen`] gave at the end of the connection before: an engine whose log does not
+    /// have it refuses ([`FeedConnectError::HistoryLost`]), for something that the feed told was taken back.
+    pub last_seen: Option<(Incarnation, Position)>,
 }
 
 impl FeedOptions {
@@ -55,6 +58,7 @@ impl FeedOptions {
             timeout: Duration::from_secs(5),
             snapshot_bytes_max: 1 << 30,
             heartbeat_seconds: 10,
+            last_seen: None,
         }
     }
 }
@@ -89,6 +93,16 @@ pub enum FeedConnectError {
         reason: Option<RefusalReason>,
         /// What is wrong with the key, if it is that.
         reject: Option<RejectReason>,
+    },
+    /// The log does not have what this reader saw last: see [`RefusalReason::HistoryLost`]. Trades and books that
+    /// it was told of since `position` may not have happened.
+    #[error(
+        "the engine's log ends at {position} and does not have the position that this reader saw: what \
+         the feed told since may not have happened"
+    )]
+    HistoryLost {
+        /// How far the log goes.
+        position: Position,
     },
     /// The connection has ended.
     #[error("the feed connection has ended{}", reason.map_or(String::new(), |reason| format!(": {reason:?}")))]
@@ -201,10 +215,13 @@ fn opened(bytes: &[u8]) -> Result<FeedOpened, FeedConnectError> {
 
 fn hello(options: &FeedOptions) -> io::Result<Hello> {
     let role = if options.key.is_some() { Role::ReadOnly } else { Role::Admin };
+    let (last_incarnation, last_position) = options.last_seen.unwrap_or_default();
     Ok(Hello {
         role: role.to_wire(),
         lane: Lane::Hot.to_wire(),
         flags: LOGON_FEED,
+        last_incarnation,
+        last_position,
         ..handshake::hello(options.key.as_ref(), options.name)?
     })
 }
@@ -218,9 +235,14 @@ fn out_of_place(message: Handshake<'_>) -> FeedConnectError {
 }
 
 fn refusal(refused: &Refused) -> FeedConnectError {
-    FeedConnectError::Refused {
-        reason: RefusalReason::from_wire(refused.reason),
-        reject: RejectReason::from_wire(refused.reject_reason),
+    match RefusalReason::from_wire(refused.reason) {
+        Some(RefusalReason::HistoryLost) => {
+            FeedConnectError::HistoryLost { position: refused.position }
+        }
+        reason => FeedConnectError::Refused {
+            reason,
+            reject: RejectReason::from_wire(refused.reject_reason),
+        },
     }
 }
 

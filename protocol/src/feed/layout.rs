@@ -63,6 +63,9 @@ pub const SLOT_WORDS: usize = SLOT_BYTES / 8;
 /// Which word of a slot is its mark: where a message has its sequence.
 pub const MARK_WORD: usize = 1;
 
+/// Which word of a message is the position behind its transaction.
+pub const POSITION_WORD: usize = 2;
+
 /// Set in the mark while the slot is written.
 pub const BUSY: u64 = 1 << 63;
 

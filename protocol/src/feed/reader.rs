@@ -7,13 +7,13 @@ use super::FeedOptions;
 use super::books::{BookError, Books};
 use super::broadcast::{BroadcastReader, Overrun, SlotWords, message_bytes};
 use super::connect::{Connection, FeedConnectError, connect};
-use super::layout::{MARK_WORD, SLOT_WORDS};
+use super::layout::{MARK_WORD, POSITION_WORD, SLOT_WORDS};
 use super::line::{Came, FeedLine};
 use super::memory::FeedInput;
 use crate::message::decode::{self, DecodeError, FeedMessage};
 use crate::message::enums::CloseReason;
 use crate::message::feed::{FeedGap, FeedOpened};
-use crate::units::{FeedSequence, Position};
+use crate::units::{FeedSequence, Incarnation, Position};
 use crate::wait::{SHARED_SLEEP_MAX, Waiter};
 
 /// Snapshots that are asked for in one recovery: each was overtaken by the feed while it came.
@@ -186,6 +186,8 @@ pub struct FeedReader {
     /// Knows from wait to wait whether pauses are in vain.
     waiter: Waiter,
     message: Box<SlotWords>,
+    /// Behind the last transaction of which something was read.
+    seen: Option<Position>,
     /// Books were given out, so that the ones that come back with `follow` are no empty ones.
     has_books: bool,
 }
@@ -212,6 +214,7 @@ impl FeedReader {
             opened,
             waiter: Waiter::new(options.wait),
             message: Box::new([0; SLOT_WORDS]),
+            seen: None,
             has_books: false,
         })
     }
@@ -264,6 +267,14 @@ impl FeedReader {
         Some(heartbeat.appended.0.saturating_sub(heartbeat.feed.0))
     }
 
+    /// The engine's incarnation, and the position behind the last transaction of which a message or a snapshot was
+    /// read; `None` before the first. Whoever comes back names it ([`FeedOptions::last_seen`]): unless
+    /// `feed.follow` is `durable`, the feed tells what a power cut may take back.
+    #[must_use]
+    pub fn last_seen(&self) -> Option<(Incarnation, Position)> {
+        self.seen.map(|position| (self.opened.incarnation, position))
+    }
+
     /// The next message, or `None` if there is none yet.
     ///
     /// # Errors
@@ -286,6 +297,7 @@ impl FeedReader {
             return Ok(None);
         }
         let sequence = FeedSequence(self.message[MARK_WORD]);
+        self.seen = Some(Position(self.message[POSITION_WORD]));
         decode::feed(message_bytes(&self.message))
             .map(Some)
             .map_err(|source| FeedError::Decode { sequence, source })
@@ -335,6 +347,7 @@ impl FeedReader {
             };
             if !is_overtaken {
                 self.has_books = true;
+                self.seen = Some(books.position());
                 return Ok(books);
             }
         }

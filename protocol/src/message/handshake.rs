@@ -56,7 +56,8 @@ message! {
         69 heartbeat_seconds: u8,
         /// Zero.
         70 reserved: [u8; 2],
-        /// Last log position that the client saw: the position of an envelope. 0 for none.
+        /// Last log position that the client saw: the position of an envelope, or of what it read of the feed. 0 for
+        /// none.
         72 last_position: Position,
         /// Chosen by the client, mixed into the proof.
         80 client_nonce: [u8; 16],

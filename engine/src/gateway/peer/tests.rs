@@ -215,6 +215,33 @@ fn heartbeats_of_a_stream_are_at_most_a_minute_apart() {
     }
 }
 
+#[test]
+fn a_reader_of_the_feed_that_saw_something_waits_for_the_log() {
+    for seen in [0, 3] {
+        let mut talk = Talk::new();
+        let wish = Hello {
+            flags: LOGON_FEED,
+            last_incarnation: Incarnation(seen),
+            last_position: Position(4160),
+            ..hello(false)
+        };
+        let progress = talk.peer.received(bytemuck::bytes_of(&wish), &talk.options);
+        if seen > 0 {
+            let (incarnation, position) = (Incarnation(seen), Position(4160));
+            let is_asked = matches!(progress, Progress::Check { incarnation: of, position: at }
+                if (of, at) == (incarnation, position));
+            assert!(is_asked, "the log is to have what it saw");
+            assert!(talk.peer.wants_feed().is_none() && talk.peer.waits_as() == Some(KeyId(0)));
+            let progress = talk.peer.history_is_there(&talk.options);
+            assert!(matches!(progress, Progress::Subscribe(KeyId(0))));
+        } else {
+            assert!(matches!(progress, Progress::Subscribe(KeyId(0))));
+        }
+        let wish = FeedWish { key: KeyId(0), stream: None };
+        assert_eq!(talk.peer.wants_feed(), Some(wish));
+    }
+}
+
 /// A listener on `[::]` has clients of IPv4 too, by addresses that all lie in one network of 64 bits.
 #[test]
 fn clients_of_ipv4_come_each_from_its_own_address_over_ipv6_too() {

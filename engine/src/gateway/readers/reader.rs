@@ -12,10 +12,10 @@ use touchline_protocol::message::stream::Heartbeat;
 use touchline_protocol::units::{FeedSequence, KeyId, Position};
 
 use super::PIECE_BYTES;
+use super::StreamTerms;
 use super::live::Live;
 use super::pace::Pace;
 use crate::feed::{FeedPlace, Share};
-use crate::gateway::peer::StreamTerms;
 use crate::gateway::stall::Stall;
 
 /// Messages that a reader may send between two ticks of the gateway.

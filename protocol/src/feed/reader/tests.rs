@@ -32,6 +32,7 @@ fn reader_of(snapshot_bytes_max: u64) -> (FeedReader, UnixStream) {
         opened: FeedOpened::default(),
         waiter: Waiter::new(options.wait),
         message: Box::new([0; SLOT_WORDS]),
+        seen: None,
         has_books: false,
     };
     (reader, far)
