@@ -2006,8 +2006,8 @@ TOUCHLINE_ASSERT(offsetof(struct touchline_feed_gap, next) == 16, "touchline_fee
 struct touchline_feed_snapshot {
     struct touchline_message_header header; /* SBE header. */
     uint64_t sequence; /* The last message of the feed that is in it; 0: from before the first. */
-    uint64_t position; /* Position behind the last transaction that is in it and had anything public. */
-    uint64_t time_ns; /* Time of that transaction, ns since the epoch. */
+    uint64_t position; /* Position behind the last transaction that is in it and had anything public; with sequence 0 the log's end when the feed began, at the engine's start. */
+    uint64_t time_ns; /* Time of that transaction, ns since the epoch; with sequence 0 of the last one before the feed began. */
     uint32_t incarnation; /* The log's incarnation. */
     uint32_t symbols; /* Number of symbols. */
     uint64_t orders; /* Number of orders. */

@@ -132,7 +132,8 @@ impl Books {
         self.sequence
     }
 
-    /// Position behind the last transaction that was applied, or is being applied.
+    /// Position behind the last transaction that was applied, or is being applied; of books in front of the feed's
+    /// first message the log's end when the feed began.
     #[must_use]
     pub const fn position(&self) -> Position {
         self.position

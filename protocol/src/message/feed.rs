@@ -257,9 +257,10 @@ message! {
         0 header: MessageHeader,
         /// The last message of the feed that is in it; 0: from before the first.
         8 sequence: FeedSequence,
-        /// Position behind the last transaction that is in it and had anything public.
+        /// Position behind the last transaction that is in it and had anything public; with sequence 0 the log's
+        /// end when the feed began, at the engine's start.
         16 position: Position,
-        /// Time of that transaction, ns since the epoch.
+        /// Time of that transaction, ns since the epoch; with sequence 0 of the last one before the feed began.
         24 time_ns: u64,
         /// The log's incarnation.
         32 incarnation: Incarnation,
